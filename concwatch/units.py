@@ -1,0 +1,130 @@
+"""Numbers as a person reads and types them: bytes, counts, rates, durations."""
+
+import math
+import re
+
+BINARY_PREFIXES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+DECIMAL_PREFIXES = ("", "k", "M", "G", "T")
+
+_SIZE_FACTORS = {
+    "": 1,
+    "b": 1,
+    **{f"{letter}{rest}": 1024**power for power, letter in enumerate("kmgt", 1) for rest in ("", "ib")},
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)},
+}
+_COUNT_FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
+_NUMBER = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z%]*)", re.ASCII)
+
+LARGEST_COUNT = 1_000_000_000
+LARGEST_SIZE = 1 << 60
+
+
+def _three_digits(value: float) -> str:
+    """Write ``value`` (below 1,024) with three significant digits, without trailing zeros behind a point."""
+    digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _scaled(value: float, base: int, prefixes: tuple[str, ...]) -> tuple[str, str]:
+    """Split ``value`` into three significant digits and the prefix they count."""
+    power = 0
+    while abs(value) >= base - 0.5 and power < len(prefixes) - 1:
+        value /= base
+        power += 1
+    return _three_digits(value), prefixes[power]
+
+
+def format_bytes(size: float) -> str:
+    """Write a size in bytes with a binary prefix: ``29.5 MiB``; a negative one keeps its sign."""
+    number, prefix = _scaled(round(size) if abs(size) < 1024 else size, 1024, BINARY_PREFIXES)
+    return f"{number} {prefix}"
+
+
+def format_count(count: float) -> str:
+    """Write a count exactly, grouped in threes: ``10,000``."""
+    return f"{round(count):,}"
+
+
+def format_short(count: float) -> str:
+    """Write a count in three significant digits: ``10 k``, ``1.25 M``."""
+    number, prefix = _scaled(count, 1000, DECIMAL_PREFIXES)
+    return f"{number} {prefix}".rstrip()
+
+
+def format_rate(per_second: float) -> str:
+    """Write a number of things per second: ``40 k/s``."""
+    return f"{format_short(per_second)}/s"
+
+
+def format_seconds(seconds: float) -> str:
+    """Write a duration with the unit that fits it: ``80 µs``, ``9.8 ms``, ``2.4 s``, ``1 min 42 s``, ``2 h 05 min``."""
+    size = abs(seconds)
+    if size < 0.0000005:
+        return "0 s"
+    if size < 0.0009995:
+        return f"{_three_digits(seconds * 1e6)} µs"
+    if size < 0.9995:
+        return f"{_three_digits(seconds * 1e3)} ms"
+    if size < 99.95:
+        return f"{_three_digits(seconds)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min"
+
+
+def format_clock(seconds: float) -> str:
+    """Write a time since the start as ``HH:MM:SS``."""
+    minutes, rest = divmod(max(0, math.floor(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02}:{minutes:02}:{rest:02}"
+
+
+def format_percent(share: float) -> str:
+    """Write a share (1.0 is all) as a percentage: ``4.2 %``."""
+    return f"{_three_digits(share * 100)} %" if abs(share) < 10 else f"{share * 100:,.0f} %"
+
+
+def _split(text: str) -> tuple[float, str] | None:
+    found = _NUMBER.fullmatch(text.strip().replace(",", "").replace("_", "").lower())
+    return (float(found["number"]), found["unit"]) if found and len(text) <= 40 else None
+
+
+def parse_size(text: str, whole: int | None = None) -> int:
+    """Read a size in bytes: ``2GiB``, ``500MB``, ``1048576``, or ``60%`` of ``whole``.
+
+    ``KiB`` and a bare ``K`` count 1,024 bytes, ``KB`` counts 1,000.
+
+    Raises:
+        ValueError: naming ``text`` and what was expected.
+    """
+    parts = _split(text)
+    if parts:
+        number, unit = parts
+        if unit == "%" and whole is not None and 0 < number <= 100:
+            return int(whole * number / 100)
+        if unit in _SIZE_FACTORS and 1 <= number * _SIZE_FACTORS[unit] <= LARGEST_SIZE:
+            return int(number * _SIZE_FACTORS[unit])
+    percent = ' or "60%"' if whole is not None else ""
+    raise ValueError(f'"{text[:40]}" is not a size: expected a positive number of bytes such as "2GiB", "500MB"{percent}')
+
+
+def parse_count(text: str, largest: int = LARGEST_COUNT) -> int:
+    """Read a number of tasks: ``10000``, ``10,000``, ``10k``, ``1.5M``.
+
+    Raises:
+        ValueError: naming ``text`` and what was expected.
+    """
+    parts = _split(text)
+    if parts:
+        number, unit = parts
+        count = number * _COUNT_FACTORS.get(unit, math.nan)
+        if count == math.floor(count) if math.isfinite(count) else False:
+            if count <= largest:
+                return int(count)
+            raise ValueError(f'"{text[:40]}" is too many: expected at most {largest:,}')
+    raise ValueError(
+        f'"{text[:40]}" is not a number of tasks: expected a whole number from 0 to {largest:,}, such as "10,000", "10k" or "1M"'
+    )

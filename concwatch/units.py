@@ -108,7 +108,9 @@ def parse_size(text: str, whole: int | None = None) -> int:
         if unit in _SIZE_FACTORS and 1 <= number * _SIZE_FACTORS[unit] <= LARGEST_SIZE:
             return int(number * _SIZE_FACTORS[unit])
     percent = ' or "60%"' if whole is not None else ""
-    raise ValueError(f'"{text[:40]}" is not a size: expected a positive number of bytes such as "2GiB", "500MB"{percent}')
+    raise ValueError(
+        f'"{text[:40]}" is not a size: expected a positive number of bytes such as "2GiB", "500MB"{percent}'
+    )
 
 
 def parse_count(text: str, largest: int = LARGEST_COUNT) -> int:

@@ -1,0 +1,220 @@
+"""The wire between concwatch and a worker: what it is, so that any program can be an engine.
+
+A worker is a process that runs tasks of one kind and nothing else. concwatch starts it, writes commands to
+its standard input and reads reports from its standard output. This text is the whole specification.
+
+Lines
+=====
+Both directions carry UTF-8 text, one JSON object a line, ended by ``\\n``. Every object has the key
+``"type"``; the other keys are listed below. Commands are flat: their values are strings, numbers, true,
+false or null. Counts and bytes are whole numbers, seconds may have a fraction. Both sides ignore keys and types they do not know, so that either can be newer.
+A report is at most 1 MiB long; flush after each. Standard error is free text: concwatch shows the last of it.
+A worker must make sure that what its tasks print cannot land on its standard output.
+
+A life
+======
+1. The worker starts, prepares its runtime so far that nothing is loaded later, and sends ``ready``.
+2. It holds its target: while fewer tasks are live it creates more, in slices of at most about 10 ms so that
+   commands and ticks get through; while more are live it cancels exactly the excess. The target is 0 at first.
+3. About ten times a second it sends a ``tick``, whatever else it does, from a thread of its own where the
+   runtime has one.
+4. At ``stop``, and at the end of its standard input, it exits at once. So it does when its standard output
+   is gone. A worker never outlives whoever started it.
+
+Reports, worker to concwatch
+============================
+``ready``: the worker stands and waits for commands.
+    ``protocol``   1
+    ``engine``     string, the name it was started under
+    ``runtime``    string, what runs it, with its version: ``"CPython 3.11.7"``
+    ``flags``      list of strings, what else shapes its figures: ``["uvloop 0.23.0"]``
+    ``pid``        integer, the process whose memory counts
+    ``can``        list of strings, the optional commands that it understands, of ``"trace"``, ``"gc"``,
+                   ``"trim"``, ``"threads"``
+    ``workloads``  list of strings, the workload words it knows; ``"module:function"`` means the user's own
+
+``tick``: everything since the start, at one moment. ``created = live + completed + failed + cancelled``.
+    ``time``       seconds on a clock that never goes back; only differences mean anything
+    ``created``    tasks created so far
+    ``live``       tasks created and not yet ended
+    ``queued``     those of ``live`` that have not begun because they wait for a thread (else 0)
+    ``completed``  tasks that ended by themselves
+    ``failed``     tasks that ended with an error
+    ``cancelled``  tasks that the worker ended
+    ``lag``        seconds: how late, at worst since the last tick, something that this engine should have
+                   woken was woken; also counts one that is overdue now
+    ``gc``         seconds spent in garbage collection so far; absent where the runtime cannot tell
+    ``traced``     bytes the tracer knows of; absent while nothing is traced
+    ``tracer``     bytes the tracer itself takes; absent while nothing is traced
+
+``reached``: once for each ``target``, when what it asked for has happened.
+    ``target``     the number asked for
+    ``live``       tasks live now
+    ``created``    tasks created since the command arrived; all have begun, or are queued
+    ``cancelled``  tasks cancelled since then
+    ``seconds``    from the command's arrival to now
+
+``limit``: the machine refused another task. What stands stays; the worker keeps that number as its target.
+    ``standing``   tasks live now
+    ``wanted``     the target that could not be reached
+    ``wall``       string, which limit was hit, by its usual name: ``"vm.max_map_count"``, ``"pid_max"``,
+                   ``"threads-max"``, ``"ulimit -u"``, ``"cgroup pids.max"``, ``"memory"``, ``"unknown"``
+    ``value``      that limit's value, or null
+    ``detail``     string, the runtime's own words
+
+``applied``: a command other than ``target`` has taken effect.
+    ``command``    its type
+    ``seconds``    from its arrival to now
+
+``error``: something went wrong and the worker goes on as it was.
+    ``command``    the type of the command that was refused; null where a task failed
+    ``message``    one line for a person: what, and what was expected
+    ``detail``     a traceback, or null. For failing tasks only the first of a workload is reported; the
+                   counter ``failed`` tells how many
+
+Commands, concwatch to worker
+=============================
+``target``    ``tasks``: hold this many live tasks. Sent again, it asks again (a new burst without refill).
+``refill``    ``on``: true (at first): a task that ends is replaced. false: a target is one burst; what ends
+              is not replaced.
+``workload``  ``spec``: what each task does, see below. Live tasks are cancelled and replaced. Answered by
+              ``error``, with nothing changed, where the spec is wrong.
+``halt``      stop growing: the target becomes the number of tasks live now.
+``rate``      ``hz``: send this many ticks a second, 0.1 to 100.
+``stop``      exit at once.
+Optional, see ``can``:
+``trace``     ``on``: start or end tracing of the runtime's allocations.
+``gc``        ``mode``: ``"default"``; ``"frozen"``: set what each slice of growth made apart from
+              collection; ``"off"``: no collection.
+``trim``      collect, then give free memory back to the system.
+``threads``   ``count``: how many threads serve the tasks.
+
+Workloads
+=========
+``sleep:SECONDS``         sleep that long                    ``hold``           wait until cancelled
+``ticks:COUNTxSECONDS``   sleep so many times that long      ``nop``            end at once
+``payload:BYTES``         hold that much touched memory until cancelled
+``spin:SECONDS``          use that much CPU time             ``module:function``  the user's own
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, Tuple
+
+# Why not the json and typing modules: they bring re and enum with them, 1.3 MB in every worker, when a bare
+# interpreter with threads weighs 9.4 MB. What the wire needs of JSON is small.
+
+PROTOCOL = 1
+LONGEST_LINE = 1 << 20
+"""Bytes: a longer line is refused."""
+
+_SPACE = " \t\r\n"
+_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+def _quoted(text: str) -> str:
+    text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    if not text.isprintable():
+        text = "".join(char if char >= " " else f"\\u{ord(char):04x}" for char in text)
+    return '"' + text + '"'
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return "[" + ",".join(map(_text, value)) + "]"
+
+
+def encode(type_: str, **fields: Any) -> bytes:
+    """Write one message as a line of the wire, its line end included.
+
+    Args:
+        type_: the message's type.
+        fields: strings, finite numbers, booleans, None, and sequences of these.
+    """
+    pairs = [f'"type":{_text(type_)}', *(f'"{key}":{_text(value)}' for key, value in fields.items())]
+    return ("{" + ",".join(pairs) + "}\n").encode(errors="replace")  # half a surrogate pair is not text
+
+
+def decode(line: bytes) -> Dict[str, Any]:
+    """Read a command, a flat JSON object with a string under ``"type"``.
+
+    Raises:
+        ValueError: it is not one; the message is for a person.
+    """
+    try:
+        fields = _object(line.decode().strip(_SPACE))
+    except (ValueError, IndexError):  # cut short, or not UTF-8
+        fields = {}
+    if not isinstance(fields.get("type"), str):
+        shown = line[:60].decode(errors="replace").strip()
+        raise ValueError(f'not a command: {shown!r}: expected one flat JSON object such as {{"type":"stop"}}')
+    return fields
+
+
+def _object(text: str) -> Dict[str, Any]:
+    """Read ``{"key":value,...}``; whatever is wrong is a ValueError or an IndexError."""
+    fields: Dict[str, Any] = {}
+    at = _expect(text, 0, "{")
+    while text[at] != "}":
+        if fields:
+            at = _expect(text, at, ",")
+        key, at = _string(text, at)
+        fields[key], at = _value(text, _expect(text, at, ":"))
+    if at + 1 != len(text):
+        raise ValueError
+    return fields
+
+
+def _expect(text: str, at: int, char: str) -> int:
+    if text[at] != char:
+        raise ValueError
+    return _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _value(text: str, at: int) -> Tuple[Any, int]:
+    if text[at] == '"':
+        return _string(text, at)
+    end = at
+    while text[end] not in ",}" + _SPACE:
+        end += 1
+    word = text[at:end]
+    if word in _WORDS:
+        return _WORDS[word], _skip(text, end)
+    digits = word[1:] if word[:1] == "-" else word
+    # int() and float() alone would also read "1_0", "nan" and "٣".
+    if len(word) > 40 or not digits[:1].isdigit() or not digits.isascii() or "_" in digits:
+        raise ValueError
+    return (int(word) if digits.isdigit() else float(word)), _skip(text, end)
+
+
+def _string(text: str, at: int) -> Tuple[str, int]:
+    parts = []
+    at = at + 1 if text[at] == '"' else len(text)
+    while text[at] != '"':
+        if text[at] != "\\":
+            parts.append(text[at])
+            at += 1
+        elif text[at + 1] == "u":
+            parts.append(chr(int(text[at + 2 : at + 6], 16)))
+            at += 6
+        else:
+            parts.append(_ESCAPES.get(text[at + 1], ""))
+            at += 2
+    # A character outside the basic plane comes as two escapes, which are halves of UTF-16.
+    return "".join(parts).encode("utf-16", "surrogatepass").decode("utf-16", "replace"), _skip(text, at + 1)

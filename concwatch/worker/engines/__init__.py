@@ -1,0 +1,51 @@
+"""The engines of the Python workers: one row each, loaded only by the worker that runs it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Dict
+
+    from concwatch.worker.collector import Collector
+    from concwatch.worker.engines.base import Engine
+
+    Make = Callable[[Callable[..., None], Collector], Engine]
+
+
+def _threads() -> Make:
+    from concwatch.worker.engines.threads import ThreadsEngine
+
+    return ThreadsEngine
+
+
+def _pool() -> Make:
+    from concwatch.worker.engines.pool import PoolEngine
+
+    return PoolEngine
+
+
+def _asyncio() -> Make:
+    import asyncio
+
+    from concwatch.worker.engines.event_loop import EventLoopEngine
+
+    return lambda send, collector: EventLoopEngine(send, collector, asyncio.new_event_loop)
+
+
+def _uvloop() -> Make:
+    import uvloop
+
+    from concwatch.worker.engines.event_loop import EventLoopEngine
+
+    return lambda send, collector: EventLoopEngine(
+        send, collector, uvloop.new_event_loop, f"uvloop {uvloop.__version__}"
+    )
+
+
+ENGINES: Dict[str, Callable[[], Make]] = {
+    "threads": _threads,
+    "pool": _pool,
+    "asyncio": _asyncio,
+    "uvloop": _uvloop,
+}
+"""Name → a function that imports what the engine needs and gives what makes it."""

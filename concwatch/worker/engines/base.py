@@ -1,0 +1,121 @@
+"""What every engine is: a goal, counters, and commands that reach it from another thread."""
+
+from __future__ import annotations
+
+from collections import deque
+from time import monotonic
+
+from concwatch.worker.goal import Counts, Goal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Deque, List, Tuple
+
+    from concwatch.worker.collector import Collector
+    from concwatch.worker.workloads import Workload
+
+SLICE = 0.010
+"""Seconds: the longest that growing or shrinking may keep commands waiting."""
+
+
+class Engine:
+    """One way to run tasks. ``serve`` holds the goal until the process ends; nothing else touches tasks."""
+
+    can: Tuple[str, ...] = ("trace", "gc", "trim")
+
+    def __init__(self, send: Callable[..., None], collector: Collector) -> None:
+        self.send = send
+        self.collector = collector
+        self.counts = Counts()
+        self.goal = Goal()
+        self._inbox: Deque[Callable[[], None]] = deque()
+        self._failure_told = False
+
+    # Called from any thread.
+
+    def submit(self, change: Callable[[], None]) -> None:
+        """Have ``change`` called on the engine's own thread, between two slices."""
+        self._inbox.append(change)
+        self.wake()
+
+    def wake(self) -> None:
+        """Make the engine look at its inbox and its goal."""
+        raise NotImplementedError
+
+    def flags(self) -> List[str]:
+        """What else than the runtime's version shapes this engine's figures."""
+        return []
+
+    def lag(self, reporter_lag: float) -> float:
+        """Seconds a waking was late at worst since the last call; by default that of the reporter thread."""
+        return reporter_lag
+
+    def queued(self) -> int:
+        """Live tasks that have not begun because they wait for a thread."""
+        return 0
+
+    # Called on the engine's own thread.
+
+    def serve(self) -> None:
+        """Hold the goal; returns never, or with the process."""
+        raise NotImplementedError
+
+    def load(self, workload: Workload) -> None:
+        """Make ``workload`` what new tasks do.
+
+        Raises:
+            ValueError: one line, and the engine goes on as it was.
+        """
+        raise NotImplementedError
+
+    def use(self, workload: Workload) -> None:
+        """Switch to ``workload``, and have live tasks replaced.
+
+        Raises:
+            ValueError: one line, and the engine goes on as it was.
+        """
+        self.load(workload)
+        self._failure_told = False
+        self.goal.replace(self.counts.live)
+
+    def set_threads(self, count: int) -> None:
+        """Set how many threads serve the tasks.
+
+        Raises:
+            ValueError: this engine has no such setting.
+        """
+        raise ValueError("this engine has no number of threads")
+
+    def apply_commands(self) -> None:
+        """Apply what has come in since the last time."""
+        while self._inbox:
+            self._inbox.popleft()()
+
+    def tell_reached(self) -> None:
+        """Report that the target has been met, once."""
+        fields = self.goal.reached(self.counts, monotonic())
+        if fields:
+            self.send("reached", **fields)
+
+    def tell_failure(self, error: BaseException) -> None:
+        """Report the first failure of a workload with its traceback; the counter tells the rest."""
+        if not self._failure_told:
+            self._failure_told = True
+            import traceback  # with tokenize behind it, only for who fails
+
+            lines = traceback.format_exception(type(error), error, error.__traceback__)
+            self.send(
+                "error",
+                command=None,
+                message=f"a task failed: {type(error).__name__}: {str(error)[:500]}",
+                detail="".join(lines)[-8000:],
+            )
+
+    def hit_wall(self, error: BaseException) -> None:
+        """Stay with what stands, and say which wall was hit."""
+        from concwatch.worker.walls import wall_hit  # only here
+
+        wanted, standing = self.goal.target, self.counts.live
+        self.goal.settle(standing)
+        wall, value = ("memory", None) if isinstance(error, MemoryError) else wall_hit()
+        self.send("limit", standing=standing, wanted=wanted, wall=wall, value=value, detail=str(error)[:500])

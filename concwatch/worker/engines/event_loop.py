@@ -1,0 +1,221 @@
+"""Tasks on an event loop: one engine, whichever loop runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from functools import partial
+from itertools import islice
+from time import monotonic, thread_time
+
+from concwatch.worker.engines.base import SLICE, Engine
+from concwatch.worker.workloads import USER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Coroutine, Dict, List, Set
+
+    from concwatch.worker.collector import Collector
+    from concwatch.worker.workloads import Workload
+
+    Body = Callable[[], Coroutine[Any, Any, object]]
+
+PROBE = 0.05
+"""Seconds between two looks at how late the loop wakes."""
+
+FIRST_BATCH = 64
+LARGEST_BATCH = 8192
+
+
+async def _ticks(count: int, seconds: float) -> None:
+    for _ in range(count):
+        await asyncio.sleep(seconds)
+
+
+async def _hold() -> None:
+    # Each waits on a future of its own: leaving a shared Event's queue costs time in the number of waiters.
+    await asyncio.get_running_loop().create_future()
+
+
+async def _payload(size: int) -> None:
+    held = b"\xff" * size  # zeros would be pages that nobody ever touched
+    await _hold()
+    del held
+
+
+async def _spin(seconds: float) -> None:
+    end = thread_time() + seconds
+    while thread_time() < end:
+        pass
+
+
+async def _nop() -> None:
+    pass
+
+
+BODIES: Dict[str, Callable[..., Coroutine[Any, Any, object]]] = {
+    # The coroutine of a sleeping task is asyncio.sleep itself: no frame of ours is in its bytes.
+    "sleep": asyncio.sleep,
+    "ticks": _ticks,
+    "hold": _hold,
+    "payload": _payload,
+    "spin": _spin,
+    "nop": _nop,
+}
+
+ANCHORED = {"sleep", "ticks", "spin", "nop"}
+"""Workloads whose tasks the loop itself keeps alive; a loop holds any other task only weakly."""
+
+
+class EventLoopEngine(Engine):
+    """Runs each task as an ``asyncio.Task``; ``new_loop`` makes the loop, ``library`` names what it is from."""
+
+    def __init__(
+        self,
+        send: Callable[..., None],
+        collector: Collector,
+        new_loop: Callable[[], asyncio.AbstractEventLoop],
+        library: str = "",
+    ) -> None:
+        super().__init__(send, collector)
+        self.loop = new_loop()
+        asyncio.set_event_loop(self.loop)
+        self._library = library
+        self._awake = asyncio.Event()
+        self._batch = FIRST_BATCH
+        self._due = 0.0
+        self._worst = 0.0
+        self._body: Body = _nop
+        self._kept: Set[asyncio.Task[object]] = set()
+        self._keep = False
+
+    def wake(self) -> None:
+        """Wake the loop, from any thread."""
+        self.loop.call_soon_threadsafe(self._awake.set)
+
+    def flags(self) -> List[str]:
+        """The library that the loop comes from."""
+        return [self._library] if self._library else []
+
+    def lag(self, reporter_lag: float) -> float:
+        """Seconds a timer of the loop fired late, at worst since the last call, one overdue now included."""
+        worst, self._worst = self._worst, 0.0
+        return max(worst, monotonic() - self._due) if self._due else 0.0
+
+    def _probe(self) -> None:
+        now = monotonic()
+        if self._due:
+            self._worst = max(self._worst, now - self._due)
+        self._due = now + PROBE
+        self.loop.call_later(PROBE, self._probe)
+
+    def load(self, workload: Workload) -> None:
+        """Make ``workload`` what new tasks do; the user's own must be a coroutine function."""
+        if workload.word == USER:
+            from concwatch.worker.user_function import (
+                find_function,
+            )  # with inspect behind it, only for who asks
+
+            self._body = find_function(workload, coroutine=True)
+        else:
+            body = BODIES[workload.word]
+            self._body = partial(body, *workload.values) if workload.values else body
+        self._keep = workload.word not in ANCHORED
+
+    def serve(self) -> None:
+        """Run the loop, and on it hold the goal."""
+        self.loop.run_until_complete(self._hold_goal())
+
+    async def _hold_goal(self) -> None:
+        self._probe()
+        while True:
+            await self._awake.wait()
+            self._awake.clear()
+            self.apply_commands()
+            while True:
+                wanted = self.goal.wanted(self.counts.live)
+                if wanted > 0:
+                    await self._grow(min(wanted, self._batch))
+                elif wanted < 0 and not await self._shrink(-wanted):
+                    break  # the rest ignores its cancellation; look again when something ends
+                self.apply_commands()
+                if wanted == 0:
+                    break
+                self.tell_reached()
+            self.tell_reached()
+
+    async def _grow(self, count: int) -> None:
+        began = monotonic()
+        try:
+            self._create(count)
+        except MemoryError as error:
+            self.hit_wall(error)
+        # Ready callbacks run in order, so behind this every task of the slice has had its first step.
+        await asyncio.sleep(0)
+        self.collector.after_slice()
+        took = monotonic() - began
+        if took > SLICE:
+            self._batch = max(1, self._batch // 2)
+        elif took < SLICE / 2 and count == self._batch:
+            self._batch = min(LARGEST_BATCH, self._batch * 2)
+
+    def _create(self, count: int) -> None:
+        create, body, ended, context = (
+            self.loop.create_task,
+            self._body,
+            self._ended,
+            contextvars.copy_context(),
+        )
+        keep = self._kept.add if self._keep else None
+        made = 0
+        try:
+            while made < count:
+                task = create(body())
+                made += 1
+                task.add_done_callback(ended, context=context)
+                if keep:
+                    keep(task)
+        finally:
+            self.counts.created += made
+            self.goal.created(made)
+
+    def _ended(self, task: asyncio.Task[object]) -> None:
+        if task.cancelled():
+            self.counts.cancelled += 1
+        else:
+            error = task.exception()
+            if error is None:
+                self.counts.completed += 1
+            else:
+                self.counts.failed += 1
+                self.tell_failure(error)
+        if self._keep or self._kept:
+            self._kept.discard(task)
+        if not self._awake.is_set():
+            self._awake.set()
+
+    async def _shrink(self, count: int) -> bool:
+        """Cancel up to ``count`` tasks, in slices; say whether any ended."""
+        # The loop knows its tasks already: keeping them ourselves would cost each of them 60 to 180 bytes.
+        ours = asyncio.all_tasks(self.loop)
+        ours.discard(asyncio.current_task(self.loop))  # type: ignore[arg-type]  # never None inside a task
+        before = self.counts.live
+        tasks = iter(ours)
+        while self.goal.wanted(self.counts.live) < 0:
+            excess = min(-self.goal.wanted(self.counts.live), self._batch)
+            began = monotonic()
+            chosen = list(islice(tasks, excess))
+            if not chosen:
+                break
+            for task in chosen:
+                task.cancel()
+            # The future is cancelled, the task takes a step, its callback runs: three rounds of the loop.
+            for _ in range(3):
+                await asyncio.sleep(0)
+            del chosen
+            took = monotonic() - began
+            self._batch = (
+                max(FIRST_BATCH, self._batch // 2) if took > SLICE else min(LARGEST_BATCH, self._batch * 2)
+            )
+            self.apply_commands()
+        return self.counts.live < before

@@ -1,0 +1,98 @@
+"""Jobs for a pool of threads."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+from concwatch.worker.engines.blocking import BlockingEngine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+    from typing import Callable, Dict, List, Optional
+
+    from concwatch.worker.collector import Collector
+
+MOST_THREADS = 100_000
+
+
+def default_threads() -> int:
+    """Give the number of threads that ``ThreadPoolExecutor()`` itself would take."""
+    return min(32, (os.cpu_count() or 1) + 4)
+
+
+class PoolEngine(BlockingEngine):
+    """Runs each task as a job of one ``ThreadPoolExecutor``."""
+
+    can = (*BlockingEngine.can, "threads")
+
+    def __init__(self, send: Callable[..., None], collector: Collector) -> None:
+        super().__init__(send, collector)
+        self._threads = default_threads()
+        self._executor = ThreadPoolExecutor(self._threads)
+        self._waiting: Dict[int, Optional[Future[None]]] = {}  # jobs not begun, by number, oldest first
+        self._numbers = count()
+
+    def flags(self) -> List[str]:
+        """How many threads there are."""
+        return [f"{self._threads} threads"]
+
+    def queued(self) -> int:
+        """Jobs that wait for a thread."""
+        return len(self._waiting)
+
+    def start_one(self) -> None:
+        """Submit one job; raises `RuntimeError` when its first thread could not be started."""
+        number = next(self._numbers)
+        self._waiting[number] = None
+        try:
+            future = self._executor.submit(self._run_job, number)
+        except (RuntimeError, MemoryError):
+            # The executor queued the job before it failed to start a thread: it still runs if any stands,
+            # under a number that is no longer waiting, and is then passed over.
+            self._waiting.pop(number, None)
+            raise
+        with self._guard:
+            if number in self._waiting:
+                self._waiting[number] = future
+
+    def _run_job(self, number: int) -> None:
+        with self._guard:
+            begun = self._waiting.pop(number, self) is not self
+        if begun:
+            self.run_task()
+
+    def _shrink(self, excess: int) -> None:
+        """Cancel the newest waiting jobs first, then as many running ones as are still too many."""
+        while excess > 0:
+            with self._guard:
+                if not self._waiting:
+                    break
+                _, future = self._waiting.popitem()
+                self.counts.cancelled += 1
+            if future is not None:
+                future.cancel()
+            excess -= 1
+        if excess > 0:
+            super()._shrink(excess)
+        self.wake()
+
+    def set_threads(self, count: int) -> None:
+        """Have jobs served by ``count`` threads: waiting ones move over, running ones end where they are."""
+        if not 1 <= count <= MOST_THREADS:
+            raise ValueError(f"{count} threads: expected a number from 1 to {MOST_THREADS:,}")
+        old, self._executor, self._threads = self._executor, ThreadPoolExecutor(count), count
+        with self._guard:
+            moving = list(self._waiting)
+            self._waiting.clear()
+        old.shutdown(wait=False, cancel_futures=True)
+        for moved in range(len(moving)):
+            try:
+                self.start_one()
+            except (RuntimeError, MemoryError) as error:
+                with self._guard:
+                    self.counts.cancelled += len(moving) - moved
+                self.hit_wall(error)
+                break

@@ -1,0 +1,108 @@
+"""What an engine is asked to hold, and how far it is: plain arithmetic on counters, with time passed in."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, Optional
+
+
+class Counts:
+    """The four counters of an engine; ``live`` follows from them."""
+
+    __slots__ = ("cancelled", "completed", "created", "failed")
+
+    def __init__(self) -> None:
+        self.created = 0
+        self.completed = 0
+        self.failed = 0
+        self.cancelled = 0
+
+    @property
+    def live(self) -> int:
+        """Tasks created and not yet ended."""
+        # What ends is read before what begins, so that a tick in mid-change never shows fewer than none.
+        ended = self.completed + self.failed + self.cancelled
+        return self.created - ended
+
+    def report(self) -> Dict[str, int]:
+        """Give all five as a tick carries them; they add up whatever changes meanwhile."""
+        completed, failed, cancelled, created = self.completed, self.failed, self.cancelled, self.created
+        return {
+            "created": created,
+            "live": created - completed - failed - cancelled,
+            "completed": completed,
+            "failed": failed,
+            "cancelled": cancelled,
+        }
+
+
+class Goal:
+    """The target of an engine, and what is still wanted to meet it."""
+
+    __slots__ = ("_asked", "_cancelled", "_created", "_due", "_left", "_replacing", "refill", "target")
+
+    def __init__(self) -> None:
+        self.target = 0
+        """Live tasks to hold."""
+        self.refill = True
+        """Whether a task that ends is replaced."""
+        self._left = 0  # without refill: how many of the burst are still to be created
+        self._due = 0  # ``created`` at which everything asked for has been created
+        self._created = 0
+        self._cancelled = 0
+        self._asked: Optional[float] = None
+        self._replacing = False
+
+    def ask(self, target: int, counts: Counts, now: float) -> None:
+        """Take a new target that arrived at ``now`` (seconds)."""
+        self.target = target
+        self._left = max(0, target - counts.live)
+        self._created = counts.created
+        self._cancelled = counts.cancelled
+        self._due = counts.created + self._left
+        self._asked = now
+
+    def set_refill(self, on: bool) -> None:
+        """Switch refill; what a burst had not created yet is dropped with it."""
+        self.refill = on
+        self._left = 0
+
+    def replace(self, live: int) -> None:
+        """Ask for every live task to be ended first: what a task does has changed."""
+        self._replacing = live > 0
+        self._left += live
+
+    def settle(self, live: int) -> None:
+        """Take what is live as the target: a wall was hit, or growth is to stop."""
+        self.target = min(self.target, live)
+        self._left = 0
+        self._asked = None
+
+    def wanted(self, live: int) -> int:
+        """How many tasks to create now, or, below zero, to cancel."""
+        if self._replacing:
+            self._replacing = live > 0
+            if self._replacing:
+                return -live
+        if live > self.target or self.refill:
+            return self.target - live
+        return min(self._left, self.target - live)
+
+    def created(self, count: int) -> None:
+        """Note that ``count`` tasks have been created."""
+        self._left = max(0, self._left - count)
+
+    def reached(self, counts: Counts, now: float) -> Optional[Dict[str, object]]:
+        """Give the fields of a ``reached`` report when the target has just been met, else None."""
+        if self._asked is None or counts.created < self._due or counts.live > self.target:
+            return None
+        fields: Dict[str, object] = {
+            "target": self.target,
+            "live": counts.live,
+            "created": counts.created - self._created,
+            "cancelled": counts.cancelled - self._cancelled,
+            "seconds": now - self._asked,
+        }
+        self._asked = None
+        return fields

@@ -1,0 +1,64 @@
+"""The thread that tells concwatch ten times a second how a worker stands."""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict
+
+    from concwatch.worker.collector import Collector
+    from concwatch.worker.engines.base import Engine
+
+SLOWEST, FASTEST = 0.1, 100.0
+
+
+class Reporter:
+    """Sends ticks from a thread of its own, so that they flow while the engine is busy."""
+
+    def __init__(self, send: Callable[..., None], engine: Engine, collector: Collector) -> None:
+        self._send = send
+        self._engine = engine
+        self._collector = collector
+        self._interval = 0.1
+        self._changed = threading.Event()
+        self.memory: Callable[[], Dict[str, int]] = dict
+        """Gives ``traced`` and ``tracer`` in bytes while tracing, else nothing."""
+
+    def set_rate(self, hz: object) -> None:
+        """Send this many ticks a second.
+
+        Raises:
+            ValueError: it is not a number from 0.1 to 100.
+        """
+        if isinstance(hz, bool) or not isinstance(hz, (int, float)) or not SLOWEST <= hz <= FASTEST:
+            raise ValueError(f"rate {hz!r}: expected ticks a second from {SLOWEST} to {FASTEST:.0f}")
+        self._interval = 1 / hz
+        self._changed.set()
+
+    def start(self) -> None:
+        """Start the thread."""
+        threading.Thread(target=self._run, name="reporter", daemon=True).start()
+
+    def _run(self) -> None:
+        due = monotonic()
+        while True:
+            self._tick(max(0.0, monotonic() - due))
+            # Never catch up: after a silence the next tick is one interval away, like any other.
+            due = max(due + self._interval, monotonic())
+            if self._changed.wait(max(0.0, due - monotonic())):
+                self._changed.clear()
+                due = monotonic()
+
+    def _tick(self, late: float) -> None:
+        engine = self._engine
+        fields: Dict[str, Any] = {
+            **engine.counts.report(),
+            "queued": engine.queued(),
+            "lag": round(engine.lag(late), 6),
+            "gc": round(self._collector.seconds, 6),
+            **self.memory(),
+        }
+        self._send("tick", time=monotonic(), **fields)

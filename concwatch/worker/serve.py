@@ -1,0 +1,208 @@
+"""A worker: one engine, its reporter, and the wire between them and whoever started it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from time import monotonic
+
+from concwatch import wire
+from concwatch.worker.collector import Collector
+from concwatch.worker.engines import ENGINES
+from concwatch.worker.reporter import Reporter
+from concwatch.worker.workloads import DEFAULT, WORDS, nearest, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict
+
+    from concwatch.worker.engines.base import Engine
+
+    Fields = Dict[str, Any]
+
+
+class Channel:
+    """The wire's two descriptors, kept private so that no task can read or write them by accident."""
+
+    def __init__(self) -> None:
+        self._input = os.dup(0)
+        self._output = os.dup(1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        sys.stdout.flush()
+        os.dup2(2, 1)
+        self._lock = threading.Lock()
+
+    def send(self, type_: str, **fields: Any) -> None:
+        """Write one report; a reader that is gone ends the process."""
+        rest = memoryview(wire.encode(type_, **fields))
+        with self._lock:
+            try:
+                while rest:
+                    rest = rest[os.write(self._output, rest) :]
+            except OSError:
+                os._exit(0)
+
+    def lines(self) -> Any:
+        """Yield each line that comes in; ends with the input."""
+        with open(self._input, "rb") as file:
+            while True:
+                line = file.readline(wire.LONGEST_LINE)
+                if not line:
+                    return
+                if line.strip():
+                    yield line
+
+
+def _whole(fields: Fields, key: str, largest: int) -> int:
+    value = fields.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
+        raise ValueError(f'"{key}" is {value!r}: expected a whole number from 0 to {largest:,}')
+    return value
+
+
+def _flag(fields: Fields, key: str) -> bool:
+    value = fields.get(key)
+    if not isinstance(value, bool):
+        raise ValueError(f'"{key}" is {value!r}: expected true or false')
+    return value
+
+
+def _word(fields: Fields, key: str) -> str:
+    value = fields.get(key)
+    if not isinstance(value, str):
+        raise ValueError(f'"{key}" is {value!r}: expected a string')
+    return value
+
+
+def _trace(reporter: Reporter, on: bool) -> None:
+    import tracemalloc  # with pickle and fnmatch behind it, only for who asks
+
+    if on:
+        tracemalloc.start()
+        reporter.memory = lambda: {
+            "traced": tracemalloc.get_traced_memory()[0],
+            "tracer": tracemalloc.get_tracemalloc_memory(),
+        }
+    else:
+        reporter.memory = dict
+        tracemalloc.stop()
+
+
+def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[str, Callable[[Fields], None]]:
+    """List what a worker can be told: type → what it does, on the engine's own thread.
+
+    Each raises ValueError, with one line for a person, for a field that is not as the wire says.
+    """
+    return {
+        "refill": lambda fields: engine.goal.set_refill(_flag(fields, "on")),
+        "workload": lambda fields: engine.use(parse(_word(fields, "spec"))),
+        "halt": lambda fields: engine.goal.settle(engine.counts.live),
+        "rate": lambda fields: reporter.set_rate(fields.get("hz")),
+        "trace": lambda fields: _trace(reporter, _flag(fields, "on")),
+        "gc": lambda fields: collector.set_mode(_word(fields, "mode")),
+        "trim": lambda fields: collector.trim(),
+        "threads": lambda fields: engine.set_threads(_whole(fields, "count", 1_000_000)),
+    }
+
+
+def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[Fields], None]]) -> None:
+    """Pass every command to the engine's thread; at the end of the input, end the process at once."""
+    for line in channel.lines():
+        arrived = monotonic()
+        name = None
+        try:
+            fields = wire.decode(line)
+            name = fields["type"]
+            if name == "stop":
+                break
+            if name == "target":
+                count = _whole(fields, "tasks", 1_000_000_000)
+                engine.submit(lambda count=count, now=arrived: engine.goal.ask(count, engine.counts, now))  # type: ignore[misc]  # defaults bind this turn's values
+            elif name in table:
+                engine.submit(_answered(channel, name, table[name], fields, arrived))
+            else:
+                known = (*table, "target", "stop")
+                raise ValueError(
+                    f'unknown command "{name}": expected one of {", ".join(known)}{nearest(name, known)}'
+                )
+        except ValueError as error:
+            channel.send("error", command=name, message=str(error), detail=None)
+    os._exit(0)
+
+
+def _answered(
+    channel: Channel, name: str, act: Callable[[Fields], None], fields: Fields, arrived: float
+) -> Callable[[], None]:
+    def apply() -> None:
+        try:
+            act(fields)
+        except ValueError as error:
+            channel.send("error", command=name, message=str(error), detail=None)
+        else:
+            channel.send("applied", command=name, seconds=monotonic() - arrived)
+
+    return apply
+
+
+def runtime() -> str:
+    """Name the interpreter and its version: ``CPython 3.11.7``."""
+    implementation = sys.implementation
+    name = {"cpython": "CPython", "pypy": "PyPy"}.get(implementation.name, implementation.name)
+    return name + " " + ".".join(map(str, implementation.version[:3]))
+
+
+def _volunteer_for_the_oom_killer() -> None:
+    """Ask Linux to end this process first when memory runs out, before anything the user works with."""
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("900")
+    except OSError:  # another system, or one that does not let us
+        pass
+
+
+def serve(name: str) -> None:
+    """Serve engine ``name`` on standard input and output until either ends."""
+    channel = Channel()
+    _volunteer_for_the_oom_killer()
+    collector = Collector()
+    try:
+        engine = ENGINES[name]()(channel.send, collector)
+    except ImportError as error:
+        sys.exit(f'engine "{name}" cannot run here: {error}')
+    engine.load(parse(DEFAULT))
+    reporter = Reporter(channel.send, engine, collector)
+    channel.send(
+        "ready",
+        protocol=wire.PROTOCOL,
+        engine=name,
+        runtime=runtime(),
+        flags=engine.flags(),
+        pid=os.getpid(),
+        can=engine.can,
+        workloads=WORDS,
+    )
+    table = commands(engine, reporter, collector)
+    threading.Thread(
+        target=_take_commands, args=(channel, engine, table), name="commands", daemon=True
+    ).start()
+    reporter.start()
+    engine.serve()
+
+
+def main() -> None:
+    """Serve the engine named by the one argument; exit 2 with one line when there is no such engine."""
+    known = ", ".join(ENGINES)
+    if len(sys.argv) != 2:
+        print(f"usage: python -m concwatch.worker ENGINE    (one of {known})", file=sys.stderr)
+        sys.exit(2)
+    name = sys.argv[1]
+    if name not in ENGINES:
+        print(f'unknown engine "{name}": expected one of {known}{nearest(name, ENGINES)}', file=sys.stderr)
+        sys.exit(2)
+    try:
+        serve(name)
+    except KeyboardInterrupt:
+        os._exit(130)

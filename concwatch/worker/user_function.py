@@ -1,0 +1,75 @@
+"""Finding the function that a workload ``module:function`` names."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+
+from concwatch.worker.workloads import nearest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+    from concwatch.worker.workloads import Workload
+
+
+def find_function(workload: Workload, coroutine: bool) -> Callable[[], Any]:
+    """Import the user's own function; the working directory is looked in first.
+
+    Args:
+        workload: one of the form ``module:function``.
+        coroutine: whether the engine needs a coroutine function, or else a plain one.
+
+    Raises:
+        ValueError: one line that says what is missing, what broke on the way, or which kind was expected.
+    """
+    module, function = map(str, workload.values)
+    try:
+        value = _attribute(_import(module), function)
+        if not callable(value):
+            raise ValueError(f"{function} is a {type(value).__name__}: expected a function")
+        try:
+            inspect.signature(value).bind()
+        except TypeError as error:
+            raise ValueError(f"{function}: {error}: expected a function that needs no arguments") from None
+        except ValueError:  # a built-in that does not tell its arguments
+            pass
+        if coroutine and not inspect.iscoroutinefunction(value):
+            raise ValueError(
+                f"{function} is a plain function: an event loop needs a coroutine function (async def)"
+            )
+        if not coroutine and inspect.iscoroutinefunction(value):
+            raise ValueError(f"{function} is a coroutine function: a thread needs a plain function (def)")
+    except ValueError as error:
+        raise ValueError(f'workload "{workload.spec}": {error}') from error.__cause__
+    return value
+
+
+def _import(name: str) -> ModuleType:
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        if name == missing or name.startswith(missing + "."):
+            raise ValueError(f'no module "{missing}" in {here} or among the installed packages') from None
+        raise ValueError(f"module {name} needs {missing}, which is not installed") from error
+    except (Exception, SystemExit) as error:  # the user's module may raise anything
+        raise ValueError(f"importing {name} failed: {type(error).__name__}: {error}") from error
+
+
+def _attribute(module: ModuleType, path: str) -> object:
+    value: object = module
+    for name in path.split("."):
+        if not hasattr(value, name):
+            public = [key for key in vars(module) if not key.startswith("_")]
+            raise ValueError(f'module {module.__name__} has no "{path}"{nearest(name, public)}')
+        value = getattr(value, name)
+    return value

@@ -1,0 +1,110 @@
+"""What a task does, as words: ``sleep:10``, ``ticks:10x0.1``, ``hold``, ``app.jobs:fetch``."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Dict, Iterable, Tuple
+
+DEFAULT = "sleep:10"
+
+LONGEST = 1_000_000.0
+"""Seconds: about 11 days; more is a slip of the finger."""
+LARGEST_PAYLOAD = 1 << 34
+MOST_TICKS = 1_000_000
+
+# Read without regular expressions: that module and its tables would weigh a megabyte in every worker.
+
+
+class Workload:
+    """One parsed workload: its word, the values behind it, and how it is written."""
+
+    __slots__ = ("spec", "values", "word")
+
+    def __init__(self, word: str, values: Tuple[object, ...], spec: str) -> None:
+        self.word = word
+        self.values = values
+        self.spec = spec
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Say which of ``known`` was probably meant: ``; did you mean "sleep"?``, or nothing."""
+    import difflib  # only an error needs it
+
+    found = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.5)
+    return f'; did you mean "{found[0]}"?' if found else ""
+
+
+def _is_number(text: str) -> bool:
+    whole, _, fraction = text.partition(".")
+    digits = whole + fraction
+    return len(text) < 20 and digits.isascii() and digits.isdigit()
+
+
+def _is_path(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
+
+
+def _seconds(text: str) -> float:
+    if not _is_number(text) or float(text) > LONGEST:
+        raise ValueError(f"expected seconds from 0 to {LONGEST:,.0f}")
+    return float(text)
+
+
+def _size(text: str) -> int:
+    number = text.rstrip("kKmMgGiIbB ")
+    unit = text[len(number) :].strip().lower()
+    # As everywhere in concwatch: k and KiB are 1,024 bytes, kB is 1,000.
+    base, power = {"": (1, 0), "b": (1, 0)}.get(
+        unit, (1000 if unit[1:] == "b" else 1024, " kmg".find(unit[:1]))
+    )
+    if _is_number(number) and "." not in number and power >= 0 and unit[1:] in ("", "b", "ib"):
+        size = int(number) * int(base**power)
+        if size <= LARGEST_PAYLOAD:
+            return size
+    raise ValueError(f'expected bytes from 0 to {LARGEST_PAYLOAD:,}, such as "4096" or "64KiB"')
+
+
+def _steps(text: str) -> Tuple[object, ...]:
+    count, _, seconds = text.partition("x")
+    if not (count.isascii() and count.isdigit() and len(count) < 8 and 0 < int(count) <= MOST_TICKS):
+        raise ValueError(f'expected COUNTxSECONDS such as "10x0.1", with a count from 1 to {MOST_TICKS:,}')
+    return int(count), _seconds(seconds)
+
+
+FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
+    "sleep": ("sleep:SECONDS", "sleep that long", lambda text: (_seconds(text),)),
+    "ticks": ("ticks:COUNTxSECONDS", "sleep so many times that long", _steps),
+    "hold": ("hold", "wait until told to stop", lambda text: ()),
+    "payload": ("payload:BYTES", "hold that much memory until told to stop", lambda text: (_size(text),)),
+    "spin": ("spin:SECONDS", "use that much CPU time", lambda text: (_seconds(text),)),
+    "nop": ("nop", "end at once", lambda text: ()),
+}
+"""Word → how it is written, what it does, how what stands behind the colon is read."""
+
+USER = "module:function"
+WORDS = (*FORMS, USER)
+
+
+def parse(spec: str) -> Workload:
+    """Read a workload.
+
+    Raises:
+        ValueError: one line that names the spec, what was expected, and the nearest match.
+    """
+    spec = spec.strip()
+    word, colon, rest = spec.partition(":")
+    word = word.strip()
+    if word in FORMS:
+        form = FORMS[word][0]
+        if bool(colon) != (":" in form):
+            raise ValueError(f'workload "{spec[:60]}": expected "{form}"')
+        try:
+            return Workload(word, FORMS[word][2](rest.strip()), spec)
+        except ValueError as error:
+            raise ValueError(f'workload "{spec[:60]}": {error}') from None
+    # "slep:3" is a slip, not a module of the user's: what follows the colon cannot be a function's name.
+    if colon and _is_path(word) and _is_path(rest):
+        return Workload(USER, (word, rest), spec)
+    forms = ", ".join(form for form, _, _ in FORMS.values())
+    raise ValueError(f'unknown workload "{spec[:60]}": expected one of {forms}, {USER}{nearest(word, FORMS)}')

@@ -1,0 +1,1 @@
+"""What widgets draw: pure pictures of plain values."""

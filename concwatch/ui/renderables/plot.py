@@ -1,0 +1,323 @@
+"""Lines over time, drawn in braille with round axes: a picture made of plain values, and its strips."""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+import plotext
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from concwatch.ui.renderables.ticks import Kind, Scale, Tick, linear_scale, log_scale, time_ticks
+
+LABEL_WIDTH = 8
+"""Cells of the y labels' column, the same for every kind, so that charts stand in line and never jump."""
+
+SMALLEST = (LABEL_WIDTH + 4, 4)
+"""Width and height in cells below which nothing but blank lines is drawn."""
+
+DASH = 2
+"""Cells in a row that one line gets where several lines share their cells."""
+
+Path = tuple[tuple[int, int], ...]
+"""Dots that a pen visits without being lifted: columns from the left, rows from the bottom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One series to draw."""
+
+    name: str
+    color: str
+    """``#rrggbb``"""
+    times: Sequence[float]
+    """Seconds on any clock, ascending."""
+    values: Sequence[float]
+    """One for each time; NaN is a gap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """All that decides what a chart's cells show, save the axes' colours: equal pictures look the same."""
+
+    width: int
+    height: int
+    scale: Scale
+    times: tuple[Tick, ...]
+    lines: tuple[tuple[str, tuple[Path, ...]], ...]
+    """The colour of each line and the paths it is made of, the topmost line last."""
+
+    @property
+    def columns(self) -> int:
+        """Width of the plot in cells, without its labels and axis."""
+        return self.width - LABEL_WIDTH - 1
+
+    @property
+    def rows(self) -> int:
+        """Height of the plot in cells, without the labels below it."""
+        return self.height - 1
+
+
+def decimate(
+    times: Sequence[float], values: Sequence[float], start: float, end: float, columns: int
+) -> list[tuple[int, float]]:
+    """Reduce a series to at most one lowest and one highest value for each column.
+
+    A column's edges are multiples of its width on the clock itself, so what falls into it never changes
+    as the window moves on: the picture scrolls by whole columns and does not flicker.
+
+    Args:
+        times: seconds, ascending.
+        values: one for each time; NaN and infinity are gaps.
+        start: left edge of the window, seconds.
+        end: right edge of the window, seconds.
+        columns: how many columns the window has.
+
+    Returns:
+        ``(column, value)`` in the order of time. The last point before the window comes first, at a column
+        below 0, so that a line can enter from the left; a NaN stands where the line is broken.
+    """
+    # Rounded, for the last bits of end - start differ from call to call and would move samples across edges.
+    size = round((end - start) / columns, 9)
+    first = math.floor(end / size) - columns + 1
+    stop = min(bisect_right(times, end), len(values))
+    index = bisect_left(times, first * size, 0, stop)
+    points: list[tuple[int, float]] = []
+    if index and math.isfinite(values[index - 1]):
+        points.append((min(-1, math.floor(times[index - 1] / size) - first), values[index - 1]))
+    for column in range(columns):
+        if index >= stop:
+            break
+        # The last column takes all that is left: rounding must not push the newest sample out of it.
+        edge = bisect_left(times, (first + column + 1) * size, index, stop) if column < columns - 1 else stop
+        if edge > index:
+            points += _extremes(column, values[index:edge])
+            index = edge
+    return points
+
+
+def _extremes(column: int, values: Sequence[float]) -> list[tuple[int, float]]:
+    """Return the lowest and the highest of ``values`` as they came, and NaN for a gap at either end."""
+    if math.isfinite(sum(values)):
+        low, high = min(values), max(values)
+        if low == high:
+            return [(column, low)]
+        pair = (low, high) if values.index(low) < values.index(high) else (high, low)
+        return [(column, pair[0]), (column, pair[1])]
+    gap = [(column, math.nan)]
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return gap
+    if len(finite) == len(values):  # finite, but their sum is not
+        return [(column, min(finite)), (column, max(finite))]
+    before = [] if math.isfinite(values[0]) else gap
+    after = [] if math.isfinite(values[-1]) else gap
+    return before + _extremes(column, finite) + after
+
+
+def _paths(points: list[tuple[int, float]], scale: Scale, rows: int) -> tuple[Path, ...]:
+    """Place decimated points on the grid of dots, split at gaps, without points inside a level stretch."""
+    top = 4 * rows - 1
+    paths: list[list[tuple[int, int]]] = [[]]
+    for column, value in points:
+        path = paths[-1]
+        if math.isnan(value):
+            if path:
+                paths.append([])
+            continue
+        # Four dots a row, and the second from below is the middle of the cell, where the axis has its tick.
+        dot = (column, min(top, round(4 * min(scale.row(value), rows)) + 1))
+        if path and path[-1][0] < 0 <= column:
+            path[-1] = _at_left_edge(path[-1], dot)
+        if path and path[-1] == dot:
+            continue
+        if len(path) > 1 and path[-1][1] == path[-2][1] == dot[1]:
+            path.pop()
+        path.append(dot)
+    return tuple(tuple(path) for path in paths if path and path[-1][0] >= 0)
+
+
+def _at_left_edge(outside: tuple[int, int], inside: tuple[int, int]) -> tuple[int, int]:
+    """Return where the line from ``outside`` to ``inside`` crosses column 0."""
+    share = -outside[0] / (inside[0] - outside[0])
+    return (0, round(outside[1] + share * (inside[1] - outside[1])))
+
+
+def compose(
+    lines: Sequence[Line],
+    *,
+    width: int,
+    height: int,
+    now: float,
+    window: float,
+    kind: Kind,
+    logarithmic: bool = False,
+) -> Picture | None:
+    """Work out what a chart shows; cheap next to `paint`, so compare its result before painting it.
+
+    Args:
+        lines: what to draw, the topmost last.
+        width: cells, labels included.
+        height: cells, labels included.
+        now: the time at the right edge, seconds on the lines' clock.
+        window: seconds from the left edge to the right one.
+        kind: what the values are.
+        logarithmic: whether the y axis is.
+
+    Returns:
+        The picture, or None where there is no room for one.
+    """
+    if width < SMALLEST[0] or height < SMALLEST[1]:
+        return None
+    columns, rows = width - LABEL_WIDTH - 1, height - 1
+    series = [decimate(line.times, line.values, now - window, now, 2 * columns) for line in lines]
+    shown = [value for points in series for _, value in points if not math.isnan(value)]
+    if logarithmic:
+        drawable = [value for value in shown if value > 0]
+        scale = log_scale(kind, min(drawable, default=kind.calm), max(drawable, default=kind.calm), rows)
+    else:
+        scale = linear_scale(kind, max(shown, default=0), rows)
+    paths = ((line.color, _paths(points, scale, rows)) for line, points in zip(lines, series, strict=True))
+    return Picture(width, height, scale, time_ticks(window, columns), tuple(paths))
+
+
+@lru_cache(maxsize=1)
+def _canvas() -> Any:
+    """Return plotext's figure as a bare canvas: no frame, no ticks, no colours, and no limit to its size."""
+    plotext.terminal.limit(False, False)
+    figure = plotext.figure.clear()
+    figure.canvas("default").axes(False)
+    figure.ruler(["x", "y"]).frequency(0).alignment(lim="edge")
+    return figure
+
+
+@lru_cache(maxsize=1)
+def _pen() -> Any:
+    """Return the one marker all points share: making one for each point would cost more than drawing it."""
+    return plotext.marker("braille")
+
+
+@lru_cache(maxsize=64)
+def rasterize(paths: tuple[Path, ...], columns: int, rows: int) -> tuple[str, ...]:
+    """Draw the paths of one line with plotext; a line that has not changed comes from the cache.
+
+    Each line is drawn on a canvas of its own: on a shared one, a cell's last colour would win and a line
+    that runs behind another would vanish without a trace.
+
+    Returns:
+        One string for each row, top row first, of braille characters and blanks.
+    """
+    canvas = _canvas()
+    canvas.clear.data()
+    canvas.plot_size(columns, rows)
+    canvas.ruler("x").lim(0, 2 * columns)
+    canvas.ruler("y").lim(0, 4 * rows)
+    dots = [dot for path in paths for dot in path]
+    # A dot's middle is half a dot from its edge.
+    signal = canvas.signal([x + 0.5 for x, _ in dots], [y + 0.5 for _, y in dots], marker=_pen()).lines()
+    start = 0
+    for path in paths:
+        signal.line(start, False)
+        start += len(path)
+    canvas.draw(signal)
+    return tuple(canvas.build().string(colorless=True).splitlines())
+
+
+def _braille_row(picture: Picture, rasters: list[tuple[str, ...]], row: int) -> list[tuple[str, str] | None]:
+    """Merge one row of all lines: each cell's character and colour, or None where no line passes.
+
+    Cells that lines share show the dots of all of them, and take turns in their colours.
+    """
+    cells: list[tuple[str, str] | None] = [None] * picture.columns
+    layers = [
+        (raster[row], color)
+        for raster, (color, _) in zip(rasters, picture.lines, strict=True)
+        if not raster[row].isspace()
+    ]
+    for column in range(picture.columns) if layers else ():
+        here = [(text[column], color) for text, color in layers if text[column] != " "]
+        if len(here) == 1:
+            cells[column] = here[0]
+        elif here:
+            dots = 0
+            for character, _ in here:
+                dots |= ord(character)  # the upper bits are the same in every braille character
+            cells[column] = (chr(dots), here[-1 - column // DASH % len(here)][1])
+    return cells
+
+
+@lru_cache(maxsize=256)
+def _style(color: str, background: str | None) -> Style:
+    return Style(color=color, bgcolor=background)
+
+
+def _strip(cells: list[tuple[str, str]], background: str | None) -> Strip:
+    """Join neighbouring cells of one colour."""
+    segments = [
+        Segment("".join(character for character, _ in run), _style(color, background))
+        for color, run in groupby(cells, key=lambda cell: cell[1])
+    ]
+    return Strip(segments, len(cells))
+
+
+def _time_labels(picture: Picture) -> str:
+    """Return the line of labels below the plot, each centred on its tick."""
+    text = " " * picture.width
+    for tick in picture.times:
+        start = min(LABEL_WIDTH + 1 + tick.position - len(tick.label) // 2, picture.width - len(tick.label))
+        text = text[:start] + tick.label + text[start + len(tick.label) :]
+    return text
+
+
+def paint(picture: Picture, axis_color: str, grid_color: str, background: str | None = None) -> list[Strip]:
+    """Return the strips of ``picture``, one for each row, top row first.
+
+    Args:
+        picture: what `compose` worked out.
+        axis_color: ``#rrggbb`` of axes and labels.
+        grid_color: ``#rrggbb`` of the lines from tick to tick.
+        background: ``#rrggbb`` behind it all, or None for what is there already.
+    """
+    rasters = [rasterize(paths, picture.columns, picture.rows) for _, paths in picture.lines]
+    labels = {tick.position: tick.label for tick in picture.scale.ticks}
+    marks = {tick.position for tick in picture.times}
+    floor = [("┴" if column in marks else "─", axis_color) for column in range(picture.columns)]
+    strips = []
+    for height in range(picture.rows - 1, -1, -1):
+        row = _braille_row(picture, rasters, picture.rows - 1 - height)
+        label = labels.get(height)
+        empty = floor if height == 0 else [("┈" if label else " ", grid_color)] * picture.columns
+        axis = "└" if height == 0 else "┤" if label else "│"
+        margin = [(character, axis_color) for character in f"{label or '':>{LABEL_WIDTH}}{axis}"]
+        strips.append(
+            _strip(margin + [cell or blank for cell, blank in zip(row, empty, strict=True)], background)
+        )
+    strips.append(Strip([Segment(_time_labels(picture), _style(axis_color, background))], picture.width))
+    return strips
+
+
+def draw(
+    lines: Sequence[Line],
+    *,
+    width: int,
+    height: int,
+    now: float,
+    window: float,
+    kind: Kind,
+    axis_color: str,
+    grid_color: str,
+    background: str | None = None,
+    logarithmic: bool = False,
+) -> list[Strip]:
+    """Compose and paint at once; where there is no room for a plot, return ``height`` blank strips."""
+    picture = compose(
+        lines, width=width, height=height, now=now, window=window, kind=kind, logarithmic=logarithmic
+    )
+    if picture is None:
+        return [Strip.blank(width, Style(bgcolor=background))] * height
+    return paint(picture, axis_color, grid_color, background)

@@ -1,0 +1,191 @@
+"""A chart of lines over time, with each line's current value in its title."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from rich.color import Color
+from textual.app import RenderResult
+from textual.content import Content, Span
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from concwatch.ui.renderables.plot import Line, Picture, compose, paint
+from concwatch.ui.renderables.ticks import Kind
+
+SHORTEST_TITLE = 8
+"""Cells a chart's title keeps when it makes room for values."""
+
+TITLE_MARGIN = 4
+"""Cells of a widget's content width that its border leaves blank around a title."""
+
+
+def caption(title: str, entries: Sequence[tuple[str, str]], width: int) -> Content:
+    """Return a title and as many values as fit into ``width`` cells; a value is whole or not there.
+
+    The title gives way first, down to `SHORTEST_TITLE`; then values are left off from the end, with ``…``.
+
+    Args:
+        title: what the chart shows.
+        entries: the text and the style of each value.
+        width: cells there are.
+    """
+    texts = [text for text, _ in entries]
+    shortest = min(len(title), SHORTEST_TITLE)
+    shown = len(texts)
+    while shown and shortest + 1 + len(" ".join(["", *texts[:shown], *_ellipsis(shown, texts)])) > width:
+        shown -= 1
+    rest = _ellipsis(shown, texts)
+    values = len(" ".join(["", *texts[:shown], *rest])) + 1 if texts else 0
+    room = max(width - values, min(width, shortest))
+    heading = title if len(title) <= room else title[: max(0, room - 1)].rstrip() + "…"
+    parts: list[str | tuple[str, str]] = [heading]
+    for index, (text, style) in enumerate(entries[:shown]):
+        parts += [" " if index else "  ", (text, style)]
+    if rest and len(heading) + values <= width:
+        parts.append(" …" if shown else "  …")
+    return Content.assemble(*parts)
+
+
+def _ellipsis(shown: int, texts: list[str]) -> list[str]:
+    return ["…"] if shown < len(texts) else []
+
+
+def _hex(color: Color | None) -> str | None:
+    return color.get_truecolor().hex if color else None
+
+
+class Chart(Widget, can_focus=True):
+    """Draws lines over the last seconds, and draws again only when a cell would change."""
+
+    COMPONENT_CLASSES = {"chart--axis", "chart--grid"}  # noqa: RUF012 (Textual's own way to say it)
+    """
+    | Class | Description |
+    | :- | :- |
+    | `chart--axis` | The colour of axes and their labels. |
+    | `chart--grid` | The colour of the lines from tick to tick. |
+    """
+
+    DEFAULT_CSS = """
+    Chart {
+        height: 1fr;
+        width: 1fr;
+        border: round $foreground 25%;
+        border-title-color: $foreground;
+        color: $foreground 50%;
+        content-align: center middle;
+        text-align: center;
+
+        & .chart--axis { color: $foreground 55%; }
+        & .chart--grid { color: $foreground 22%; }
+
+        &:focus { border: round $accent; }
+    }
+    """
+
+    window: reactive[float] = reactive(60.0, repaint=False)
+    """Seconds from the left edge to the right one."""
+    logarithmic: reactive[bool] = reactive(False, repaint=False)
+    """Whether the y axis is logarithmic."""
+
+    def __init__(
+        self, title: str, kind: Kind, *, hint: str = "", id: str | None = None, classes: str | None = None
+    ) -> None:
+        """Make a chart without lines.
+
+        Args:
+            title: what the chart shows, kept at the start of its border title.
+            kind: what the values are: how they are written and which of them are round.
+            hint: what to say while there are no lines.
+            id: the widget's id.
+            classes: the widget's classes.
+        """
+        super().__init__(id=id, classes=classes)
+        self.title = title
+        self.kind = kind
+        self.hint = hint
+        self._lines: Sequence[Line] = ()
+        self._now = 0.0
+        self._picture: Picture | None = None
+        self._strips: list[Strip] = []
+        self._colors: tuple[str, str, str | None] = ("", "", None)
+        self._title_shown: tuple[str, Sequence[Span]] | None = None
+
+    def show(self, lines: Sequence[Line], now: float) -> None:
+        """Show ``lines`` as they are at ``now``.
+
+        The sequences in ``lines`` are read again when the size, the window or the axis changes, so they may
+        grow in place, but must not be reused for something else.
+
+        Args:
+            lines: what to draw, the topmost last.
+            now: the time at the right edge, seconds on the lines' clock.
+        """
+        self._lines, self._now = lines, now
+        self._update()
+
+    def _update(self) -> None:
+        """Draw what `show` was given, if that would change a cell."""
+        width, height = self.content_size
+        if not width or not height:
+            return
+        self._update_title(width - TITLE_MARGIN)
+        picture = None
+        if self._lines:
+            picture = compose(
+                self._lines,
+                width=width,
+                height=height,
+                now=self._now,
+                window=self.window,
+                kind=self.kind,
+                logarithmic=self.logarithmic,
+            )
+        axis, grid = (self.get_component_rich_style(name) for name in ("chart--axis", "chart--grid"))
+        colors = (_hex(axis.color) or "", _hex(grid.color) or "", _hex(axis.bgcolor))
+        if (picture, colors) != (self._picture, self._colors):
+            self._picture, self._colors = picture, colors
+            self._strips = paint(picture, *colors) if picture else []
+            self.refresh()
+
+    def _update_title(self, width: int) -> None:
+        entries = [(self._current(line), f"bold {line.color}") for line in self._lines]
+        title = caption(self.title, entries, width)
+        # Comparing contents compares their text alone, and a lane's colour may change with the theme.
+        if self._title_shown != (shown := (title.plain, title.spans)):
+            self._title_shown = shown
+            self.border_title = title
+
+    def _current(self, line: Line) -> str:
+        """Write the value ``line`` has now; it has none inside a gap."""
+        index = min(bisect_right(line.times, self._now), len(line.values)) - 1
+        value = line.values[index] if index >= 0 else math.nan
+        return self.kind.format(value) if math.isfinite(value) else "–"
+
+    def _on_resize(self) -> None:
+        self._update()
+
+    def watch_window(self) -> None:
+        """Draw the lines at hand over the new window."""
+        self._update()
+
+    def watch_logarithmic(self) -> None:
+        """Draw the lines at hand on the new axis."""
+        self._update()
+
+    def notify_style_update(self) -> None:
+        """Follow a change of the theme, even while no new data comes."""
+        super().notify_style_update()
+        if self.is_mounted:
+            self._update()
+
+    def render(self) -> RenderResult:
+        """Return what is seen in place of a plot."""
+        return "" if self._lines else Content(self.hint)
+
+    def render_line(self, y: int) -> Strip:
+        """Return row ``y`` of the picture."""
+        if self._strips:
+            return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
+        return super().render_line(y)

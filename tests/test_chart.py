@@ -1,0 +1,143 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.app import App
+
+from concwatch.ui.renderables.plot import Line
+from concwatch.ui.renderables.ticks import BYTES, RATE
+from concwatch.ui.widgets.chart import Chart, caption
+
+MIB = 1024**2
+TIMES = [float(second) for second in range(61)]
+RED = Line("threads", "#ff0000", TIMES, [159 * MIB] * 61)
+BLUE = Line("asyncio", "#0000ff", TIMES, [29.5 * MIB] * 61)
+GREEN = Line("uvloop", "#00ff00", TIMES, [318 * MIB] * 61)
+
+
+class ChartApp(App):
+    def __init__(self, title="RSS", kind=BYTES):
+        super().__init__()
+        self.chart = Chart(title, kind, hint="switch a lane on")
+
+    def compose(self):
+        yield self.chart
+
+
+def screen_text(app):
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+@pytest.fixture
+def paints(monkeypatch):
+    from concwatch.ui.widgets import chart
+
+    calls = []
+    monkeypatch.setattr(
+        chart, "paint", lambda *args, original=chart.paint: calls.append(args) or original(*args)
+    )
+    return calls
+
+
+async def test_shows_lines_and_their_values():
+    app = ChartApp()
+    async with app.run_test(size=(44, 14)) as pilot:
+        app.chart.show([RED, BLUE, GREEN], 60.0)
+        await pilot.pause()
+        text = screen_text(app)
+    assert "RSS  159 MiB 29.5 MiB 318 MiB" in text
+    assert "300 MiB┤" in text
+    assert "-60s" in text
+    assert "now" in text
+
+
+async def test_says_what_to_do_while_there_is_nothing():
+    app = ChartApp()
+    async with app.run_test(size=(44, 14)) as pilot:
+        assert "switch a lane on" in screen_text(app)
+        app.chart.show([RED], 60.0)
+        await pilot.pause()
+        assert "switch a lane on" not in screen_text(app)
+        app.chart.show([], 61.0)
+        await pilot.pause()
+        assert "switch a lane on" in screen_text(app)
+
+
+async def test_paints_only_what_changes(paints):
+    app = ChartApp()
+    async with app.run_test(size=(44, 14)):
+        app.chart.show([RED], 60.0)
+        app.chart.show([RED], 60.01)
+        assert len(paints) == 1
+        app.chart.show([RED, BLUE], 60.02)
+        assert len(paints) == 2
+
+
+async def test_size_window_axis_and_theme_redraw_the_data_at_hand(paints):
+    app = ChartApp()
+    async with app.run_test(size=(44, 14)) as pilot:
+        app.chart.show([RED, BLUE], 60.0)
+        await pilot.resize_terminal(60, 20)
+        await pilot.pause()
+        assert len(paints) == 2
+        app.chart.window = 30.0
+        assert "-30s" in "".join(strip.text for strip in app.chart._strips)
+        app.chart.logarithmic = True
+        await pilot.pause()
+        assert "32 MiB┤" in screen_text(app)
+        assert len(paints) == 4
+        app.theme = "textual-light"
+        await pilot.pause()
+        assert len(paints) == 5
+
+
+async def test_is_cut_to_any_size():
+    app = ChartApp()
+    async with app.run_test(size=(44, 14)) as pilot:
+        app.chart.show([RED, BLUE, GREEN], 60.0)
+        for size in ((3, 3), (12, 4), (14, 6), (1, 1), (44, 14)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+        assert "300 MiB┤" in screen_text(app)
+
+
+async def test_a_gap_has_no_value():
+    app = ChartApp("created / s", RATE)
+    async with app.run_test(size=(44, 14)) as pilot:
+        app.chart.show([Line("a", "#ff0000", TIMES, [math.nan] * 61), Line("b", "#00ff00", [], [])], 60.0)
+        await pilot.pause()
+        assert "created / s  – –" in screen_text(app)
+
+
+async def test_the_focused_chart_stands_out():
+    app = ChartApp()
+    async with app.run_test(size=(44, 14)) as pilot:
+        app.chart.blur()
+        await pilot.pause()
+        before = app.chart.styles.border_top
+        app.chart.focus()
+        await pilot.pause()
+        assert app.chart.styles.border_top != before
+
+
+ENTRIES = st.lists(st.sampled_from(["0/s", "159 MiB", "1.25 GiB"]), max_size=6)
+
+
+@given(title=st.sampled_from(["RSS", "tasks created / s"]), texts=ENTRIES, width=st.integers(12, 60))
+def test_a_caption_fits_and_cuts_no_value(title, texts, width):
+    shown = caption(title, [(text, "bold red") for text in texts], width).plain
+    assert len(shown) <= width
+    heading, _, rest = shown.partition("  ")
+    assert heading == title or heading.endswith("…")
+    assert title.startswith(heading.rstrip("…").rstrip())
+    kept = rest.removesuffix("…").rstrip()
+    assert " ".join(texts).startswith(kept)
+    assert kept in {" ".join(texts[:count]) for count in range(len(texts) + 1)}
+
+
+def test_a_caption_gives_up_its_title_before_its_values():
+    entries = [("185/s", "red"), ("2.81 k/s", "blue"), ("3.42 k/s", "green")]
+    assert caption("tasks created / s", entries, 60).plain == "tasks created / s  185/s 2.81 k/s 3.42 k/s"
+    assert caption("tasks created / s", entries, 36).plain == "tasks crea…  185/s 2.81 k/s 3.42 k/s"
+    assert caption("tasks created / s", entries, 30).plain == "tasks creat…  185/s 2.81 k/s …"

@@ -1,0 +1,236 @@
+import math
+from array import array
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concwatch.ui.renderables.plot import LABEL_WIDTH, Line, compose, decimate, draw, rasterize
+from concwatch.ui.renderables.ticks import (
+    BYTES,
+    COUNT,
+    RATE,
+    SHARE,
+    Kind,
+    linear_scale,
+    log_scale,
+    time_ticks,
+)
+
+MIB = 1024**2
+KINDS = st.sampled_from([BYTES, COUNT, RATE, SHARE])
+VALUES = st.floats(allow_nan=True, allow_infinity=False)
+SERIES = st.lists(st.tuples(st.floats(0, 100), VALUES), max_size=40).map(sorted)
+
+
+def line(values, color="#ff0000", start=0.0, step=1.0):
+    return Line("a", color, [start + step * index for index in range(len(values))], values)
+
+
+def picture(*lines, width=44, height=12, now=60.0, window=60.0, kind=BYTES, logarithmic=False):
+    strips = draw(
+        lines,
+        width=width,
+        height=height,
+        now=now,
+        window=window,
+        kind=kind,
+        axis_color="#888888",
+        grid_color="#333333",
+        logarithmic=logarithmic,
+    )
+    return strips, [strip.text for strip in strips]
+
+
+def colors(strips):
+    return {segment.style.color.name for strip in strips for segment in strip if segment.style}
+
+
+@pytest.mark.parametrize(
+    ("kind", "peak", "labels"),
+    [
+        (BYTES, 315 * MIB, ["0 B", "100 MiB", "200 MiB", "300 MiB"]),
+        (BYTES, 1.4 * 1024 * MIB, ["0 B", "512 MiB", "1 GiB", "1.5 GiB"]),
+        (RATE, 41_000, ["0/s", "10 k/s", "20 k/s", "30 k/s", "40 k/s", "50 k/s"]),
+        (SHARE, 0.9, ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]),
+        (COUNT, 0, ["0", "2", "4", "6", "8", "10"]),
+    ],
+)
+def test_linear_labels_are_round(kind, peak, labels):
+    assert [tick.label for tick in linear_scale(kind, peak, 11).ticks] == labels
+
+
+def test_log_labels_climb_evenly():
+    assert [tick.label for tick in log_scale(RATE, 3, 41_000, 11).ticks] == [
+        "1/s",
+        "10/s",
+        "100/s",
+        "1 k/s",
+        "10 k/s",
+        "100 k/s",
+    ]
+    assert [tick.label for tick in log_scale(BYTES, 20 * MIB, 300 * MIB, 11).ticks] == [
+        "16 MiB",
+        "32 MiB",
+        "64 MiB",
+        "128 MiB",
+        "256 MiB",
+        "512 MiB",
+    ]
+
+
+def check_ticks(kind: Kind, scale, rows):
+    positions = [tick.position for tick in scale.ticks]
+    labels = [tick.label for tick in scale.ticks]
+    assert positions == sorted(set(positions))
+    assert len(set(labels)) == len(labels) <= rows
+    assert all(0 <= position < rows for position in positions)
+    assert all(len(label) <= LABEL_WIDTH for label in labels)
+    return positions
+
+
+@given(kind=KINDS, peak=st.floats(0, 1e300), rows=st.integers(3, 70))
+def test_linear_scale_holds_its_peak_and_spaces_its_ticks(kind, peak, rows):
+    scale = linear_scale(kind, peak, rows)
+    positions = check_ticks(kind, scale, rows)
+    assert positions[0] == 0
+    assert len({b - a for a, b in pairwise(positions)}) <= 1
+    assert scale.row(min(peak, kind.largest)) <= rows - 0.5
+    assert len(positions) >= 2
+
+
+@given(
+    kind=KINDS,
+    values=st.tuples(st.floats(0, 1e300), st.floats(0, 1e300)).map(sorted),
+    rows=st.integers(3, 70),
+)
+def test_log_scale_holds_its_limits_and_sits_zero_on_its_floor(kind, values, rows):
+    low, high = values
+    scale = log_scale(kind, low, high, rows)
+    check_ticks(kind, scale, rows)
+    assert scale.row(0) == scale.row(-1) == 0
+    assert scale.row(min(high, kind.largest)) <= rows - 0.9
+    if low >= kind.smallest:
+        assert scale.row(min(low, kind.largest)) >= 0
+
+
+def test_the_linear_axis_is_steady_while_its_peak_wobbles():
+    assert len({linear_scale(BYTES, (300 + wobble) * MIB, 11) for wobble in range(10)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("window", "labels"),
+    [
+        (10, ["-10s", "-5s", "now"]),
+        (60, ["-60s", "-45s", "-30s", "-15s", "now"]),
+        (3600, ["-60m", "-45m", "-30m", "-15m", "now"]),
+        (8 * 3600, ["-8h", "-6h", "-4h", "-2h", "now"]),
+    ],
+)
+def test_time_labels(window, labels):
+    assert [tick.label for tick in time_ticks(window, 33)] == labels
+
+
+@given(window=st.floats(10, 28_800), columns=st.integers(1, 300))
+def test_time_labels_never_touch(window, columns):
+    ticks = time_ticks(window, columns)
+    assert ticks[-1].label == "now"
+    ends = [tick.position - len(tick.label) // 2 + len(tick.label) for tick in ticks]
+    starts = [tick.position - len(tick.label) // 2 for tick in ticks]
+    assert all(start - end >= 1 for end, start in zip(ends[:-1], starts[1:], strict=True))
+
+
+@given(series=SERIES, end=st.floats(0, 200), columns=st.integers(1, 80))
+def test_decimation_keeps_the_extremes_of_each_column(series, end, columns):
+    times, values = [time for time, _ in series], [value for _, value in series]
+    points = decimate(times, values, end - 60, end, columns)
+    for column in range(columns):
+        kept = [value for place, value in points if place == column and not math.isnan(value)]
+        assert len(kept) <= 2
+    inside = [value for place, value in points if place >= 0 and not math.isnan(value)]
+    assert set(inside) <= {value for value in values if not math.isnan(value)}
+    assert [place for place, _ in points] == sorted(place for place, _ in points)
+
+
+def test_decimation_works_on_arrays_and_keeps_the_order_within_a_column():
+    times, values = array("d", range(10)), array("d", [5, 1, 9, 5, 5, 5, 9, 5, 1, 5])
+    assert decimate(times, values, -1, 9, 2) == [(0, 1), (0, 9), (1, 9), (1, 1)]
+
+
+def test_closed_columns_do_not_change_as_the_window_moves():
+    times = [index * 0.1 for index in range(1000)]
+    values = [math.sin(index * 1.7) for index in range(1000)]
+    before = decimate(times, values, 20.0, 80.0, 60)
+    later = decimate(times, values, 23.0, 83.0, 60)
+    assert [(c - 3, v) for c, v in before if 3 <= c < 59] == [(c, v) for c, v in later if 0 <= c < 56]
+    assert [(c, v) for c, v in before if 0 <= c < 59] == [
+        (c, v) for c, v in decimate(times, values, 20.4, 80.4, 60) if 0 <= c < 59
+    ]
+
+
+def test_a_line_enters_from_the_left_edge():
+    _, rows = picture(Line("a", "#ff0000", [10.0, 70.0], [5 * MIB, 5 * MIB]), now=80.0)
+    drawn = max(rows[:-1], key=lambda row: sum("\u2800" < char <= "\u28ff" for char in row))
+    assert drawn[LABEL_WIDTH + 1] != " "
+    assert drawn[LABEL_WIDTH + 1] > "\u2800"
+
+
+def test_a_value_lies_in_the_row_of_its_label():
+    _, rows = picture(line([100 * MIB] * 61), line([300 * MIB] * 61, "#00ff00"))
+    for label in ("100 MiB", "300 MiB"):
+        row = next(row for row in rows if label in row)
+        assert set(row[LABEL_WIDTH + 1 :]) == {"⠤"}
+
+
+def test_gaps_are_not_bridged():
+    values = [100 * MIB] * 20 + [math.nan] * 20 + [100 * MIB] * 21
+    _, rows = picture(line(values))
+    row = next(row for row in rows if "100 MiB" in row)[LABEL_WIDTH + 1 :]
+    assert row[len(row) // 2] == "┈"
+    assert row[2] == row[-3] == "⠤"
+
+
+def test_lines_on_top_of_each_other_stay_visible():
+    strips, _ = picture(line([100 * MIB] * 61), line([100 * MIB] * 61, "#00ff00"))
+    assert {"#ff0000", "#00ff00"} <= colors(strips)
+
+
+def test_an_unchanged_line_is_not_drawn_again():
+    rasterize.cache_clear()
+    picture(line([100 * MIB] * 200))
+    picture(line([100 * MIB] * 200), now=70.0)
+    assert rasterize.cache_info().misses == 1
+
+
+def test_equal_data_compose_equal_pictures():
+    def composed(now, values):
+        return compose([line(values)], width=44, height=12, now=now, window=60, kind=BYTES)
+
+    assert composed(60.0, [5.0, math.nan, 7.0] * 20) == composed(60.01, [5.0, math.nan, 7.0] * 20)
+    assert composed(60.0, [5.0] * 60) != composed(60.0, [5.0] * 59 + [1e9])
+
+
+@pytest.mark.parametrize("size", [(1, 1), (5, 3), (11, 12), (44, 3)])
+def test_without_room_there_is_nothing(size):
+    _, rows = picture(line([1.0] * 5), width=size[0], height=size[1])
+    assert rows == [" " * size[0]] * size[1]
+
+
+@given(
+    series=st.lists(SERIES, max_size=4),
+    width=st.integers(1, 90),
+    height=st.integers(1, 30),
+    window=st.floats(10, 28_800),
+    now=st.floats(0, 1e6),
+    kind=KINDS,
+    logarithmic=st.booleans(),
+)
+def test_every_picture_has_its_size(series, width, height, window, now, kind, logarithmic):
+    lines = [Line("a", "#ff0000", [t for t, _ in points], [v for _, v in points]) for points in series]
+    strips, rows = picture(
+        *lines, width=width, height=height, window=window, now=now, kind=kind, logarithmic=logarithmic
+    )
+    assert len(strips) == height
+    assert {strip.cell_length for strip in strips} == {width}
+    assert {len(row) for row in rows} == {width}

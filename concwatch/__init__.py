@@ -1,0 +1,1 @@
+"""Watch what one more thread, coroutine or pool job costs. This file imports nothing: workers load it."""

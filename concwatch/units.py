@@ -58,7 +58,7 @@ def format_rate(per_second: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Write a duration with the unit that fits it: ``80 µs``, ``9.8 ms``, ``2.4 s``, ``1 min 42 s``, ``2 h 05 min``."""
+    """Write a duration with the unit that fits it: ``80 µs``, ``2.4 s``, ``1 min 42 s``, ``2 h 05 min``."""
     size = abs(seconds)
     if size < 0.0000005:
         return "0 s"
@@ -128,5 +128,6 @@ def parse_count(text: str, largest: int = LARGEST_COUNT) -> int:
                 return int(count)
             raise ValueError(f'"{text[:40]}" is too many: expected at most {largest:,}')
     raise ValueError(
-        f'"{text[:40]}" is not a number of tasks: expected a whole number from 0 to {largest:,}, such as "10,000", "10k" or "1M"'
+        f'"{text[:40]}" is not a number of tasks: expected a whole number from 0 to {largest:,}, '
+        'such as "10,000", "10k" or "1M"'
     )

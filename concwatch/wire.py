@@ -7,15 +7,17 @@ Lines
 =====
 Both directions carry UTF-8 text, one JSON object a line, ended by ``\\n``. Every object has the key
 ``"type"``; the other keys are listed below. Commands are flat: their values are strings, numbers, true,
-false or null. Counts and bytes are whole numbers, seconds may have a fraction. Both sides ignore keys and types they do not know, so that either can be newer.
-A report is at most 1 MiB long; flush after each. Standard error is free text: concwatch shows the last of it.
-A worker must make sure that what its tasks print cannot land on its standard output.
+false or null. Counts and bytes are whole numbers, seconds may have a fraction. Both sides ignore keys that
+they do not know, and concwatch ignores unknown types too, so that either side can be the newer one; a worker
+answers a command that it does not know by ``error``. A report is at most 1 MiB long; flush after each.
+Standard error is free text, of which concwatch shows the last. A worker must make sure that what its tasks
+print cannot land on its standard output.
 
 A life
 ======
 1. The worker starts, prepares its runtime so far that nothing is loaded later, and sends ``ready``.
-2. It holds its target: while fewer tasks are live it creates more, in slices of at most about 10 ms so that
-   commands and ticks get through; while more are live it cancels exactly the excess. The target is 0 at first.
+2. It holds its target, 0 at first: while fewer tasks are live it creates more, in slices of at most about
+   10 ms so that commands and ticks get through; while more are live it cancels exactly the excess.
 3. About ten times a second it sends a ``tick``, whatever else it does, from a thread of its own where the
    runtime has one.
 4. At ``stop``, and at the end of its standard input, it exits at once. So it does when its standard output
@@ -58,7 +60,8 @@ Reports, worker to concwatch
     ``standing``   tasks live now
     ``wanted``     the target that could not be reached
     ``wall``       string, which limit was hit, by its usual name: ``"vm.max_map_count"``, ``"pid_max"``,
-                   ``"threads-max"``, ``"ulimit -u"``, ``"cgroup pids.max"``, ``"memory"``, ``"unknown"``
+                   ``"threads-max"``, ``"ulimit -u"``, ``"cgroup pids.max"``, ``"memory"``, ``"unknown"``,
+                   or the one that ``halt`` gave
     ``value``      that limit's value, or null
     ``detail``     string, the runtime's own words
 
@@ -79,7 +82,8 @@ Commands, concwatch to worker
               is not replaced.
 ``workload``  ``spec``: what each task does, see below. Live tasks are cancelled and replaced. Answered by
               ``error``, with nothing changed, where the spec is wrong.
-``halt``      stop growing: the target becomes the number of tasks live now.
+``halt``      ``wall``, ``value``: stop growing. What is live becomes the target, and a ``limit`` report
+              with this wall and value answers.
 ``rate``      ``hz``: send this many ticks a second, 0.1 to 100.
 ``stop``      exit at once.
 Optional, see ``can``:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     Fields = Dict[str, Any]
 
 
+MOST_TASKS = 1_000_000_000
+LARGEST = 1 << 62
+
+
 class Channel:
     """The wire's two descriptors, kept private so that no task can read or write them by accident."""
 
@@ -99,7 +103,9 @@ def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[s
     return {
         "refill": lambda fields: engine.goal.set_refill(_flag(fields, "on")),
         "workload": lambda fields: engine.use(parse(_word(fields, "spec"))),
-        "halt": lambda fields: engine.goal.settle(engine.counts.live),
+        "halt": lambda fields: engine.stop_growing(
+            _word(fields, "wall"), _whole(fields, "value", LARGEST), ""
+        ),
         "rate": lambda fields: reporter.set_rate(fields.get("hz")),
         "trace": lambda fields: _trace(reporter, _flag(fields, "on")),
         "gc": lambda fields: collector.set_mode(_word(fields, "mode")),
@@ -119,7 +125,7 @@ def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[
             if name == "stop":
                 break
             if name == "target":
-                count = _whole(fields, "tasks", 1_000_000_000)
+                count = _whole(fields, "tasks", MOST_TASKS)
                 engine.submit(lambda count=count, now=arrived: engine.goal.ask(count, engine.counts, now))  # type: ignore[misc]  # defaults bind this turn's values
             elif name in table:
                 engine.submit(_answered(channel, name, table[name], fields, arrived))
@@ -163,8 +169,13 @@ def _volunteer_for_the_oom_killer() -> None:
         pass
 
 
-def serve(name: str) -> None:
-    """Serve engine ``name`` on standard input and output until either ends."""
+def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> None:
+    """Serve engine ``name`` on standard input and output until either ends.
+
+    Args:
+        name: one of `ENGINES`.
+        dont_write_bytecode: what ``sys.dont_write_bytecode`` is to be for the user's own modules.
+    """
     channel = Channel()
     _volunteer_for_the_oom_killer()
     collector = Collector()
@@ -172,6 +183,7 @@ def serve(name: str) -> None:
         engine = ENGINES[name]()(channel.send, collector)
     except ImportError as error:
         sys.exit(f'engine "{name}" cannot run here: {error}')
+    sys.dont_write_bytecode = dont_write_bytecode
     engine.load(parse(DEFAULT))
     reporter = Reporter(channel.send, engine, collector)
     channel.send(

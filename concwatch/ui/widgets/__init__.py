@@ -1,0 +1,1 @@
+"""Widgets that know nothing of lanes or the lab, and those that show them."""

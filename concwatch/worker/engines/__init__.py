@@ -37,9 +37,8 @@ def _uvloop() -> Make:
 
     from concwatch.worker.engines.event_loop import EventLoopEngine
 
-    return lambda send, collector: EventLoopEngine(
-        send, collector, uvloop.new_event_loop, f"uvloop {uvloop.__version__}"
-    )
+    library = f"uvloop {uvloop.__version__}"  # type: ignore[attr-defined]  # public, but not exported
+    return lambda send, collector: EventLoopEngine(send, collector, uvloop.new_event_loop, library)
 
 
 ENGINES: Dict[str, Callable[[], Make]] = {

@@ -9,7 +9,7 @@ from concwatch.worker.goal import Counts, Goal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Deque, List, Tuple
+    from typing import Callable, Deque, List, Optional, Tuple
 
     from concwatch.worker.collector import Collector
     from concwatch.worker.workloads import Workload
@@ -115,7 +115,11 @@ class Engine:
         """Stay with what stands, and say which wall was hit."""
         from concwatch.worker.walls import wall_hit  # only here
 
+        wall, value = ("memory", None) if isinstance(error, MemoryError) else wall_hit()
+        self.stop_growing(wall, value, str(error)[:500])
+
+    def stop_growing(self, wall: str, value: Optional[int], detail: str) -> None:
+        """Make what is live the target, and report what holds the rest back."""
         wanted, standing = self.goal.target, self.counts.live
         self.goal.settle(standing)
-        wall, value = ("memory", None) if isinstance(error, MemoryError) else wall_hit()
-        self.send("limit", standing=standing, wanted=wanted, wall=wall, value=value, detail=str(error)[:500])
+        self.send("limit", standing=standing, wanted=wanted, wall=wall, value=value, detail=detail)

@@ -68,7 +68,7 @@ ANCHORED = {"sleep", "ticks", "spin", "nop"}
 
 
 class EventLoopEngine(Engine):
-    """Runs each task as an ``asyncio.Task``; ``new_loop`` makes the loop, ``library`` names what it is from."""
+    """Runs each task as an ``asyncio.Task``; ``new_loop`` makes the loop, ``library`` names its origin."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class EventLoopEngine(Engine):
         """Cancel up to ``count`` tasks, in slices; say whether any ended."""
         # The loop knows its tasks already: keeping them ourselves would cost each of them 60 to 180 bytes.
         ours = asyncio.all_tasks(self.loop)
-        ours.discard(asyncio.current_task(self.loop))  # type: ignore[arg-type]  # never None inside a task
+        ours.discard(asyncio.current_task(self.loop))
         before = self.counts.live
         tasks = iter(ours)
         while self.goal.wanted(self.counts.live) < 0:

@@ -1,0 +1,318 @@
+"""The commands; the one file that reads arguments."""
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import click
+
+from concwatch.lab.catalog import CATALOG, Engine, find
+from concwatch.lab.lab import DEFAULT_HZ, Lab
+from concwatch.lab.lane import Settings
+from concwatch.lab.limits import memory_now
+from concwatch.lab.run import Plan, Result, as_json, program_version, run
+from concwatch.units import (
+    format_bytes,
+    format_count,
+    format_rate,
+    format_seconds,
+    format_short,
+    parse_count,
+    parse_size,
+)
+from concwatch.worker.collector import MODES
+from concwatch.worker.workloads import FORMS, parse
+
+BAD_INPUT = 2
+
+
+class OneLine(click.ParamType):
+    """An option's value that a function of ours reads; what that function says is the whole error."""
+
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name = name
+        self._read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read ``value``, or fail with what the reader said."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._read(value)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86_400:
+        raise ValueError(f'"{text[:40]}" is not a time: expected seconds from 0 to 86,400')
+    return seconds
+
+
+def _rate(text: str) -> float:
+    try:
+        hz = float(text)
+    except ValueError:
+        hz = 0.0
+    if not 0.5 <= hz <= 50:
+        raise ValueError(f'"{text[:40]}" is not a rate: expected samples a second from 0.5 to 50')
+    return hz
+
+
+def _threads(text: str) -> int:
+    count = parse_count(text, 100_000)
+    if not count:
+        raise ValueError("a pool of 0 threads runs nothing: expected a number from 1 to 100,000")
+    return count
+
+
+COUNT = OneLine("number", parse_count)
+SIZE = OneLine("size", lambda text: parse_size(text, memory_now().available))
+SECONDS = OneLine("seconds", _seconds)
+RATE = OneLine("hz", _rate)
+THREADS = OneLine("number", _threads)
+WORKLOAD = OneLine("workload", lambda text: parse(text).spec)
+ENGINES = OneLine("a,b", lambda text: find([name.strip() for name in text.split(",") if name.strip()]))
+
+max_memory = click.option(
+    "--max-memory",
+    type=SIZE,
+    metavar="SIZE",
+    help='Memory that all workers may take together, such as "2GiB" or "60%" of what is available. '
+    "At it growth stops; nothing dies.  [default: 80%]",
+)
+
+
+class Commands(click.Group):
+    """Commands whose errors are one line: what, what was expected, and which help says more."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run, and show a wrong argument as one line with exit status 2."""
+        kwargs["standalone_mode"] = False
+        try:
+            sys.exit(super().main(*args, **kwargs) or 0)
+        except click.UsageError as error:
+            command = error.ctx.command_path if error.ctx else "concwatch"
+            click.echo(f"concwatch: {error.format_message()} (see {command} --help)", err=True)
+            sys.exit(BAD_INPUT)
+        except click.ClickException as error:
+            click.echo(f"concwatch: {error.format_message()}", err=True)
+            sys.exit(BAD_INPUT)
+        except (click.Abort, KeyboardInterrupt):
+            sys.exit(130)
+
+
+@click.group(
+    cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(program_version(), prog_name="concwatch")
+@click.option("--engines", type=ENGINES, metavar="a,b", help="Lanes to show, by engine.  [default: all]")
+@max_memory
+@click.option(
+    "--rate", type=RATE, default=str(DEFAULT_HZ), metavar="HZ", help="Samples a second.  [default: 10]"
+)
+@click.pass_context
+def main(ctx: click.Context, engines: list[Engine] | None, max_memory: int | None, rate: float) -> None:
+    """Watch what one more task costs: threads, pool jobs, asyncio and uvloop tasks, live.
+
+    Without a command this opens the screen, which needs a terminal. Press ? there for its keys.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        click.echo(
+            "concwatch: the screen needs a terminal on standard input and standard error; "
+            'without one use "concwatch run"',
+            err=True,
+        )
+        sys.exit(BAD_INPUT)
+    from concwatch.ui.app import ConcwatchApp  # only here: it takes a fifth of a second
+
+    app = ConcwatchApp(
+        lambda: Lab(engines or CATALOG, settings=Settings(trace=True), budget=max_memory, hz=rate)
+    )
+    app.run()
+    sys.exit(app.return_code or 0)
+
+
+@main.command("engines")
+@click.option("--json", "as_json_", is_flag=True, help="One JSON list on standard output.")
+def engines_command(as_json_: bool) -> None:
+    """List every engine: what a task is there, whether it can run here, and if not what to install.
+
+    Needs nothing.
+    """
+    rows = [
+        {"engine": engine.name, "task": engine.task, "runs": missing is None, "missing": missing}
+        for engine, missing in ((engine, engine.missing()) for engine in CATALOG)
+    ]
+    if as_json_:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    width = max(len(engine.name) for engine in CATALOG)
+    for row in rows:
+        state = (
+            click.style("runs", fg="green")
+            if row["runs"]
+            else click.style(f"cannot: {row['missing']}", fg="red")
+        )
+        click.echo(f"{row['engine']:{width}}  {row['task']:42}  {state}")
+
+
+RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
+
+
+@main.command(
+    "run",
+    help="Measure ENGINE… without a screen: a progress line on standard error, a table at the end.\n\n"
+    "Each engine runs alone in a fresh worker, unless --together. Needs --tasks, and no terminal.\n\n"
+    "\b\nWorkloads:\n"
+    + RUN_HELP
+    + "\n  module:function        your own; async def for event loops, def for threads",
+)
+@click.argument("names", metavar="ENGINE...", nargs=-1, required=True)
+@click.option(
+    "--tasks", type=COUNT, required=True, metavar="N", help='How many, such as "10000", "10k", "1M".'
+)
+@click.option(
+    "--workload", type=WORKLOAD, default="sleep:10", show_default=True, metavar="W", help="What each does."
+)
+@click.option(
+    "--seconds", type=SECONDS, default="3", show_default=True, metavar="S", help="How long to hold them."
+)
+@click.option("--refill/--no-refill", default=True, show_default=True, help="Replace tasks that end.")
+@click.option(
+    "--trace/--no-trace", default=False, show_default=True, help="Trace allocations: about twice the RSS."
+)
+@click.option(
+    "--gc", "gc_mode", type=click.Choice(MODES), default="default", show_default=True, help="Collector."
+)
+@click.option(
+    "--pool-threads", type=THREADS, metavar="N", help="Threads of the pool.  [default: Python's own]"
+)
+@click.option("--together", is_flag=True, help="All engines at the same time.")
+@max_memory
+@click.option(
+    "--json", "as_json_", is_flag=True, help="One JSON object on standard output in place of the table."
+)
+def run_command(
+    names: Sequence[str],
+    tasks: int,
+    workload: str,
+    seconds: float,
+    refill: bool,
+    trace: bool,
+    gc_mode: str,
+    pool_threads: int | None,
+    together: bool,
+    max_memory: int | None,
+    as_json_: bool,
+) -> None:
+    """Measure engines without a screen."""
+    try:
+        engines = find(names)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    settings = Settings(workload, refill, trace, gc_mode, pool_threads)
+    line = ProgressLine()
+
+    def make_lab(group: Sequence[Engine]) -> Lab:
+        return Lab(group, settings=settings, budget=max_memory)
+
+    results, lab = _run_until_signal(run(make_lab, engines, Plan(tasks, seconds), together, line.show))
+    line.clear()
+    refused = [result.reason for result in results if (result.reason or "").startswith("workload ")]
+    if len(refused) == len(results):
+        raise click.UsageError(str(refused[0]))
+    for event in lab.events.since(0):
+        if event.weight != "info":
+            click.echo(f"{event.lane or 'concwatch'}: {event.text}", err=True)
+    if as_json_:
+        click.echo(json.dumps(as_json(results, workload), indent=2))
+    else:
+        print_table(results)
+    sys.exit(BAD_INPUT if refused else int(any(result.state == "failed" for result in results)))
+
+
+def _run_until_signal(main_: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine; SIGTERM and SIGHUP cancel it like Ctrl-C, so that workers are ended on the way out."""
+
+    async def guarded() -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        for name in ("SIGTERM", "SIGHUP"):
+            if hasattr(signal, name) and sys.platform != "win32":
+                number = getattr(signal, name)
+                asyncio.get_running_loop().add_signal_handler(number, lambda: task.cancel())
+        return await main_
+
+    try:
+        return asyncio.run(guarded())
+    except asyncio.CancelledError:
+        sys.exit(143)
+
+
+class ProgressLine:
+    """One line on standard error that says what is being done; on a terminal it is written over."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+
+    def show(self, lab: Lab, lane: str, text: str) -> None:
+        """Say what ``lane`` is doing."""
+        line = f"{lane}: {text} · workers take {format_bytes(lab.total_rss)}"
+        click.echo(f"\r\x1b[K{line}" if self._live else line, err=True, nl=not self._live)
+
+    def clear(self) -> None:
+        """Make room for what comes next."""
+        if self._live:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def _shown(value: float | None, form: Callable[[float], str]) -> str:
+    return "–" if value is None else form(value)
+
+
+def print_table(results: Sequence[Result]) -> None:
+    """Print the results as a table."""
+    header = (
+        "engine", "state", "peak live", "RSS/task", "traced/task", "created", "done, best s",
+        "lag p99", "in GC", "idle RSS", "peak RSS", "retained", "stopped in",
+    )  # fmt: skip
+    rows = [
+        (
+            result.engine,
+            result.state,
+            format_count(result.peak_live),
+            _shown(result.rss_per_task, format_bytes) + (" ᵗ" if result.traced else ""),
+            _shown(result.traced_per_task, format_bytes),
+            _shown(result.create_rate, format_rate),
+            _shown(result.completion_rate, format_short),
+            _shown(result.wake_lag_p99, format_seconds),
+            _shown(result.gc_seconds, format_seconds),
+            _shown(result.idle_rss, format_bytes),
+            _shown(result.peak_rss, format_bytes),
+            _shown(result.retained_rss, format_bytes),
+            _shown(result.stop_seconds, format_seconds),
+        )
+        for result in results
+    ]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    for number, row in enumerate((header, *rows)):
+        cells = [
+            cell.ljust(width) if at < 2 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.secho("  ".join(cells), bold=number == 0)
+    for result in results:
+        if result.reason:
+            click.echo(f"{result.engine}: {result.state}: {result.reason}")
+    if any(result.traced for result in results):
+        click.echo("ᵗ taken with tracing on, which about doubles RSS")

@@ -1,0 +1,48 @@
+"""What happened, for a person to read."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+KEPT = 1_000
+"""Events kept; older ones are forgotten."""
+
+Weight = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the event log."""
+
+    number: int
+    """Counts up from 1, without gaps."""
+    time: float
+    """Seconds since the lab was made."""
+    lane: str
+    """The lane it is about, or an empty string."""
+    text: str
+    weight: Weight = "info"
+
+
+class EventLog:
+    """The last events, oldest first."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque(maxlen=KEPT)
+        self._count = 0
+
+    def add(self, time: float, lane: str, text: str, weight: Weight = "info") -> None:
+        """Note what happened at ``time`` (seconds since the lab was made)."""
+        self._count += 1
+        self._events.append(Event(self._count, time, lane, text, weight))
+
+    def since(self, number: int) -> Iterable[Event]:
+        """Give the events after number ``number``, oldest first."""
+        missed = min(self._count - number, len(self._events))
+        return [self._events[index] for index in range(len(self._events) - missed, len(self._events))]
+
+    @property
+    def count(self) -> int:
+        """How many there have been."""
+        return self._count

@@ -1,0 +1,270 @@
+"""A worker that is only arithmetic: for tests, pictures and demos that must come out the same every time."""
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from concwatch.lab.catalog import Engine
+from concwatch.lab.link import Arrival, Ended, Link
+from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready, Tick
+from concwatch.lab.sampler import Reading
+from concwatch.worker.workloads import WORDS, Workload, parse
+
+
+@dataclass(frozen=True)
+class Costs:
+    """How a fake worker behaves: bytes, tasks a second, tasks."""
+
+    idle: int = 20 << 20
+    task: int = 1_260
+    traced: int = 1_400
+    tracer: int = 750
+    create_rate: float = 80_000.0
+    cancel_rate: float = 200_000.0
+    most: int | None = None
+    """Tasks at which ``wall`` is hit."""
+    wall: str = "vm.max_map_count"
+
+
+COSTS = {
+    "threads": Costs(10 << 20, 16_600, 3_200, 1_300, 5_000, 15_000, most=21_800),
+    "pool": Costs(12 << 20, 2_040, 1_700, 800, 140_000, 400_000),
+    "asyncio": Costs(),
+    "uvloop": Costs(22 << 20, 1_570, 1_300, 700, 110_000, 220_000),
+}
+
+
+@dataclass
+class Fault:
+    """Something that goes wrong at a moment, ``after`` seconds from the start."""
+
+    after: float
+    arrival: Arrival | None = None
+    """What the worker sends then; `Ended` ends it."""
+    silence: float = 0.0
+    """Seconds that it then says nothing."""
+
+
+@dataclass
+class _Counts:
+    created: float = 0.0
+    completed: float = 0.0
+    failed: float = 0.0
+    cancelled: float = 0.0
+
+    @property
+    def live(self) -> float:
+        return self.created - self.completed - self.failed - self.cancelled
+
+
+class FakeLink:
+    """A `Link` whose worker grows, completes and shrinks by its `Costs`, on whatever clock drives it."""
+
+    def __init__(self, engine: Engine, costs: Costs | None = None, faults: Sequence[Fault] = ()) -> None:
+        self.engine = engine
+        self.costs = costs or COSTS.get(engine.name, Costs())
+        self.sent: list[tuple[str, dict[str, object]]] = []
+        """Every command so far, for tests."""
+        self._out: deque[Arrival] = deque()
+        self._faults = sorted(faults, key=lambda fault: fault.after, reverse=True)
+        self._began: float | None = None
+        self._now = 0.0
+        self._silent_until = 0.0
+        self._counts = _Counts()
+        self._cohorts: list[tuple[float, float]] = []  # when, how many complete
+        self._most_live = 0.0
+        self._target = 0
+        self._asked: tuple[float, float, float] | None = None  # when, created and cancelled until then
+        self._refill = True
+        self._left = 0.0
+        self._trace = False
+        self._workload: Workload = parse("sleep:10")
+        self._over = False
+        self._actions: dict[str, Callable[[dict[str, object]], None]] = {
+            "target": self._take_target,
+            "workload": self._take_workload,
+            "refill": lambda fields: setattr(self, "_refill", fields["on"]),
+            "trace": lambda fields: setattr(self, "_trace", fields["on"]),
+            "halt": self._take_halt,
+            "stop": lambda fields: self.kill(),
+        }
+
+    # What a lane calls.
+
+    def send(self, type_: str, **fields: object) -> None:
+        """Take one command; it has effect at once."""
+        self.sent.append((type_, fields))
+        if self._over:
+            return
+        try:
+            if type_ in self._actions:
+                self._actions[type_](fields)
+        except ValueError as error:
+            self._out.append(Error(str(error), type_))
+        else:
+            if type_ not in ("target", "halt", "stop"):
+                self._out.append(Applied(type_, 0.0))
+
+    def arrivals(self, now: float) -> Sequence[Arrival]:
+        """Live until ``now``, then give what was said meanwhile."""
+        if self._began is None:
+            self._began = self._now = now
+            flags = ("6 threads",) if self.engine.name == "pool" else ()
+            can = ("trace", "gc", "trim", *(("threads",) if self.engine.name == "pool" else ()))
+            self._out.append(
+                Ready(self.engine.name, "CPython 3.11.7", 4242, flags=flags, can=can, workloads=WORDS)
+            )
+        self._live_until(now)
+        self._suffer(now)
+        found = [] if now < self._silent_until else list(self._out)
+        if now >= self._silent_until:
+            self._out.clear()
+            if not self._over:
+                found.append(self._tick())
+        return found
+
+    def reading(self) -> Reading | None:
+        """Give the memory that the tasks would take; what was once taken is given back only in half."""
+        if self._over or self._began is None:
+            return None
+        live = self._counts.live
+        weight = self.costs.task + ((self.costs.traced + self.costs.tracer) * 0.65 if self._trace else 0)
+        if self._workload.word == "payload":
+            weight += int(str(self._workload.values[0]))
+        kept = max(0.0, self._most_live * 0.5 - live)
+        threads = 3 + (int(live) if self.engine.threads else 0)
+        return Reading(int(self.costs.idle + weight * (live + kept)), 0.02, threads)
+
+    def peak_rss(self) -> int | None:
+        """Nothing keeps this figure for a fake."""
+        return None
+
+    def kill(self) -> None:
+        """End it."""
+        if not self._over:
+            self._over = True
+            self._out.append(Ended("killed by SIGKILL"))
+
+    # What commands do.
+
+    def _take_target(self, fields: dict[str, object]) -> None:
+        self._target = int(str(fields["tasks"]))
+        self._left = max(0.0, self._target - self._counts.live)
+        self._asked = (self._now, self._counts.created, self._counts.cancelled)
+
+    def _take_workload(self, fields: dict[str, object]) -> None:
+        self._workload = parse(str(fields["spec"]))
+        self._counts.cancelled += self._counts.live
+        self._cohorts.clear()
+        self._left = self._target
+
+    def _take_halt(self, fields: dict[str, object]) -> None:
+        self._hold_back(str(fields["wall"]), int(str(fields["value"])), "")
+
+    def _hold_back(self, wall: str, value: int, detail: str) -> None:
+        standing = int(self._counts.live)
+        self._out.append(Limit(standing, self._target, wall, value, detail))
+        self._target, self._left, self._asked = standing, 0.0, None
+
+    # What time does.
+
+    def _live_until(self, now: float) -> None:
+        seconds, self._now = max(0.0, now - self._now), now
+        if self._over or now < self._silent_until:
+            return
+        counts = self._counts
+        while self._cohorts and self._cohorts[0][0] <= now:
+            _, ended = heapq.heappop(self._cohorts)
+            counts.completed += min(ended, counts.live)
+        self._grow(min(self.costs.create_rate * seconds, max(0.0, self._target - counts.live)))
+        excess = min(self.costs.cancel_rate * seconds, max(0.0, counts.live - self._target))
+        counts.cancelled += int(excess) if excess < counts.live else excess
+        self._most_live = max(self._most_live, counts.live)
+        self._tell_reached()
+
+    def _grow(self, wanted: float) -> None:
+        wanted = float(int(wanted if self._refill else min(wanted, self._left)))
+        most = self.costs.most
+        if most is not None and wanted > most - self._counts.live:
+            wanted = max(0.0, float(int(most - self._counts.live)))
+            self._counts.created += wanted
+            self._hold_back(self.costs.wall, 65_530, "can't start new thread")
+        else:
+            self._counts.created += wanted
+        self._left = max(0.0, self._left - wanted)
+        seconds = self._duration()
+        if wanted and seconds is not None:
+            heapq.heappush(self._cohorts, (self._now + seconds, wanted))
+
+    def _duration(self) -> float | None:
+        values = [float(str(value)) for value in self._workload.values if isinstance(value, int | float)]
+        match self._workload.word:
+            case "sleep" | "spin":
+                return values[0]
+            case "ticks":
+                return values[0] * values[1]
+            case "nop":
+                return 0.0
+            case _:
+                return None
+
+    def _tell_reached(self) -> None:
+        if self._asked is None:
+            return
+        when, created, cancelled = self._asked
+        counts = self._counts
+        due = self._left <= 0 if counts.created > created or not self._refill else counts.live >= self._target
+        if due and counts.live <= self._target:
+            self._out.append(
+                Reached(
+                    self._target,
+                    int(counts.live),
+                    int(counts.created - created),
+                    int(counts.cancelled - cancelled),
+                    max(0.001, self._now - when),
+                )
+            )
+            self._asked = None
+
+    def _suffer(self, now: float) -> None:
+        assert self._began is not None
+        while self._faults and now - self._began >= self._faults[-1].after:
+            fault = self._faults.pop()
+            if fault.arrival is not None:
+                self._out.append(fault.arrival)
+                self._over = self._over or isinstance(fault.arrival, Ended)
+            self._silent_until = max(self._silent_until, now + fault.silence if fault.silence else 0.0)
+
+    def _tick(self) -> Tick:
+        counts = self._counts
+        created, completed, cancelled = int(counts.created), int(counts.completed), int(counts.cancelled)
+        live = created - completed - cancelled
+        return Tick(
+            time=self._now,
+            created=created,
+            live=live,
+            completed=completed,
+            failed=0,
+            cancelled=cancelled,
+            queued=max(0, live - 6) if self.engine.name == "pool" else 0,
+            lag=0.0004,
+            gc=0.001 * (self._now - (self._began or 0.0)),
+            traced=int(600_000 + live * self.costs.traced) if self._trace else None,
+            tracer=int(400_000 + live * self.costs.tracer) if self._trace else None,
+        )
+
+
+@dataclass
+class FakeWorkers:
+    """Opens fake links, by engine, and keeps them for who wants to look."""
+
+    costs: dict[str, Costs] = field(default_factory=dict)
+    faults: dict[str, Sequence[Fault]] = field(default_factory=dict)
+    links: dict[str, FakeLink] = field(default_factory=dict)
+
+    def __call__(self, engine: Engine) -> Link:
+        """Open one for ``engine``."""
+        link = FakeLink(engine, self.costs.get(engine.name), self.faults.get(engine.name, ()))
+        self.links[engine.name] = link
+        return link

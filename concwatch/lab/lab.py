@@ -1,0 +1,198 @@
+"""All lanes together: one clock, common settings, one memory budget, one event log."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from concwatch.lab.catalog import Engine
+from concwatch.lab.events import EventLog, Weight
+from concwatch.lab.lane import Lane, Settings, State
+from concwatch.lab.limits import DEFAULT_SHARE, Memory, memory_now
+from concwatch.lab.link import Link
+from concwatch.lab.process import WorkerProcess
+from concwatch.lab.sampler import Reading, Sampler
+from concwatch.units import format_bytes
+from concwatch.worker.collector import MODES
+from concwatch.worker.walls import Wall, thread_walls
+from concwatch.worker.workloads import parse
+
+DEFAULT_HZ = 10.0
+SELF_INTERVAL = 1.0
+"""Seconds between two looks at concwatch's own process and at the machine's memory."""
+
+CLOSE_LIMIT = 2.0
+"""Seconds that workers get to end by themselves when the lab closes."""
+
+
+def open_process(engine: Engine) -> Link:
+    """Start a real worker for ``engine``."""
+    return WorkerProcess(engine.command())
+
+
+class Lab:
+    """Drives the lanes, with or without a screen. Everything happens on one event loop, in `step`."""
+
+    def __init__(
+        self,
+        engines: Sequence[Engine],
+        *,
+        settings: Settings | None = None,
+        budget: int | None = None,
+        hz: float = DEFAULT_HZ,
+        open_link: Callable[[Engine], Link] = open_process,
+        clock: Callable[[], float] = time.monotonic,
+        memory: Callable[[], Memory] = memory_now,
+        walls: Callable[[], Sequence[Wall]] = thread_walls,
+    ) -> None:
+        """Make a lab with one lane an engine, all off.
+
+        Args:
+            engines: rows of the catalog.
+            settings: what all lanes have in common.
+            budget: bytes of RSS that all workers may take together; None for 80 % of what is available.
+            hz: samples a second.
+            open_link: starts a worker.
+            clock: gives seconds that never go back.
+            memory: looks at the machine's memory.
+            walls: looks at the limits on threads, with no task live.
+        """
+        self.clock = clock
+        self.hz = hz
+        self.began = clock()
+        self.events = EventLog()
+        self.settings = settings or Settings()
+        self.lanes = [Lane(engine, open_link, self._note, hz) for engine in engines]
+        self._memory = memory
+        self.memory = memory()
+        self.walls = tuple(walls())
+        self.budget = budget if budget is not None else int(self.memory.available * DEFAULT_SHARE)
+        self._halted = False
+        self._last_total = 0
+        self._self_sampler = Sampler()
+        self._self_due = 0.0
+        self.own: Reading | None = None
+        """What concwatch itself takes."""
+
+    def _note(self, lane: str, text: str, weight: Weight = "info") -> None:
+        self.events.add(self.clock() - self.began, lane, text, weight)
+
+    # What a person asks for.
+
+    def switch(self, lane: Lane, on: bool) -> None:
+        """Switch a lane on or off."""
+        if on:
+            lane.switch_on(self.settings, self.clock())
+        else:
+            lane.switch_off(self.clock())
+
+    def set_target(self, lane: Lane, tasks: int) -> None:
+        """Ask a lane for so many live tasks; one that is off is switched on for any but none."""
+        if tasks and not lane.on:
+            self.switch(lane, True)
+            if not lane.on:
+                return
+        self._halted = False
+        lane.set_target(tasks)
+
+    def stop_all(self) -> None:
+        """Switch every lane off."""
+        for lane in self.lanes:
+            if lane.on:
+                self.switch(lane, False)
+
+    def set_workload(self, spec: str) -> None:
+        """Choose what each task does.
+
+        Raises:
+            ValueError: one line; nothing is changed.
+        """
+        self._change(workload=parse(spec).spec)
+
+    def set_refill(self, on: bool) -> None:
+        """Choose whether a task that ends is replaced."""
+        self._change(refill=on)
+
+    def set_trace(self, on: bool) -> None:
+        """Choose whether allocations are traced."""
+        self._change(trace=on)
+        note = "on: figures marked ᵗ include its cost" if on else "off"
+        self._note("", f"tracing {note}")
+
+    def set_gc(self, mode: str) -> None:
+        """Choose the garbage collector's mode, one of `MODES`."""
+        assert mode in MODES
+        self._change(gc=mode)
+        self._note("", f"collector {mode}")
+
+    def set_threads(self, count: int) -> None:
+        """Choose how many threads serve a pool."""
+        self._change(threads=count)
+
+    def _change(self, **changes: object) -> None:
+        self.settings = replace(self.settings, **changes)  # type: ignore[arg-type]  # names and types are above
+        for lane in self.lanes:
+            lane.apply(self.settings)
+
+    # What time brings.
+
+    def step(self, now: float | None = None) -> None:
+        """Sample every lane once and watch over the budget."""
+        now = self.clock() if now is None else now
+        for lane in self.lanes:
+            lane.step(now)
+        self._watch_budget()
+        if now >= self._self_due:
+            self._self_due = now + SELF_INTERVAL
+            self.own = self._self_sampler.read()
+            self.memory = self._memory()
+
+    @property
+    def total_rss(self) -> int:
+        """Bytes of RSS of all workers together."""
+        return sum(lane.reading.rss for lane in self.lanes if lane.reading)
+
+    def _watch_budget(self) -> None:
+        """Stop all growth when one more interval like the last one would pass the budget."""
+        total, last = self.total_rss, self._last_total
+        self._last_total = total
+        growth = max(0, total - last)
+        growing = [lane for lane in self.lanes if lane.on and lane.live < lane.target]
+        if not growing or self._halted or total + 1.5 * growth < self.budget:
+            return
+        self._halted = True
+        for lane in growing:
+            lane.halt("memory budget", self.budget)
+        self._note(
+            "",
+            f"memory budget: workers take {format_bytes(total)} of {format_bytes(self.budget)}: "
+            "growth stopped, what stands goes on",
+            "warning",
+        )
+
+    async def run(self) -> None:
+        """Step at the lab's rate until cancelled; never catches up after a silence."""
+        due = self.clock()
+        while True:
+            self.step()
+            due = max(due + 1 / self.hz, self.clock())
+            await asyncio.sleep(max(0.0, due - self.clock()))
+
+    async def close(self) -> None:
+        """Have every worker end, by force if need be, and wait until none is left."""
+        for lane in self.lanes:
+            lane.switch_off(self.clock())
+        deadline = self.clock() + CLOSE_LIMIT
+        while any(not lane.idle for lane in self.lanes):
+            if self.clock() > deadline:
+                for lane in self.lanes:
+                    lane.kill()
+            if self.clock() > deadline + CLOSE_LIMIT:
+                break  # the system itself cannot end it now; it dies with its input
+            self.step()
+            await asyncio.sleep(0.01)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no lane is on."""
+        return all(lane.state in (State.OFF, State.FAILED) for lane in self.lanes)

@@ -1,0 +1,386 @@
+"""One worker as the monitor sees it: its process, its state, its samples."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from concwatch.lab.catalog import Engine
+from concwatch.lab.cost import CostMeter
+from concwatch.lab.events import Weight
+from concwatch.lab.link import Arrival, Ended, Garbage, Link, Noise
+from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready, Tick
+from concwatch.lab.rates import TickRates
+from concwatch.lab.sampler import Reading
+from concwatch.lab.series import Series
+from concwatch.units import format_count, format_rate, format_seconds
+
+START_LIMIT = 30.0
+"""Seconds a worker may take from its start to having applied its settings."""
+
+STOP_LIMIT = 3.0
+"""Seconds a worker may take to end by itself before it is killed."""
+
+STALL = 1.0
+"""Seconds without a tick, or that something in the worker is overdue, from which on a lane is stalled."""
+
+MOST_GARBAGE = 100
+"""Lines that are not of the wire after which a worker is given up."""
+
+
+class State(Enum):
+    """What a lane is doing."""
+
+    OFF = "off"
+    STARTING = "starting"
+    RUNNING = "running"
+    STALLED = "stalled"
+    STOPPING = "stopping"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all lanes have in common."""
+
+    workload: str = "sleep:10"
+    refill: bool = True
+    trace: bool = False
+    gc: str = "default"
+    threads: int | None = None
+    """Threads of a pool; None leaves the engine's own number."""
+
+
+Note = Callable[[str, str, Weight], None]
+
+
+class Lane:
+    """Starts, commands, samples and ends one worker at a time; time is passed in, in seconds."""
+
+    def __init__(self, engine: Engine, open_link: Callable[[Engine], Link], note: Note, hz: float) -> None:
+        self.engine = engine
+        self.series = Series()
+        self.state = State.OFF
+        self.reason = ""
+        """Why the lane failed, or what it waits for."""
+        self.target = 0
+        self.limit: Limit | None = None
+        """The wall that holds the lane short of its target."""
+        self.missing = engine.missing()
+        """Why the engine cannot run here, looked up once."""
+        self.settings = Settings()
+        """What the worker was last told."""
+        self._open = open_link
+        self._note = note
+        self._hz = hz
+        self._link: Link | None = None
+        self._clear(0.0)
+
+    def _clear(self, now: float) -> None:
+        """Forget all that was known of the last worker."""
+        self.ready: Ready | None = None
+        self.tick: Tick | None = None
+        self.reading: Reading | None = None
+        self.reached: Reached | None = None
+        self.meter = CostMeter()
+        self.rates = TickRates()
+        self.peak_rss = 0
+        self.peak_live = 0
+        self._born = now
+        self._since = now
+        self._tick_at = now
+        self._waiting: list[str] = []
+        self._garbage = 0
+        self._noisy = False
+
+    # What a person asks for.
+
+    @property
+    def on(self) -> bool:
+        """Whether there is a worker, and it is not on its way out."""
+        return self.state in (State.STARTING, State.RUNNING, State.STALLED)
+
+    @property
+    def live(self) -> int:
+        """Live tasks by the last tick."""
+        return self.tick.live if self.tick else 0
+
+    def can(self, command: str) -> bool:
+        """Whether the worker understands an optional command."""
+        return self.ready is not None and command in self.ready.can
+
+    def switch_on(self, settings: Settings, now: float) -> None:
+        """Start a worker, if there is none."""
+        if self._link is not None:
+            return
+        self.missing = self.engine.missing()
+        if self.missing:
+            self._fail(self.missing)
+            return
+        self._clear(now)
+        self.limit = None
+        self.settings = settings
+        self._link = self._open(self.engine)
+        self.state, self.reason = State.STARTING, ""
+
+    def switch_off(self, now: float) -> None:
+        """Have the worker end; it is killed if it takes longer than `STOP_LIMIT`."""
+        self.target = 0
+        if self._link is None:
+            self.state, self.reason = State.OFF, ""
+            return
+        if self.state is not State.STOPPING:
+            self._link.send("stop")
+            self.state, self._since, self.reason = State.STOPPING, now, ""
+
+    def set_target(self, tasks: int) -> None:
+        """Ask for this many live tasks."""
+        self.target = tasks
+        self.limit = None
+        self.reached = None
+        if self._link is None or self.ready is None or self._waiting:
+            return  # sent as soon as the worker stands
+        self._send_target()
+
+    def _send_target(self) -> None:
+        assert self._link is not None
+        if self.tick is None or self.tick.created == 0:
+            # Taken at the last moment before the first task, with all settings applied.
+            self._take_baseline()
+        self._link.send("target", tasks=self.target)
+
+    def _take_baseline(self) -> None:
+        reading = self._link.reading() if self._link else None
+        if reading is not None:
+            self.meter.baseline(reading.rss, self.tick.traced if self.tick else None)
+
+    def halt(self, wall: str, value: int) -> None:
+        """Have the worker stop growing because of ``wall``; its `Limit` report says where it stands."""
+        if self._link is not None:
+            self._link.send("halt", wall=wall, value=value)
+
+    def apply(self, settings: Settings) -> None:
+        """Tell the worker what is new in ``settings``."""
+        old, self.settings = self.settings, settings
+        if self._link is None or self.ready is None:
+            return
+        for command, fields in self._commands(settings):
+            if (command, fields) not in self._commands(old):
+                self._link.send(command, **fields)
+
+    def trim(self) -> None:
+        """Have the worker collect, and give memory back to the system."""
+        if self._link is not None and self.can("trim"):
+            self._link.send("trim")
+
+    def _commands(self, settings: Settings) -> list[tuple[str, dict[str, object]]]:
+        commands: list[tuple[str, dict[str, object]]] = [
+            ("workload", {"spec": settings.workload}),
+            ("refill", {"on": settings.refill}),
+        ]
+        if self.can("trace"):
+            commands.append(("trace", {"on": settings.trace}))
+        if self.can("gc"):
+            commands.append(("gc", {"mode": settings.gc}))
+        if self.can("threads") and settings.threads is not None:
+            commands.append(("threads", {"count": settings.threads}))
+        return commands
+
+    # What time brings.
+
+    def step(self, now: float) -> None:
+        """Take in what has come, look at the process, and add one sample."""
+        if self._link is None:
+            return
+        for arrival in self._link.arrivals(now):
+            self._take(arrival, now)
+        if self._link is not None:
+            self._sample(now)
+            self._judge(now)
+
+    def _take(self, arrival: Arrival, now: float) -> None:
+        match arrival:
+            case Tick():
+                self._take_tick(arrival, now)
+            case Ready():
+                self._take_ready(arrival)
+            case Reached():
+                self._take_reached(arrival)
+            case Limit():
+                self._take_limit(arrival)
+            case Applied():
+                self._take_applied(arrival)
+            case Error():
+                self._take_error(arrival)
+            case Garbage():
+                self._take_garbage(arrival)
+            case Noise():
+                if not self._noisy:
+                    self._say(
+                        f"wrote: {arrival.text.strip().splitlines()[0][:200] if arrival.text.strip() else ''}"
+                    )
+                self._noisy = True
+            case Ended():
+                self._take_end(arrival, now)
+
+    def _take_tick(self, tick: Tick, now: float) -> None:
+        self.rates.add(tick)
+        self.tick, self._tick_at = tick, now
+        self.peak_live = max(self.peak_live, tick.live)
+
+    def _take_ready(self, ready: Ready) -> None:
+        assert self._link is not None
+        self.ready = ready
+        self._link.send("rate", hz=self._hz)
+        commands = self._commands(self.settings)
+        self._waiting = [command for command, _ in commands]
+        for command, fields in commands:
+            self._link.send(command, **fields)
+
+    def _take_applied(self, applied: Applied) -> None:
+        if applied.command == "trace":
+            self.meter.tracing_changed(self.live, self.tick.traced if self.tick else None)
+        elif applied.command in ("workload", "gc", "threads"):
+            self.meter.changed(self.live)
+        elif applied.command == "trim":
+            self._say(f"trimmed in {format_seconds(applied.seconds)}")
+        if applied.command in self._waiting:
+            self._waiting.remove(applied.command)
+            if not self._waiting:
+                self._begin()
+
+    def _begin(self) -> None:
+        assert self.ready is not None
+        self.state = State.RUNNING
+        self._take_baseline()
+        flags = "".join(f" · {flag}" for flag in self.ready.flags)
+        self._say(f"on: {self.ready.runtime}{flags}, pid {self.ready.pid}")
+        if self.target:
+            self._send_target()
+
+    def _take_reached(self, reached: Reached) -> None:
+        self.reached = reached
+        if reached.created:
+            speed = format_rate(reached.created / reached.seconds) if reached.seconds > 0 else "at once"
+            took = format_seconds(reached.seconds)
+            self._say(
+                f"target {format_count(reached.target)} → "
+                f"{format_count(reached.created)} started in {took} ({speed})"
+            )
+        elif reached.cancelled:
+            took = format_seconds(reached.seconds)
+            self._say(
+                f"target {format_count(reached.target)} → {format_count(reached.cancelled)} stopped in {took}"
+            )
+
+    def _take_limit(self, limit: Limit) -> None:
+        self.limit = limit
+        self.target = min(self.target, limit.standing)
+        value = f" ({limit.value:,})" if limit.value is not None else ""
+        detail = f": {limit.detail}" if limit.detail else ""
+        self._say(
+            f"{format_count(limit.standing)} of {format_count(limit.wanted)} stand, "
+            f"{limit.wall}{value} holds back the rest{detail}",
+            "warning",
+        )
+
+    def _take_error(self, error: Error) -> None:
+        if error.command in self._waiting:
+            # What this lane was to run it cannot: better no worker than one that runs something else.
+            self._fail(error.message)
+            return
+        detail = f"\n{error.detail.rstrip()}" if error.detail else ""
+        self._say(error.message + detail, "error")
+
+    def _take_garbage(self, garbage: Garbage) -> None:
+        self._garbage += 1
+        if self._garbage == 1:
+            self._say(garbage.message, "warning")
+        if self._garbage > MOST_GARBAGE:
+            self._fail(f"{MOST_GARBAGE} lines were not of the wire; the first one told above")
+
+    def _take_end(self, ended: Ended, now: float) -> None:
+        stopping = self.state is State.STOPPING
+        self._link = None
+        self._gap(now)
+        if stopping:
+            self.state, self.reason = State.OFF, ""
+            self._say("off")
+        elif self.state is not State.FAILED:
+            self._fail(ended.reason)
+
+    def _fail(self, reason: str) -> None:
+        if self._link is not None:
+            self._link.kill()
+        self.state, self.reason = State.FAILED, reason
+        self.target = 0
+        self._say(f"failed: {reason}", "error")
+
+    def _sample(self, now: float) -> None:
+        assert self._link is not None
+        reading = self._link.reading()
+        if reading is None:
+            return
+        self.reading = reading
+        self.peak_rss = max(self.peak_rss, reading.rss)
+        tick = self.tick
+        values: dict[str, float] = {"rss": reading.rss, "cpu": reading.cpu}
+        if tick is not None:
+            values.update(
+                live=tick.live,
+                lag=max(tick.lag, now - self._tick_at - 1 / self._hz),
+                create_rate=self.rates.created,
+                completion_rate=self.rates.completed,
+            )
+            if tick.traced is not None:
+                values["traced"] = tick.traced
+            self.meter.add(reading.rss, tick.live, tick.traced)
+        self.series.append(now, values)
+
+    def _gap(self, now: float) -> None:
+        """Break the lines of the charts: what comes next is another process."""
+        self.series.append(now, {})
+        self.reading = self.tick = None
+
+    def age(self, now: float) -> float:
+        """Seconds since the worker was started."""
+        return now - self._born
+
+    def stalled_for(self, now: float) -> float:
+        """Seconds that the worker has been silent, or something in it overdue; 0 when all is well."""
+        silence = now - self._tick_at
+        overdue = self.tick.lag if self.tick else 0.0
+        longest = max(silence, overdue)
+        return longest if longest >= STALL else 0.0
+
+    def _judge(self, now: float) -> None:
+        """Follow the clock from one state to the next."""
+        if self.state is State.STARTING and now - self._since > START_LIMIT:
+            self._fail(f"did not stand within {format_seconds(START_LIMIT)}")
+        elif self.state is State.RUNNING and self.stalled_for(now):
+            self.state = State.STALLED
+        elif self.state is State.STALLED and not self.stalled_for(now):
+            self.state = State.RUNNING
+        elif self.state is State.STOPPING and now - self._since > STOP_LIMIT:
+            assert self._link is not None
+            self._link.kill()
+            self._since = math.inf
+            self._say(f"did not stop within {format_seconds(STOP_LIMIT)}: killed", "warning")
+
+    def exact_peak_rss(self) -> int:
+        """Give the highest RSS in bytes: the system's own figure where it keeps one, else of the samples."""
+        known = self._link.peak_rss() if self._link else None
+        return max(self.peak_rss, known or 0)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no process is left."""
+        return self._link is None
+
+    def kill(self) -> None:
+        """End the worker by force."""
+        if self._link is not None:
+            self._link.kill()
+
+    def _say(self, text: str, weight: Weight = "info") -> None:
+        self._note(self.engine.name, text, weight)

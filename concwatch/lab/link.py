@@ -1,0 +1,56 @@
+"""What a lane needs of a worker, whether a process or a fake stands behind it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from concwatch.lab.messages import Report
+from concwatch.lab.sampler import Reading
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """The worker sent what is not of the wire."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The worker or its tasks wrote to standard error."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The worker is gone."""
+
+    reason: str
+
+
+Arrival = Report | Garbage | Noise | Ended
+
+
+class Link(Protocol):
+    """One worker, from outside."""
+
+    def arrivals(self, now: float) -> Sequence[Arrival]:
+        """Give what has come since the last call; ``now`` is the lab's clock, seconds. `Ended` comes last."""
+        ...
+
+    def reading(self) -> Reading | None:
+        """Look at the process; None before it runs and after."""
+        ...
+
+    def peak_rss(self) -> int | None:
+        """Give the highest RSS in bytes it ever had, where the system tells."""
+        ...
+
+    def send(self, type_: str, **fields: object) -> None:
+        """Send one command; one that cannot arrive any more is dropped, since `Ended` will say so."""
+        ...
+
+    def kill(self) -> None:
+        """End the worker by force, now."""
+        ...

@@ -1,0 +1,261 @@
+"""One measurement without a screen: start, hold, stop, and what was seen on the way."""
+
+import asyncio
+import math
+import platform
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+
+from concwatch.lab.catalog import Engine
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import Lane, State
+from concwatch.lab.limits import memory_now
+from concwatch.lab.messages import Tick
+from concwatch.lab.rates import BestSecond
+from concwatch.lab.sampler import cores
+from concwatch.units import format_count, format_seconds
+
+SETTLE = 0.5
+"""Seconds of idling over which the baseline is taken, and again what is retained after the end."""
+
+GROW_LIMIT = 600.0
+"""Seconds in which all tasks must have been created or stopped; a target that takes longer is given up."""
+
+NEAR_ALL = 0.99
+"""Share of the most tasks live from which on a sample counts as taken with all of them live."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure."""
+
+    tasks: int
+    seconds: float
+    """How long to hold the tasks once all have started."""
+
+
+@dataclass
+class Result:
+    """One lane's figures: bytes, seconds, tasks, per second. None is what could not be told."""
+
+    engine: str
+    runtime: str | None = None
+    flags: list[str] = field(default_factory=list)
+    state: str = "done"
+    reason: str | None = None
+    traced: bool = False
+    gc: str = "default"
+    tasks: int = 0
+    idle_rss: int | None = None
+    peak_rss: int | None = None
+    peak_live: int = 0
+    created: int = 0
+    completed: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    rss_per_task: float | None = None
+    traced_per_task: float | None = None
+    create_rate: float | None = None
+    create_seconds: float | None = None
+    completion_rate: float | None = None
+    wake_lag_p99: float | None = None
+    gc_seconds: float | None = None
+    retained_rss: int | None = None
+    stop_seconds: float | None = None
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """Give the value below which ``share`` of ``values`` lie (nearest rank); None for none."""
+    if not values:
+        return None
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+class Watch:
+    """Gathers from a lane's samples what is only known at the end."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+        self._seen: Tick | None = None
+        self._best = BestSecond()
+        self._lags: list[float] = []
+        self._full: list[tuple[int, int, int | None]] = []  # live, RSS, traced
+        self.idle_traced: int | None = None
+
+    def look(self) -> None:
+        """Take in the lane's newest tick and reading, if they are new."""
+        tick, reading = self._lane.tick, self._lane.reading
+        if tick is None or tick is self._seen or reading is None:
+            return
+        self._seen = tick
+        self._best.add(tick.time, tick.completed)
+        self._lags.append(tick.lag)
+        if self._full and tick.live > self._full[0][0] / NEAR_ALL:
+            self._full.clear()
+        if tick.live and (not self._full or tick.live >= self._full[0][0] * NEAR_ALL):
+            self._full.append((tick.live, reading.rss, tick.traced))
+
+    def summarize(self, result: Result) -> None:
+        """Write what was gathered into ``result``."""
+        result.wake_lag_p99 = percentile(self._lags, 0.99)
+        result.completion_rate = self._best.best
+        # A sample joins a look at the process with the tick before it, so while tasks still come it is too
+        # high by those of an interval: the median over all samples near the peak is not.
+        if self._full and result.idle_rss is not None:
+            result.rss_per_task = statistics.median(
+                (rss - result.idle_rss) / live for live, rss, _ in self._full
+            )
+            traced = [(bytes_, live) for live, _, bytes_ in self._full if bytes_ is not None]
+            if traced and self.idle_traced is not None:
+                result.traced_per_task = statistics.median(
+                    (b - self.idle_traced) / live for b, live in traced
+                )
+
+
+Progress = Callable[[str], None]
+
+
+async def _until(
+    done: Callable[[], bool], lane: Lane, watch: Watch | None, limit: float, interval: float
+) -> bool:
+    """Wait until ``done``, the lane fails, or ``limit`` seconds have passed; say whether it was done."""
+    end = asyncio.get_running_loop().time() + limit
+    while not done():
+        if watch is not None:
+            watch.look()
+        if lane.state is State.FAILED or asyncio.get_running_loop().time() >= end:
+            return done()
+        await asyncio.sleep(interval)
+    return True
+
+
+async def measure(lab: Lab, lane: Lane, plan: Plan, progress: Progress) -> Result:
+    """Measure one lane of a running lab, from its start to its end.
+
+    Every figure that the lane's worker or the system gave is in the result; a lane that failed or that a
+    wall held back says so in ``state`` and ``reason``.
+    """
+    result = Result(lane.engine.name, traced=lab.settings.trace, gc=lab.settings.gc, tasks=plan.tasks)
+    nap = 1 / lab.hz / 2
+    progress("starting")
+    lab.switch(lane, True)
+    await _until(lambda: lane.state is State.RUNNING, lane, None, math.inf, nap)
+    if lane.state is State.RUNNING:
+        await _measure_running(lab, lane, plan, progress, result, nap)
+    if lane.ready is not None:
+        result.runtime, result.flags = lane.ready.runtime, list(lane.ready.flags)
+    if lane.state is State.FAILED:
+        result.state, result.reason = "failed", lane.reason
+    lab.switch(lane, False)
+    await _until(lambda: lane.idle, lane, None, 10.0, nap)
+    return result
+
+
+async def _measure_running(
+    lab: Lab, lane: Lane, plan: Plan, progress: Progress, result: Result, nap: float
+) -> None:
+    watch = Watch(lane)
+    await _until(lambda: lane.tick is not None and lane.age(lab.clock()) > SETTLE, lane, None, 5.0, nap)
+    await asyncio.sleep(SETTLE)
+    watch.idle_traced = lane.tick.traced if lane.tick else None
+    lab.set_target(lane, plan.tasks)
+    result.idle_rss = lane.meter.idle_rss
+
+    progress(f"starting {format_count(plan.tasks)} tasks")
+    await _until(lambda: lane.reached is not None or lane.limit is not None, lane, watch, GROW_LIMIT, nap)
+    reached = lane.reached
+    if reached is not None and reached.created:
+        result.create_seconds = reached.seconds
+        result.create_rate = reached.created / reached.seconds
+    standing = reached.live if reached else lane.live
+    progress(f"holding {format_count(standing)} for {format_seconds(plan.seconds)}")
+    await _until(lambda: False, lane, watch, plan.seconds + 2 / lab.hz, nap)
+    if lane.limit is not None:
+        value = f" ({lane.limit.value:,})" if lane.limit.value is not None else ""
+        result.state, result.reason = "limited", f"{lane.limit.wall}{value}"
+    result.peak_rss, result.peak_live = lane.exact_peak_rss(), lane.peak_live
+    watch.summarize(result)
+
+    progress("stopping")
+    lab.set_target(lane, 0)
+    await _until(lambda: lane.reached is not None, lane, watch, GROW_LIMIT, nap)
+    if lane.reached is not None:
+        result.stop_seconds = lane.reached.seconds
+    await _until(lambda: False, lane, None, SETTLE, nap)
+    if lane.reading is not None:
+        result.retained_rss = lane.reading.rss
+    if lane.tick is not None:
+        tick = lane.tick
+        result.created, result.completed = tick.created, tick.completed
+        result.failed, result.cancelled, result.gc_seconds = tick.failed, tick.cancelled, tick.gc
+
+
+async def run(
+    make_lab: Callable[[Sequence[Engine]], Lab],
+    engines: Sequence[Engine],
+    plan: Plan,
+    together: bool,
+    progress: Callable[[Lab, str, str], None],
+) -> tuple[list[Result], Lab]:
+    """Measure each engine alone, one after another, or all ``together``.
+
+    Args:
+        make_lab: makes a lab for some engines.
+        engines: rows of the catalog.
+        plan: what to measure.
+        together: all at the same time.
+        progress: is told the lab, a lane's name, and what it is doing.
+
+    Returns:
+        One result an engine, and the lab used last, which is closed.
+    """
+    results = []
+    groups = [list(engines)] if together else [[engine] for engine in engines]
+    for group in groups:
+        lab = make_lab(group)
+        clock = asyncio.create_task(lab.run())
+        try:
+            lanes = [
+                measure(
+                    lab, lane, plan, lambda text, lane=lane, lab=lab: progress(lab, lane.engine.name, text)
+                )
+                for lane in lab.lanes
+            ]
+            results += await asyncio.gather(*lanes)
+        finally:
+            clock.cancel()
+            await lab.close()
+    return results, lab
+
+
+def program_version() -> str:
+    """Give concwatch's own version."""
+    try:
+        return version("concwatch")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "0+checkout"
+
+
+def machine() -> dict[str, object]:
+    """Describe this machine, for who reads the figures elsewhere."""
+    memory = memory_now()
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "architecture": platform.machine(),
+        "cores": cores(),
+        "memory_total": memory.total,
+        "memory_available": memory.available,
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+    }
+
+
+def as_json(results: Sequence[Result], workload: str) -> dict[str, object]:
+    """Give the object that ``concwatch run --json`` prints."""
+    return {
+        "concwatch": program_version(),
+        "machine": machine(),
+        "workload": workload,
+        "lanes": [asdict(result) for result in results],
+    }

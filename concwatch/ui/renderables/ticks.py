@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from concwatch.units import format_bytes, format_percent, format_rate, format_short
+from concwatch.units import format_bytes, format_percent, format_rate, format_seconds, format_short
 
 AIR = 1.04
 """How much higher than its highest value a linear axis reaches at least."""
@@ -41,6 +41,7 @@ class Kind:
 BYTES = Kind(format_bytes, base=1024, smallest=1, calm=64 * 1024, largest=1e15)
 COUNT = Kind(format_short, base=1000, smallest=1, calm=10, largest=1e15)
 RATE = Kind(format_rate, base=1000, smallest=0.1, calm=10, largest=1e15)
+SECONDS = Kind(format_seconds, base=1000, smallest=1e-6, calm=0.005, largest=1e5, unit=1e-6)
 SHARE = Kind(format_percent, base=1000, smallest=0.001, calm=0.1, largest=100, unit=0.01)
 
 

@@ -59,7 +59,7 @@ def _hex(color: Color | None) -> str | None:
 class Chart(Widget, can_focus=True):
     """Draws lines over the last seconds, and draws again only when a cell would change."""
 
-    COMPONENT_CLASSES = {"chart--axis", "chart--grid"}  # noqa: RUF012 (Textual's own way to say it)
+    COMPONENT_CLASSES = {"chart--axis", "chart--grid"}
     """
     | Class | Description |
     | :- | :- |

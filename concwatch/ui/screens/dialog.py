@@ -1,0 +1,114 @@
+"""What dialogs look like, and the one in which something is typed."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label, OptionList
+from textual.widgets.option_list import Option
+
+Answer = TypeVar("Answer")
+
+
+class TypeDialog(ModalScreen[Answer | None]):
+    """Asks for one value, reads it while it is typed, and says beside the field what is wrong with it."""
+
+    BINDINGS = [Binding("escape", "dismiss(None)", "Cancel", show=False)]
+
+    DEFAULT_CSS = """
+    TypeDialog {
+        align: center middle;
+        background: $background 60%;
+        & > Vertical {
+            width: 66;
+            max-width: 95%;
+            height: auto;
+            max-height: 90%;
+            border: round $accent;
+            border-title-color: $accent;
+            background: $surface;
+            padding: 1 2;
+        }
+        & Input { margin: 0; }
+        & #said { width: 100%; height: auto; min-height: 2; padding: 0 1; }
+        & OptionList { height: auto; max-height: 12; border: none; background: $surface; }
+    }
+    """
+
+    def __init__(
+        self,
+        title: str,
+        value: str,
+        read: Callable[[str], Answer],
+        told: Callable[[Answer], str],
+        choices: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Ask.
+
+        Args:
+            title: what is asked for.
+            value: what the field holds at first.
+            read: reads the text; raises ValueError with one line for a person.
+            told: says what a value that could be read means.
+            choices: value and description of what can be chosen from a list.
+        """
+        super().__init__()
+        self._title = title
+        self._value = value
+        self._read = read
+        self._told = told
+        self._choices = choices
+
+    def compose(self) -> ComposeResult:
+        """Lay out field, answer and list."""
+        with Vertical() as box:
+            box.border_title = self._title
+            yield Input(self._value, id="field")
+            yield Label(id="said")
+            if self._choices:
+                width = max(len(value) for value, _ in self._choices)
+                yield OptionList(
+                    *(
+                        Option(
+                            Content.assemble(f"{value:{width}}  ", (what, "$foreground 60%")),
+                            id=f"choice-{index}",
+                        )
+                        for index, (value, what) in enumerate(self._choices)
+                    )
+                )
+
+    def on_mount(self) -> None:
+        """Take the keys; what stands in the field is replaced by typing."""
+        field = self.query_one(Input)
+        field.focus()
+        field.action_select_all()
+
+    @on(Input.Changed)
+    def _say(self, event: Input.Changed) -> None:
+        said = self.query_one("#said", Label)
+        try:
+            said.update(Content.styled(self._told(self._read(event.value)), "$foreground 60%"))
+        except ValueError as error:
+            said.update(Content.styled(str(error), "$error"))
+
+    @on(Input.Submitted)
+    def _submit(self, event: Input.Submitted) -> None:
+        try:
+            self.dismiss(self._read(event.value))
+        except ValueError as error:
+            self.query_one("#said", Label).update(Content.styled(str(error), "$error"))
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        value, _ = self._choices[event.option_index]
+        field = self.query_one(Input)
+        field.value = value
+        try:
+            self.dismiss(self._read(value))
+        except ValueError:
+            field.focus()  # a pattern to fill in, such as module:function

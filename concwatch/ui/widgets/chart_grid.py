@@ -1,0 +1,114 @@
+"""The charts: which there are, and where their lines come from. A new chart is one row of data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.reactive import reactive
+
+from concwatch.lab.lane import Lane
+from concwatch.ui.renderables.plot import Line
+from concwatch.ui.renderables.ticks import BYTES, COUNT, RATE, SECONDS, Kind
+from concwatch.ui.widgets.chart import Chart
+
+WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)
+"""Time windows in seconds."""
+
+FRAMES_A_WINDOW = 300
+"""How often at most the charts are drawn while the time on them passes once: no dot is finer."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One chart: its title, the metric of the series that it shows, what kind of value that is."""
+
+    title: str
+    metric: str
+    kind: Kind
+    hint: str = ""
+    extra: bool = False
+    """Shown only where there is room for six."""
+
+
+CHARTS = (
+    Row("RSS", "rss", BYTES, "press 3, then drag the slider to 10,000"),
+    Row("tracemalloc", "traced", BYTES, "what Python itself knows it allocated"),
+    Row("created / s", "create_rate", RATE, "tasks started a second"),
+    Row("completed / s", "completion_rate", RATE, "tasks that ended by themselves a second"),
+    Row("live tasks", "live", COUNT, "started and not yet ended", extra=True),
+    Row("wake-up lag", "lag", SECONDS, "how late a sleeper is woken", extra=True),
+)
+
+
+class ChartGrid(Container):
+    """Lays the charts out: two by two, three by two where there is room, or one at a time."""
+
+    DEFAULT_CSS = """
+    ChartGrid {
+        layout: grid;
+        grid-size: 2;
+        width: 1fr;
+        height: 1fr;
+        & .extra { display: none; }
+    }
+    ChartGrid.-single {
+        grid-size: 1;
+        & Chart { display: none; }
+        & Chart.-current { display: block; }
+    }
+    """
+
+    current: reactive[int] = reactive(0)
+    """Which chart is shown where there is room for one only."""
+    single: reactive[bool] = reactive(False, toggle_class="-single")
+    """Whether one chart takes all the room."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._due = 0.0
+
+    def compose(self) -> ComposeResult:
+        """One chart a row."""
+        for row in CHARTS:
+            yield Chart(
+                row.title,
+                row.kind,
+                hint=row.hint,
+                id=f"chart-{row.metric}",
+                classes="extra" if row.extra else "",
+            )
+
+    def watch_current(self, current: int) -> None:
+        """Bring up the chart that is to be seen alone."""
+        for index, chart in enumerate(self.query(Chart)):
+            chart.set_class(index == current, "-current")
+        self._due = 0.0
+
+    def show(self, lanes: Sequence[tuple[Lane, str]], now: float, window: float) -> None:
+        """Draw what is visible, if a frame is due.
+
+        Args:
+            lanes: each lane with its colour, ``#rrggbb``.
+            now: seconds on the lab's clock.
+            window: seconds from the left edge to the right one.
+        """
+        if now < self._due:
+            return
+        self._due = now + min(2.0, window / FRAMES_A_WINDOW)
+        for row, chart in zip(CHARTS, self.query(Chart), strict=True):
+            if chart.display:
+                chart.window = window
+                chart.show(self._lines(row, lanes, now - window), now)
+
+    @staticmethod
+    def _lines(row: Row, lanes: Sequence[tuple[Lane, str]], start: float) -> list[Line]:
+        return [
+            Line(lane.engine.name, color, *lane.series.since(row.metric, start))
+            for lane, color in lanes
+            if len(lane.series)
+        ]
+
+    def redraw(self) -> None:
+        """Have the next `show` draw, whenever it comes."""
+        self._due = 0.0

@@ -1,0 +1,54 @@
+"""A line of text that is drawn again only when it has changed, and one that can be clicked."""
+
+from collections.abc import Sequence
+
+from textual.content import Content, Span
+from textual.events import Click
+from textual.message import Message
+from textual.widgets import Static
+
+
+class Phrase(Static):
+    """Text of a size that the style sheet gives, so that a change never moves anything else."""
+
+    DEFAULT_CSS = """
+    Phrase { text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+
+    ALLOW_SELECT = False
+
+    _said: tuple[str, Sequence[Span]] | None = None
+
+    def say(self, content: Content) -> None:
+        """Show ``content``, unless it is what is shown already."""
+        if self._said != (content.plain, content.spans):
+            self._said = (content.plain, content.spans)
+            self.update(content, layout=False)
+
+
+class Tap(Phrase):
+    """A phrase that can be clicked."""
+
+    DEFAULT_CSS = """
+    Tap {
+        pointer: pointer;
+        &:hover { background: $foreground 12%; }
+    }
+    """
+
+    class Tapped(Message):
+        """Somebody clicked."""
+
+        def __init__(self, tap: "Tap") -> None:
+            super().__init__()
+            self.tap = tap
+
+        @property
+        def control(self) -> "Tap":
+            """What was clicked."""
+            return self.tap
+
+    def on_click(self, event: Click) -> None:
+        """Tell who listens."""
+        event.stop()
+        self.post_message(self.Tapped(self))

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from concwatch.lab.catalog import CATALOG, Engine, find
+from concwatch.lab.events import Event, plain
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.lane import Settings
 from concwatch.lab.limits import memory_now
@@ -24,26 +25,21 @@ from concwatch.units import (
     parse_size,
 )
 from concwatch.worker.collector import MODES
-from concwatch.worker.workloads import FORMS, parse
+from concwatch.worker.workloads import FORMS, nearest, parse
 
 BAD_INPUT = 2
 
 
-class OneLine(click.ParamType):
-    """An option's value that a function of ours reads; what that function says is the whole error."""
+def one_line(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Make of ``read`` an option's type; what its ValueError says is the whole error."""
 
-    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
-        self.name = name
-        self._read = read
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read ``value``, or fail with what the reader said."""
-        if not isinstance(value, str):
-            return value
+    def convert(text: str) -> Any:
         try:
-            return self._read(value)
+            return read(text)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
+
+    return convert
 
 
 def _seconds(text: str) -> float:
@@ -73,13 +69,22 @@ def _threads(text: str) -> int:
     return count
 
 
-COUNT = OneLine("number", parse_count)
-SIZE = OneLine("size", lambda text: parse_size(text, memory_now().available))
-SECONDS = OneLine("seconds", _seconds)
-RATE = OneLine("hz", _rate)
-THREADS = OneLine("number", _threads)
-WORKLOAD = OneLine("workload", lambda text: parse(text).spec)
-ENGINES = OneLine("a,b", lambda text: find([name.strip() for name in text.split(",") if name.strip()]))
+def _mode(text: str) -> str:
+    if text not in MODES:
+        raise ValueError(
+            f'unknown collector mode "{text[:40]}": expected one of {", ".join(MODES)}{nearest(text, MODES)}'
+        )
+    return text
+
+
+COUNT = one_line(parse_count)
+SIZE = one_line(lambda text: parse_size(text, memory_now().available))
+SECONDS = one_line(_seconds)
+RATE = one_line(_rate)
+THREADS = one_line(_threads)
+MODE = one_line(_mode)
+WORKLOAD = one_line(lambda text: parse(text).spec)
+ENGINES = one_line(lambda text: find([name.strip() for name in text.split(",")]))
 
 max_memory = click.option(
     "--max-memory",
@@ -90,20 +95,37 @@ max_memory = click.option(
 )
 
 
+def _say_error(text: str) -> None:
+    """Write ``text`` as one line, whatever a person typed into it."""
+    click.echo(f"concwatch: {plain(' '.join(text.split()))}", err=True)
+
+
 class Commands(click.Group):
     """Commands whose errors are one line: what, what was expected, and which help says more."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the nearest."""
+        if args[0] not in self.commands:
+            word, known = args[0][:40], sorted(self.commands)
+            raise click.UsageError(
+                f'unknown command "{word}": expected one of {", ".join(known)}{nearest(word, known)}', ctx
+            )
+        return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run, and show a wrong argument as one line with exit status 2."""
         kwargs["standalone_mode"] = False
+        kwargs["prog_name"] = "concwatch"
         try:
             sys.exit(super().main(*args, **kwargs) or 0)
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "concwatch"
-            click.echo(f"concwatch: {error.format_message()} (see {command} --help)", err=True)
+            _say_error(f"{error.format_message()} (see {command} --help)")
             sys.exit(BAD_INPUT)
         except click.ClickException as error:
-            click.echo(f"concwatch: {error.format_message()}", err=True)
+            _say_error(error.format_message())
             sys.exit(BAD_INPUT)
         except (click.Abort, KeyboardInterrupt):
             sys.exit(130)
@@ -125,6 +147,14 @@ def main(ctx: click.Context, engines: list[Engine] | None, max_memory: int | Non
     Without a command this opens the screen, which needs a terminal. Press ? there for its keys.
     """
     if ctx.invoked_subcommand is not None:
+        for name in ctx.params:
+            if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+                option = "--" + name.replace("_", "-")
+                raise click.UsageError(
+                    f'{option} before "{ctx.invoked_subcommand}" is for the screen: '
+                    f'expected options of "{ctx.invoked_subcommand}" behind it',
+                    ctx,
+                )
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         click.echo(
@@ -177,7 +207,7 @@ RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
     + RUN_HELP
     + "\n  module:function        your own; async def for event loops, def for threads",
 )
-@click.argument("names", metavar="ENGINE...", nargs=-1, required=True)
+@click.argument("names", metavar="ENGINE...", nargs=-1)
 @click.option(
     "--tasks", type=COUNT, required=True, metavar="N", help='How many, such as "10000", "10k", "1M".'
 )
@@ -192,7 +222,13 @@ RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
     "--trace/--no-trace", default=False, show_default=True, help="Trace allocations: about twice the RSS."
 )
 @click.option(
-    "--gc", "gc_mode", type=click.Choice(MODES), default="default", show_default=True, help="Collector."
+    "--gc",
+    "gc_mode",
+    type=MODE,
+    default="default",
+    show_default=True,
+    metavar="|".join(MODES),
+    help="Garbage collector: as it is; frozen after each slice of growth; off.",
 )
 @click.option(
     "--pool-threads", type=THREADS, metavar="N", help="Threads of the pool.  [default: Python's own]"
@@ -217,6 +253,8 @@ def run_command(
 ) -> None:
     """Measure engines without a screen."""
     try:
+        if not names:
+            raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
         engines = find(names)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -226,25 +264,27 @@ def run_command(
     def make_lab(group: Sequence[Engine]) -> Lab:
         return Lab(group, settings=settings, budget=max_memory)
 
-    results, lab = _run_until_signal(run(make_lab, engines, Plan(tasks, seconds), together, line.show))
+    results, events = _run_until_signal(run(make_lab, engines, Plan(tasks, seconds), together, line.show))
     line.clear()
     refused = [result.reason for result in results if (result.reason or "").startswith("workload ")]
     if len(refused) == len(results):
         raise click.UsageError(str(refused[0]))
-    for event in lab.events.since(0):
+    for event in events:
         if event.weight != "info":
             click.echo(f"{event.lane or 'concwatch'}: {event.text}", err=True)
     if as_json_:
         click.echo(json.dumps(as_json(results, workload), indent=2))
     else:
         print_table(results)
-    sys.exit(BAD_INPUT if refused else int(any(result.state == "failed" for result in results)))
+    sys.exit(int(any(result.state == "failed" for result in results)))
 
 
-def _run_until_signal(main_: Coroutine[Any, Any, Any]) -> Any:
+def _run_until_signal(
+    main_: Coroutine[Any, Any, tuple[list[Result], list[Event]]],
+) -> tuple[list[Result], list[Event]]:
     """Run a coroutine; SIGTERM and SIGHUP cancel it like Ctrl-C, so that workers are ended on the way out."""
 
-    async def guarded() -> Any:
+    async def guarded() -> tuple[list[Result], list[Event]]:
         task = asyncio.current_task()
         assert task is not None
         for name in ("SIGTERM", "SIGHUP"):

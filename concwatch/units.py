@@ -2,6 +2,7 @@
 
 import math
 import re
+from decimal import Decimal
 
 BINARY_PREFIXES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 DECIMAL_PREFIXES = ("", "k", "M", "G", "T")
@@ -9,11 +10,17 @@ DECIMAL_PREFIXES = ("", "k", "M", "G", "T")
 _SIZE_FACTORS = {
     "": 1,
     "b": 1,
-    **{f"{letter}{rest}": 1024**power for power, letter in enumerate("kmgt", 1) for rest in ("", "ib")},
-    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)},
+    **{f"{letter}{rest}": 1024**power for power, letter in enumerate("kmgtp", 1) for rest in ("", "ib")},
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", 1)},
 }
 _COUNT_FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
-_NUMBER = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z%]*)", re.ASCII)
+# A comma only groups digits in threes: "1,5" is not to be read as fifteen.
+_NUMBER = re.compile(
+    r"(?P<number>(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z%]*)", re.ASCII
+)
+
+UNKNOWN = "–"
+"""What stands for a number that is not known, or not finite."""
 
 LARGEST_COUNT = 1_000_000_000
 LARGEST_SIZE = 1 << 60
@@ -23,7 +30,8 @@ def _three_digits(value: float) -> str:
     """Write ``value`` (below 1,024) with three significant digits, without trailing zeros behind a point."""
     digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
     text = f"{value:.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
 
 
 def _scaled(value: float, base: int, prefixes: tuple[str, ...]) -> tuple[str, str]:
@@ -37,46 +45,55 @@ def _scaled(value: float, base: int, prefixes: tuple[str, ...]) -> tuple[str, st
 
 def format_bytes(size: float) -> str:
     """Write a size in bytes with a binary prefix: ``29.5 MiB``; a negative one keeps its sign."""
+    if not math.isfinite(size):
+        return UNKNOWN
     number, prefix = _scaled(round(size) if abs(size) < 1024 else size, 1024, BINARY_PREFIXES)
     return f"{number} {prefix}"
 
 
 def format_count(count: float) -> str:
     """Write a count exactly, grouped in threes: ``10,000``."""
-    return f"{round(count):,}"
+    return f"{round(count):,}" if math.isfinite(count) else UNKNOWN
 
 
 def format_short(count: float) -> str:
     """Write a count in three significant digits: ``10 k``, ``1.25 M``."""
+    if not math.isfinite(count):
+        return UNKNOWN
     number, prefix = _scaled(count, 1000, DECIMAL_PREFIXES)
     return f"{number} {prefix}".rstrip()
 
 
 def format_rate(per_second: float) -> str:
     """Write a number of things per second: ``40 k/s``."""
-    return f"{format_short(per_second)}/s"
+    return f"{format_short(per_second)}/s" if math.isfinite(per_second) else UNKNOWN
 
 
 def format_seconds(seconds: float) -> str:
     """Write a duration with the unit that fits it: ``80 µs``, ``2.4 s``, ``1 min 42 s``, ``2 h 05 min``."""
-    size = abs(seconds)
-    if size < 0.0000005:
+    if not math.isfinite(seconds):
+        return UNKNOWN
+    if seconds < 0:
+        return f"-{format_seconds(-seconds)}" if seconds <= -0.0000005 else "0 s"
+    if seconds < 0.0000005:
         return "0 s"
-    if size < 0.0009995:
+    if seconds < 0.0009995:
         return f"{_three_digits(seconds * 1e6)} µs"
-    if size < 0.9995:
+    if seconds < 0.9995:
         return f"{_three_digits(seconds * 1e3)} ms"
-    if size < 99.95:
+    if seconds < 99.95:
         return f"{_three_digits(seconds)} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest:02} s"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min"
+    return f"{hours:,} h {minutes:02} min"
 
 
 def format_clock(seconds: float) -> str:
     """Write a time since the start as ``HH:MM:SS``."""
+    if not math.isfinite(seconds):
+        return UNKNOWN
     minutes, rest = divmod(max(0, math.floor(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours:02}:{minutes:02}:{rest:02}"
@@ -84,12 +101,16 @@ def format_clock(seconds: float) -> str:
 
 def format_percent(share: float) -> str:
     """Write a share (1.0 is all) as a percentage: ``4.2 %``."""
+    if not math.isfinite(share):
+        return UNKNOWN
     return f"{_three_digits(share * 100)} %" if abs(share) < 10 else f"{share * 100:,.0f} %"
 
 
-def _split(text: str) -> tuple[float, str] | None:
-    found = _NUMBER.fullmatch(text.strip().replace(",", "").replace("_", "").lower())
-    return (float(found["number"]), found["unit"]) if found and len(text) <= 40 else None
+def _split(text: str) -> tuple[Decimal, str] | None:
+    found = _NUMBER.fullmatch(text.strip().lower())
+    if found is None or len(text) > 40:
+        return None
+    return Decimal(found["number"].replace(",", "").replace("_", "")), found["unit"]
 
 
 def parse_size(text: str, whole: int | None = None) -> int:
@@ -122,10 +143,10 @@ def parse_count(text: str, largest: int = LARGEST_COUNT) -> int:
     parts = _split(text)
     if parts:
         number, unit = parts
-        count = number * _COUNT_FACTORS.get(unit, math.nan)
-        if count == math.floor(count) if math.isfinite(count) else False:
+        if unit in _COUNT_FACTORS and (number * _COUNT_FACTORS[unit]) % 1 == 0:
+            count = int(number * _COUNT_FACTORS[unit])
             if count <= largest:
-                return int(count)
+                return count
             raise ValueError(f'"{text[:40]}" is too many: expected at most {largest:,}')
     raise ValueError(
         f'"{text[:40]}" is not a number of tasks: expected a whole number from 0 to {largest:,}, '

@@ -116,6 +116,7 @@ LONGEST_LINE = 1 << 20
 
 _SPACE = " \t\r\n"
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_HEX = "0123456789abcdefABCDEF"
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -157,7 +158,7 @@ def decode(line: bytes) -> Dict[str, Any]:
     """
     try:
         fields = _object(line.decode().strip(_SPACE))
-    except (ValueError, IndexError):  # cut short, or not UTF-8
+    except (ValueError, LookupError):  # cut short, or not UTF-8
         fields = {}
     if not isinstance(fields.get("type"), str):
         shown = line[:60].decode(errors="replace").strip()
@@ -166,7 +167,7 @@ def decode(line: bytes) -> Dict[str, Any]:
 
 
 def _object(text: str) -> Dict[str, Any]:
-    """Read ``{"key":value,...}``; whatever is wrong is a ValueError or an IndexError."""
+    """Read ``{"key":value,...}``; whatever is wrong is a ValueError or a LookupError."""
     fields: Dict[str, Any] = {}
     at = _expect(text, 0, "{")
     while text[at] != "}":
@@ -201,8 +202,11 @@ def _value(text: str, at: int) -> Tuple[Any, int]:
     if word in _WORDS:
         return _WORDS[word], _skip(text, end)
     digits = word[1:] if word[:1] == "-" else word
-    # int() and float() alone would also read "1_0", "nan" and "٣".
-    if len(word) > 40 or not digits[:1].isdigit() or not digits.isascii() or "_" in digits:
+    whole, point, fraction = digits.partition(".")
+    # int() and float() alone would also read "1_0", "nan", "٣", "01" and "1.".
+    if len(word) > 40 or not digits.isascii() or "_" in digits or not whole[:1].isdigit():
+        raise ValueError
+    if (whole[0] == "0" and whole[1:2].isdigit()) or (point and not fraction[:1].isdigit()):
         raise ValueError
     return (int(word) if digits.isdigit() else float(word)), _skip(text, end)
 
@@ -211,14 +215,19 @@ def _string(text: str, at: int) -> Tuple[str, int]:
     parts = []
     at = at + 1 if text[at] == '"' else len(text)
     while text[at] != '"':
+        if text[at] < " ":
+            raise ValueError
         if text[at] != "\\":
             parts.append(text[at])
             at += 1
         elif text[at + 1] == "u":
-            parts.append(chr(int(text[at + 2 : at + 6], 16)))
+            digits = text[at + 2 : at + 6]
+            if digits.strip(_HEX):  # int() alone would also read "0x1f" and " +1f"
+                raise ValueError
+            parts.append(chr(int(digits, 16)))
             at += 6
         else:
-            parts.append(_ESCAPES.get(text[at + 1], ""))
+            parts.append(_ESCAPES[text[at + 1]])
             at += 2
     # A character outside the basic plane comes as two escapes, which are halves of UTF-16.
     return "".join(parts).encode("utf-16", "surrogatepass").decode("utf-16", "replace"), _skip(text, at + 1)

@@ -24,7 +24,7 @@ class Cost:
     tracing: bool
     """Whether tracing was on, which makes ``rss`` about twice what it would be."""
     clean: bool
-    """False when memory that earlier tasks left behind is counted in."""
+    """False when memory that earlier tasks left behind may be counted in."""
 
 
 class CostMeter:
@@ -43,19 +43,23 @@ class CostMeter:
         """Take what the worker weighs with no task yet: RSS, and what the tracer knows (None untraced)."""
         self.idle_rss, self._idle_traced = rss, traced
 
-    def changed(self, live: int) -> None:
-        """Note that what tasks do, or how they are watched, has changed among ``live`` tasks."""
-        self._mixed = self._mixed or live > 0
-        if live == 0:
-            self._most = 0
+    def changed(self, used: bool) -> None:
+        """Note that what tasks do has changed, in a worker that has been ``used`` for others before.
 
-    def tracing_changed(self, live: int, traced: int | None) -> None:
-        """Note that tracing went on or off; figures of tasks made before do not hold for what comes."""
-        self.changed(live)
-        self._idle_traced = traced if live == 0 else None
+        What was known does not hold for what comes, and what those others left behind cannot be told apart.
+        """
+        self._mixed = self._mixed or used
+        self.cost = None
+
+    def tracing_changed(self, used: bool) -> None:
+        """Note that tracing went on or off, in a worker that has been ``used`` before."""
+        self.changed(used)
+        self._idle_traced = None
 
     def add(self, rss: int, live: int, traced: int | None) -> None:
-        """Take one sample: RSS in bytes, live tasks, traced bytes (None untraced)."""
+        """Take one look: RSS in bytes, and live tasks and traced bytes (None untraced) just after it."""
+        if live == 0 and self._idle_traced is None:
+            self._idle_traced = traced
         moved, self._last_live = abs(live - self._last_live), live
         self._most = max(self._most, live)
         if live < LEAST_LIVE or self.idle_rss is None or moved > live * SETTLED:

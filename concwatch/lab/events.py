@@ -25,6 +25,11 @@ class Event:
     weight: Weight = "info"
 
 
+def plain(text: str) -> str:
+    """Give ``text`` without characters that could command a terminal; line ends and tabs stay."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
+
+
 class EventLog:
     """The last events, oldest first."""
 
@@ -35,11 +40,11 @@ class EventLog:
     def add(self, time: float, lane: str, text: str, weight: Weight = "info") -> None:
         """Note what happened at ``time`` (seconds since the lab was made)."""
         self._count += 1
-        self._events.append(Event(self._count, time, lane, text, weight))
+        self._events.append(Event(self._count, time, lane, plain(text), weight))
 
     def since(self, number: int) -> Iterable[Event]:
         """Give the events after number ``number``, oldest first."""
-        missed = min(self._count - number, len(self._events))
+        missed = max(0, min(self._count - number, len(self._events)))
         return [self._events[index] for index in range(len(self._events) - missed, len(self._events))]
 
     @property

@@ -1,6 +1,5 @@
 """A worker that is only arithmetic: for tests, pictures and demos that must come out the same every time."""
 
-import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -72,7 +71,8 @@ class FakeLink:
         self._now = 0.0
         self._silent_until = 0.0
         self._counts = _Counts()
-        self._cohorts: list[tuple[float, float]] = []  # when, how many complete
+        self._cohorts: deque[tuple[float, float]] = deque()  # when, how many complete; oldest first
+        self._unheard: list[tuple[str, dict[str, object]]] = []  # sent while it was silent
         self._most_live = 0.0
         self._target = 0
         self._asked: tuple[float, float, float] | None = None  # when, created and cancelled until then
@@ -93,10 +93,16 @@ class FakeLink:
     # What a lane calls.
 
     def send(self, type_: str, **fields: object) -> None:
-        """Take one command; it has effect at once."""
+        """Take one command; it has effect at once, or at the end of a silence."""
         self.sent.append((type_, fields))
         if self._over:
             return
+        if self._now < self._silent_until:
+            self._unheard.append((type_, fields))
+        else:
+            self._act(type_, fields)
+
+    def _act(self, type_: str, fields: dict[str, object]) -> None:
         try:
             if type_ in self._actions:
                 self._actions[type_](fields)
@@ -117,6 +123,10 @@ class FakeLink:
             )
         self._live_until(now)
         self._suffer(now)
+        if now >= self._silent_until:
+            unheard, self._unheard = self._unheard, []
+            for type_, fields in unheard:
+                self._act(type_, fields)
         found = [] if now < self._silent_until else list(self._out)
         if now >= self._silent_until:
             self._out.clear()
@@ -134,16 +144,17 @@ class FakeLink:
             weight += int(str(self._workload.values[0]))
         kept = max(0.0, self._most_live * 0.5 - live)
         threads = 3 + (int(live) if self.engine.threads else 0)
-        return Reading(int(self.costs.idle + weight * (live + kept)), 0.02, threads)
+        return Reading(int(self.costs.idle + weight * live + self.costs.task * kept), 0.02, threads)
 
     def peak_rss(self) -> int | None:
         """Nothing keeps this figure for a fake."""
         return None
 
     def kill(self) -> None:
-        """End it."""
+        """End it, silent or not."""
         if not self._over:
             self._over = True
+            self._silent_until = self._now
             self._out.append(Ended("killed by SIGKILL"))
 
     # What commands do.
@@ -175,13 +186,20 @@ class FakeLink:
             return
         counts = self._counts
         while self._cohorts and self._cohorts[0][0] <= now:
-            _, ended = heapq.heappop(self._cohorts)
-            counts.completed += min(ended, counts.live)
+            counts.completed += self._cohorts.popleft()[1]
         self._grow(min(self.costs.create_rate * seconds, max(0.0, self._target - counts.live)))
-        excess = min(self.costs.cancel_rate * seconds, max(0.0, counts.live - self._target))
-        counts.cancelled += int(excess) if excess < counts.live else excess
+        self._cancel(min(self.costs.cancel_rate * seconds, max(0.0, counts.live - self._target)))
         self._most_live = max(self._most_live, counts.live)
         self._tell_reached()
+
+    def _cancel(self, excess: float) -> None:
+        left = float(int(excess))
+        self._counts.cancelled += left
+        while left and self._cohorts:  # the newest first
+            when, standing = self._cohorts.pop()
+            if standing > left:
+                self._cohorts.append((when, standing - left))
+            left = max(0.0, left - standing)
 
     def _grow(self, wanted: float) -> None:
         wanted = float(int(wanted if self._refill else min(wanted, self._left)))
@@ -195,7 +213,7 @@ class FakeLink:
         self._left = max(0.0, self._left - wanted)
         seconds = self._duration()
         if wanted and seconds is not None:
-            heapq.heappush(self._cohorts, (self._now + seconds, wanted))
+            self._cohorts.append((self._now + seconds, wanted))
 
     def _duration(self) -> float | None:
         values = [float(str(value)) for value in self._workload.values if isinstance(value, int | float)]

@@ -18,6 +18,9 @@ from concwatch.worker.walls import Wall, thread_walls
 from concwatch.worker.workloads import parse
 
 DEFAULT_HZ = 10.0
+LEAST_HZ = 10.0
+"""Steps a second even where fewer samples are kept: a worker may take gigabytes in a second."""
+
 SELF_INTERVAL = 1.0
 """Seconds between two looks at concwatch's own process and at the machine's memory."""
 
@@ -65,6 +68,8 @@ class Lab:
         self.lanes = [Lane(engine, open_link, self._note, hz) for engine in engines]
         self._memory = memory
         self.memory = memory()
+        self.room = self.memory.available
+        """Bytes that workers may take in all, as the machine stands: what they take now included."""
         self.walls = tuple(walls())
         self.budget = budget if budget is not None else int(self.memory.available * DEFAULT_SHARE)
         self._halted = False
@@ -88,17 +93,18 @@ class Lab:
 
     def set_target(self, lane: Lane, tasks: int) -> None:
         """Ask a lane for so many live tasks; one that is off is switched on for any but none."""
-        if tasks and not lane.on:
+        if tasks and not lane.wanted:
             self.switch(lane, True)
-            if not lane.on:
+            if not lane.wanted:
                 return
         self._halted = False
         lane.set_target(tasks)
+        self._hold_back(self.total_rss, 0)  # what is created faster than we look would never be seen growing
 
     def stop_all(self) -> None:
         """Switch every lane off."""
         for lane in self.lanes:
-            if lane.on:
+            if lane.wanted:
                 self.switch(lane, False)
 
     def set_workload(self, spec: str) -> None:
@@ -131,6 +137,7 @@ class Lab:
 
     def _change(self, **changes: object) -> None:
         self.settings = replace(self.settings, **changes)  # type: ignore[arg-type]  # names and types are above
+        self._halted = False  # tasks may weigh more from now on
         for lane in self.lanes:
             lane.apply(self.settings)
 
@@ -146,6 +153,7 @@ class Lab:
             self._self_due = now + SELF_INTERVAL
             self.own = self._self_sampler.read()
             self.memory = self._memory()
+            self.room = self.memory.available + self.total_rss
 
     @property
     def total_rss(self) -> int:
@@ -153,10 +161,17 @@ class Lab:
         return sum(lane.reading.rss for lane in self.lanes if lane.reading)
 
     def _watch_budget(self) -> None:
-        """Stop all growth when one more interval like the last one would pass the budget."""
         total, last = self.total_rss, self._last_total
         self._last_total = total
-        growth = max(0, total - last)
+        self._hold_back(total, max(0, total - last))
+
+    def _hold_back(self, total: int, growth: int) -> None:
+        """Stop all growth when one more interval like the last one would pass the budget.
+
+        Args:
+            total: bytes of RSS that workers take.
+            growth: how much of it has come in the last interval.
+        """
         growing = [lane for lane in self.lanes if lane.on and lane.live < lane.target]
         if not growing or self._halted or total + 1.5 * growth < self.budget:
             return
@@ -171,23 +186,24 @@ class Lab:
         )
 
     async def run(self) -> None:
-        """Step at the lab's rate until cancelled; never catches up after a silence."""
+        """Step at the lab's rate, or faster to watch the budget, until cancelled; never catches up."""
         due = self.clock()
         while True:
             self.step()
-            due = max(due + 1 / self.hz, self.clock())
+            due = max(due + 1 / max(self.hz, LEAST_HZ), self.clock())
             await asyncio.sleep(max(0.0, due - self.clock()))
 
     async def close(self) -> None:
         """Have every worker end, by force if need be, and wait until none is left."""
         for lane in self.lanes:
             lane.switch_off(self.clock())
-        deadline = self.clock() + CLOSE_LIMIT
+        loop = asyncio.get_running_loop()  # its clock runs on, whatever drives the lab's
+        deadline = loop.time() + CLOSE_LIMIT
         while any(not lane.idle for lane in self.lanes):
-            if self.clock() > deadline:
+            if loop.time() > deadline:
                 for lane in self.lanes:
                     lane.kill()
-            if self.clock() > deadline + CLOSE_LIMIT:
+            if loop.time() > deadline + CLOSE_LIMIT:
                 break  # the system itself cannot end it now; it dies with its input
             self.step()
             await asyncio.sleep(0.01)

@@ -7,13 +7,13 @@ from enum import Enum
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.cost import CostMeter
-from concwatch.lab.events import Weight
+from concwatch.lab.events import Weight, plain
 from concwatch.lab.link import Arrival, Ended, Garbage, Link, Noise
 from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready, Tick
 from concwatch.lab.rates import TickRates
 from concwatch.lab.sampler import Reading
 from concwatch.lab.series import Series
-from concwatch.units import format_count, format_rate, format_seconds
+from concwatch.units import format_bytes, format_count, format_rate, format_seconds
 
 START_LIMIT = 30.0
 """Seconds a worker may take from its start to having applied its settings."""
@@ -23,6 +23,9 @@ STOP_LIMIT = 3.0
 
 STALL = 1.0
 """Seconds without a tick, or that something in the worker is overdue, from which on a lane is stalled."""
+
+MISSED = 3
+"""Ticks that must be missing besides, so that a slow rate is no stall."""
 
 MOST_GARBAGE = 100
 """Lines that are not of the wire after which a worker is given up."""
@@ -54,6 +57,14 @@ class Settings:
 Note = Callable[[str, str, Weight], None]
 
 
+def name_wall(limit: Limit) -> str:
+    """Name what was hit, with its value: ``vm.max_map_count (65,530)``, ``memory budget (2 GiB)``."""
+    if limit.value is None:
+        return limit.wall
+    value = format_bytes(limit.value) if "memory" in limit.wall else format_count(limit.value)
+    return f"{limit.wall} ({value})"
+
+
 class Lane:
     """Starts, commands, samples and ends one worker at a time; time is passed in, in seconds."""
 
@@ -74,6 +85,7 @@ class Lane:
         self._note = note
         self._hz = hz
         self._link: Link | None = None
+        self._again = False
         self._clear(0.0)
 
     def _clear(self, now: float) -> None:
@@ -89,8 +101,13 @@ class Lane:
         self._born = now
         self._since = now
         self._tick_at = now
+        self._sample_due = now
         self._waiting: list[str] = []
+        self._refused: set[str] = set()
+        self._untouched = True  # no worker's task has been asked for yet
+        self._unjudged: Reading | None = None  # taken since the last tick
         self._garbage = 0
+        self._first_garbage = ""
         self._noisy = False
 
     # What a person asks for.
@@ -109,10 +126,27 @@ class Lane:
         """Whether the worker understands an optional command."""
         return self.ready is not None and command in self.ready.can
 
+    @property
+    def wanted(self) -> bool:
+        """Whether there is a worker, or will be one when the last has ended."""
+        return self.on or self._again
+
+    @property
+    def flags(self) -> list[str]:
+        """What shapes the worker's figures besides its runtime: its own words, but for what it was told."""
+        flags = list(self.ready.flags) if self.ready else []
+        if self.can("threads") and self.settings.threads is not None:
+            flags = [flag for flag in flags if not flag.endswith(" threads")]
+            flags.append(f"{self.settings.threads} threads")
+        return flags
+
     def switch_on(self, settings: Settings, now: float) -> None:
-        """Start a worker, if there is none."""
+        """Start a worker, if there is none; one on its way out is waited for."""
         if self._link is not None:
+            self._again = not self.on
+            self.settings = settings if self._again else self.settings
             return
+        self._again = False
         self.missing = self.engine.missing()
         if self.missing:
             self._fail(self.missing)
@@ -125,7 +159,7 @@ class Lane:
 
     def switch_off(self, now: float) -> None:
         """Have the worker end; it is killed if it takes longer than `STOP_LIMIT`."""
-        self.target = 0
+        self.target, self._again = 0, False
         if self._link is None:
             self.state, self.reason = State.OFF, ""
             return
@@ -138,15 +172,15 @@ class Lane:
         self.target = tasks
         self.limit = None
         self.reached = None
-        if self._link is None or self.ready is None or self._waiting:
-            return  # sent as soon as the worker stands
-        self._send_target()
+        if self.on and self.state is not State.STARTING:
+            self._send_target()  # else it is sent as soon as the worker stands
 
     def _send_target(self) -> None:
         assert self._link is not None
-        if self.tick is None or self.tick.created == 0:
+        if self._untouched:
             # Taken at the last moment before the first task, with all settings applied.
             self._take_baseline()
+        self._untouched = self._untouched and self.target == 0
         self._link.send("target", tasks=self.target)
 
     def _take_baseline(self) -> None:
@@ -156,7 +190,9 @@ class Lane:
 
     def halt(self, wall: str, value: int) -> None:
         """Have the worker stop growing because of ``wall``; its `Limit` report says where it stands."""
-        if self._link is not None:
+        if self.state is State.STARTING:
+            self._take_limit(Limit(0, self.target, wall, value))
+        elif self.on and self._link is not None:
             self._link.send("halt", wall=wall, value=value)
 
     def apply(self, settings: Settings) -> None:
@@ -165,7 +201,9 @@ class Lane:
         if self._link is None or self.ready is None:
             return
         for command, fields in self._commands(settings):
-            if (command, fields) not in self._commands(old):
+            # What was refused is asked again: the user's module may have been mended meanwhile.
+            if command in self._refused or (command, fields) not in self._commands(old):
+                self._refused.discard(command)
                 self._link.send(command, **fields)
 
     def trim(self) -> None:
@@ -199,6 +237,8 @@ class Lane:
             self._judge(now)
 
     def _take(self, arrival: Arrival, now: float) -> None:
+        if not self.on and not isinstance(arrival, Ended):
+            return  # nothing else matters of a worker on its way out
         match arrival:
             case Tick():
                 self._take_tick(arrival, now)
@@ -225,41 +265,49 @@ class Lane:
 
     def _take_tick(self, tick: Tick, now: float) -> None:
         self.rates.add(tick)
+        if self._unjudged is not None:
+            # Only of a reading between two ticks is it known whether tasks came or went about then.
+            self.meter.add(self._unjudged.rss, tick.live, tick.traced)
+            self._unjudged = None
         self.tick, self._tick_at = tick, now
         self.peak_live = max(self.peak_live, tick.live)
+        if self.state is State.STARTING and self.ready is not None and not self._waiting:
+            tracing = self.settings.trace and self.can("trace")
+            if tracing == (tick.traced is not None):  # else it was taken before the settings were applied
+                self._begin()
 
     def _take_ready(self, ready: Ready) -> None:
         assert self._link is not None
         self.ready = ready
-        self._link.send("rate", hz=self._hz)
+        # The rate comes last, since a tick follows it at once, and with that tick the lane begins.
         commands = self._commands(self.settings)
+        commands.append(("rate", {"hz": self._hz}))
         self._waiting = [command for command, _ in commands]
         for command, fields in commands:
             self._link.send(command, **fields)
 
     def _take_applied(self, applied: Applied) -> None:
         if applied.command == "trace":
-            self.meter.tracing_changed(self.live, self.tick.traced if self.tick else None)
-        elif applied.command in ("workload", "gc", "threads"):
-            self.meter.changed(self.live)
+            self.meter.tracing_changed(not self._untouched)
+        elif applied.command in ("workload", "threads"):
+            self.meter.changed(not self._untouched)
         elif applied.command == "trim":
             self._say(f"trimmed in {format_seconds(applied.seconds)}")
         if applied.command in self._waiting:
             self._waiting.remove(applied.command)
-            if not self._waiting:
-                self._begin()
 
     def _begin(self) -> None:
         assert self.ready is not None
         self.state = State.RUNNING
         self._take_baseline()
-        flags = "".join(f" · {flag}" for flag in self.ready.flags)
+        flags = "".join(f" · {flag}" for flag in self.flags)
         self._say(f"on: {self.ready.runtime}{flags}, pid {self.ready.pid}")
         if self.target:
             self._send_target()
 
     def _take_reached(self, reached: Reached) -> None:
-        self.reached = reached
+        if reached.target == self.target:  # else it crossed with a newer target
+            self.reached = reached
         if reached.created:
             speed = format_rate(reached.created / reached.seconds) if reached.seconds > 0 else "at once"
             took = format_seconds(reached.seconds)
@@ -274,13 +322,13 @@ class Lane:
             )
 
     def _take_limit(self, limit: Limit) -> None:
-        self.limit = limit
-        self.target = min(self.target, limit.standing)
-        value = f" ({limit.value:,})" if limit.value is not None else ""
+        if limit.wanted == self.target:  # else it crossed with a newer target
+            self.limit = limit
+            self.target = min(self.target, limit.standing)
         detail = f": {limit.detail}" if limit.detail else ""
         self._say(
             f"{format_count(limit.standing)} of {format_count(limit.wanted)} stand, "
-            f"{limit.wall}{value} holds back the rest{detail}",
+            f"{name_wall(limit)} holds back the rest{detail}",
             "warning",
         )
 
@@ -289,15 +337,20 @@ class Lane:
             # What this lane was to run it cannot: better no worker than one that runs something else.
             self._fail(error.message)
             return
+        if error.command is not None:
+            self._refused.add(error.command)
         detail = f"\n{error.detail.rstrip()}" if error.detail else ""
         self._say(error.message + detail, "error")
 
     def _take_garbage(self, garbage: Garbage) -> None:
         self._garbage += 1
         if self._garbage == 1:
+            self._first_garbage = garbage.message
             self._say(garbage.message, "warning")
         if self._garbage > MOST_GARBAGE:
-            self._fail(f"{MOST_GARBAGE} lines were not of the wire; the first one told above")
+            self._fail(
+                f"more than {MOST_GARBAGE} lines were not of the wire, the first one: {self._first_garbage}"
+            )
 
     def _take_end(self, ended: Ended, now: float) -> None:
         stopping = self.state is State.STOPPING
@@ -308,11 +361,13 @@ class Lane:
             self._say("off")
         elif self.state is not State.FAILED:
             self._fail(ended.reason)
+        if self._again:
+            self.switch_on(self.settings, now)
 
     def _fail(self, reason: str) -> None:
         if self._link is not None:
             self._link.kill()
-        self.state, self.reason = State.FAILED, reason
+        self.state, self.reason = State.FAILED, plain(reason)
         self.target = 0
         self._say(f"failed: {reason}", "error")
 
@@ -321,8 +376,11 @@ class Lane:
         reading = self._link.reading()
         if reading is None:
             return
-        self.reading = reading
+        self.reading = self._unjudged = reading
         self.peak_rss = max(self.peak_rss, reading.rss)
+        if now <= self._sample_due - 0.5 / self._hz:
+            return  # looked at more often than kept, so that the budget is watched closely at any rate
+        self._sample_due = max(self._sample_due + 1 / self._hz, now)
         tick = self.tick
         values: dict[str, float] = {"rss": reading.rss, "cpu": reading.cpu}
         if tick is not None:
@@ -334,13 +392,12 @@ class Lane:
             )
             if tick.traced is not None:
                 values["traced"] = tick.traced
-            self.meter.add(reading.rss, tick.live, tick.traced)
         self.series.append(now, values)
 
     def _gap(self, now: float) -> None:
         """Break the lines of the charts: what comes next is another process."""
         self.series.append(now, {})
-        self.reading = self.tick = None
+        self.reading = self._unjudged = self.tick = None
 
     def age(self, now: float) -> float:
         """Seconds since the worker was started."""
@@ -351,7 +408,7 @@ class Lane:
         silence = now - self._tick_at
         overdue = self.tick.lag if self.tick else 0.0
         longest = max(silence, overdue)
-        return longest if longest >= STALL else 0.0
+        return longest if overdue >= STALL or silence >= max(STALL, MISSED / self._hz) else 0.0
 
     def _judge(self, now: float) -> None:
         """Follow the clock from one state to the next."""

@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -88,7 +89,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
                 start_new_session=True,
                 preexec_fn=_child_setup(),
             )
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
             self._arrivals.append(Ended(f"could not be started: {error}"))
 
     # What the event loop calls.

@@ -6,11 +6,13 @@ import platform
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from concwatch.lab.catalog import Engine
+from concwatch.lab.events import Event
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, State
+from concwatch.lab.lane import Lane, State, name_wall
 from concwatch.lab.limits import memory_now
 from concwatch.lab.messages import Tick
 from concwatch.lab.rates import BestSecond
@@ -21,7 +23,10 @@ SETTLE = 0.5
 """Seconds of idling over which the baseline is taken, and again what is retained after the end."""
 
 GROW_LIMIT = 600.0
-"""Seconds in which all tasks must have been created or stopped; a target that takes longer is given up."""
+"""Seconds in which all tasks must have been created; a target that takes longer is given up."""
+
+STUCK = 10.0
+"""Seconds without any task ending after which those that do not stop are left to the end of the worker."""
 
 NEAR_ALL = 0.99
 """Share of the most tasks live from which on a sample counts as taken with all of them live."""
@@ -78,7 +83,8 @@ class Watch:
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
-        self._seen: Tick | None = None
+        self.last: Tick | None = None
+        """The newest tick, kept when the worker is gone."""
         self._best = BestSecond()
         self._lags: list[float] = []
         self._full: list[tuple[int, int, int | None]] = []  # live, RSS, traced
@@ -87,9 +93,9 @@ class Watch:
     def look(self) -> None:
         """Take in the lane's newest tick and reading, if they are new."""
         tick, reading = self._lane.tick, self._lane.reading
-        if tick is None or tick is self._seen or reading is None:
+        if tick is None or tick is self.last or reading is None:
             return
-        self._seen = tick
+        self.last = tick
         self._best.add(tick.time, tick.completed)
         self._lags.append(tick.lag)
         if self._full and tick.live > self._full[0][0] / NEAR_ALL:
@@ -99,6 +105,10 @@ class Watch:
 
     def summarize(self, result: Result) -> None:
         """Write what was gathered into ``result``."""
+        if self.last is not None:
+            last = self.last
+            result.created, result.completed = last.created, last.completed
+            result.failed, result.cancelled, result.gc_seconds = last.failed, last.cancelled, last.gc
         result.wake_lag_p99 = percentile(self._lags, 0.99)
         result.completion_rate = self._best.best
         # A sample joins a look at the process with the tick before it, so while tasks still come it is too
@@ -117,15 +127,19 @@ class Watch:
 Progress = Callable[[str], None]
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 async def _until(
     done: Callable[[], bool], lane: Lane, watch: Watch | None, limit: float, interval: float
 ) -> bool:
     """Wait until ``done``, the lane fails, or ``limit`` seconds have passed; say whether it was done."""
-    end = asyncio.get_running_loop().time() + limit
+    end = _now() + limit
     while not done():
         if watch is not None:
             watch.look()
-        if lane.state is State.FAILED or asyncio.get_running_loop().time() >= end:
+        if lane.state is State.FAILED or _now() >= end:
             return done()
         await asyncio.sleep(interval)
     return True
@@ -139,13 +153,12 @@ async def measure(lab: Lab, lane: Lane, plan: Plan, progress: Progress) -> Resul
     """
     result = Result(lane.engine.name, traced=lab.settings.trace, gc=lab.settings.gc, tasks=plan.tasks)
     nap = 1 / lab.hz / 2
-    progress("starting")
     lab.switch(lane, True)
-    await _until(lambda: lane.state is State.RUNNING, lane, None, math.inf, nap)
-    if lane.state is State.RUNNING:
+    await _until(lambda: lane.state is not State.STARTING, lane, None, math.inf, nap)
+    if lane.on:
         await _measure_running(lab, lane, plan, progress, result, nap)
     if lane.ready is not None:
-        result.runtime, result.flags = lane.ready.runtime, list(lane.ready.flags)
+        result.runtime, result.flags = lane.ready.runtime, lane.flags
     if lane.state is State.FAILED:
         result.state, result.reason = "failed", lane.reason
     lab.switch(lane, False)
@@ -157,39 +170,53 @@ async def _measure_running(
     lab: Lab, lane: Lane, plan: Plan, progress: Progress, result: Result, nap: float
 ) -> None:
     watch = Watch(lane)
-    await _until(lambda: lane.tick is not None and lane.age(lab.clock()) > SETTLE, lane, None, 5.0, nap)
     await asyncio.sleep(SETTLE)
+    if not lane.on:
+        return  # a target would start another worker
     watch.idle_traced = lane.tick.traced if lane.tick else None
     lab.set_target(lane, plan.tasks)
     result.idle_rss = lane.meter.idle_rss
 
     progress(f"starting {format_count(plan.tasks)} tasks")
-    await _until(lambda: lane.reached is not None or lane.limit is not None, lane, watch, GROW_LIMIT, nap)
+    met = await _until(
+        lambda: lane.reached is not None or lane.limit is not None, lane, watch, GROW_LIMIT, nap
+    )
     reached = lane.reached
     if reached is not None and reached.created:
         result.create_seconds = reached.seconds
-        result.create_rate = reached.created / reached.seconds
+        result.create_rate = reached.created / max(reached.seconds, 1e-6)
     standing = reached.live if reached else lane.live
     progress(f"holding {format_count(standing)} for {format_seconds(plan.seconds)}")
     await _until(lambda: False, lane, watch, plan.seconds + 2 / lab.hz, nap)
     if lane.limit is not None:
-        value = f" ({lane.limit.value:,})" if lane.limit.value is not None else ""
-        result.state, result.reason = "limited", f"{lane.limit.wall}{value}"
+        result.state, result.reason = "limited", name_wall(lane.limit)
+    elif not met:
+        result.state, result.reason = "limited", f"not all had started within {format_seconds(GROW_LIMIT)}"
+
+    if lane.on:
+        progress("stopping")
+        await _stop(lab, lane, watch, result, nap)
     result.peak_rss, result.peak_live = lane.exact_peak_rss(), lane.peak_live
     watch.summarize(result)
 
-    progress("stopping")
+
+async def _stop(lab: Lab, lane: Lane, watch: Watch, result: Result, nap: float) -> None:
+    """Have all tasks end, and see how long that takes and what memory stays."""
     lab.set_target(lane, 0)
-    await _until(lambda: lane.reached is not None, lane, watch, GROW_LIMIT, nap)
+    live, moved_at = lane.live, _now()
+
+    def over() -> bool:
+        nonlocal live, moved_at
+        if lane.live != live:
+            live, moved_at = lane.live, _now()
+        return lane.reached is not None or _now() > moved_at + STUCK
+
+    await _until(over, lane, watch, math.inf, nap)
     if lane.reached is not None:
         result.stop_seconds = lane.reached.seconds
-    await _until(lambda: False, lane, None, SETTLE, nap)
+    await _until(lambda: False, lane, watch, SETTLE, nap)
     if lane.reading is not None:
         result.retained_rss = lane.reading.rss
-    if lane.tick is not None:
-        tick = lane.tick
-        result.created, result.completed = tick.created, tick.completed
-        result.failed, result.cancelled, result.gc_seconds = tick.failed, tick.cancelled, tick.gc
 
 
 async def run(
@@ -198,7 +225,7 @@ async def run(
     plan: Plan,
     together: bool,
     progress: Callable[[Lab, str, str], None],
-) -> tuple[list[Result], Lab]:
+) -> tuple[list[Result], list[Event]]:
     """Measure each engine alone, one after another, or all ``together``.
 
     Args:
@@ -209,25 +236,26 @@ async def run(
         progress: is told the lab, a lane's name, and what it is doing.
 
     Returns:
-        One result an engine, and the lab used last, which is closed.
+        One result an engine, and what happened.
     """
-    results = []
-    groups = [list(engines)] if together else [[engine] for engine in engines]
-    for group in groups:
+    results: list[Result] = []
+    events: list[Event] = []
+    for group in [list(engines)] if together else [[engine] for engine in engines]:
         lab = make_lab(group)
-        clock = asyncio.create_task(lab.run())
         try:
-            lanes = [
-                measure(
-                    lab, lane, plan, lambda text, lane=lane, lab=lab: progress(lab, lane.engine.name, text)
-                )
-                for lane in lab.lanes
-            ]
-            results += await asyncio.gather(*lanes)
+            # A group of tasks, so that nobody waits for a lab that has broken down.
+            async with asyncio.TaskGroup() as tasks:
+                clock = tasks.create_task(lab.run())
+                measured = [
+                    tasks.create_task(measure(lab, lane, plan, partial(progress, lab, lane.engine.name)))
+                    for lane in lab.lanes
+                ]
+                results += await asyncio.gather(*measured)
+                clock.cancel()
         finally:
-            clock.cancel()
             await lab.close()
-    return results, lab
+        events += lab.events.since(0)
+    return results, events
 
 
 def program_version() -> str:

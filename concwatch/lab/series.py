@@ -79,10 +79,13 @@ class Series:
     def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
         """Give times and values of one metric from the last one before ``start`` on; copies."""
         times, values = array("d"), array("d")
-        for part in (self._coarse, self._fine):
-            begin = max(0, bisect_left(part.times, start) - 1)
-            times += part.times[begin:]
-            values += part.values[metric][begin:]
+        # The newer part first: where it reaches back far enough nothing of the older one is wanted.
+        for part in (self._fine, self._coarse):
+            first = bisect_left(part.times, start)
+            begin = max(0, first - 1)
+            times, values = part.times[begin:] + times, part.values[metric][begin:] + values
+            if first:
+                break
         return times, values
 
     def last(self, metric: str) -> float:

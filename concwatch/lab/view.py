@@ -78,9 +78,8 @@ def expected_bytes(lane: Lane, settings: Settings) -> float:
 
 def lane_fit(lab: Lab, lane: Lane) -> Fit:
     """Tell how many of this lane's tasks the machine would hold if nothing else ran."""
-    room = lab.memory.available + lab.total_rss
     walls = lab.walls if lane.engine.threads else ()
-    return fits(expected_bytes(lane, lab.settings), room, walls, lab.memory.bound)
+    return fits(expected_bytes(lane, lab.settings), lab.room, walls, lab.memory.bound)
 
 
 def _lane_view(lab: Lab, lane: Lane, now: float, cheapest: float | None) -> LaneView:

@@ -6,6 +6,8 @@ import gc
 import sys
 from time import perf_counter
 
+from concwatch.worker.workloads import nearest
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Dict
@@ -37,7 +39,9 @@ class Collector:
             ValueError: for any other word.
         """
         if mode not in MODES:
-            raise ValueError(f'unknown collector mode "{mode}": expected {", ".join(MODES)}')
+            raise ValueError(
+                f'unknown collector mode "{mode}": expected {", ".join(MODES)}{nearest(mode[:60], MODES)}'
+            )
         self.mode = mode
         if mode == "off":
             gc.disable()

@@ -27,10 +27,12 @@ class Counts:
 
     def report(self) -> Dict[str, int]:
         """Give all five as a tick carries them; they add up whatever changes meanwhile."""
-        completed, failed, cancelled, created = self.completed, self.failed, self.cancelled, self.created
+        completed, failed, cancelled = self.completed, self.failed, self.cancelled
+        ended = completed + failed + cancelled
+        created = max(self.created, ended)  # a thread's task may have ended before its start is counted
         return {
             "created": created,
-            "live": created - completed - failed - cancelled,
+            "live": created - ended,
             "completed": completed,
             "failed": failed,
             "cancelled": cancelled,
@@ -57,7 +59,7 @@ class Goal:
     def ask(self, target: int, counts: Counts, now: float) -> None:
         """Take a new target that arrived at ``now`` (seconds)."""
         self.target = target
-        self._left = max(0, target - counts.live)
+        self._left = max(0, target - (0 if self._replacing else counts.live))
         self._created = counts.created
         self._cancelled = counts.cancelled
         self._due = counts.created + self._left
@@ -70,8 +72,11 @@ class Goal:
 
     def replace(self, live: int) -> None:
         """Ask for every live task to be ended first: what a task does has changed."""
+        # While an earlier change still ends them, they are among what is left to be created already.
+        again = 0 if self._replacing else min(live, self.target - self._left)
         self._replacing = live > 0
-        self._left += live
+        self._left += again
+        self._due += again
 
     def settle(self, live: int) -> None:
         """Take what is live as the target: a wall was hit, or growth is to stop."""

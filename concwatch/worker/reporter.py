@@ -54,9 +54,10 @@ class Reporter:
 
     def _tick(self, late: float) -> None:
         engine = self._engine
+        counts = engine.counts.report()
         fields: Dict[str, Any] = {
-            **engine.counts.report(),
-            "queued": engine.queued(),
+            **counts,
+            "queued": min(engine.queued(), counts["live"]),  # it may have changed since
             "lag": round(engine.lag(late), 6),
             "gc": round(self._collector.seconds, 6),
             **self.memory(),

@@ -15,7 +15,7 @@ from concwatch.worker.workloads import DEFAULT, WORDS, nearest, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict
+    from typing import Any, Callable, Dict, Optional
 
     from concwatch.worker.engines.base import Engine
 
@@ -50,14 +50,17 @@ class Channel:
                 os._exit(0)
 
     def lines(self) -> Any:
-        """Yield each line that comes in; ends with the input."""
+        """Yield each line that comes in, of one that is too long the beginning; ends with the input."""
         with open(self._input, "rb") as file:
-            while True:
-                line = file.readline(wire.LONGEST_LINE)
-                if not line:
-                    return
-                if line.strip():
-                    yield line
+            inside = False  # whether what comes next is the rest of a line that was too long
+            for piece in iter(lambda: file.readline(wire.LONGEST_LINE), b""):
+                if piece.strip() and not inside:
+                    yield piece
+                inside = not piece.endswith(b"\n")
+
+    def refuse(self, command: Optional[str], error: ValueError) -> None:
+        """Answer a command that cannot be obeyed: one line of bounded length, whatever it quotes."""
+        self.send("error", command=command, message=" ".join(str(error).split())[:1000], detail=None)
 
 
 def _whole(fields: Fields, key: str, largest: int) -> int:
@@ -121,7 +124,7 @@ def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[
         name = None
         try:
             fields = wire.decode(line)
-            name = fields["type"]
+            name = fields["type"][:60]
             if name == "stop":
                 break
             if name == "target":
@@ -135,7 +138,7 @@ def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[
                     f'unknown command "{name}": expected one of {", ".join(known)}{nearest(name, known)}'
                 )
         except ValueError as error:
-            channel.send("error", command=name, message=str(error), detail=None)
+            channel.refuse(name, error)
     os._exit(0)
 
 
@@ -146,7 +149,7 @@ def _answered(
         try:
             act(fields)
         except ValueError as error:
-            channel.send("error", command=name, message=str(error), detail=None)
+            channel.refuse(name, error)
         else:
             channel.send("applied", command=name, seconds=monotonic() - arrived)
 
@@ -163,8 +166,8 @@ def runtime() -> str:
 def _volunteer_for_the_oom_killer() -> None:
     """Ask Linux to end this process first when memory runs out, before anything the user works with."""
     try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write("900")
+        with open("/proc/self/oom_score_adj", "wb") as file:
+            file.write(b"900")
     except OSError:  # another system, or one that does not let us
         pass
 
@@ -201,7 +204,16 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
         target=_take_commands, args=(channel, engine, table), name="commands", daemon=True
     ).start()
     reporter.start()
-    engine.serve()
+    try:
+        engine.serve()
+    except SystemExit:  # a coroutine's own wish
+        raise
+    except KeyboardInterrupt:
+        os._exit(130)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        # Leaving by the usual way would wait for the threads of the pool, which may never end.
+        os._exit(1)
 
 
 def main() -> None:
@@ -214,7 +226,4 @@ def main() -> None:
     if name not in ENGINES:
         print(f'unknown engine "{name}": expected one of {known}{nearest(name, ENGINES)}', file=sys.stderr)
         sys.exit(2)
-    try:
-        serve(name)
-    except KeyboardInterrupt:
-        os._exit(130)
+    serve(name)

@@ -44,7 +44,7 @@ def find_function(workload: Workload, coroutine: bool) -> Callable[[], Any]:
             )
         if not coroutine and inspect.iscoroutinefunction(value):
             raise ValueError(f"{function} is a coroutine function: a thread needs a plain function (def)")
-    except ValueError as error:
+    except Exception as error:  # ours, or what the user's module raises while it is looked at
         raise ValueError(f'workload "{workload.spec}": {error}') from error.__cause__
     return value
 
@@ -59,7 +59,10 @@ def _import(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         missing = error.name or name
         if name == missing or name.startswith(missing + "."):
-            raise ValueError(f'no module "{missing}" in {here} or among the installed packages') from None
+            files = (file[:-3] for file in os.listdir(here) if file.endswith(".py"))
+            raise ValueError(
+                f'no module "{missing}" in {here} or among the installed packages{nearest(missing, files)}'
+            ) from None
         raise ValueError(f"module {name} needs {missing}, which is not installed") from error
     except (Exception, SystemExit) as error:  # the user's module may raise anything
         raise ValueError(f"importing {name} failed: {type(error).__name__}: {error}") from error

@@ -66,10 +66,11 @@ def _size(text: str) -> int:
 
 
 def _steps(text: str) -> Tuple[object, ...]:
-    count, _, seconds = text.partition("x")
-    if not (count.isascii() and count.isdigit() and len(count) < 8 and 0 < int(count) <= MOST_TICKS):
+    count, times, seconds = text.partition("x")
+    number = int(count) if times and count.isascii() and count.isdigit() and len(count) < 8 else 0
+    if not 0 < number <= MOST_TICKS:
         raise ValueError(f'expected COUNTxSECONDS such as "10x0.1", with a count from 1 to {MOST_TICKS:,}')
-    return int(count), _seconds(seconds)
+    return number, _seconds(seconds)
 
 
 FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
@@ -93,18 +94,19 @@ def parse(spec: str) -> Workload:
         ValueError: one line that names the spec, what was expected, and the nearest match.
     """
     spec = spec.strip()
+    shown = " ".join(spec.split())[:60]
     word, colon, rest = spec.partition(":")
     word = word.strip()
     if word in FORMS:
         form = FORMS[word][0]
         if bool(colon) != (":" in form):
-            raise ValueError(f'workload "{spec[:60]}": expected "{form}"')
+            raise ValueError(f'workload "{shown}": expected "{form}"')
         try:
             return Workload(word, FORMS[word][2](rest.strip()), spec)
         except ValueError as error:
-            raise ValueError(f'workload "{spec[:60]}": {error}') from None
+            raise ValueError(f'workload "{shown}": {error}') from None
     # "slep:3" is a slip, not a module of the user's: what follows the colon cannot be a function's name.
     if colon and _is_path(word) and _is_path(rest):
         return Workload(USER, (word, rest), spec)
     forms = ", ".join(form for form, _, _ in FORMS.values())
-    raise ValueError(f'unknown workload "{spec[:60]}": expected one of {forms}, {USER}{nearest(word, FORMS)}')
+    raise ValueError(f'unknown workload "{shown}": expected one of {forms}, {USER}{nearest(word, FORMS)}')

@@ -1,15 +1,19 @@
 """What four charts cost: CPU time to paint four series of 600 points each at a 120x40 screen.
 
-Run it with ``python tests/benchmarks/charts.py``.
+``python -m tests.benchmarks.charts`` prints the figures as JSON.
 """
 
+import json
 import math
 import random
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from concwatch.ui.renderables.plot import Line, compose, paint, rasterize
 from concwatch.ui.renderables.ticks import BYTES, RATE, Kind
+
+from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, alternate, environment
 
 WIDTH, HEIGHT = 42, 12
 """Content cells of one chart of 44x14."""
@@ -69,6 +73,36 @@ def measure() -> dict[str, float]:
     return found
 
 
+def measure_apart(quick: bool) -> Mapping[str, Measured]:
+    """Measure in a process of its own."""
+    found: list[dict[str, float]] = []
+
+    def one() -> float:
+        done = subprocess.run(
+            [PYTHON, "-m", "tests.benchmarks.charts"],
+            cwd=ROOT,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        found.append(json.loads(done.stdout))
+        return found[-1]["usual data, all"]
+
+    values = alternate(1 if quick else 3, charts=one)["charts"]
+    return {"charts": Measured(values, detail=dict(found[-1]))}
+
+
+BENCHMARKS = (
+    Benchmark(
+        "charts",
+        (
+            Row(
+                "charts", "four charts of four series painted", "ms CPU", "", Reach("at most", 30, "measured")
+            ),
+        ),
+        measure_apart,
+    ),
+)
+
 if __name__ == "__main__":
-    for name, cost in measure().items():
-        print(f"{name:<28} {cost:6.2f} ms CPU")
+    print(json.dumps(measure()))

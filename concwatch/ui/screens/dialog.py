@@ -35,6 +35,8 @@ class TypeDialog(ModalScreen[Answer | None]):
             padding: 1 2;
         }
         & Input { margin: 0; }
+        /* Textual cannot wrap an option into no cells at all, as in a terminal a few cells wide. */
+        & Input, & #said, & OptionList { min-width: 20; }
         & #said { width: 100%; height: auto; min-height: 2; padding: 0 1; }
         & OptionList { height: auto; max-height: 12; border: none; background: $surface; }
     }

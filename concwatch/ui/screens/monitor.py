@@ -256,6 +256,11 @@ class MonitorScreen(Screen[None]):
         """Choose what each task does."""
         choices = tuple((EXAMPLES.get(word, word), what) for word, (_, what, _) in FORMS.items())
 
+        def read(text: str) -> str:
+            if text.strip() == USER:
+                raise ValueError(f'"{USER}" is a pattern: expected names of your own, such as "shop:order"')
+            return parse(text).spec
+
         def answer(spec: str | None) -> None:
             if spec is not None:
                 self._lab.set_workload(spec)
@@ -265,7 +270,7 @@ class MonitorScreen(Screen[None]):
             TypeDialog(
                 "what shall each task do?",
                 self._lab.settings.workload,
-                lambda text: parse(text).spec,
+                read,
                 lambda spec: f"{spec}: enter applies it; running tasks are replaced",
                 (*choices, (USER, "your own, from the working directory")),
             ),

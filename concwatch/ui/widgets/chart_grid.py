@@ -1,5 +1,6 @@
 """The charts: which there are, and where their lines come from. A new chart is one row of data."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ class Row:
 
 CHARTS = (
     Row("RSS", "rss", BYTES, "press 3, then drag the slider to 10,000"),
-    Row("tracemalloc", "traced", BYTES, "what Python itself knows it allocated"),
+    Row("tracemalloc", "traced", BYTES, "nothing is traced: t turns tracing on"),
     Row("created / s", "create_rate", RATE, "tasks started a second"),
     Row("completed / s", "completion_rate", RATE, "tasks that ended by themselves a second"),
     Row("live tasks", "live", COUNT, "started and not yet ended", extra=True),
@@ -103,11 +104,9 @@ class ChartGrid(Container):
 
     @staticmethod
     def _lines(row: Row, lanes: Sequence[tuple[Lane, str]], start: float) -> list[Line]:
-        return [
-            Line(lane.engine.name, color, *lane.series.since(row.metric, start))
-            for lane, color in lanes
-            if len(lane.series)
-        ]
+        lines = (Line(lane.engine.name, color, *lane.series.since(row.metric, start)) for lane, color in lanes)
+        # A lane that has nothing to show, such as an untraced one, is no line at all.
+        return [line for line in lines if not all(map(math.isnan, line.values))]
 
     def redraw(self) -> None:
         """Have the next `show` draw, whenever it comes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from time import monotonic
 
@@ -29,7 +30,7 @@ class Engine:
         self.counts = Counts()
         self.goal = Goal()
         self._inbox: Deque[Callable[[], None]] = deque()
-        self._failure_told = False
+        self._failure_told = threading.Lock()  # taken by the first task of a workload that fails
 
     # Called from any thread.
 
@@ -75,7 +76,7 @@ class Engine:
             ValueError: one line, and the engine goes on as it was.
         """
         self.load(workload)
-        self._failure_told = False
+        self._failure_told = threading.Lock()
         self.goal.replace(self.counts.live)
 
     def set_threads(self, count: int) -> None:
@@ -99,8 +100,7 @@ class Engine:
 
     def tell_failure(self, error: BaseException) -> None:
         """Report the first failure of a workload with its traceback; the counter tells the rest."""
-        if not self._failure_told:
-            self._failure_told = True
+        if self._failure_told.acquire(blocking=False):
             import traceback  # with tokenize behind it, only for who fails
 
             lines = traceback.format_exception(type(error), error, error.__traceback__)

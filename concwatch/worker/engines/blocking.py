@@ -182,21 +182,16 @@ class BlockingEngine(Engine):
         began = monotonic()
         made = 0
         while made < wanted and monotonic() - began < SLICE:
-            # Counted first: the task may have ended before start_one returns.
-            self._count_created(1)
             try:
                 self.start_one()
             except (RuntimeError, MemoryError) as error:
-                self._count_created(-1)
                 self.hit_wall(error)
                 break
+            with self._guard:
+                self.counts.created += 1
+                self.goal.created(1)
             made += 1
         self.collector.after_slice()
-
-    def _count_created(self, count: int) -> None:
-        with self._guard:
-            self.counts.created += count
-            self.goal.created(count)
 
     def _shrink(self, count: int) -> None:
         """Have ``count`` tasks end; returns before they have."""

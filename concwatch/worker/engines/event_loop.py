@@ -88,6 +88,7 @@ class EventLoopEngine(Engine):
         self._body: Body = _nop
         self._kept: Set[asyncio.Task[object]] = set()
         self._keep = False
+        self._ending: Set[asyncio.Task[object]] = set()  # cancelled, and not ended yet
 
     def wake(self) -> None:
         """Wake the loop, from any thread."""
@@ -191,24 +192,26 @@ class EventLoopEngine(Engine):
                 self.tell_failure(error)
         if self._keep or self._kept:
             self._kept.discard(task)
+        if self._ending:
+            self._ending.discard(task)
         if not self._awake.is_set():
             self._awake.set()
 
     async def _shrink(self, count: int) -> bool:
         """Cancel up to ``count`` tasks, in slices; say whether any ended."""
         # The loop knows its tasks already: keeping them ourselves would cost each of them 60 to 180 bytes.
-        ours = asyncio.all_tasks(self.loop)
+        # Where we keep them all the same, those that the user's functions started are not among them.
+        ours = set(self._kept) or asyncio.all_tasks(self.loop)
         ours.discard(asyncio.current_task(self.loop))
         before = self.counts.live
+        ours -= self._ending
         tasks = iter(ours)
-        while self.goal.wanted(self.counts.live) < 0:
-            excess = min(-self.goal.wanted(self.counts.live), self._batch)
+        while self._excess() > 0:
             began = monotonic()
-            chosen = list(islice(tasks, excess))
+            chosen = list(islice(tasks, min(self._excess(), self._batch)))
             if not chosen:
                 break
-            for task in chosen:
-                task.cancel()
+            self._ending.update(task for task in chosen if task.cancel())
             # The future is cancelled, the task takes a step, its callback runs: three rounds of the loop.
             for _ in range(3):
                 await asyncio.sleep(0)
@@ -219,3 +222,7 @@ class EventLoopEngine(Engine):
             )
             self.apply_commands()
         return self.counts.live < before
+
+    def _excess(self) -> int:
+        """Count the tasks still to be cancelled; one that takes its time to end is not asked for twice."""
+        return -self.goal.wanted(self.counts.live) - len(self._ending)

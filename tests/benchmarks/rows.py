@@ -1,0 +1,9 @@
+"""All benchmarks there are, in the order of the table."""
+
+from . import charts, creation, first_frame, history, idle, keys, memory, release, screen
+
+BENCHMARKS = tuple(
+    benchmark
+    for module in (creation, memory, idle, charts, screen, keys, first_frame, release, history)
+    for benchmark in module.BENCHMARKS
+)

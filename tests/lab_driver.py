@@ -1,0 +1,133 @@
+"""A lab without processes for tests: a clock moved by hand, and links that say what a test has them say."""
+
+from collections import deque
+
+from concwatch.lab.catalog import CATALOG, Engine
+from concwatch.lab.fake import FakeWorkers
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import Settings
+from concwatch.lab.limits import Memory
+from concwatch.lab.link import Ended
+from concwatch.lab.messages import Applied, Ready, Tick
+from concwatch.lab.sampler import Reading
+
+GIB = 1 << 30
+ENGINES = {engine.name: engine for engine in CATALOG}
+TOY = Engine("toy", "one toy", 1_000)
+
+
+class HandLink:
+    """A `Link` that says only what ``out`` is given, and keeps what it is sent."""
+
+    def __init__(self):
+        self.out = deque()
+        self.sent = []
+        self.rss = 10_000_000
+        self.killed = False
+
+    def send(self, type_, **fields):
+        self.sent.append((type_, fields))
+
+    def arrivals(self, now):
+        found = list(self.out)
+        self.out.clear()
+        return found
+
+    def reading(self):
+        return Reading(self.rss, 0.1, 3) if self.rss else None
+
+    def peak_rss(self):
+        return None
+
+    def kill(self):
+        self.killed = True
+
+    def say(self, *arrivals):
+        self.out.extend(arrivals)
+
+    def stand(self, time=0.0, **ready):
+        """Say all that a worker says until its lane runs, when every command was accepted."""
+        can = ready.pop("can", ("trace", "gc", "trim"))
+        self.say(Ready("toy", "Toy 1.0", 4242, can=can, **ready))
+        self.say(*(Applied(type_, 0.0) for type_ in ("workload", "refill", *can[:2], "rate")), tick(time))
+
+    def names(self):
+        """Give the types of all that was sent."""
+        return [type_ for type_, _ in self.sent]
+
+
+def tick(time, live=0, created=None, **fields):
+    """Give a tick whose counters add up: what was created and lives no more was cancelled."""
+    created = live if created is None else created
+    return Tick(time, created, live, 0, 0, created - live, **fields)
+
+
+def end(reason="killed by SIGKILL"):
+    return Ended(reason)
+
+
+class HandLinks:
+    """Opens hand links; ``links`` has all of them, oldest first."""
+
+    def __init__(self):
+        self.links = []
+
+    def __call__(self, engine):
+        self.links.append(HandLink())
+        return self.links[-1]
+
+    @property
+    def last(self):
+        return self.links[-1]
+
+
+class Bench:
+    """A lab on a clock that only `pass_` moves."""
+
+    def __init__(self, *names, links=None, engines=(), settings=None, budget=None, hz=10.0, walls=()):
+        self.now = 1_000.0
+        self.links = FakeWorkers() if links is None else links
+        self.lab = Lab(
+            [ENGINES[name] for name in names] + list(engines),
+            settings=settings or Settings(),
+            budget=budget,
+            hz=hz,
+            open_link=self.links,
+            clock=lambda: self.now,
+            memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
+            walls=lambda: walls,
+        )
+
+    def pass_(self, seconds=0.1, step=0.1):
+        """Let time pass, with a step of the lab every ``step`` seconds."""
+        for _ in range(max(1, round(seconds / step))):
+            self.now += step
+            self.lab.step(self.now)
+
+    def until(self, done, limit=60.0):
+        """Let time pass until ``done()``; fail after ``limit`` seconds of the lab's clock."""
+        end_ = self.now + limit
+        while not done():
+            assert self.now < end_, self.texts()
+            self.pass_()
+
+    def texts(self, *weights):
+        return [event.text for event in self.lab.events.since(0) if not weights or event.weight in weights]
+
+
+def hand_bench(**arguments):
+    """Give a bench with one toy lane, and the lane; its links are worked by hand."""
+    bench = Bench(links=HandLinks(), engines=[TOY], **arguments)
+    return bench, bench.lab.lanes[0]
+
+
+def standing(**arguments):
+    """Give a bench whose toy lane runs, the lane, and its link."""
+    bench, lane = hand_bench(**arguments)
+    bench.lab.switch(lane, True)
+    trace = bench.lab.settings.trace
+    bench.links.last.stand(bench.now)
+    if trace:
+        bench.links.last.say(tick(bench.now, traced=600_000, tracer=100))
+    bench.pass_()
+    return bench, lane, bench.links.last

@@ -1,0 +1,341 @@
+"""The screen under test: the app with fake workers, and readers for what a person sees on it."""
+
+import asyncio
+import html
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import events
+from textual.css.query import NoMatches
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from concwatch.lab.catalog import CATALOG, Engine
+from concwatch.lab.fake import FakeLink, FakeWorkers, Fault
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import Lane, Settings
+from concwatch.lab.limits import Memory
+from concwatch.lab.link import Arrival, Link
+from concwatch.lab.sampler import Reading
+from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.lane_card import LaneCard
+from concwatch.ui.widgets.slider import Slider
+from concwatch.worker.walls import Wall
+
+GIB = 1 << 30
+MEMORY = Memory(16 * GIB, 12 * GIB, "memory")
+WALLS = (Wall("vm.max_map_count", 65_530, 130), Wall("pid_max", 4_194_304, 500))
+"""With these the machine holds 21,800 threads."""
+
+ITSELF = Reading(41 << 20, 0.031, 5)
+"""What concwatch itself takes, on a screen that must come out the same every time."""
+
+LIMIT = 4.0
+"""Seconds that anything may take to show, on however loaded a machine."""
+
+HOPS = 50
+"""Turns of the event loop that a message and all its consequences take at most."""
+
+_CELL = 12.2  # the width that rich gives a character in its SVG
+_TEXT = re.compile(r'<text class="[^"]*" x="([\d.]+)" y="[\d.]+" [^>]*-line-(\d+)\)">([^<]*)</text>')
+
+
+def svg_lines(svg: str, width: int, height: int) -> list[str]:
+    """Read the text of a screenshot: one plain line a row, without blanks at its end."""
+    rows = [[" "] * width for _ in range(height)]
+    for x, row, text in _TEXT.findall(svg):
+        plain = html.unescape(text).replace("\xa0", " ")
+        column = round(float(x) / _CELL)
+        rows[int(row)][column : column + len(plain)] = plain
+    return ["".join(row).rstrip() for row in rows]
+
+
+class ScriptedLink(FakeLink):
+    """A fake worker that can be told what to report."""
+
+    answers: dict[tuple[str, object], Arrival]
+
+    def __init__(self, engine: Engine, workers: "Workers") -> None:
+        super().__init__(engine, workers.costs.get(engine.name), workers.faults.get(engine.name, ()))
+        self.answers = workers.answers.get(engine.name, {})
+        self.said: list[Arrival] = []
+
+    def send(self, type_: str, **fields: object) -> None:
+        """Answer as scripted, or else as a fake worker does."""
+        answer = self.answers.get((type_, next(iter(fields.values()), None)))
+        if answer is None:
+            super().send(type_, **fields)
+        else:
+            self.sent.append((type_, fields))
+            self.said.append(answer)
+
+    def arrivals(self, now: float) -> Sequence[Arrival]:
+        """Give what was scripted after what a fake worker says."""
+        said, self.said = self.said, []
+        return [*super().arrivals(now), *said]
+
+    def commands(self, type_: str) -> list[dict[str, object]]:
+        """List the fields of every command of one type, oldest first."""
+        return [fields for sent, fields in self.sent if sent == type_]
+
+
+class Workers(FakeWorkers):
+    """Opens scripted links; ``answers`` gives, by engine, what is reported for a command and its value."""
+
+    def __init__(
+        self,
+        faults: dict[str, Sequence[Fault]] | None = None,
+        answers: dict[str, dict[tuple[str, object], Arrival]] | None = None,
+    ) -> None:
+        super().__init__(faults=faults or {})
+        self.answers = answers or {}
+
+    def __call__(self, engine: Engine) -> Link:
+        """Open one for ``engine``."""
+        link = ScriptedLink(engine, self)
+        self.links[engine.name] = link
+        return link
+
+
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        """Read it."""
+        return self.now
+
+
+class HandDrivenLab(Lab):
+    """A lab whose time stands still until `Stage.run`, on a machine that is always the same."""
+
+    async def run(self) -> None:
+        """Leave the steps to the test."""
+        await asyncio.Event().wait()
+
+    def step(self, now: float | None = None) -> None:
+        """Step, and give concwatch itself fixed figures."""
+        super().step(now)
+        self.own = ITSELF
+
+
+@dataclass
+class Stage:
+    """A running app, its pilot, and what a test wants to do and to see."""
+
+    app: ConcwatchApp
+    pilot: Pilot[None]
+    workers: Workers
+    clock: Clock | None
+
+    # What is there.
+
+    @property
+    def lab(self) -> Lab:
+        """The lab behind the screen."""
+        assert self.app.lab is not None
+        return self.app.lab
+
+    @property
+    def monitor(self) -> MonitorScreen:
+        """The monitor, whatever dialog stands before it."""
+        return next(screen for screen in self.app.screen_stack if isinstance(screen, MonitorScreen))
+
+    def lane(self, name: str) -> Lane:
+        """The lane of one engine."""
+        return next(lane for lane in self.lab.lanes if lane.engine.name == name)
+
+    def link(self, name: str) -> ScriptedLink:
+        """The fake worker of one engine, the last that was started."""
+        link = self.workers.links[name]
+        assert isinstance(link, ScriptedLink)
+        return link
+
+    def card(self, name: str) -> LaneCard:
+        """The card of one engine."""
+        number = [lane.engine.name for lane in self.lab.lanes].index(name) + 1
+        return self.monitor.query_one(f"#lane-{number}", LaneCard)
+
+    def slider(self, name: str) -> Slider:
+        """The slider of one engine."""
+        return self.card(name).slider
+
+    def part(self, name: str, selector: str) -> Widget:
+        """One part of an engine's card: ``#name``, ``#state``, ``#holdings``, ``#less``, ``#more``."""
+        return self.card(name).query_one(selector)
+
+    def chart(self, metric: str) -> Chart:
+        """The chart of one metric."""
+        return self.monitor.query_one(f"#chart-{metric}", Chart)
+
+    # What a person sees.
+
+    def lines(self) -> list[str]:
+        """Every row of the terminal as plain text."""
+        width, height = self.app.size
+        return svg_lines(self.app.export_screenshot(), width, height)
+
+    def text(self, widget: Widget | None = None) -> str:
+        """What stands in the terminal, or in the part of it that ``widget`` covers; a blank for blanks."""
+        lines = self.lines()
+        if widget is not None:
+            try:
+                area = self.app.screen.find_widget(widget).visible_region
+            except NoMatches:
+                return ""
+            lines = [line.ljust(area.right)[area.x : area.right] for line in lines[area.y : area.bottom]]
+        return " ".join(" ".join(lines).split())
+
+    def query(self, selector: str) -> Widget:
+        """One widget of the screen in front."""
+        return self.app.screen.query_one(selector)
+
+    def shown_charts(self) -> list[str]:
+        """The titles of the charts that can be seen, in order."""
+        return [chart.title for chart in self.monitor.query(Chart) if chart.display and chart.size.height]
+
+    def row(self, name: str) -> str:
+        """One engine's line of the cost table, blanks run together."""
+        table = self.monitor.query_one("CostTable")
+        area = self.app.screen.find_widget(table).visible_region
+        rows = [" ".join(line.split()) for line in self.lines()[area.y : area.bottom]]
+        return next(row.strip("│ ") for row in rows if row.strip("│ ").startswith(name))
+
+    def color(self, widget: Widget, x: int = 0, y: int = 0) -> str:
+        """The colour, ``#rrggbb``, in which the cell at ``x``, ``y`` of a widget is painted."""
+        region = widget.region
+        color = self.app.screen.get_style_at(region.x + x, region.y + y).color
+        assert color is not None
+        return color.get_truecolor().hex
+
+    # What happens.
+
+    async def settle(self) -> None:
+        """Have every message and what follows from it handled; what takes time needs `until`."""
+        await self.pilot.pause(0)
+        for _ in range(HOPS):
+            await asyncio.sleep(0)
+        await self.pilot.pause(0)
+        assert not self.app.return_code, "the app has crashed"
+
+    async def until(
+        self, condition: Callable[[], object], what: str | Callable[[], str], limit: float = LIMIT
+    ) -> None:
+        """Wait until ``condition`` holds; fail with the screen as it was when it did not in ``limit`` s."""
+        deadline = asyncio.get_running_loop().time() + limit
+        await self.settle()
+        while not condition():
+            assert not self.app.return_code, "the app has crashed"
+            if asyncio.get_running_loop().time() > deadline:
+                said = what if isinstance(what, str) else what()
+                raise AssertionError(f"{said}: not within {limit:g} s\n" + "\n".join(self.lines()))
+            await self.pilot.pause(0.02)
+
+    async def sees(self, *texts: str, within: Widget | Callable[[], Widget] | None = None) -> None:
+        """Wait until all of ``texts`` can be read on the screen, or on ``within``."""
+
+        def missing() -> list[str]:
+            widget = within if within is None or isinstance(within, Widget) else within()
+            seen = self.text(widget)
+            return [text for text in texts if text not in seen]
+
+        await self.until(lambda: not missing(), lambda: f"not to be read: {missing()}")
+
+    async def run(self, seconds: float) -> None:
+        """Let this much of the hand-driven clock pass, ten steps a second, and look at what has come."""
+        assert self.clock is not None
+        for _ in range(round(seconds * 10)):
+            self.clock.now = round(self.clock.now + 0.1, 3)
+            self.lab.step()
+        self.monitor.look()
+        await self.settle()
+
+    async def press(self, *keys: str) -> None:
+        """Press keys by their names, and have the screen take each in."""
+        for key in keys:
+            # pilot.press() waits 40 ms of idle time besides, which over all tests is most of a minute.
+            self.app.simulate_key(key)
+            await self.settle()
+
+    async def click(self, widget: Widget | str, x: int = 0) -> None:
+        """Click on a widget, ``x`` cells from its left end."""
+        assert await self.pilot.click(widget, offset=(x, 0)), f"{widget} is not where the mouse points"
+        await self.settle()
+
+    async def enter(self, text: str) -> None:
+        """Put ``text`` in place of what the field in front holds."""
+        await self.until(lambda: self.app.screen.query("#field"), "a dialog")
+        field = self.query("#field")
+        field.action_select_all()  # type: ignore[attr-defined]
+        self.app.post_message(events.Paste(text))
+        await self.settle()
+
+    async def switch_on(self, *names: str, tasks: int = 0) -> None:
+        """Have lanes on, by the lab, with so many tasks asked for."""
+        for name in names:
+            self.lab.switch(self.lane(name), True)
+            if tasks:
+                self.lab.set_target(self.lane(name), tasks)
+        await self.run(0.5)
+
+    async def drag(self, name: str, tasks: int, by_way_of: Sequence[int] = ()) -> None:
+        """Press on a slider, and draw the knob to ``tasks``, without letting go."""
+        slider = self.slider(name)
+        await self.pilot.mouse_down(slider, offset=(1, 0))
+        for stop in (*by_way_of, tasks):
+            await self.pilot.hover(slider, offset=(self.cell(name, stop), 0))
+        await self.settle()
+
+    async def drop(self, name: str, tasks: int) -> None:
+        """Let go of the knob where ``tasks`` are."""
+        await self.pilot.mouse_up(self.slider(name), offset=(self.cell(name, tasks), 0))
+        await self.settle()
+
+    def cell(self, name: str, tasks: int) -> int:
+        """The cell of a slider at which ``tasks`` stand."""
+        slider = self.slider(name)
+        return slider.scale.cell(tasks, slider.content_size.width)
+
+
+@asynccontextmanager
+async def stage(
+    size: tuple[int, int] = (120, 40),
+    *,
+    engines: Sequence[Engine] = CATALOG,
+    budget: int | None = None,
+    workers: Workers | None = None,
+    settings: Settings | None = None,
+    pictures: Path = Path("screenshots"),
+    by_hand: bool = True,
+) -> AsyncIterator[Stage]:
+    """Run the app with fake workers, on a clock driven by hand unless told otherwise."""
+    workers = workers or Workers()
+    clock = Clock() if by_hand else None
+
+    def make_lab() -> Lab:
+        kind = HandDrivenLab if clock else Lab
+        more = {"clock": clock} if clock else {}
+        return kind(
+            engines,
+            settings=settings,
+            budget=budget,
+            open_link=workers,
+            memory=lambda: MEMORY,
+            walls=lambda: WALLS,
+            **more,
+        )
+
+    app = ConcwatchApp(make_lab, pictures)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        found = Stage(app, pilot, workers, clock)
+        await found.until(lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor")
+        found.monitor.look()
+        await found.settle()
+        yield found

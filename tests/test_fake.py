@@ -1,0 +1,258 @@
+"""The fake worker: it obeys the wire's rules, and is the same every time."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concwatch.lab.fake import Costs, FakeLink, FakeWorkers, Fault
+from concwatch.lab.link import Ended, Garbage
+from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready, Tick
+from concwatch.lab.view import take_view
+from tests.lab_driver import ENGINES, Bench
+
+
+class Driver:
+    """One fake link on a clock of its own."""
+
+    def __init__(self, engine="asyncio", **arguments):
+        self.link = FakeLink(ENGINES[engine], **arguments)
+        self.now = 0.0
+        self.seen = []
+
+    def pass_(self, seconds=0.1, step=0.1):
+        for _ in range(max(1, round(seconds / step))):
+            self.now += step
+            self.seen += self.link.arrivals(self.now)
+
+    def of(self, kind):
+        return [arrival for arrival in self.seen if isinstance(arrival, kind)]
+
+    @property
+    def tick(self):
+        return self.of(Tick)[-1]
+
+
+COMMANDS = st.one_of(
+    st.tuples(st.just("target"), st.fixed_dictionaries({"tasks": st.integers(0, 30_000)})),
+    st.tuples(st.just("refill"), st.fixed_dictionaries({"on": st.booleans()})),
+    st.tuples(st.just("trace"), st.fixed_dictionaries({"on": st.booleans()})),
+    st.tuples(
+        st.just("workload"),
+        st.fixed_dictionaries(
+            {"spec": st.sampled_from(["sleep:0.3", "nop", "hold", "ticks:3x0.1", "payload:100", "slep:3"])}
+        ),
+    ),
+    st.just(("halt", {"wall": "memory budget", "value": 7})),
+    st.tuples(st.just("wait"), st.floats(0.05, 1.0)),
+)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(sorted(ENGINES)), st.lists(COMMANDS, max_size=20))
+def test_counters_add_up_at_every_tick_and_never_go_back(engine, commands):
+    driver = Driver(engine)
+    for name, fields in commands:
+        if name == "wait":
+            driver.pass_(fields, step=0.05)
+        else:
+            driver.link.send(name, **fields)
+    driver.pass_(1)
+    last = None
+    for tick in driver.of(Tick):
+        assert tick.created == tick.live + tick.completed + tick.failed + tick.cancelled
+        assert 0 <= tick.queued <= tick.live
+        if last is not None:
+            assert tick.time > last.time
+            assert tick.created >= last.created
+            assert tick.completed >= last.completed
+            assert tick.cancelled >= last.cancelled
+        last = tick
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 20_000), min_size=1, max_size=6))
+def test_the_last_target_is_reached_whatever_was_asked_before(targets):
+    driver = Driver()
+    driver.pass_()
+    driver.link.send("workload", spec="hold")
+    for target in targets:
+        driver.link.send("target", tasks=target)
+        driver.pass_(0.05, step=0.05)
+    driver.pass_(2)
+    assert driver.tick.live == targets[-1]
+    assert driver.of(Reached)[-1].target == targets[-1]
+
+
+def test_it_stands_before_it_ticks():
+    driver = Driver("pool")
+    driver.pass_()
+    ready, tick = driver.seen
+    assert isinstance(ready, Ready)
+    assert (ready.engine, ready.flags, tick.live) == ("pool", ("6 threads",), 0)
+
+
+def test_each_command_is_answered_once():
+    driver = Driver()
+    driver.link.send("target", tasks=100)
+    driver.link.send("gc", mode="frozen")
+    driver.link.send("workload", spec="slep:3")
+    driver.pass_(1)
+    assert [applied.command for applied in driver.of(Applied)] == ["gc"]
+    assert [error.command for error in driver.of(Error)] == ["workload"]
+    assert [(reached.target, reached.created) for reached in driver.of(Reached)] == [(100, 100)]
+
+
+def test_it_grows_as_fast_as_it_says():
+    driver = Driver(costs=Costs(create_rate=1_000))
+    driver.pass_()
+    driver.link.send("workload", spec="hold")
+    driver.link.send("target", tasks=2_000)
+    driver.pass_(1)
+    assert driver.tick.live == pytest.approx(1_000, abs=20)
+    driver.pass_(1.5)
+    assert driver.of(Reached)[0].seconds == pytest.approx(2, abs=0.2)
+
+
+def test_tasks_complete_and_are_refilled():
+    driver = Driver()
+    driver.pass_()
+    driver.link.send("workload", spec="sleep:1")
+    driver.link.send("target", tasks=1_000)
+    driver.pass_(5.5)
+    assert driver.tick.live == 1_000
+    assert driver.tick.completed in (4_000, 5_000)
+
+
+def test_without_refill_a_target_is_one_burst():
+    driver = Driver()
+    driver.pass_()
+    driver.link.send("refill", on=False)
+    driver.link.send("workload", spec="sleep:1")
+    driver.link.send("target", tasks=1_000)
+    driver.pass_(0.5)
+    assert driver.tick.live == 1_000
+    driver.pass_(5)
+    assert (driver.tick.live, driver.tick.created, driver.tick.completed) == (0, 1_000, 1_000)
+    driver.link.send("target", tasks=1_000)
+    driver.pass_(5)
+    assert driver.tick.completed == 2_000
+
+
+def test_shrinking_takes_the_newest_and_exactly_the_excess():
+    driver = Driver()
+    driver.pass_()
+    driver.link.send("workload", spec="sleep:2")
+    driver.link.send("target", tasks=1_000)
+    driver.pass_(1)
+    driver.link.send("target", tasks=1_500)
+    driver.pass_(0.5)
+    driver.link.send("target", tasks=1_200)
+    driver.pass_(0.2)
+    assert (driver.tick.live, driver.tick.cancelled) == (1_200, 300)
+    driver.link.send("refill", on=False)
+    driver.pass_(0.8)
+    assert (driver.tick.live, driver.tick.completed) == (200, 1_000)
+    driver.pass_(1)
+    assert (driver.tick.live, driver.tick.completed) == (0, 1_200)
+
+
+def test_a_wall_holds_back_the_rest_and_keeps_what_stands():
+    driver = Driver("threads", costs=Costs(most=700, create_rate=5_000))
+    driver.pass_()
+    driver.link.send("target", tasks=1_000)
+    driver.pass_(3)
+    assert driver.tick.live == 700
+    assert driver.of(Limit) == [Limit(700, 1_000, "vm.max_map_count", 65_530, "can't start new thread")]
+    assert not driver.of(Reached)
+
+
+def test_a_halt_is_answered_by_a_limit():
+    driver = Driver(costs=Costs(create_rate=1_000))
+    driver.pass_()
+    driver.link.send("target", tasks=5_000)
+    driver.pass_(1)
+    driver.link.send("halt", wall="memory budget", value=123)
+    driver.pass_(1)
+    (limit,) = driver.of(Limit)
+    assert (limit.wall, limit.value, limit.wanted) == ("memory budget", 123, 5_000)
+    assert driver.tick.live == limit.standing
+
+
+def test_memory_follows_live_tasks_and_some_stays():
+    driver = Driver(costs=Costs(idle=1_000_000, task=1_000))
+    assert driver.link.reading() is None
+    driver.pass_()
+    assert driver.link.reading().rss == 1_000_000
+    driver.link.send("target", tasks=1_000)
+    driver.pass_(1)
+    assert driver.link.reading().rss == 2_000_000
+    driver.link.send("trace", on=True)
+    driver.pass_()
+    assert driver.link.reading().rss > 2_000_000
+    assert driver.tick.traced > driver.tick.tracer > 0
+    driver.link.send("trace", on=False)
+    driver.link.send("target", tasks=0)
+    driver.pass_(1)
+    assert 1_000_000 < driver.link.reading().rss < 2_000_000
+    assert driver.tick.traced is None
+
+
+def test_faults_come_when_they_are_due():
+    driver = Driver(faults=[Fault(2.0, Ended("killed by SIGKILL")), Fault(1.0, Garbage("what?"))])
+    driver.pass_(1.05)
+    assert not driver.of(Garbage)
+    driver.pass_(0.2)
+    assert driver.of(Garbage) == [Garbage("what?")]
+    driver.pass_(3)
+    assert driver.seen[-1] == Ended("killed by SIGKILL")
+    assert driver.link.reading() is None
+    driver.link.send("target", tasks=5)
+    count = len(driver.seen)
+    driver.pass_(1)
+    assert len(driver.seen) == count
+
+
+def test_a_silent_worker_hears_nothing_until_it_speaks_again():
+    driver = Driver(faults=[Fault(1.0, silence=2.0)])
+    driver.pass_(1.2)
+    ticks = len(driver.of(Tick))
+    driver.link.send("target", tasks=100)
+    driver.pass_(1.5)
+    assert len(driver.of(Tick)) == ticks
+    driver.pass_(1)
+    assert driver.tick.live == 100
+
+
+def test_stop_ends_it_and_kill_ends_it_even_when_silent():
+    driver = Driver()
+    driver.pass_()
+    driver.link.send("stop")
+    driver.pass_()
+    assert len(driver.of(Ended)) == 1
+    driver = Driver(faults=[Fault(0.2, silence=1e9)])
+    driver.pass_(1)
+    driver.link.send("stop")
+    driver.pass_()
+    assert not driver.of(Ended)
+    driver.link.kill()
+    driver.link.kill()
+    driver.pass_(0.5)
+    assert len(driver.of(Ended)) == 1
+
+
+def test_two_runs_on_the_same_clock_give_equal_views():
+    def views():
+        faults = {"uvloop": [Fault(3.0, Ended("killed by SIGKILL"))]}
+        bench = Bench(*ENGINES, links=FakeWorkers(faults=faults))
+        found = []
+        for number, lane in enumerate(bench.lab.lanes, 1):
+            bench.lab.set_target(lane, number * 3_000)
+        for spec in ("sleep:1", "ticks:5x0.2", "payload:10KiB", "nop"):
+            bench.lab.set_workload(spec)
+            for _ in range(12):
+                bench.pass_()
+                view = take_view(bench.lab, bench.now)
+                found.append((view.lanes, view.elapsed, view.total_rss))
+        return found, bench.texts()
+
+    assert repr(views()) == repr(views())  # repr, since NaN equals nothing

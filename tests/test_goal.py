@@ -1,0 +1,252 @@
+"""What an engine wants next, as plain arithmetic: no engine, no clock."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concwatch.worker.goal import Counts, Goal
+
+numbers = st.integers(0, 1_000)
+
+
+class Model:
+    """An engine that does at once what its goal wants, a slice at a time."""
+
+    def __init__(self, refill: bool = True):
+        self.goal = Goal()
+        self.counts = Counts()
+        self.goal.set_refill(refill)
+        self.told = []
+
+    def ask(self, target, now=0.0):
+        self.goal.ask(target, self.counts, now)
+
+    def step(self, most=10**9):
+        wanted = self.goal.wanted(self.counts.live)
+        if wanted > 0:
+            self.counts.created += min(wanted, most)
+            self.goal.created(min(wanted, most))
+        else:
+            self.counts.cancelled += min(-wanted, most)
+        fields = self.goal.reached(self.counts, 1.0)
+        if fields:
+            self.told.append(fields)
+        return wanted
+
+    def settle(self, most=10**9):
+        for _ in range(10_000):
+            if self.step(most) == 0:
+                return
+        raise AssertionError("it never comes to rest")
+
+
+def test_counts_add_up():
+    counts = Counts()
+    counts.created, counts.completed, counts.failed, counts.cancelled = 10, 1, 2, 3
+    assert counts.live == 4
+    assert counts.report() == {"created": 10, "live": 4, "completed": 1, "failed": 2, "cancelled": 3}
+
+
+def test_a_task_that_ended_before_its_start_was_counted_is_reported_as_created():
+    counts = Counts()
+    counts.created, counts.completed = 4, 5
+    assert counts.report() == {"created": 5, "live": 0, "completed": 5, "failed": 0, "cancelled": 0}
+
+
+def test_nothing_is_wanted_at_first():
+    goal, counts = Goal(), Counts()
+    assert goal.wanted(0) == 0
+    assert goal.reached(counts, 1.0) is None
+
+
+@given(st.booleans(), st.lists(st.tuples(numbers, st.integers(1, 400)), max_size=6))
+def test_it_holds_each_target_and_never_creates_beyond_it(refill, targets):
+    model = Model(refill)
+    for target, most in targets:
+        before = model.counts.live
+        model.ask(target)
+        while wanted := model.step(most):
+            assert wanted == target - before
+            before = model.counts.live
+        assert model.counts.live == target
+        assert model.told[-1]["target"] == model.told[-1]["live"] == target
+    assert len(model.told) == len(targets)
+
+
+@given(numbers, st.lists(st.integers(0, 100), max_size=20), st.integers(1, 300))
+def test_a_burst_without_refill_creates_just_its_number(target, endings, most):
+    model = Model(refill=False)
+    model.ask(target)
+    for ending in endings:
+        model.step(most)
+        model.counts.completed += min(ending, model.counts.live)
+    model.settle(most)
+    assert model.counts.created == target
+    assert model.counts.cancelled == 0
+
+
+@given(numbers, numbers)
+def test_asked_again_without_refill_it_fills_up_to_the_target_once_more(target, completed):
+    model = Model(refill=False)
+    model.ask(target)
+    model.settle()
+    model.counts.completed += min(completed, target)
+    assert model.goal.wanted(model.counts.live) == 0
+    model.ask(target)
+    model.settle()
+    assert model.counts.live == target
+    assert model.told[-1]["created"] == min(completed, target)
+
+
+@given(numbers, st.lists(st.integers(0, 1_000), max_size=10))
+def test_with_refill_what_ends_is_replaced(target, endings):
+    model = Model()
+    model.ask(target)
+    model.settle()
+    for ending in endings:
+        ended = min(ending, model.counts.live)
+        model.counts.completed += ended
+        assert model.goal.wanted(model.counts.live) == ended
+        model.settle()
+    assert model.counts.live == target
+    assert model.counts.cancelled == 0
+
+
+@given(numbers, numbers)
+def test_shrinking_cancels_exactly_the_excess(target, smaller):
+    model = Model()
+    model.ask(target)
+    model.settle()
+    model.ask(min(target, smaller))
+    model.settle(most=7)
+    assert model.counts.cancelled == max(0, target - smaller)
+    assert model.counts.created == target
+
+
+def test_switching_refill_off_drops_what_was_not_created_yet():
+    model = Model()
+    model.ask(100)
+    model.step(most=30)
+    model.goal.set_refill(False)
+    assert model.goal.wanted(model.counts.live) == 0
+    model.goal.set_refill(True)
+    assert model.goal.wanted(model.counts.live) == 70
+
+
+@given(st.booleans(), st.integers(1, 1_000), st.integers(1, 300))
+def test_replacing_ends_every_task_and_creates_as_many_anew(refill, target, most):
+    model = Model(refill)
+    model.ask(target)
+    model.settle(most)
+    model.goal.replace(model.counts.live)
+    assert model.goal.wanted(model.counts.live) == -target
+    model.settle(most)
+    assert model.counts.cancelled == model.counts.live == target
+    assert model.counts.created == 2 * target
+
+
+@given(st.booleans(), st.integers(1, 1_000), st.integers(1, 400), st.integers(1, 3))
+def test_replaced_while_it_grows_a_target_is_reached_only_when_all_stand(refill, target, most, changes):
+    model = Model(refill)
+    model.ask(target)
+    model.step(most)
+    told = len(model.told)
+    for _ in range(changes):
+        model.goal.replace(model.counts.live)
+    model.settle(most)
+    assert model.counts.live == target
+    assert all(fields["live"] == target for fields in model.told)
+    assert len(model.told) == max(1, told)
+
+
+@given(st.integers(1, 1_000), st.integers(1, 5))
+def test_replacing_twice_at_once_makes_no_second_burst(target, changes):
+    model = Model(refill=False)
+    model.ask(target)
+    model.settle()
+    for _ in range(changes):
+        model.goal.replace(model.counts.live)
+    model.settle()
+    assert model.counts.live == target
+    model.counts.completed += target
+    assert model.goal.wanted(model.counts.live) == 0
+
+
+@given(st.booleans(), st.integers(1, 1_000), numbers)
+def test_a_target_that_comes_while_all_are_replaced_is_met(refill, target, other):
+    model = Model(refill)
+    model.ask(target)
+    model.settle()
+    model.goal.replace(model.counts.live)
+    model.step(most=target // 2)
+    model.ask(other)
+    model.settle()
+    assert model.counts.live == other
+
+
+@given(st.integers(0, 1_000), st.integers(1, 1_000))
+def test_replacing_while_it_shrinks_leaves_the_smaller_target_and_no_burst_behind(smaller, excess):
+    model = Model(refill=False)
+    model.ask(smaller + excess)
+    model.settle()
+    model.ask(smaller)
+    model.goal.replace(model.counts.live)
+    model.settle()
+    assert model.counts.live == smaller
+    model.counts.completed += smaller
+    assert model.goal.wanted(model.counts.live) == 0
+
+
+@given(st.booleans(), numbers, st.integers(1, 1_000))
+def test_settling_takes_what_stands_as_the_target_and_is_not_reached(refill, target, standing):
+    model = Model(refill)
+    model.ask(target)
+    model.step(standing)
+    told = len(model.told)
+    model.goal.settle(model.counts.live)
+    assert model.goal.target == min(target, standing)
+    assert model.step() == 0
+    assert len(model.told) == told
+
+
+def test_settling_never_raises_the_target():
+    model = Model()
+    model.ask(50)
+    model.settle()
+    model.ask(10)
+    model.goal.settle(model.counts.live)
+    assert model.goal.target == 10
+
+
+@pytest.mark.parametrize("refill", [True, False])
+def test_reached_tells_what_happened_since_the_command_and_only_once(refill):
+    model = Model(refill)
+    model.ask(10, now=5.0)
+    model.settle()
+    model.counts.completed += 4
+    model.ask(20, now=7.0)
+    model.goal.created(14)
+    model.counts.created += 14
+    expected = {"target": 20, "live": 20, "created": 14, "cancelled": 0, "seconds": 2.5}
+    assert model.goal.reached(model.counts, 9.5) == expected
+    assert model.goal.reached(model.counts, 9.6) is None
+    model.ask(5, now=10.0)
+    model.settle()
+    assert model.told[-1] == {"target": 5, "live": 5, "created": 0, "cancelled": 15, "seconds": -9.0}
+
+
+def test_a_burst_whose_tasks_end_at_once_is_reached_all_the_same():
+    model = Model(refill=False)
+    model.ask(10)
+    for _ in range(10):
+        assert model.goal.reached(model.counts, 1.0) is None
+        model.counts.created += 1
+        model.goal.created(1)
+        model.counts.completed += 1
+    assert model.goal.reached(model.counts, 1.0) == {
+        "target": 10,
+        "live": 0,
+        "created": 10,
+        "cancelled": 0,
+        "seconds": 1.0,
+    }

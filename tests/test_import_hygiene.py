@@ -1,0 +1,102 @@
+"""What a worker has loaded, and which room of the house uses which: measured, not promised."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from concwatch.lab.catalog import CATALOG, ROOT
+from tests.worker_driver import Worker
+
+NEVER = {
+    "textual",
+    "rich",
+    "psutil",
+    "plotext",
+    "click",
+    "msgspec",
+    "concwatch.lab",
+    "concwatch.ui",
+    "pytest",
+}
+HEAVY = {"json", "re", "typing", "asyncio", "enum", "inspect", "dataclasses", "logging", "tracemalloc"}
+"""Modules that an idle worker with threads needs not, and that weigh."""
+
+
+def imported(noise):
+    """The modules that ``-X importtime`` has told of."""
+    lines = [line for line in noise.splitlines() if line.startswith("import time:")]
+    return {line.rsplit("|", 1)[1].strip() for line in lines}
+
+
+def bare(code):
+    """What a bare interpreter of the same kind imports for ``code``."""
+    command = [sys.executable, "-X", "importtime", "-c", code]
+    return imported(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr)
+
+
+@pytest.mark.parametrize("engine", CATALOG, ids=lambda engine: engine.name)
+def test_a_worker_has_loaded_nothing_of_the_monitor(engine, tmp_path):
+    if engine.missing():
+        pytest.skip(engine.missing())
+    kind = "async def" if engine.name in ("asyncio", "uvloop") else "def"
+    (tmp_path / "jobs.py").write_text(
+        f"import sys\n{kind} look(): sys.stderr.write(' '.join(['<', *sys.modules, '>']))\n"
+    )
+    with Worker(engine.name, cwd=tmp_path) as worker:
+        worker.target(5)
+        worker.do("trace", on=True)
+        worker.do("trim")
+        worker.refuse("workload", spec="slep:1")
+        worker.do("refill", on=False)
+        worker.do("workload", spec="jobs:look")
+        worker.send("target", tasks=1)
+        worker.until(lambda: ">" in worker.noise, "list of modules")
+        loaded = set(worker.noise.partition("<")[2].partition(">")[0].split())
+    assert "concwatch.worker.serve" in loaded
+    assert not NEVER & loaded
+    others = {row.name for row in CATALOG} - {engine.name}
+    assert not {"uvloop", "gevent"} & others & loaded
+
+
+@pytest.mark.parametrize("name", ["threads", "pool"])
+def test_a_worker_with_threads_has_not_even_loaded_what_weighs(name):
+    engine = next(engine for engine in CATALOG if engine.name == name)
+    program, *arguments = engine.command()
+    with Worker(name, command=[program, "-X", "importtime", *arguments]) as worker:
+        worker.do("rate", hz=50)
+        worker.do("workload", spec="hold")
+        worker.target(20)
+        worker.target(5)
+        worker.do("refill", on=False)
+        worker.do("gc", mode="frozen")
+        worker.do("halt", wall="patience", value=1)
+        worker.next_ticks(2)
+        loaded = imported(worker.noise)
+    assert "concwatch.worker.reporter" in loaded
+    engines_own = bare(
+        "import threading" if name == "threads" else "from concurrent.futures import ThreadPoolExecutor"
+    )
+    extra = {module for module in loaded - engines_own if not module.startswith("concwatch")}
+    assert not HEAVY & extra
+    if name == "threads":
+        assert extra <= {"__future__", "gc"}
+
+
+def test_the_package_itself_imports_nothing():
+    assert bare("import concwatch") - bare("pass") == {"concwatch"}
+
+
+def test_the_wire_imports_nothing_either():
+    assert bare("import concwatch.wire") - bare("pass") == {"__future__", "concwatch", "concwatch.wire"}
+
+
+def test_the_contracts_between_the_rooms_hold():
+    lint = Path(sys.executable).parent / "lint-imports"
+    if not lint.exists():
+        pytest.skip("import-linter is not installed: pip install concwatch[check]")
+    done = subprocess.run(
+        [str(lint), "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=80, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

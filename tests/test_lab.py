@@ -1,0 +1,415 @@
+"""All lanes together: settings, the memory budget, the event log, the end, and the picture of it all."""
+
+import asyncio
+
+import pytest
+
+from concwatch.lab.catalog import CATALOG, Engine
+from concwatch.lab.events import KEPT, EventLog, plain
+from concwatch.lab.fake import Costs, FakeWorkers, Fault
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import Settings, State
+from concwatch.lab.limits import Fit
+from concwatch.lab.link import Ended
+from concwatch.lab.messages import Limit
+from concwatch.lab.view import expected_bytes, take_view
+from concwatch.worker.walls import Wall
+from tests.lab_driver import ENGINES, GIB, TOY, Bench, hand_bench, standing, tick
+
+MIB = 1 << 20
+
+
+def view_of(bench, name):
+    return next(lane for lane in take_view(bench.lab, bench.now).lanes if lane.name == name)
+
+
+def running(*names, **arguments):
+    """Give a bench all of whose lanes run."""
+    bench = Bench(*names, **arguments)
+    for lane in bench.lab.lanes:
+        bench.lab.switch(lane, True)
+    bench.until(lambda: all(lane.state is State.RUNNING for lane in bench.lab.lanes))
+    return bench
+
+
+# Many lanes.
+
+
+def test_a_lab_starts_with_every_lane_off_and_nothing_started():
+    bench = Bench("threads", "asyncio")
+    assert [lane.engine.name for lane in bench.lab.lanes] == ["threads", "asyncio"]
+    assert all(lane.state is State.OFF for lane in bench.lab.lanes)
+    assert bench.lab.quiet
+    assert not bench.links.links
+    assert bench.lab.budget == int(0.8 * 12 * GIB)
+
+
+def test_no_target_leaves_a_lane_off():
+    bench = Bench("asyncio")
+    bench.lab.set_target(bench.lab.lanes[0], 0)
+    assert bench.lab.quiet
+
+
+def test_a_killed_worker_fails_its_own_lane_only():
+    faults = {"asyncio": [Fault(1.0, Ended("killed by SIGKILL"))]}
+    bench = running("threads", "asyncio", "uvloop", links=FakeWorkers(faults=faults))
+    for lane in bench.lab.lanes:
+        bench.lab.set_target(lane, 1_000)
+    bench.until(lambda: bench.lab.lanes[1].state is State.FAILED)
+    bench.pass_(1)
+    states = [(lane.state, lane.live) for lane in bench.lab.lanes]
+    assert states == [(State.RUNNING, 1_000), (State.FAILED, 0), (State.RUNNING, 1_000)]
+    bench.links.faults.clear()
+    bench.lab.set_target(bench.lab.lanes[1], 10)
+    bench.until(lambda: bench.lab.lanes[1].live == 10)
+    assert not bench.lab.quiet
+
+
+def test_stop_all_switches_every_lane_off():
+    bench = running("threads", "asyncio")
+    bench.lab.stop_all()
+    bench.until(lambda: bench.lab.quiet)
+    assert all(lane.idle and lane.state is State.OFF for lane in bench.lab.lanes)
+
+
+def test_settings_reach_every_lane_also_those_switched_on_later():
+    bench = running("threads", "asyncio", "uvloop")
+    bench.lab.switch(bench.lab.lanes[2], False)
+    bench.until(lambda: bench.lab.lanes[2].idle)
+    bench.lab.set_workload("hold")
+    bench.lab.set_trace(True)
+    bench.lab.set_gc("frozen")
+    bench.lab.switch(bench.lab.lanes[2], True)
+    bench.until(lambda: bench.lab.lanes[2].state is State.RUNNING)
+    for link in bench.links.links.values():
+        last = dict(link.sent)
+        assert last["workload"] == {"spec": "hold"}
+        assert last["trace"] == {"on": True}
+        assert last["gc"] == {"mode": "frozen"}
+    assert bench.lab.settings == Settings("hold", True, True, "frozen")
+
+
+def test_a_workload_that_is_none_changes_nothing():
+    bench = running("asyncio")
+    sent = len(bench.links.links["asyncio"].sent)
+    with pytest.raises(ValueError, match="did you mean"):
+        bench.lab.set_workload("slep:3")
+    assert bench.lab.settings.workload == "sleep:10"
+    assert len(bench.links.links["asyncio"].sent) == sent
+
+
+def test_the_pool_alone_hears_of_its_threads():
+    bench = running("pool", "asyncio")
+    bench.lab.set_threads(20)
+    assert ("threads", {"count": 20}) in bench.links.links["pool"].sent
+    assert not any(name == "threads" for name, _ in bench.links.links["asyncio"].sent)
+
+
+# The memory budget.
+
+
+def over_budget(*names, budget=100 * MIB, **arguments):
+    """Give a bench whose lanes all wanted a million tasks and were stopped by the budget."""
+    bench = running(*names, budget=budget, **arguments)
+    for lane in bench.lab.lanes:
+        bench.lab.set_target(lane, 1_000_000)
+    bench.until(lambda: all(lane.limit for lane in bench.lab.lanes))
+    bench.pass_(3)
+    return bench
+
+
+@pytest.mark.parametrize("names", [("asyncio",), ("pool", "asyncio", "uvloop")])
+def test_growth_stops_everywhere_at_the_budget_and_nothing_dies(names):
+    bench = over_budget(*names)
+    assert 0.7 * bench.lab.budget < bench.lab.total_rss < 1.1 * bench.lab.budget
+    for lane in bench.lab.lanes:
+        assert (lane.state, lane.limit.wall) == (State.RUNNING, "memory budget")
+        assert 0 < lane.live == lane.target < 1_000_000
+    told = [text for text in bench.texts("warning") if text.startswith("memory budget: workers take ")]
+    assert len(told) == 1
+    assert told[0].endswith("of 100 MiB: growth stopped, what stands goes on")
+
+
+def test_what_stands_at_the_budget_is_still_refilled():
+    bench = running("asyncio", "uvloop", budget=100 * MIB, settings=Settings("sleep:1"))
+    for lane in bench.lab.lanes:
+        bench.lab.set_target(lane, 1_000_000)
+    bench.until(lambda: all(lane.limit for lane in bench.lab.lanes))
+    standing = [lane.target for lane in bench.lab.lanes]
+    completed = bench.lab.lanes[0].tick.completed
+    bench.pass_(20)
+    assert [lane.target for lane in bench.lab.lanes] == standing
+    assert bench.lab.lanes[0].tick.completed > completed + standing[0]
+    assert len([text for text in bench.texts("warning") if text.startswith("memory budget:")]) == 1
+
+
+def test_growing_goes_on_when_tasks_were_taken_away():
+    bench = over_budget("asyncio", "uvloop")
+    first, second = bench.lab.lanes
+    bench.lab.switch(second, False)
+    bench.until(lambda: second.idle)
+    more = first.live + 5_000
+    bench.lab.set_target(first, more)
+    bench.until(lambda: first.live == more)
+    assert first.limit is None
+
+
+def test_a_new_target_at_the_budget_is_stopped_again_and_told_again():
+    bench = over_budget("asyncio")
+    (lane,) = bench.lab.lanes
+    bench.lab.set_target(lane, 900_000)
+    assert lane.limit is None
+    bench.until(lambda: lane.limit is not None)
+    bench.pass_(2)
+    assert bench.lab.total_rss < 1.1 * bench.lab.budget
+    assert len([text for text in bench.texts("warning") if text.startswith("memory budget:")]) == 2
+
+
+def test_heavier_tasks_in_place_of_what_stands_are_watched_too():
+    bench = over_budget("asyncio")
+    (lane,) = bench.lab.lanes
+    lane.limit = None
+    bench.lab.set_workload("payload:4096")
+    bench.until(lambda: lane.limit is not None)
+    bench.pass_(2)
+    assert bench.lab.total_rss < 1.25 * bench.lab.budget
+
+
+def test_a_lane_that_waits_for_its_worker_is_held_back_too():
+    bench, lane = hand_bench(budget=MIB)
+    bench.lab.set_target(lane, 5_000)
+    bench.pass_()
+    assert (lane.state, lane.target, lane.limit.wall) == (State.STARTING, 0, "memory budget")
+    assert bench.texts("warning")[0] == "0 of 5,000 stand, memory budget (1 MiB) holds back the rest"
+    bench.links.last.stand()
+    bench.pass_()
+    assert lane.state is State.RUNNING
+    assert "target" not in bench.links.last.names()
+
+
+def test_a_halt_is_sent_once_until_the_worker_answers():
+    bench, lane, link = standing(budget=50 * MIB)
+    bench.lab.set_target(lane, 5_000)
+    link.rss = 60 * MIB
+    bench.pass_(1)
+    assert link.names().count("halt") == 1
+    link.say(tick(2, 700), Limit(700, 5_000, "memory budget", 50 * MIB))
+    bench.pass_()
+    assert (lane.target, lane.limit.standing) == (700, 700)
+
+
+def test_tasks_that_come_faster_than_the_lab_looks_do_not_slip_past_the_budget():
+    bench = over_budget("asyncio")
+    (lane,) = bench.lab.lanes
+    for _ in range(20):
+        bench.lab.set_target(lane, lane.target + 5_000)
+        bench.pass_(0.5)
+    assert bench.lab.total_rss < 1.1 * bench.lab.budget
+    assert lane.live == lane.target
+    assert "growth stopped" in bench.texts("warning")[-2]
+
+
+# Events.
+
+
+def test_events_count_up_and_carry_time_lane_and_weight():
+    bench = running("asyncio", "threads", links=FakeWorkers(costs={"threads": Costs(most=500)}))
+    for lane in bench.lab.lanes:
+        bench.lab.set_target(lane, 1_000)
+    bench.pass_(2)
+    bench.lab.set_trace(True)
+    events = list(bench.lab.events.since(0))
+    assert [event.number for event in events] == list(range(1, len(events) + 1))
+    assert [event.time for event in events] == sorted(event.time for event in events)
+    assert 0 < events[0].time < 5
+    assert {(event.lane, event.weight) for event in events} == {
+        ("asyncio", "info"),
+        ("threads", "info"),
+        ("threads", "warning"),
+        ("", "info"),
+    }
+    assert bench.lab.events.count == len(events)
+
+
+def test_a_log_gives_what_is_new_and_forgets_the_oldest():
+    log = EventLog()
+    for number in range(1, KEPT + 501):
+        log.add(number, "", str(number))
+    assert log.count == KEPT + 500
+    assert [event.number for event in log.since(KEPT + 498)] == [KEPT + 499, KEPT + 500]
+    assert [event.number for event in log.since(0)] == list(range(501, KEPT + 501))
+    assert not log.since(log.count)
+    assert not log.since(log.count + 7)
+
+
+def test_an_event_cannot_command_a_terminal():
+    assert plain("a\tb\nµ → ᵗ") == "a\tb\nµ → ᵗ"
+    assert plain("\x1b]0;x\x07\r\x9b1m") == "�]0;x���1m"
+
+
+# Running and ending.
+
+
+async def test_closing_leaves_no_worker_also_of_lanes_that_are_starting_or_failed():
+    faults = {"pool": [Fault(0.2, Ended("gone"))]}
+    bench = Bench("threads", "pool", "asyncio", links=FakeWorkers(faults=faults))
+    first, second, third = bench.lab.lanes
+    bench.lab.set_target(first, 100)
+    bench.lab.switch(second, True)
+    bench.until(lambda: second.state is State.FAILED)
+    bench.lab.switch(third, True)
+    await bench.lab.close()
+    assert all(lane.idle for lane in bench.lab.lanes)
+    assert bench.lab.quiet
+
+
+async def test_closing_a_lab_that_never_ran_is_nothing():
+    bench = Bench("threads")
+    await bench.lab.close()
+    assert bench.lab.quiet
+
+
+async def test_closing_kills_a_worker_that_does_not_listen(monkeypatch):
+    monkeypatch.setattr("concwatch.lab.lab.CLOSE_LIMIT", 0.05)
+    bench = running("asyncio", links=FakeWorkers(faults={"asyncio": [Fault(1.0, silence=1e9)]}))
+    bench.until(lambda: bench.lab.lanes[0].state is State.STALLED)
+    await bench.lab.close()  # on a clock that stands still
+    assert bench.lab.lanes[0].idle
+
+
+async def test_closing_ends_also_where_not_even_killing_helps(monkeypatch):
+    monkeypatch.setattr("concwatch.lab.lab.CLOSE_LIMIT", 0.05)
+    bench, lane, link = standing()
+    await asyncio.wait_for(bench.lab.close(), 30)
+    assert link.killed
+    assert not lane.idle
+
+
+async def test_a_running_lab_steps_by_itself():
+    lab = Lab([ENGINES["asyncio"]], open_link=FakeWorkers(), hz=50)
+    clock = asyncio.create_task(lab.run())
+    try:
+        lab.set_target(lab.lanes[0], 1_000)
+        async with asyncio.timeout(30):
+            while lab.lanes[0].live < 1_000 or lab.own is None:  # noqa: ASYNC110  # a lab has no event for it
+                await asyncio.sleep(0.01)
+    finally:
+        clock.cancel()
+        await lab.close()
+    assert lab.own.rss > MIB
+
+
+# The picture.
+
+
+def test_a_view_of_lanes_that_are_off_says_what_the_catalog_knows():
+    bench = Bench("asyncio", "threads", walls=[Wall("vm.max_map_count", 65_530, 130)])
+    view = take_view(bench.lab, bench.now)
+    assert [lane.name for lane in view.lanes] == ["asyncio", "threads"]
+    first, second = view.lanes
+    assert (first.state, first.on, first.rss, first.live, first.cost, first.ratio) == (
+        State.OFF,
+        False,
+        None,
+        0,
+        None,
+        None,
+    )
+    assert first.bytes_per_task == ENGINES["asyncio"].bytes_per_task
+    assert first.fit == Fit(12 * GIB // ENGINES["asyncio"].bytes_per_task, "memory")
+    assert second.fit == Fit(21_800, "vm.max_map_count")
+    assert (view.total_rss, view.budget, view.memory_total) == (0, bench.lab.budget, 16 * GIB)
+
+
+def test_the_cheapest_lane_is_the_measure_of_the_others():
+    costs = {"asyncio": Costs(task=1_000), "uvloop": Costs(task=1_500), "threads": Costs(task=16_000)}
+    bench = running("threads", "asyncio", "uvloop", links=FakeWorkers(costs=costs))
+    for lane in bench.lab.lanes:
+        bench.lab.set_target(lane, 5_000)
+    bench.pass_(3)
+    ratios = {lane.name: lane.ratio for lane in take_view(bench.lab, bench.now).lanes}
+    assert ratios == pytest.approx({"threads": 16, "asyncio": 1, "uvloop": 1.5}, rel=0.01)
+    assert view_of(bench, "threads").cost.clean
+
+
+def test_a_forecast_goes_by_the_catalog_then_by_what_was_measured():
+    bench = running("asyncio", links=FakeWorkers(costs={"asyncio": Costs(task=2_000)}))
+    (lane,) = bench.lab.lanes
+    assert expected_bytes(lane, bench.lab.settings) == lane.engine.bytes_per_task
+    bench.lab.set_target(lane, 10_000)
+    bench.pass_(2)
+    assert expected_bytes(lane, bench.lab.settings) == pytest.approx(2_000, rel=0.01)
+    assert view_of(bench, "asyncio").bytes_per_task == expected_bytes(lane, bench.lab.settings)
+
+
+def test_a_forecast_counts_the_payload_and_the_tracer_in():
+    engine = Engine("toy", "", 1_000, traced_factor=2.0)
+    bench = Bench(engines=[engine])
+    (lane,) = bench.lab.lanes
+    assert expected_bytes(lane, Settings("payload:64KiB")) == 1_000 + 65_536
+    assert expected_bytes(lane, Settings("hold", trace=True)) == 2_000
+    bench.lab.set_workload("payload:1MiB")
+    assert view_of(bench, "toy").fit.tasks == 12 * GIB // (1_000 + MIB)
+
+
+def test_what_fits_counts_what_workers_take_already_as_room():
+    bench = running("asyncio")
+    bench.pass_(2)
+    taken = bench.lab.total_rss
+    assert view_of(bench, "asyncio").fit.tasks == (12 * GIB + taken) // ENGINES["asyncio"].bytes_per_task
+
+
+def test_a_view_shows_a_stall_a_wall_and_a_failure():
+    faults = {"asyncio": [Fault(1.0, silence=60)], "uvloop": [Fault(1.0, Ended("killed by SIGSEGV"))]}
+    costs = {"threads": Costs(most=500)}
+    bench = running("asyncio", "uvloop", "threads", links=FakeWorkers(costs, faults))
+    bench.lab.set_target(bench.lab.lanes[2], 1_000)
+    bench.pass_(4)
+    stalled, failed, limited = take_view(bench.lab, bench.now).lanes
+    assert stalled.state is State.STALLED
+    assert 2 < stalled.stalled < 4
+    assert stalled.on
+    assert (failed.state, failed.reason, failed.on, failed.rss) == (
+        State.FAILED,
+        "killed by SIGSEGV",
+        False,
+        None,
+    )
+    assert (limited.limited, limited.live, limited.target) == ("vm.max_map_count", 500, 500)
+
+
+def test_a_view_shows_queues_threads_and_tracing():
+    bench = running("pool", "threads", settings=Settings(trace=True))
+    for lane in bench.lab.lanes:
+        bench.lab.set_target(lane, 1_000)
+    bench.pass_(2)
+    pool, threads = take_view(bench.lab, bench.now).lanes
+    assert (pool.queued, threads.queued) == (994, None)
+    assert threads.threads > 1_000
+    assert pool.traced > 0
+    assert pool.cost.tracing
+    assert pool.cost.traced == pytest.approx(1_700)
+    assert 0 <= pool.gc_share < 1
+
+
+def test_a_view_says_what_is_not_installed():
+    ghost = Engine("ghost", "", 1, needs=("no_such_package",), install="pip install ghost")
+    bench = Bench(engines=[ghost, TOY])
+    assert [lane.missing for lane in take_view(bench.lab, bench.now).lanes] == [
+        "no_such_package is not installed: pip install ghost",
+        None,
+    ]
+
+
+def test_a_view_does_not_change_when_time_goes_on():
+    bench = running("asyncio")
+    bench.lab.set_target(bench.lab.lanes[0], 1_000)
+    view = take_view(bench.lab, bench.now)
+    bench.pass_(3)
+    assert view.lanes[0].live == 0
+    assert take_view(bench.lab, bench.now).lanes[0].live == 1_000
+
+
+def test_every_catalog_row_has_a_view():
+    bench = running(*(engine.name for engine in CATALOG))
+    assert all(lane.on for lane in take_view(bench.lab, bench.now).lanes)

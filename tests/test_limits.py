@@ -1,0 +1,118 @@
+"""What this machine can hold: memory, control groups, and which wall comes first."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from concwatch.lab import limits
+from concwatch.lab.limits import Fit, cgroup_folders, fits, memory_now
+from concwatch.worker.walls import Wall
+
+GIB = 1 << 30
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A machine of 16 GiB, 12 of them available, whose control groups are folders below ``tmp_path``."""
+    own = tmp_path / "cgroup"
+    monkeypatch.setattr(
+        limits.psutil, "virtual_memory", lambda: SimpleNamespace(total=16 * GIB, available=12 * GIB)
+    )
+    real = cgroup_folders
+    monkeypatch.setattr(limits, "cgroup_folders", lambda: real(str(tmp_path / "fs"), str(own)))
+
+    def group(path, **files):
+        folder = tmp_path / "fs" / path
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / name.replace("__", ".")).write_text(f"{text}\n")
+
+    return SimpleNamespace(own=own, group=group)
+
+
+def test_without_control_groups_the_machine_itself_binds(machine):
+    memory = memory_now()
+    assert (memory.total, memory.available, memory.bound) == (16 * GIB, 12 * GIB, "memory")
+
+
+def test_a_version_2_group_binds_with_the_page_cache_it_would_drop_taken_off(machine):
+    machine.own.write_text("0::/app/worker\n")
+    machine.group(
+        "app/worker",
+        memory__max=2 * GIB,
+        memory__current=GIB,
+        memory__stat=f"anon 5\ninactive_file {GIB // 2}",
+    )
+    memory = memory_now()
+    assert (memory.total, memory.available, memory.bound) == (2 * GIB, 3 * GIB // 2, "cgroup memory")
+
+
+def test_the_tightest_group_above_binds(machine):
+    machine.own.write_text("0::/app/worker\n")
+    machine.group("app/worker", memory__max="max", memory__current=GIB)
+    machine.group("app", memory__max=3 * GIB, memory__current=GIB)
+    memory = memory_now()
+    assert (memory.total, memory.available, memory.bound) == (3 * GIB, 2 * GIB, "cgroup memory")
+
+
+def test_a_version_1_group_binds_by_its_memory_controller(machine):
+    machine.own.write_text("5:cpu,cpuacct:/x\n4:memory:/docker/abc\n1:name=systemd:/y\n")
+    machine.group(
+        "memory/docker/abc",
+        memory__limit_in_bytes=4 * GIB,
+        memory__usage_in_bytes=2 * GIB,
+        memory__stat=f"inactive_file 7\ntotal_inactive_file {GIB}",
+    )
+    memory = memory_now()
+    assert (memory.total, memory.available, memory.bound) == (4 * GIB, 3 * GIB, "cgroup memory")
+
+
+def test_a_version_1_group_without_a_limit_does_not_bind(machine):
+    machine.own.write_text("4:memory:/\n")
+    machine.group("memory", memory__limit_in_bytes=9223372036854771712, memory__usage_in_bytes=GIB)
+    assert memory_now().bound == "memory"
+
+
+def test_a_group_with_more_room_than_the_machine_does_not_bind(machine):
+    machine.own.write_text("0::/\n")
+    machine.group("", memory__max=15 * GIB, memory__current=GIB)
+    memory = memory_now()
+    assert (memory.total, memory.available, memory.bound) == (15 * GIB, 12 * GIB, "memory")
+
+
+def test_a_group_over_its_limit_leaves_nothing(machine):
+    machine.own.write_text("0::/\n")
+    machine.group("", memory__max=GIB, memory__current=2 * GIB, memory__stat="broken")
+    assert memory_now().available == 0
+
+
+def test_lines_and_files_that_are_broken_are_passed_over(machine):
+    machine.own.write_text("nonsense\n0::/app\n")
+    machine.group("app", memory__max="a lot", memory__current=1)
+    assert memory_now().bound == "memory"
+
+
+def test_this_machine_has_memory():
+    memory = memory_now()
+    assert 0 < memory.available <= memory.total
+
+
+def test_memory_is_the_wall_of_tasks_without_threads():
+    assert fits(1_500, 3_000_000) == Fit(2_000, "memory")
+    assert fits(1_500, 3_000_000, bound="cgroup memory").wall == "cgroup memory"
+    assert fits(0, 1_000) == Fit(1_000, "memory")
+
+
+def test_the_first_wall_is_the_one_with_the_fewest_threads_left():
+    walls = [
+        Wall("vm.max_map_count", 65_530, 130),
+        Wall("pid_max", 32_768, 768),
+        Wall("threads-max", 190_000, 768),
+    ]
+    assert fits(16_700, 16 * GIB, walls) == Fit(21_800, "vm.max_map_count")
+    assert fits(16_700, 16 * GIB, walls[1:]) == Fit(32_000, "pid_max")
+    assert fits(16_700, 100 * 16_700, walls) == Fit(100, "memory")
+
+
+def test_a_wall_that_is_passed_already_leaves_none():
+    assert fits(16_700, GIB, [Wall("cgroup pids.max", 100, 120)]) == Fit(0, "cgroup pids.max")

@@ -1,0 +1,763 @@
+"""The monitor under mouse and keys, with fake workers and a clock driven by hand."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from textual.theme import BUILTIN_THEMES
+
+from concwatch.lab.catalog import CATALOG, Engine
+from concwatch.lab.fake import Fault
+from concwatch.lab.lane import Settings, State
+from concwatch.lab.messages import Error
+from concwatch.ui.palette import ON_DARK, ON_LIGHT
+from concwatch.ui.screens.help import KEYS, HelpScreen
+from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.widgets.chart import Chart
+from tests.screen import GIB, Workers, stage, svg_lines
+
+MIB = 1 << 20
+PAIR = [engine for engine in CATALOG if engine.name in ("asyncio", "uvloop")]
+CHARTS = ["RSS", "tracemalloc", "created / s", "completed / s", "live tasks", "wake-up lag"]
+
+# Lanes: switch, slider, number.
+
+
+async def test_a_lane_is_switched_by_click_and_by_key_and_no_other_with_it():
+    async with stage() as s:
+        await s.click(s.part("asyncio", "#state"))
+        await s.until(lambda: s.lane("asyncio").state is State.STARTING, "asyncio is started by a click")
+        await s.sees("◌ starting", within=s.card("asyncio"))
+        await s.run(0.5)
+        await s.sees("● on", "0 live", within=s.card("asyncio"))
+        await s.press("2", "space")
+        await s.run(0.5)
+        await s.sees("● on", within=s.card("pool"))
+        assert [lane.state for lane in s.lab.lanes] == [State.OFF, State.RUNNING, State.RUNNING, State.OFF]
+        await s.click(s.part("asyncio", "#state"))
+        assert s.lane("asyncio").state is State.STOPPING
+        await s.sees("◌ stopping", within=s.card("asyncio"))
+        await s.run(0.3)
+        await s.sees("○ off", "drag to start", within=s.card("asyncio"))
+        assert s.link("asyncio").commands("stop") == [{}]
+        await s.press("2", "space")
+        await s.run(0.3)
+        await s.sees("○ off", within=s.card("pool"))
+        assert s.lab.quiet
+        assert set(s.workers.links) == {"asyncio", "pool"}
+
+
+async def test_the_chosen_lane_is_marked_and_follows_digit_click_and_tab():
+    async with stage() as s:
+
+        def marked():
+            return [name for name in ("threads", "pool", "asyncio", "uvloop") if "▌" in s.text(s.card(name))]
+
+        await s.until(lambda: marked() == ["threads"], "the first lane is chosen at the start")
+        await s.press("3")
+        await s.until(lambda: marked() == ["asyncio"], "a digit chooses")
+        await s.press("9")
+        await s.until(lambda: marked() == ["asyncio"], "a digit without a lane changes nothing")
+        await s.press("tab")
+        await s.until(lambda: marked() == ["uvloop"], "tab goes on to the next slider")
+        await s.click(s.part("pool", "#more"))
+        await s.until(lambda: marked() == ["pool"], "a click chooses")
+        await s.press("shift+tab")
+        await s.until(lambda: marked() == ["threads"], "shift+tab goes back")
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_dragging_shows_number_and_forecast_and_letting_go_applies_it(size):
+    async with stage(size) as s:
+        await s.drag("asyncio", 10_000, by_way_of=[100, 1_000])
+        await s.sees("10,000 → about +12 MiB", within=s.card("asyncio"))
+        assert (s.lane("asyncio").target, s.workers.links) == (0, {})  # nothing is applied yet
+        await s.pilot.hover(s.slider("asyncio"), offset=(s.cell("asyncio", 100_000), 0))
+        await s.sees("100,000 → about +120 MiB", within=s.card("asyncio"))
+        await s.drop("asyncio", 10_000)
+        await s.until(lambda: s.lane("asyncio").target == 10_000, "letting go sets the target")
+        assert s.monitor.selected == 2
+        await s.run(1)
+        await s.sees("10,000 live", within=s.card("asyncio"))
+        assert s.link("asyncio").commands("target") == [{"tasks": 10_000}]
+        await s.drag("asyncio", 1_000)
+        await s.sees("1,000 → about −10.8 MiB", within=s.card("asyncio"))
+        await s.press("escape")
+        await s.sees("10,000 live", within=s.card("asyncio"))
+        await s.drop("asyncio", 1_000)
+        assert s.lane("asyncio").target == 10_000  # given up
+
+
+async def test_the_sliders_reach_both_ends_and_threads_end_where_the_machine_does():
+    async with stage() as s:
+        await s.click(s.slider("asyncio"), x=s.slider("asyncio").size.width - 1)
+        await s.click(s.slider("threads"), x=s.slider("threads").size.width - 1)
+        assert (s.lane("asyncio").target, s.lane("threads").target) == (1_000_000, 21_800)
+        await s.click(s.slider("asyncio"), x=0)
+        assert s.lane("asyncio").target == 0
+        await s.press("3", "end")
+        assert s.lane("asyncio").target == 1_000_000
+        await s.press("left")
+        assert s.lane("asyncio").target == 500_000
+        await s.press("shift+right", "home", "right", "pageup")
+        assert s.lane("asyncio").target == 10
+
+
+async def test_an_exact_number_is_typed_after_enter_or_a_click_on_the_number():
+    async with stage() as s:
+        await s.press("3", "enter")
+        await s.sees("how many tasks shall asyncio hold?")
+        await s.enter("12,345")
+        await s.sees("12,345 → about +14.8 MiB", within=lambda: s.query("#said"))
+        await s.press("enter")
+        await s.until(lambda: s.lane("asyncio").target == 12_345, "what was typed is the target")
+        await s.run(1)
+        await s.sees("12,345 live", within=s.card("asyncio"))
+        await s.click(s.part("asyncio", "#holdings"))
+        await s.sees("12345", within=lambda: s.query("#field"))
+        await s.enter("1.5k")
+        await s.press("enter")
+        await s.until(lambda: s.lane("asyncio").target == 1_500, "the number was clicked and typed")
+
+
+async def test_a_bad_number_says_why_beside_the_field_and_changes_nothing():
+    async with stage() as s:
+        await s.switch_on("asyncio", tasks=500)
+        await s.press("3", "enter")
+        for text, why in {
+            "-5": "expected a whole number from 0 to 1,000,000",
+            "ten": '"ten" is not a number of tasks',
+            "1.5": "not a number of tasks",
+            "1000001": "is too many: expected at most 1,000,000",
+            "": "not a number of tasks",
+        }.items():
+            if text:
+                await s.enter(text)
+            else:
+                s.query("#field").clear()
+            await s.sees(why, within=lambda: s.query("#said"))
+            await s.press("enter")
+            await s.sees(why, within=lambda: s.query("#said"))
+            assert s.app.screen is not s.monitor, f"{text!r} was taken"
+        await s.press("escape")
+        await s.until(lambda: s.app.screen is s.monitor, "escape closes the dialog")
+        assert s.lane("asyncio").target == 500
+        assert s.link("asyncio").commands("target") == [{"tasks": 500}]
+
+
+async def test_plus_and_minus_are_exactly_10_000_by_key_and_by_tap_and_never_below_0():
+    async with stage() as s:
+        await s.press("3", "enter")
+        await s.enter("7")
+        await s.press("enter")
+        seen = []
+        for key in ("plus", "plus", "equals_sign", "minus", "underscore", "minus", "minus"):
+            await s.press(key)
+            seen.append(s.lane("asyncio").target)
+        assert seen == [10_007, 20_007, 30_007, 20_007, 10_007, 7, 0]
+        seen = []
+        for tap in ("#more", "#more", "#less", "#less", "#less"):
+            await s.click(s.part("uvloop", tap))
+            seen.append(s.lane("uvloop").target)
+        assert seen == [10_000, 20_000, 10_000, 0, 0]
+        await s.press("end", "plus")
+        assert s.lane("uvloop").target == 1_000_000
+
+
+async def test_one_lane_or_all_are_stopped():
+    async with stage() as s:
+        everything = [lane.engine.name for lane in s.lab.lanes]
+        await s.switch_on(*everything, tasks=1_000)
+        await s.press("4", "space")
+        await s.run(0.5)
+        assert [lane.on for lane in s.lab.lanes] == [True, True, True, False]
+        await s.press("0")
+        await s.run(0.5)
+        assert s.lab.quiet
+        for name in everything:
+            await s.sees("○ off", within=s.card(name))
+        await s.switch_on(*everything)
+        assert all(lane.on for lane in s.lab.lanes)
+        await s.click("#set-stop-all")
+        await s.run(0.5)
+        assert s.lab.quiet
+
+
+# What is common to all lanes.
+
+
+async def test_the_workload_is_chosen_from_the_list_or_typed_and_escape_changes_nothing():
+    async with stage(engines=PAIR) as s:
+        panel = s.monitor.query_one("#set-workload")
+        await s.switch_on("asyncio", tasks=100)
+        await s.press("w")
+        await s.sees("what shall each task do?", "ticks:10x0.1", "hold", "module:function")
+        await s.press("tab", "down", "down", "enter")
+        await s.until(lambda: s.lab.settings.workload == "hold", "the third of the list is chosen")
+        await s.sees("hold", within=panel)
+        assert s.link("asyncio").commands("workload")[-1] == {"spec": "hold"}
+
+        await s.click(panel)
+        await s.enter("payload:4KiB")
+        await s.sees("payload:4KiB: enter applies it", within=lambda: s.query("#said"))
+        await s.press("enter")
+        await s.until(lambda: s.lab.settings.workload == "payload:4KiB", "what was typed is chosen")
+
+        await s.press("w")
+        await s.enter("slep:3")
+        await s.sees('unknown workload "slep:3"', 'did you mean "sleep"?', within=lambda: s.query("#said"))
+        await s.press("enter")
+        assert s.app.screen is not s.monitor, "what is wrong is not taken"
+        await s.enter("sleep:1")
+        await s.press("escape")
+        await s.until(lambda: s.app.screen is s.monitor, "escape closes the dialog")
+        assert s.lab.settings.workload == "payload:4KiB"
+        assert len(s.link("asyncio").commands("workload")) == 3  # at the start, hold, payload
+
+        await s.press("w")
+        await s.press("tab", "end", "enter")
+        await s.sees('"module:function" is a pattern', within=lambda: s.query("#said"))
+        assert s.app.screen is not s.monitor, "the pattern is for filling in"
+        await s.enter("shop:order")
+        await s.press("enter")
+        await s.until(lambda: s.lab.settings.workload == "shop:order", "a function of one's own is chosen")
+        await s.press("2", "space")
+        await s.run(0.5)
+        assert s.link("uvloop").commands("workload") == [{"spec": "shop:order"}]
+
+
+async def test_a_workload_that_a_worker_refuses_is_told_and_the_lane_stays_as_it_was():
+    why = 'workload "shop:order": no function "order" in shop; did you mean "orders"?'
+    refusal = {("workload", "shop:order"): Error(why, "workload")}
+    async with stage(engines=PAIR, workers=Workers(answers={"asyncio": refusal})) as s:
+        await s.switch_on("asyncio", "uvloop", tasks=1_000)
+        await s.run(1)
+        await s.press("w")
+        await s.enter("shop:order")
+        await s.press("enter")
+        await s.run(0.5)
+        await s.sees(f"asyncio {why}", within=s.monitor.query_one("EventView"))
+        await s.sees("● on", "1,000 live", within=s.card("asyncio"))
+        assert (s.lane("asyncio").state, s.lane("asyncio").target) == (State.RUNNING, 1_000)
+        assert s.link("asyncio").commands("target") == [{"tasks": 1_000}]
+
+
+async def test_the_first_traceback_of_a_failing_task_is_in_the_event_log():
+    trace = 'Traceback (most recent call last):\n  File "shop.py", line 7, in order\nValueError: sold out'
+    fault = Fault(1.0, Error("a task failed: ValueError: sold out", detail=trace))
+    async with stage(engines=PAIR, workers=Workers({"asyncio": [fault]})) as s:
+        await s.switch_on("asyncio", tasks=10)
+        await s.run(2)
+        events = s.monitor.query_one("EventView")
+        await s.sees('File "shop.py", line 7, in order', "ValueError: sold out", within=events)
+        assert s.lane("asyncio").state is State.RUNNING
+
+
+async def test_refill_trace_collector_and_trim_reach_every_lane_that_is_on_and_later_ones():
+    async with stage() as s:
+        await s.switch_on("pool", "asyncio")
+        panel = s.monitor.query_one("CommonPanel")
+        await s.sees("refill ● on", "traced ○ off", "collector default", within=panel)
+        seen = {}
+        for key, tap, command in (
+            ("f", "#set-refill", "refill"),
+            ("t", "#set-trace", "trace"),
+            ("g", "#set-collector", "gc"),
+        ):
+            before = len(s.link("pool").commands(command))
+            await s.press(key)
+            await s.click(tap)
+            await s.press(key)
+            assert s.link("pool").commands(command) == s.link("asyncio").commands(command)
+            seen[command] = [*s.link("pool").commands(command)[before:]]
+        assert seen == {
+            "refill": [{"on": False}, {"on": True}, {"on": False}],
+            "trace": [{"on": True}, {"on": False}, {"on": True}],
+            "gc": [{"mode": "frozen"}, {"mode": "off"}, {"mode": "default"}],
+        }
+        await s.press("g")
+        await s.sees("refill ○ off", "traced ● on RSS ≈ ×2", "collector frozen", within=panel)
+        await s.sees("all collector frozen", within=s.monitor.query_one("EventView"))
+        await s.switch_on("uvloop")
+        later = s.link("uvloop")
+        assert later.commands("refill") == [{"on": False}]
+        assert later.commands("trace") == [{"on": True}]
+        assert later.commands("gc") == [{"mode": "frozen"}]
+        await s.press("3", "m")
+        assert s.link("asyncio").commands("trim") == [{}]
+        assert later.commands("trim") == []
+
+
+async def test_the_pools_threads_are_typed():
+    async with stage() as s:
+        await s.switch_on("pool", "asyncio")
+        await s.press("n")
+        await s.enter("0")
+        await s.sees("a pool of 0 threads runs nothing", within=lambda: s.query("#said"))
+        await s.enter("12")
+        await s.press("enter")
+        await s.until(lambda: s.link("pool").commands("threads") == [{"count": 12}], "the pool is told")
+        assert s.link("asyncio").commands("threads") == []
+
+
+# Charts.
+
+
+def picture(chart: Chart) -> list[str]:
+    """What is drawn inside a chart's frame."""
+    return [chart.render_line(row).text for row in range(chart.size.height)]
+
+
+async def test_pause_stands_still_while_collecting_goes_on_and_then_catches_up():
+    async with stage(engines=PAIR) as s:
+        chart = s.chart("rss")
+        await s.switch_on("asyncio", tasks=1_000)
+        await s.run(2)
+        await s.press("p")
+        await s.sees("charts paused")
+        before, title, samples = picture(chart), s.text(chart), len(s.lane("asyncio").series)
+        s.lab.set_target(s.lane("asyncio"), 100_000)
+        await s.run(5)
+        assert (picture(chart), s.text(chart)) == (before, title)
+        assert len(s.lane("asyncio").series) == samples + 50
+        await s.sees("100,000 live", within=s.card("asyncio"))  # only the charts stand still
+        await s.press("p")
+        await s.until(lambda: picture(chart) != before, "the chart catches up")
+        assert "charts paused" not in s.text()
+        await s.sees("RSS 140 MiB", within=chart)
+        top = [row for row in picture(chart) if any("⠀" < char <= "⣿" for char in row)]
+        assert len(top) >= 5, "what came during the pause is drawn"
+
+
+async def test_window_and_logarithmic_axis_change_every_chart():
+    async with stage(engines=PAIR) as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(20)
+        await s.sees("-60s", within=s.chart("rss"))
+        linear = picture(s.chart("rss"))
+        await s.press("right_square_bracket")
+        for metric in ("rss", "created", "completed", "live", "lag"):
+            metric = {"created": "create_rate", "completed": "completion_rate"}.get(metric, metric)
+            if s.chart(metric).display:
+                await s.sees("-2m", within=s.chart(metric))
+        await s.sees("charts show 2 min")
+        await s.press(*["left_square_bracket"] * 9)
+        await s.sees("-15s", within=s.chart("rss"))
+        await s.press("right_square_bracket", "right_square_bracket")
+        await s.run(0.3)
+        await s.sees("-60s", within=s.chart("rss"))
+        await s.press("l")
+        await s.run(0.3)
+        logarithmic = picture(s.chart("rss"))
+        assert logarithmic != linear
+        assert not any(re.match(r" +0 B", row) for row in logarithmic), "no logarithm begins at 0"
+        assert all(chart.logarithmic for chart in s.monitor.query(Chart))
+        await s.press("l")
+        await s.run(0.3)
+        assert any(re.match(r" +0 B", row) for row in picture(s.chart("rss")))
+
+
+async def test_charts_carry_each_lanes_value_in_its_colour():
+    async with stage(engines=PAIR) as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.switch_on("uvloop", tasks=10_000)
+        await s.run(3)
+        await s.sees("RSS 32 MiB 37 MiB", within=s.chart("rss"))
+        title = s.text(s.chart("rss"))
+        row = s.lines()[s.chart("rss").region.y][s.chart("rss").region.x :]
+        for value, color in (("32 MiB", ON_DARK[0]), ("37 MiB", ON_DARK[1])):
+            assert s.color(s.chart("rss"), row.index(value)) == color, title
+        drawn = {
+            s.color(s.chart("rss"), x, y)
+            for y in range(2, s.chart("rss").size.height)
+            for x in range(12, s.chart("rss").size.width)
+        }
+        assert {ON_DARK[0], ON_DARK[1]} <= drawn
+
+
+# The answer, and what goes wrong.
+
+
+async def test_the_cost_table_shows_what_a_task_costs_how_many_fit_and_the_wall():
+    async with stage() as s:
+        assert s.row("threads").endswith("21,800 vm.max_map_count")
+        assert s.row("asyncio").split()[1:3] == ["–", "–"]
+        await s.switch_on("threads", tasks=1_000)
+        await s.switch_on("asyncio", "uvloop", tasks=10_000)
+        await s.run(3)
+        room = 12 * GIB + s.lab.total_rss
+        threads, asyncio_, uvloop = (s.row(name) for name in ("threads", "asyncio", "uvloop"))
+        assert threads.split()[:3] == ["threads", "1,000", "16.2"]
+        assert "KiB – 13.2 × " in threads
+        assert asyncio_.startswith("asyncio 10,000 1.23 KiB – 1.0 × 0 0 400 µs ")
+        assert asyncio_.endswith(f"{room / 1_260 / 1e6:.3g} M memory")
+        assert uvloop.startswith("uvloop 10,000 1.53 KiB – 1.2 × ")
+        assert "taken while traced" not in s.text()
+
+        await s.press("t")
+        await s.sees("all tracing on: figures marked ᵗ include its cost")
+        await s.press("0")  # a fresh start, since what ran before would spoil the figures
+        await s.run(1)
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(3)
+        # 1,260 bytes, and 65 % of 1,400 traced and the tracer's 750.
+        assert s.row("asyncio").startswith("asyncio 10,000 2.6 KiB ᵗ 1.37 KiB 1.")
+        await s.sees("ᵗ taken while traced, about twice the RSS: t turns tracing off")
+        view = s.monitor.view
+        assert (view.lanes[2].cost.tracing, round(view.lanes[2].cost.traced)) == (True, 1_400)
+
+
+async def test_the_status_line_shows_concwatchs_own_share_and_the_time():
+    async with stage() as s:
+        await s.run(61)
+        await s.sees("10 Hz", "16 GiB", "itself 3.1 % CPU · 41 MiB 00:01:01")
+        await s.switch_on("asyncio")
+        await s.sees("20 MiB of 9.6 GiB", within=s.monitor.query_one("#body"))
+
+
+async def test_a_stalled_lane_says_for_how_long_and_goes_on():
+    async with stage(workers=Workers({"asyncio": [Fault(3.0, silence=12.0)]})) as s:
+        await s.switch_on("asyncio", "uvloop")
+        await s.run(9.5)
+        await s.sees("● stalled 7.", within=s.card("asyncio"))
+        shown = re.search(r"stalled (\S+) s", s.text(s.card("asyncio")))
+        assert float(shown[1]) == pytest.approx(7.0, abs=0.2)
+        await s.run(2)
+        await s.sees("● stalled 9.", within=s.card("asyncio"))
+        await s.pilot.resize_terminal(80, 24)
+        await s.sees("● stalled 9.", within=s.card("asyncio"))
+        await s.sees("● on", within=s.card("uvloop"))
+        await s.run(5)
+        await s.sees("● on", within=s.card("asyncio"))
+
+
+async def test_a_failed_lane_says_why_the_others_go_on_and_it_can_be_switched_on_again():
+    async with stage() as s:
+        await s.switch_on("asyncio", "uvloop", tasks=1_000)
+        await s.run(1)
+        s.link("asyncio").kill()
+        await s.run(0.5)
+        await s.sees("✕ failed", "killed by SIGKILL", within=s.card("asyncio"))
+        await s.sees("asyncio failed: killed by SIGKILL", within=s.monitor.query_one("EventView"))
+        await s.sees("● on", "1,000 live", within=s.card("uvloop"))
+        await s.press("3", "space")
+        await s.run(0.5)
+        await s.sees("● on", "0 live", within=s.card("asyncio"))
+        await s.press("plus")
+        await s.run(1)
+        await s.sees("10,000 live", within=s.card("asyncio"))
+        await s.sees("1,000 live", within=s.card("uvloop"))
+
+
+async def test_the_memory_budget_stops_growth_and_says_so_in_card_and_log():
+    async with stage(budget=60 * MIB, engines=PAIR) as s:
+        await s.sees("of 60 MiB", within=s.monitor.query_one("#body"))
+        await s.press("1", "end")
+        await s.run(5)
+        lane = s.lane("asyncio")
+        assert lane.on
+        assert 10_000 < lane.live < 60 * MIB / 1_260
+        await s.sees(f"{lane.live:,} live memory", within=s.card("asyncio"))
+        events = s.text(s.monitor.query_one("EventView"))
+        assert re.search(r"all memory budget: workers take .* of 60 MiB: growth stopped", events)
+        assert "1,000,000 stand, memory budget (60 MiB) holds back the rest" in events
+        assert s.lab.total_rss < 60 * MIB
+
+
+async def test_a_wall_is_named_in_card_and_log_and_the_lane_goes_on():
+    async with stage() as s:
+        await s.press("1", "end", "plus")
+        await s.run(6)
+        assert (s.lane("threads").state, s.lane("threads").live) == (State.RUNNING, 21_800)
+        await s.sees("21,800 live vm.max", within=s.card("threads"))
+        await s.sees(
+            "21,800 of 31,800 stand, vm.max_map_count (65,530) holds back the rest: can't start new thread"
+        )
+
+
+async def test_an_engine_that_is_missing_is_greyed_out_with_what_to_install():
+    absent = Engine("gevent", "one greenlet", 3_000, needs=("no_such_package",), install="pip install it")
+    async with stage((200, 60), engines=[*PAIR, absent]) as s:
+        card = s.card("gevent")
+        await s.sees("no_such_package is not installed: pip install it", within=card)
+        assert s.slider("gevent").disabled
+        assert s.color(s.part("gevent", "#name"), 4) != ON_DARK[2]
+        assert s.color(s.part("asyncio", "#name"), 4) != s.color(s.part("gevent", "#name"), 4)
+        await s.press("3", "plus")
+        await s.run(0.5)
+        await s.sees("gevent failed: no_such_package is not installed: pip install it")
+        assert "gevent" not in s.workers.links
+        assert s.lane("gevent").target == 0
+
+
+# Help, palette, themes, pictures, the end.
+
+
+async def test_help_tells_every_key_and_closes():
+    async with stage((120, 60)) as s:
+        for closing in ("escape", "question_mark", "q"):
+            await s.press("question_mark")
+            await s.sees("what does one more task cost?", "type an exact number", "RSS/task", "ctrl+p")
+            await s.press(closing)
+            await s.until(lambda: s.app.screen is s.monitor, f"{closing} closes help")
+        told = " ".join(keys for keys, _ in KEYS).split()
+        signs = {"plus": "+", "minus": "−", "left_square_bracket": "[", "right_square_bracket": "]"}
+        keys = {binding.key.split(",")[0] for binding in MonitorScreen.BINDINGS} - {"question_mark", *"2345678"}
+        assert sorted(key for key in keys if signs.get(key, key) not in told) == []
+
+
+async def choose(s, *titles):
+    """Open the palette, and choose one entry after the other."""
+    await s.press("ctrl+p")
+    for title in titles:
+        await s.until(lambda: s.app.screen.query("CommandList"), "the palette opens")
+        await s.press(*title)
+
+        def first(title=title):
+            found = [option.hit.text for option in s.app.screen.query_one("CommandList").options]
+            return title in found[:1] and len(found) < 5
+
+        await s.until(first, f"the palette finds {title}")
+        await s.press("enter")
+
+
+async def test_the_palette_runs_its_commands():
+    async with stage() as s:
+        await s.switch_on("asyncio", "uvloop", tasks=100)
+        for title, done in (
+            ("Refill", lambda: not s.lab.settings.refill),
+            ("Trace", lambda: s.lab.settings.trace),
+            ("Collector", lambda: s.lab.settings.gc == "frozen"),
+            ("Logarithmic axis", lambda: s.chart("rss").logarithmic),
+            ("Pause charts", lambda: s.monitor.paused),
+            ("One chart", lambda: len(s.shown_charts()) == 1),
+            ("Stop all", lambda: not any(lane.on for lane in s.lab.lanes)),
+        ):
+            assert not done()
+            await choose(s, title)
+            await s.until(done, f"the palette runs {title}")
+        for title, dialog in (
+            ("Help", "what does one more task cost?"),
+            ("Exact number", "how many tasks shall threads hold?"),
+            ("Workload", "what shall each task do?"),
+            ("Pool threads", "how many threads shall a pool have?"),
+        ):
+            await choose(s, title)
+            await s.sees(dialog)
+            await s.press("escape")
+        await s.press("ctrl+p")
+        await s.until(lambda: s.app.screen is not s.monitor, "the palette opens")
+        await s.press("escape")
+        await s.until(lambda: s.app.screen is s.monitor, "escape closes the palette")
+
+
+async def test_themes_change_light_ones_too_and_the_lanes_colours_follow():
+    async with stage(engines=PAIR) as s:
+        await s.switch_on("asyncio", "uvloop", tasks=10_000)
+        await s.run(3)
+        table, events, chart = s.monitor.query_one("CostTable"), s.monitor.query_one("EventView"), s.chart("rss")
+
+        def painted():
+            """The second lane's colour wherever its name or its value stands."""
+            lines = s.lines()
+
+            def at(widget, text):
+                area = widget.region
+                for y in range(area.y, area.bottom):
+                    if text in lines[y][area.x : area.right]:
+                        return s.color(widget, lines[y][area.x : area.right].index(text), y - area.y)
+                raise AssertionError(f"{text} is not on {widget}")
+
+            return {
+                at(s.card("uvloop"), "uvloop"),
+                at(s.slider("uvloop"), "━"),
+                at(table, "uvloop"),
+                at(events, "uvloop"),
+                at(chart, "37 MiB"),
+            }
+
+        await s.until(lambda: painted() == {ON_DARK[1]}, "one colour a lane everywhere")
+        await choose(s, "Theme", "concwatch-light")
+        await s.until(lambda: s.app.theme == "concwatch-light", "the palette changes the theme")
+        await s.until(lambda: painted() == {ON_LIGHT[1]}, "the colours follow to a light theme")
+        assert s.app.screen.get_style_at(0, 20).bgcolor.get_truecolor().red > 200
+        for theme in ("textual-light", "nord", "textual-ansi"):
+            s.app.theme = theme
+            dark = BUILTIN_THEMES[theme].dark
+            await s.until(lambda dark=dark: painted() == {(ON_DARK if dark else ON_LIGHT)[1]}, theme)
+
+
+async def test_a_picture_is_saved_whole_with_what_the_screen_shows_and_says_where(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with stage() as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(2)
+        lines = s.lines()
+        await s.press("s")
+        await s.sees("saved screenshots/concwatch-", ".svg", within=lambda: s.query("Toast"))
+        (saved,) = Path("screenshots").iterdir()
+        assert re.fullmatch(r"concwatch-\d{4}-\d\d-\d\d-\d{6}\.svg", saved.name)
+        assert svg_lines(saved.read_text("utf-8"), 120, 40) == lines
+        assert "10,000 live" in " ".join(lines)
+        await s.press("s", "s")
+        await s.until(lambda: len(list(Path("screenshots").iterdir())) == 3, "no picture replaces another")
+
+
+async def test_a_picture_that_cannot_be_saved_says_why_and_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("taken").write_text("a file, where a folder is wanted")
+    async with stage(pictures=Path("taken")) as s:
+        await s.press("s")
+        await s.sees("not saved: taken:", "expected a folder to write in", within=lambda: s.query("Toast"))
+        assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+    async with stage(pictures=Path("full")) as s:
+
+        def refuse(old, new):
+            raise OSError(28, "No space left on device", str(new))
+
+        monkeypatch.setattr(os, "replace", refuse)
+        await s.press("s")
+        await s.sees("not saved: full/concwatch-", "No space left on device", within=lambda: s.query("Toast"))
+        assert list(Path("full").iterdir()) == []
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+async def test_quitting_leaves_no_lane(key):
+    async with stage(by_hand=False) as s:
+        for number in "1234":
+            await s.press(number, "plus")
+        await s.sees("10,000 live", within=s.card("asyncio"))  # the lab steps by itself on a real clock
+        await s.press(*(["w"] if key == "ctrl+c" else []), key)
+        await s.until(lambda: not s.app.is_running, "the app ends")
+    assert s.app.return_code == 0
+    assert all(lane.idle for lane in s.lab.lanes)
+    assert [link.commands("stop") for link in s.workers.links.values()] == [[{}]] * 4
+
+
+# Sizes.
+
+
+async def test_every_size_shows_what_it_has_room_for_and_none_crashes():
+    async with stage(by_hand=False) as s:
+        await s.press("3", "plus", "4", "plus")
+        await s.sees("10,000 live", within=s.card("asyncio"))
+        shown = {(120, 40): CHARTS[:4], (80, 24): CHARTS[:1], (200, 60): CHARTS}
+        sizes = [(120, 40), (80, 24), (200, 60), (40, 10), (20, 5), (1, 1), (3, 60), (200, 3), (120, 40)]
+        for size in sizes:
+            await s.pilot.resize_terminal(*size)
+            await s.until(lambda size=size: s.app.size == size, f"the screen takes {size}")
+            charts = shown.get(size)
+            if charts:
+                await s.until(lambda charts=charts: s.shown_charts() == charts, f"{size} shows {charts}")
+                await s.sees(*charts, *(["10,000"] if size != (80, 24) else []))
+                columns = {chart.region.x for chart in s.monitor.query(Chart) if chart.display}
+                assert len(columns) == {1: 1, 4: 2, 6: 3}[len(charts)]
+            await s.press("s" if size == (1, 1) else "p", "c", "l")
+            await s.press("question_mark")
+            await s.press("escape", "w", "escape")
+            if s.monitor.paused:
+                await s.press("p")
+            for _ in range(len(CHARTS) - 1):
+                await s.press("c")
+        await s.sees("● on", "10,000 live", within=s.card("asyncio"))
+
+
+async def test_80_by_24_shows_every_lane_the_settings_one_chart_the_table_and_the_keys():
+    async with stage((80, 24), settings=Settings(trace=True)) as s:
+        await s.press("3", "plus", "4", "plus")
+        await s.run(3)
+        lines = s.lines()
+        for number, name in enumerate(("threads", "pool", "asyncio", "uvloop"), 1):
+            (line,) = [line for line in lines[:8] if f"{number} {name}" in line]
+            assert "●" in line.split(name)[1], "each lane has its slider"
+        await s.sees("10,000 live", within=s.card("asyncio"))
+        await s.sees("sleep:10 ▾ refill ● on traced ● on collector default stop all")
+        await s.sees("engine live RSS/task traced/task done/s fits, then the wall")
+        await s.sees("space on/off", "+ 10k", "q quit", within=s.monitor.query_one("Footer"))
+        assert s.row("threads").endswith("vm.max_map_count")
+        assert s.row("asyncio").startswith("asyncio 10,000 2.6 KiB ᵗ 1.37 KiB")
+        seen = []
+        for _ in CHARTS:
+            seen += s.shown_charts()
+            chart = next(chart for chart in s.monitor.query(Chart) if chart.display)
+            assert chart.size.height >= 5
+            await s.sees(chart.title, "now", within=chart)
+            await s.press("c")
+            await s.run(0.3)
+        assert seen == CHARTS
+        assert s.shown_charts() == CHARTS[:1]
+        await s.click("#set-refill")
+        assert not s.lab.settings.refill
+        await s.click(s.part("asyncio", "#state"))
+        await s.run(0.5)
+        await s.sees("○ off", within=s.card("asyncio"))
+
+
+async def test_one_chart_takes_all_the_room_and_gives_it_back():
+    async with stage() as s:
+        await s.switch_on("asyncio", tasks=100)
+        await s.press("tab", "tab", "tab", "tab", "tab")
+        assert isinstance(s.app.focused, Chart)
+        await s.press("z")
+        await s.until(lambda: s.shown_charts() == ["tracemalloc"], "the chart that has the focus is alone")
+        await s.press("c")
+        await s.until(lambda: s.shown_charts() == ["created / s"], "c goes to the next")
+        await s.sees("now", within=s.chart("create_rate"))
+        await s.press("z")
+        await s.until(lambda: s.shown_charts() == CHARTS[:4], "z gives the room back")
+
+
+async def test_keys_alone_reach_everything(tmp_path):
+    async with stage(pictures=tmp_path) as s:
+        reached = []
+        for _ in range(20):
+            focused = s.app.focused
+            if focused in reached:
+                break
+            reached.append(focused)
+            await s.press("tab")
+        kinds = [type(widget).__name__ for widget in reached]
+        assert kinds == ["Slider"] * 4 + ["Chart"] * 4 + ["EventView"]
+        await s.press("1", "space", "2", "plus", "3", "right", "right", "4", "enter", *"2500", "enter")
+        await s.run(1)
+        assert [lane.live for lane in s.lab.lanes] == [0, 10_000, 2, 2_500]
+        assert all(lane.on for lane in s.lab.lanes)
+        for number in range(40):
+            s.lab.events.add(number, "pool", f"event {number}")
+        await s.run(0.1)
+        events = s.monitor.query_one("EventView")
+        await s.sees("event 39", within=events)
+        events.focus()
+        await s.press("home")
+        await s.sees("on: CPython", within=events)
+        s.lab.events.add(50, "pool", "one more")
+        await s.run(0.1)
+        await s.sees("on: CPython", within=events)  # who reads further up is left alone
+        await s.press("end")
+        await s.sees("one more", within=events)
+
+
+# Snapshots.
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=lambda size: "x".join(map(str, size)))
+async def test_the_screen_looks_as_its_golden_file_does(size, monkeypatch):
+    """Write the files anew with ``CONCWATCH_GOLDEN=write python -m pytest tests/test_monitor.py -k golden``."""
+    monkeypatch.setattr("concwatch.ui.widgets.status_bar.MACHINE", "CPython 3.11.7 · 2 cores")
+    async with stage(size, settings=Settings(trace=True)) as s:
+        await s.press("1", "space", "3", "plus", "4", "plus")
+        await s.run(6)
+        await s.press("4", "plus")
+        await s.run(8)
+        s.lab.set_target(s.lane("threads"), 2_000)
+        await s.run(6)
+        await s.sees("00:00:20")
+        lines = s.lines()
+    file = GOLDEN / f"screen-{size[0]}x{size[1]}.txt"
+    if os.environ.get("CONCWATCH_GOLDEN") == "write":
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert lines == file.read_text(encoding="utf-8").splitlines()

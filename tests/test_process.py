@@ -1,0 +1,322 @@
+"""A worker's process from outside: whatever it writes and however it ends, and that none is left behind."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from concwatch.lab.catalog import ROOT
+from concwatch.lab.lab import open_process
+from concwatch.lab.link import Ended, Garbage, Noise
+from concwatch.lab.messages import Applied, Error, Ready, Tick
+from concwatch.lab.process import MOST_ARRIVALS, NOISE_KEPT, WorkerProcess, ended_how
+from concwatch.wire import LONGEST_LINE
+from tests.lab_driver import ENGINES
+
+PATIENCE = 40.0
+"""Seconds after which what is waited for will not come, on the slowest machine."""
+
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a signal only Linux has")
+
+BEFORE = "import json, os, sys, time\ndef say(**fields): print(json.dumps(fields), flush=True)\n"
+TICK = "say(type='tick', time={}, created=0, live=0, completed=0, failed=0, cancelled=0)\n"
+
+
+class Child:
+    """A worker process and all that has come from it."""
+
+    def __init__(self, link):
+        self.link = link
+        self.seen = []
+
+    def of(self, kind):
+        return [arrival for arrival in self.seen if isinstance(arrival, kind)]
+
+    def look(self):
+        found = list(self.link.arrivals(time.monotonic()))
+        self.seen += found
+        return found
+
+    async def until(self, done):
+        end = time.monotonic() + PATIENCE
+        while not done():
+            assert time.monotonic() < end, self.seen[-5:]
+            self.look()
+            await asyncio.sleep(0.005)
+
+    async def end(self):
+        """Wait for the end, and give how it was."""
+        await self.until(lambda: self.of(Ended))
+        return self.of(Ended)[0].reason
+
+
+@pytest.fixture
+async def run():
+    """Starts children from a few lines of Python; none outlives its test."""
+    children = []
+
+    def start(script=None, engine=None, command=None):
+        link = (
+            open_process(ENGINES[engine])
+            if engine
+            else WorkerProcess(command or [sys.executable, "-c", BEFORE + script])
+        )
+        children.append(Child(link))
+        return children[-1]
+
+    yield start
+    for child in children:
+        child.link.kill()
+        await child.end()
+
+
+async def test_a_line_that_comes_in_pieces_is_one_line(run):
+    child = run(
+        "line = json.dumps(dict(type='applied', command='gc', seconds=1)) + '\\n'\n"
+        "for char in line: os.write(1, char.encode()); time.sleep(0.002)\n"
+    )
+    assert await child.end() == "exited with status 0"
+    assert child.of(Applied) == [Applied("gc", 1)]
+    assert not child.of(Garbage)
+
+
+async def test_many_lines_at_once_are_many_lines_and_the_last_half_one_none(run):
+    child = run(
+        "one = json.dumps(dict(type='applied', command='gc', seconds=1))\n"
+        "os.write(1, (one + '\\n\\n  \\n' + one + '\\n' + one[:9]).encode())\n"
+    )
+    await child.end()
+    assert child.of(Applied) == [Applied("gc", 1)] * 2
+
+
+async def test_garbage_is_told_and_what_follows_is_read(run):
+    child = run(
+        "os.write(1, b'hello\\n\\xff\\xfe\\x00\\n[1,2]\\n{\"type\":\"tick\"}\\n' + b'[' * 100_000 + b'\\n')\n"
+        "say(type='news', text='from a later version')\n"
+        "say(type='error', message='still here', more=1)\n"
+    )
+    await child.end()
+    garbage = child.of(Garbage)
+    assert len(garbage) == 5
+    assert all(item.message.startswith("not a line of the wire: ") for item in garbage)
+    assert "'hello'" in garbage[0].message
+    assert all(len(item.message) < 400 for item in garbage)
+    assert child.of(Error) == [Error("still here")]
+
+
+async def test_a_line_over_the_limit_is_dropped_and_the_next_is_read(run):
+    child = run(
+        f"os.write(1, b'x' * {LONGEST_LINE}); os.write(1, b'y' * {2 * LONGEST_LINE} + b'\\n')\n"
+        "say(type='applied', command='gc', seconds=1)\n".replace("os.write(1, ", "sys.stdout.buffer.write(")
+    )
+    await child.end()
+    assert child.of(Garbage) == [Garbage("a line longer than 1,048,576 bytes")]
+    assert child.of(Applied) == [Applied("gc", 1)]
+
+
+async def test_a_flood_of_reports_is_held_within_bounds_and_counted(run):
+    count = 5 * MOST_ARRIVALS
+    child = run(f"sys.stdout.write((json.dumps(dict(type='error', message='x')) + '\\n') * {count})\n")
+    link = child.link
+    end = time.monotonic() + PATIENCE
+    while len(link._arrivals) + link._dropped < count and time.monotonic() < end:  # nobody looks meanwhile
+        await asyncio.sleep(0.005)
+        assert len(link._arrivals) <= MOST_ARRIVALS + 1
+    await child.end()
+    assert len(child.of(Error)) == MOST_ARRIVALS
+    assert child.of(Garbage) == [Garbage("4,000 reports more than could be read: dropped")]
+
+
+async def test_of_ticks_that_wait_only_the_newest_is_kept(run):
+    child = run(f"for n in range(3000):\n    {TICK.format('n')}sys.stderr.write('.')\nsys.stdin.read()\n")
+    link = child.link
+    end = time.monotonic() + PATIENCE
+    while not (link._arrivals and link._arrivals[-1].time == 2999):
+        assert time.monotonic() < end
+        await asyncio.sleep(0.005)
+    child.look()
+    assert [item.time for item in child.of(Tick)] == [2999]
+
+
+async def test_what_is_written_to_standard_error_is_kept_within_bounds_with_the_last_words(run):
+    child = run("sys.stderr.write('first words\\n' + 'x' * 200_000 + '\\nlast words\\n'); sys.exit(3)")
+    assert await child.end() == "exited with status 3: last words"
+    noise = child.of(Noise)
+    assert noise[0].text.startswith("first words\n")
+    assert all(len(item.text) <= NOISE_KEPT for item in noise)
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGSEGV"])
+async def test_an_end_by_a_signal_is_told_with_its_name(run, name):
+    child = run(f"import signal, resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+                f"os.kill(os.getpid(), signal.{name})")  # fmt: skip
+    assert await child.end() == f"killed by {name}"
+    assert isinstance(child.seen[-1], Ended)
+
+
+def test_signals_without_a_name_have_a_number():
+    assert ended_how(-63) == "killed by signal 63"
+    assert ended_how(0) == "exited with status 0"
+
+
+async def test_a_program_that_is_not_there_is_an_end_with_its_reason(run):
+    child = run(command=["/no/such/program"])
+    reason = await child.end()
+    assert reason.startswith("could not be started: ")
+    assert "No such file" in reason
+    child.link.send("target", tasks=1)
+    assert child.link.reading() is None
+    assert child.link.peak_rss() is None
+
+
+async def test_killed_before_it_runs_it_ends(run):
+    child = run("time.sleep(1000)")
+    child.link.send("target", tasks=1)
+    child.link.kill()
+    assert await child.end() == "killed by SIGKILL"
+
+
+async def test_what_is_sent_before_it_runs_arrives_in_order(run):
+    child = run("for line in sys.stdin: say(type='error', message=line.strip())")
+    for number in range(3):
+        child.link.send("target", tasks=number)
+    await child.until(lambda: len(child.of(Error)) == 3)
+    assert [json.loads(item.message) for item in child.of(Error)] == [
+        {"type": "target", "tasks": number} for number in range(3)
+    ]
+
+
+async def test_sending_to_one_that_has_closed_its_input_or_ended_is_nothing(run):
+    child = run("os.close(0); say(type='error', message='closed'); time.sleep(0.2)")
+    await child.until(lambda: child.of(Error))
+    for _ in range(20):
+        child.link.send("target", tasks=1)
+        await asyncio.sleep(0)
+    await child.end()
+    child.link.send("target", tasks=1)
+    child.link.kill()
+
+
+async def test_a_grandchild_that_holds_the_pipes_does_not_delay_the_end(run):
+    child = run(
+        "import subprocess\n"
+        "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "say(type='error', message=str(p.pid))\n"
+    )
+    try:
+        assert await child.end() == "exited with status 0"
+    finally:
+        (error,) = child.of(Error)
+        os.kill(int(error.message), signal.SIGKILL)
+
+
+async def test_a_worker_is_looked_at_from_outside_and_is_nicer(run):
+    child = run(engine="asyncio")
+    await child.until(lambda: child.of(Ready) and child.of(Tick))
+    (ready,) = child.of(Ready)
+    reading = child.link.reading()
+    process = psutil.Process(ready.pid)
+    assert reading.rss == pytest.approx(process.memory_info().rss, rel=0.2)
+    assert reading.threads == process.num_threads()
+    assert child.link.peak_rss() >= reading.rss * 0.8
+    assert process.nice() >= psutil.Process().nice()
+    assert process.nice() == min(19, psutil.Process().nice() + 5)
+
+
+@pytest.mark.parametrize("engine", ["threads", "asyncio"])
+async def test_kill_9_of_a_real_worker_is_an_end_by_sigkill(run, engine):
+    child = run(engine=engine)
+    child.link.send("target", tasks=200)
+    await child.until(lambda: any(tick.live == 200 for tick in child.of(Tick)))
+    os.kill(child.of(Ready)[0].pid, signal.SIGKILL)
+    assert await child.end() == "killed by SIGKILL"
+    assert child.link.reading() is None
+
+
+async def test_a_real_worker_that_is_told_to_stop_ends_by_itself(run):
+    child = run(engine="threads")
+    child.link.send("stop")
+    assert await child.end() == "exited with status 0"
+
+
+# Nothing is left behind.
+
+
+@pytest.fixture
+def monitor():
+    """A ``concwatch run`` in mid-run, and its two workers as processes."""
+    command = [sys.executable, "-m", "concwatch", "run", "asyncio", "threads", "--together"]
+    process = subprocess.Popen(
+        [*command, "--tasks", "1000", "--seconds", "60"], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        for line in process.stderr:
+            if "threads: holding 1,000" in line:
+                break
+        yield process, psutil.Process(process.pid).children(recursive=True)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+GONE = 5.0
+"""Seconds within which all must have gone; they take milliseconds, and forever where something is wrong."""
+
+
+def gone(worker):
+    try:
+        return worker.status() == psutil.STATUS_ZOMBIE  # which init has not looked at yet
+    except psutil.NoSuchProcess:
+        return True
+
+
+def assert_all_gone(workers):
+    end = time.monotonic() + GONE
+    try:
+        while not all(map(gone, workers)):
+            assert time.monotonic() < end, workers
+            time.sleep(0.01)
+    finally:
+        for worker in workers:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                worker.kill()
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGKILL", -9), ("SIGTERM", 143), ("SIGINT", 130)])
+def test_no_worker_outlives_its_monitor(monitor, name, status):
+    process, workers = monitor
+    assert len(workers) == 2
+    process.send_signal(getattr(signal, name))
+    assert process.wait(PATIENCE) == status
+    assert_all_gone(workers)
+
+
+@LINUX
+def test_a_stopped_worker_dies_with_its_killed_monitor(monitor):
+    process, workers = monitor
+    for worker in workers:
+        worker.suspend()
+    process.kill()
+    process.wait(PATIENCE)
+    assert_all_gone(workers)
+
+
+def test_interrupting_twice_leaves_no_worker_either(monitor):
+    process, workers = monitor
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    process.wait(PATIENCE)
+    assert_all_gone(workers)
+
+
+def test_an_interrupted_run_shows_no_traceback(monitor):
+    process, _ = monitor
+    process.send_signal(signal.SIGINT)
+    assert "Traceback" not in process.communicate(timeout=PATIENCE)[1]

@@ -1,0 +1,116 @@
+"""A lane's samples over hours: bounded, ordered, and with their extremes kept."""
+
+import math
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concwatch.lab import series as module
+from concwatch.lab.series import BLOCK, BUCKET, COARSE, FINE, METRICS, Series, extremes
+
+HZ = 10
+
+
+def filled(count, rss=lambda index: index):
+    series = Series()
+    for index in range(count):
+        series.append(index / HZ, {"rss": rss(index)})
+    return series
+
+
+def weight(series):
+    return sum(
+        sys.getsizeof(column)
+        for part in (series._fine, series._coarse)
+        for column in (part.times, *part.values.values())
+    )
+
+
+def test_a_new_series_is_empty():
+    series = Series()
+    assert len(series) == 0
+    assert math.isnan(series.last("rss"))
+    assert [list(column) for column in series.since("rss", 0)] == [[], []]
+
+
+def test_what_is_not_known_of_a_sample_is_a_gap():
+    series = filled(1)
+    assert series.last("rss") == 0
+    assert all(math.isnan(series.last(metric)) for metric in METRICS if metric != "rss")
+
+
+def test_eight_hours_stay_within_two_megabytes_with_the_whole_span_in_reach():
+    hours = 8 * 3600 * HZ
+    series = filled(hours)
+    assert weight(series) < 2 << 20
+    times, values = series.since("rss", 0)
+    assert times[0] == 0
+    assert times[-1] == (hours - 1) / HZ
+    assert list(times) == sorted(set(times))
+    assert len(times) == len(values) < FINE + BLOCK + 2 * hours / BUCKET
+
+
+def test_the_last_ten_minutes_are_kept_sample_by_sample():
+    count = 20_000
+    times, values = filled(count).since("rss", (count - FINE + 1) / HZ)
+    assert list(values) == list(range(count - FINE, count))
+    assert times[0] == (count - FINE) / HZ
+
+
+def test_folding_keeps_a_spike_and_a_dip():
+    spike, dip = 12_345, 23_456
+    series = filled(60_000, lambda index: {spike: 1e9, dip: -1e9}.get(index, 5.0))
+    times, values = series.since("rss", 0)
+    for index, value in ((spike, 1e9), (dip, -1e9)):
+        near = [time for time, found in zip(times, values, strict=True) if found == value]
+        assert len(near) == 1
+        assert near[0] == pytest.approx(index / HZ, abs=BUCKET / HZ)
+
+
+def test_folding_keeps_a_gap_that_fills_a_bucket_and_no_smaller_one():
+    series = Series()
+    for index in range(FINE + BLOCK):
+        gap = index == 30 or BUCKET <= index < 2 * BUCKET
+        series.append(index / HZ, {} if gap else {"rss": 1.0})
+    values = list(series.since("rss", 0)[1])
+    assert values[:2] == [1.0, 1.0]
+    assert all(map(math.isnan, values[2:4]))
+    assert values[4:6] == [1.0, 1.0]
+
+
+def test_the_oldest_of_what_is_folded_is_forgotten_in_the_end(monkeypatch):
+    monkeypatch.setattr(module, "COARSE", 1000)
+    series = filled(100_000)
+    assert len(series) <= FINE + BLOCK + 1000
+    assert series.since("rss", 0)[0][0] > 0
+    assert COARSE > 24 * 3600 * HZ / BUCKET * 2
+
+
+@pytest.mark.parametrize("count", [50, FINE + BLOCK, 15_000])
+def test_a_window_begins_with_the_last_sample_before_it(count):
+    series = filled(count)
+    every = list(series.since("rss", -1)[0])
+    for start in (0.0, 0.05, 2.0, 66.6, 599.95, 600.0, 1200.0, count / HZ, count / HZ + 5):
+        before = [time for time in every if time < start]
+        expected = [*before[-1:], *(time for time in every if time >= start)]
+        assert list(series.since("rss", start)[0]) == expected, start
+
+
+def test_a_window_is_a_copy():
+    series = filled(10)
+    times, values = series.since("rss", 0)
+    times[0] = values[0] = 99.0
+    assert series.since("rss", 0)[1][0] == 0
+
+
+@given(st.lists(st.one_of(st.just(math.nan), st.floats(allow_nan=False))))
+def test_extremes_look_past_gaps(values):
+    least, greatest = extremes(values)
+    known = [value for value in values if not math.isnan(value)]
+    if known:
+        assert (least, greatest) == (min(known), max(known))
+    else:
+        assert math.isnan(least)
+        assert math.isnan(greatest)

@@ -1,0 +1,403 @@
+"""The wire, line by line: what is written, what is read, and that its text and the code know the same."""
+
+import contextlib
+import json
+import re
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from concwatch import wire
+from concwatch.lab import messages
+from concwatch.worker.serve import commands
+from tests.worker_driver import Worker
+
+GOLDEN_REPORTS = [
+    (
+        "ready",
+        {
+            "protocol": 1,
+            "engine": "uvloop",
+            "runtime": "CPython 3.11.7",
+            "flags": ["uvloop 0.23.0"],
+            "pid": 12,
+            "can": ("trace", "gc", "trim"),
+            "workloads": ["sleep", "module:function"],
+        },
+        b'{"type":"ready","protocol":1,"engine":"uvloop","runtime":"CPython 3.11.7",'
+        b'"flags":["uvloop 0.23.0"],"pid":12,"can":["trace","gc","trim"],'
+        b'"workloads":["sleep","module:function"]}\n',
+        messages.Ready(
+            protocol=1,
+            engine="uvloop",
+            runtime="CPython 3.11.7",
+            flags=("uvloop 0.23.0",),
+            pid=12,
+            can=("trace", "gc", "trim"),
+            workloads=("sleep", "module:function"),
+        ),
+    ),
+    (
+        "tick",
+        {
+            "time": 5.25,
+            "created": 10,
+            "live": 4,
+            "completed": 3,
+            "failed": 2,
+            "cancelled": 1,
+            "queued": 0,
+            "lag": 1e-06,
+            "gc": 0.5,
+        },
+        b'{"type":"tick","time":5.25,"created":10,"live":4,"completed":3,"failed":2,"cancelled":1,"queued":0,'
+        b'"lag":1e-06,"gc":0.5}\n',
+        messages.Tick(5.25, 10, 4, 3, 2, 1, 0, 1e-06, 0.5, None, None),
+    ),
+    (
+        "reached",
+        {"target": 3, "live": 3, "created": 2, "cancelled": 0, "seconds": 0.125},
+        b'{"type":"reached","target":3,"live":3,"created":2,"cancelled":0,"seconds":0.125}\n',
+        messages.Reached(3, 3, 2, 0, 0.125),
+    ),
+    (
+        "limit",
+        {
+            "standing": 9,
+            "wanted": 20,
+            "wall": "pid_max",
+            "value": 32768,
+            "detail": "can't start new thread",
+        },
+        b'{"type":"limit","standing":9,"wanted":20,"wall":"pid_max","value":32768,'
+        b'"detail":"can\'t start new thread"}\n',
+        messages.Limit(9, 20, "pid_max", 32768, "can't start new thread"),
+    ),
+    (
+        "applied",
+        {"command": "gc", "seconds": 0.0},
+        b'{"type":"applied","command":"gc","seconds":0.0}\n',
+        messages.Applied("gc", 0.0),
+    ),
+    (
+        "error",
+        {"command": None, "message": 'a "task"\nfailed', "detail": "line\tone\r\n\\x é 😀"},
+        '{"type":"error","command":null,"message":"a \\"task\\"\\nfailed",'
+        '"detail":"line\\u0009one\\u000d\\n\\\\x é 😀"}\n'.encode(),
+        messages.Error('a "task"\nfailed', None, "line\tone\r\n\\x é 😀"),
+    ),
+]
+
+GOLDEN_COMMANDS = [
+    ({"type": "target", "tasks": 10000}, b'{"type":"target","tasks":10000}\n'),
+    ({"type": "refill", "on": True}, b'{"type":"refill","on":true}\n'),
+    ({"type": "trace", "on": False}, b'{"type":"trace","on":false}\n'),
+    ({"type": "workload", "spec": "ticks:10x0.1"}, b'{"type":"workload","spec":"ticks:10x0.1"}\n'),
+    (
+        {"type": "halt", "wall": "memory budget", "value": 5},
+        b'{"type":"halt","wall":"memory budget","value":5}\n',
+    ),
+    ({"type": "rate", "hz": 0.5}, b'{"type":"rate","hz":0.5}\n'),
+    ({"type": "gc", "mode": "frozen"}, b'{"type":"gc","mode":"frozen"}\n'),
+    ({"type": "threads", "count": 4}, b'{"type":"threads","count":4}\n'),
+    ({"type": "trim"}, b'{"type":"trim"}\n'),
+    ({"type": "stop"}, b'{"type":"stop"}\n'),
+]
+
+# Values as a command carries them. Numbers of more than 40 characters are no figure that anybody means.
+texts = st.text(max_size=30)
+values = st.one_of(
+    texts,
+    st.integers(-(10**38), 10**38),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    st.none(),
+)
+flat_objects = st.builds(
+    lambda fields, type_: {**fields, "type": type_}, st.dictionaries(texts, values, max_size=6), texts
+)
+
+
+def constant(word):
+    raise ValueError(f"{word} is not JSON")
+
+
+def by_json(text):
+    """What the json module makes of a command: the same object, or None where it is none."""
+    try:
+        fields = json.loads(text, parse_constant=constant)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or not isinstance(fields.get("type"), str):
+        return None
+    if any(isinstance(value, (list, dict)) for value in fields.values()):
+        return None
+    return fields
+
+
+def whole_characters(value):
+    """Lone halves of a surrogate pair, which json lets through, as the replacement character."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
+
+
+@pytest.mark.parametrize(("type_", "fields", "line", "report"), GOLDEN_REPORTS)
+def test_a_report_is_written_and_understood(type_, fields, line, report):
+    assert wire.encode(type_, **fields) == line
+    assert messages.decode(line) == report
+
+
+@pytest.mark.parametrize(("fields", "line"), GOLDEN_COMMANDS)
+def test_a_command_is_written_and_read(fields, line):
+    rest = {key: value for key, value in fields.items() if key != "type"}
+    assert wire.encode(fields["type"], **rest) == line
+    assert wire.decode(line) == fields
+    assert [type(value) for value in wire.decode(line).values()] == [type(value) for value in fields.values()]
+
+
+@pytest.mark.parametrize(
+    ("line", "fields"),
+    [
+        (b' {"type" : "stop" } \r\n', {"type": "stop"}),
+        (b'{"type":"a\\u00e9\\ud83d\\ude00\\n\\/\\"\\\\"}', {"type": 'aé😀\n/"\\'}),
+        ('{"type":"é😀"}'.encode(), {"type": "é😀"}),
+        (b'{"type":"a","n":-0.5e-3,"m":0,"k":-7}', {"type": "a", "n": -0.0005, "m": 0, "k": -7}),
+        (b'{"type":"a","type":"b"}', {"type": "b"}),
+    ],
+)
+def test_a_command_may_be_typed_by_hand(line, fields):
+    assert wire.decode(line) == fields
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\n",
+        b"stop",
+        b"[]",
+        b"{}",
+        b'"stop"',
+        b'{"type":1}',
+        b'{"type":null}',
+        b'{"type":"stop"',
+        b'{"type":"stop"}}',
+        b'{"type":"stop"}{"type":"stop"}',
+        b'{"type":"stop",}',
+        b'{,"type":"stop"}',
+        b'{"type" "stop"}',
+        b'{"type":"stop" "on":true}',
+        b"{'type':'stop'}",
+        b'{"type":"stop}',
+        b'{"type":"a\\x"}',
+        b'{"type":"a\\u12g4"}',
+        b'{"type":"a\\u 123"}',
+        b'{"type":"a\\u0x12"}',
+        b'{"type":"a\\u12',
+        b'{"type":"a\tb"}',
+        b'{"type":"a","n":1_0}',
+        b'{"type":"a","n":01}',
+        b'{"type":"a","n":1.}',
+        b'{"type":"a","n":.5}',
+        b'{"type":"a","n":+1}',
+        b'{"type":"a","n":--1}',
+        b'{"type":"a","n":nan}',
+        b'{"type":"a","n":Infinity}',
+        b'{"type":"a","n":0x10}',
+        '{"type":"a","n":٣}'.encode(),
+        b'{"type":"a","n":True}',
+        b'{"type":"a","n":}',
+        b'{"type":"a","n":[1]}',
+        b'{"type":"a","n":{"m":1}}',
+        b'{"type":"a","n":' + b"9" * 100_000 + b"}",
+        b'{"type":"\xff"}',
+        b"\xef\xbb\xbf" + b'{"type":"stop"}',
+        b'{"type":"a","n":' + b"[" * 100_000,
+    ],
+)
+def test_what_is_not_a_command_is_refused_with_its_beginning(line):
+    with pytest.raises(ValueError, match=r"not a command: .*expected one flat JSON object") as caught:
+        wire.decode(line)
+    assert len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
+
+
+@given(st.binary(max_size=200))
+def test_garbage_is_a_value_error_and_nothing_else(line):
+    try:
+        fields = wire.decode(line)
+    except ValueError:
+        return
+    assert isinstance(fields["type"], str)
+
+
+@given(flat_objects, st.booleans(), st.sampled_from([None, 1, "\t"]))
+def test_flat_objects_are_read_as_the_json_module_reads_them(fields, ascii_only, indent):
+    text = json.dumps(fields, ensure_ascii=ascii_only, indent=indent)
+    if not ascii_only:
+        text = text.encode(errors="replace").decode()
+    assert wire.decode(text.encode()) == {
+        whole_characters(key): whole_characters(value) for key, value in json.loads(text).items()
+    }
+
+
+pieces = st.sampled_from(
+    [
+        *'{}",:\\ \n\t-.+eE019[]',
+        '"type"',
+        '"a"',
+        "true",
+        "null",
+        "\\u00e9",
+        "\\ud83d",
+        "\\n",
+        "é",
+        "1e5",
+        "0.5",
+    ]
+)
+
+
+@given(st.lists(pieces, max_size=25).map("".join))
+@example('"n":1e400')
+def test_near_json_is_taken_or_refused_as_by_the_json_module(middle):
+    text = '{"type":"a",' + middle + "}"
+    expected = by_json(text)
+    if expected is None:
+        with pytest.raises(ValueError, match="not a command"):
+            wire.decode(text.encode())
+    else:
+        assert wire.decode(text.encode()) == {
+            whole_characters(key): whole_characters(value) for key, value in expected.items()
+        }
+
+
+@given(flat_objects, st.integers(0, 300), st.one_of(st.just(""), pieces))
+def test_a_damaged_line_is_taken_or_refused_as_by_the_json_module(fields, at, piece):
+    whole = json.dumps(fields)
+    text = whole[:at] + piece + whole[at + 1 :]
+    expected = by_json(text)
+    try:
+        found = wire.decode(text.encode())
+    except ValueError:
+        found = None
+    if found is not None or not re.search(r"[\d.eE+-]{41}", text):  # longer numbers are refused
+        assert found == (
+            expected and {whole_characters(key): whole_characters(value) for key, value in expected.items()}
+        )
+
+
+@given(
+    texts,
+    st.dictionaries(
+        st.from_regex(r"[a-z_]{1,8}", fullmatch=True).filter(lambda key: key not in ("type", "type_")),
+        st.one_of(values, st.lists(values, max_size=4), st.text(st.characters(), max_size=20)),
+        max_size=6,
+    ),
+)
+def test_what_is_written_is_json_on_one_line_that_says_the_same(type_, fields):
+    line = wire.encode(type_, **fields)
+    assert line.endswith(b"}\n")
+    assert line.count(b"\n") == 1
+    halves_replaced = json.loads(
+        json.dumps({"type": type_, **fields}, ensure_ascii=False).encode(errors="replace")
+    )
+    assert json.loads(line, parse_constant=constant) == halves_replaced
+
+
+@given(flat_objects)
+def test_what_is_written_is_read_again(fields):
+    rest = {
+        key: value for key, value in fields.items() if key.isidentifier() and key not in ("type", "type_")
+    }
+    assert wire.decode(wire.encode(fields["type"], **rest)) == {"type": fields["type"], **rest}
+
+
+def test_a_line_of_the_greatest_length_is_read_in_no_time():
+    spec = "x\\n" * 300_000
+    assert wire.decode(b'{"type":"workload","spec":"' + spec.encode() + b'"}')["spec"] == "x\n" * 300_000
+
+
+@given(st.binary(max_size=100))
+def test_the_lab_takes_garbage_for_a_value_error_and_nothing_else(line):
+    with contextlib.suppress(ValueError):
+        messages.decode(line)
+
+
+def test_the_lab_ignores_what_is_newer():
+    assert messages.decode(b'{"type":"weather","rain":[1,{}]}') is None
+    newer = b'{"type":"applied","command":"gc","seconds":0.5,"by":["x"]}'
+    assert messages.decode(newer) == messages.Applied("gc", 0.5)
+
+
+# Its text is the specification: it and the code must name the same things.
+
+
+def section(title):
+    """The part of the specification under a title."""
+    after = re.split(rf"^{re.escape(title)}\n=+\n", wire.__doc__, flags=re.M)[1]
+    return re.split(r"^.*\n===", after, flags=re.M)[0]
+
+
+def specified_reports():
+    """Report → its fields, as the text lists them."""
+    found = {}
+    for line in section("Reports, worker to concwatch").splitlines():
+        if report := re.match(r"``(\w+)``:", line):
+            fields = found.setdefault(report[1], set())
+        elif field := re.match(r"    ``(\w+)``  ", line):
+            fields.add(field[1])
+    return found
+
+
+def specified_commands():
+    """Command → its fields, as the text lists them."""
+    found = {}
+    for line in section("Commands, concwatch to worker").splitlines():
+        if command := re.match(r"``(\w+)``", line):
+            head = line.split(":")[0] if ":" in line else ""
+            found[command[1]] = set(re.findall(r"``(\w+)``", head)[1:])
+    return found
+
+
+def test_each_report_of_the_text_has_its_struct_and_each_struct_its_text():
+    structs = {
+        struct.__struct_config__.tag: set(struct.__struct_fields__)
+        for struct in vars(messages).values()
+        if isinstance(struct, type) and issubclass(struct, msgspec.Struct) and struct.__struct_config__.tag
+    }
+    assert structs == specified_reports()
+
+
+def test_each_command_of_the_text_is_known_to_the_worker_and_the_other_way_round():
+    assert {*commands(None, None, None), "target", "stop"} == set(specified_commands())
+
+
+def test_the_text_names_the_fields_of_each_command():
+    golden = {fields["type"]: set(fields) - {"type"} for fields, _ in GOLDEN_COMMANDS}
+    assert golden == specified_commands()
+
+
+def test_a_real_worker_reports_just_the_fields_of_the_text_and_the_lab_understands_each(tmp_path):
+    (tmp_path / "jobs.py").write_text("async def fail():\n    raise ValueError('no luck')\n")
+    with Worker("asyncio", cwd=tmp_path) as worker:
+        worker.do("trace", on=True)
+        worker.tick(lambda tick: "traced" in tick)
+        worker.target(5)
+        worker.refuse("gc", mode="sometimes")
+        worker.do("halt", wall="patience", value=3)
+        worker.do("refill", on=False)
+        worker.do("workload", spec="jobs:fail")
+        worker.send("target", tasks=1)
+        worker.wait("error", lambda report: report["detail"])
+        for type_, fields in specified_reports().items():
+            reports = worker.all(type_)
+            assert reports, type_
+            for report in reports:
+                sent = set(report) - {"type"}
+                assert sent <= fields
+                assert fields - sent <= ({"traced", "tracer"} if type_ == "tick" else set())
+                assert isinstance(messages.decode(json.dumps(report).encode()), messages.Report)

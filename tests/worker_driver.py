@@ -1,0 +1,220 @@
+"""A real worker for tests: started as the catalog starts it, driven over its pipes, and always ended."""
+
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from concwatch import wire
+from concwatch.lab.catalog import ROOT, find
+
+PATIENCE = 30.0
+"""Seconds that any one condition may take; long, since the machine may be busy with other things."""
+
+Report = dict[str, Any]
+
+
+def _always(_: Report) -> bool:
+    return True
+
+
+class Worker:
+    """One worker process, from its ``ready`` report until the end of the ``with`` block.
+
+    Leaving the block ends the process and checks what must hold in every life: each line was a report, the
+    counters added up in every tick, and none that is cumulative ever fell.
+
+    Args:
+        engine: its name in the catalog.
+        python: another interpreter, which then runs ``-m concwatch.worker``.
+        command: the whole command instead.
+        cwd: its working directory, where the user's own functions are looked for.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        *,
+        python: str | None = None,
+        command: Sequence[str] | None = None,
+        cwd: os.PathLike[str] | str | None = None,
+    ) -> None:
+        if command is None:
+            command = [python, "-m", "concwatch.worker", engine] if python else find([engine])[0].command()
+        self.reports: list[Report] = []
+        self.garbage: list[bytes] = []
+        self._noise = bytearray()
+        self._arrived = threading.Condition()
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": ROOT} if python else None,
+            bufsize=0,
+        )
+        self._readers = [threading.Thread(target=read) for read in (self._read_reports, self._read_noise)]
+        for reader in self._readers:
+            reader.start()
+        try:
+            self.ready = self.wait("ready")
+        except BaseException:
+            self.end()
+            raise
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        self.end()
+        if kind is None:
+            assert self.garbage == []
+            check_ticks(self.ticks)
+
+    def _read_reports(self) -> None:
+        with open(self.process.stdout.fileno(), "rb", closefd=False) as lines:
+            for line in lines:
+                try:
+                    report = json.loads(line)
+                except ValueError:
+                    report = None
+                with self._arrived:
+                    if isinstance(report, dict) and len(line) <= wire.LONGEST_LINE:
+                        self.reports.append(report)
+                    else:
+                        self.garbage.append(line)
+                    self._arrived.notify_all()
+
+    def _read_noise(self) -> None:
+        while piece := self.process.stderr.read(1 << 16):
+            with self._arrived:
+                self._noise += piece
+                self._arrived.notify_all()
+
+    @property
+    def noise(self) -> str:
+        """What came on its standard error so far."""
+        return self._noise.decode(errors="replace")
+
+    @property
+    def ticks(self) -> list[Report]:
+        """All ticks so far."""
+        return self.all("tick")
+
+    def all(self, type_: str) -> list[Report]:
+        """All reports of one type so far."""
+        return [report for report in list(self.reports) if report["type"] == type_]
+
+    def until(self, condition: Callable[[], Any], what: str = "") -> Any:
+        """Wait until ``condition`` gives something true, and return that."""
+        end = time.monotonic() + PATIENCE
+        with self._arrived:
+            while not (found := condition()):
+                if time.monotonic() > end:
+                    raise AssertionError(
+                        f"after {PATIENCE:.0f} s still no {what}; the last: {self.reports[-3:]}; "
+                        f"ended: {self.process.poll()}; standard error: {self.noise[-2000:]}"
+                    )
+                self._arrived.wait(0.1)
+        return found
+
+    def wait(self, type_: str, where: Callable[[Report], Any] = _always, since: int = 0) -> Report:
+        """Wait for a report of that type for which ``where`` holds, after the first ``since`` reports."""
+        looked = since
+
+        def find_it() -> Report | None:
+            nonlocal looked
+            while looked < len(self.reports):
+                looked += 1
+                if self.reports[looked - 1]["type"] == type_ and where(self.reports[looked - 1]):
+                    return self.reports[looked - 1]
+            return None
+
+        found: Report = self.until(find_it, f"{type_} as expected")
+        return found
+
+    def tick(self, where: Callable[[Report], Any] = _always) -> Report:
+        """Wait for a tick made after this call for which ``where`` holds."""
+        now = time.monotonic()  # every process of a machine reads the same clock
+        return self.wait("tick", lambda tick: tick["time"] > now and where(tick), len(self.reports))
+
+    def next_ticks(self, count: int = 3) -> list[Report]:
+        """Wait for so many ticks made after this call."""
+        self.tick()  # its counters may have been read before
+        return [self.tick() for _ in range(count)]
+
+    def write(self, data: bytes) -> int:
+        """Send bytes as they are; give the number of reports that had come before."""
+        before = len(self.reports)
+        self.process.stdin.write(data)
+        return before
+
+    def send(self, type_: str, **fields: object) -> int:
+        """Send a command; give the number of reports that had come before."""
+        return self.write(wire.encode(type_, **fields))
+
+    def do(self, type_: str, **fields: object) -> Report:
+        """Send a command and wait until it is applied."""
+        since = self.send(type_, **fields)
+        answer = self.until(
+            lambda: [
+                report
+                for report in self.reports[since:]
+                if report["type"] in ("applied", "error") and report["command"] == type_
+            ],
+            f"answer to {type_}",
+        )[0]
+        assert answer["type"] == "applied", answer
+        return answer
+
+    def refuse(self, type_: str, **fields: object) -> str:
+        """Send a command that must be refused; give the message."""
+        since = self.send(type_, **fields)
+        message: str = self.wait("error", lambda report: report["command"] == type_, since)["message"]
+        return message
+
+    def target(self, tasks: int) -> Report:
+        """Set the target and wait until it is reached."""
+        since = self.send("target", tasks=tasks)
+        return self.wait("reached", since=since)
+
+    def ended(self) -> int:
+        """Wait until the process has ended by itself; give its exit status."""
+        status = self.process.wait(PATIENCE)
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        return status
+
+    def end(self) -> None:
+        """End the process, by force if need be."""
+        self.process.stdin.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError("the end of its input did not end the worker") from None
+        finally:
+            for reader in self._readers:
+                reader.join(PATIENCE)
+            self.process.stdout.close()
+            self.process.stderr.close()
+
+
+def check_ticks(ticks: Iterable[Report]) -> None:
+    """Check what must hold in every tick, and from each to the next."""
+    before: Report = dict.fromkeys(("time", "created", "completed", "failed", "cancelled", "gc"), 0)
+    for tick in ticks:
+        ended = tick["completed"] + tick["failed"] + tick["cancelled"]
+        assert tick["created"] == tick["live"] + ended, tick
+        assert 0 <= tick["queued"] <= tick["live"], tick
+        assert tick["lag"] >= 0, tick
+        assert ("traced" in tick) == ("tracer" in tick), tick
+        for key in before:
+            if key in tick:  # PyPy cannot tell the seconds of its collector
+                assert tick[key] >= before[key], (key, before, tick)
+        before = {key: tick.get(key, 0) for key in before}

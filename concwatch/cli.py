@@ -12,9 +12,9 @@ import click
 from concwatch.lab.catalog import CATALOG, Engine, find
 from concwatch.lab.events import Event, plain
 from concwatch.lab.lab import DEFAULT_HZ, Lab
-from concwatch.lab.lane import Settings
 from concwatch.lab.limits import memory_now
 from concwatch.lab.run import Plan, Result, as_json, program_version, run
+from concwatch.lab.settings import Settings
 from concwatch.units import (
     format_bytes,
     format_count,

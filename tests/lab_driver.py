@@ -5,11 +5,11 @@ from collections import deque
 from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.fake import FakeWorkers
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Settings
 from concwatch.lab.limits import Memory
 from concwatch.lab.link import Ended
 from concwatch.lab.messages import Applied, Ready, Tick
 from concwatch.lab.sampler import Reading
+from concwatch.lab.settings import Settings
 
 GIB = 1 << 30
 ENGINES = {engine.name: engine for engine in CATALOG}

@@ -8,10 +8,11 @@ from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.events import KEPT, EventLog, plain
 from concwatch.lab.fake import Costs, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Settings, State
+from concwatch.lab.lane import State
 from concwatch.lab.limits import Fit
 from concwatch.lab.link import Ended
 from concwatch.lab.messages import Limit
+from concwatch.lab.settings import Settings
 from concwatch.lab.view import expected_bytes, take_view
 from concwatch.worker.walls import Wall
 from tests.lab_driver import ENGINES, GIB, TOY, Bench, hand_bench, standing, tick

@@ -6,9 +6,10 @@ from itertools import pairwise
 import pytest
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.lane import MOST_GARBAGE, START_LIMIT, STOP_LIMIT, Settings, State
+from concwatch.lab.lane import MOST_GARBAGE, START_LIMIT, STOP_LIMIT, State
 from concwatch.lab.link import Garbage, Noise
 from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready
+from concwatch.lab.settings import Settings
 from tests.lab_driver import Bench, end, hand_bench, standing, tick
 
 
@@ -140,9 +141,11 @@ def test_a_refused_workload_at_the_start_fails_the_lane_once():
 def test_a_workload_refused_later_is_an_event_and_the_lane_stays_as_it_was():
     bench, lane, link = standing()
     bench.lab.set_target(lane, 100)
+    bench.lab.set_workload("app:job")
     link.say(tick(0.3, 100), Error('workload "app:job": no module "app"', "workload"))
     bench.pass_()
     assert (lane.state, lane.target, lane.live) == (State.RUNNING, 100, 100)
+    assert lane.settings.workload == bench.lab.settings.workload == "sleep:10"
     assert bench.texts("error") == ['workload "app:job": no module "app"']
 
 

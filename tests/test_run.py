@@ -16,9 +16,9 @@ from concwatch.lab import run as module
 from concwatch.lab.catalog import ROOT
 from concwatch.lab.fake import Costs, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Settings
 from concwatch.lab.link import Ended
 from concwatch.lab.run import Plan, Result, percentile, run
+from concwatch.lab.settings import Settings
 from tests.lab_driver import ENGINES
 
 PATIENCE = 80

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import EventLog, Weight
-from concwatch.lab.lane import Lane, Settings, State
+from concwatch.lab.lane import Lane, State
 from concwatch.lab.limits import DEFAULT_SHARE, Memory, memory_now
 from concwatch.lab.link import Link
 from concwatch.lab.process import WorkerProcess
 from concwatch.lab.sampler import Reading, Sampler
+from concwatch.lab.settings import Settings
 from concwatch.units import format_bytes
 from concwatch.worker.collector import MODES
 from concwatch.worker.walls import Wall, thread_walls
@@ -148,12 +149,19 @@ class Lab:
         now = self.clock() if now is None else now
         for lane in self.lanes:
             lane.step(now)
+        self._follow_refusals()
         self._watch_budget()
         if now >= self._self_due:
             self._self_due = now + SELF_INTERVAL
             self.own = self._self_sampler.read()
             self.memory = self._memory()
             self.room = self.memory.available + self.total_rss
+
+    def _follow_refusals(self) -> None:
+        """Have the common workload be one that some lane runs: the others have refused it."""
+        running = [lane.settings.workload for lane in self.lanes if lane.on]
+        if running and self.settings.workload not in running:
+            self.settings = replace(self.settings, workload=running[0])
 
     @property
     def total_rss(self) -> int:

@@ -1,8 +1,9 @@
 """One worker as the monitor sees it: its process, its state, its samples."""
 
 import math
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from enum import Enum
 
 from concwatch.lab.catalog import Engine
@@ -13,7 +14,9 @@ from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready, Tick
 from concwatch.lab.rates import TickRates
 from concwatch.lab.sampler import Reading
 from concwatch.lab.series import Series
-from concwatch.units import format_bytes, format_count, format_rate, format_seconds
+from concwatch.lab.settings import Settings, commands
+from concwatch.lab.tell import tell_limit, tell_reached
+from concwatch.units import format_seconds
 
 START_LIMIT = 30.0
 """Seconds a worker may take from its start to having applied its settings."""
@@ -42,27 +45,7 @@ class State(Enum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What all lanes have in common."""
-
-    workload: str = "sleep:10"
-    refill: bool = True
-    trace: bool = False
-    gc: str = "default"
-    threads: int | None = None
-    """Threads of a pool; None leaves the engine's own number."""
-
-
 Note = Callable[[str, str, Weight], None]
-
-
-def name_wall(limit: Limit) -> str:
-    """Name what was hit, with its value: ``vm.max_map_count (65,530)``, ``memory budget (2 GiB)``."""
-    if limit.value is None:
-        return limit.wall
-    value = format_bytes(limit.value) if "memory" in limit.wall else format_count(limit.value)
-    return f"{limit.wall} ({value})"
 
 
 class Lane:
@@ -94,6 +77,8 @@ class Lane:
         self.tick: Tick | None = None
         self.reading: Reading | None = None
         self.reached: Reached | None = None
+        self.create_speed: float | None = None
+        """Tasks a second at which the last target was created."""
         self.meter = CostMeter()
         self.rates = TickRates()
         self.peak_rss = 0
@@ -103,7 +88,8 @@ class Lane:
         self._tick_at = now
         self._sample_due = now
         self._waiting: list[str] = []
-        self._refused: set[str] = set()
+        self._workload = ""  # the one that the worker runs
+        self._workloads: deque[str] = deque()  # those that it has not answered for yet
         self._untouched = True  # no worker's task has been asked for yet
         self._unjudged: Reading | None = None  # taken since the last tick
         self._garbage = 0
@@ -200,29 +186,20 @@ class Lane:
         old, self.settings = self.settings, settings
         if self._link is None or self.ready is None:
             return
-        for command, fields in self._commands(settings):
-            # What was refused is asked again: the user's module may have been mended meanwhile.
-            if command in self._refused or (command, fields) not in self._commands(old):
-                self._refused.discard(command)
-                self._link.send(command, **fields)
+        for command, fields in commands(settings, self.can):
+            if (command, fields) not in commands(old, self.can):
+                self._order(command, fields)
+
+    def _order(self, command: str, fields: dict[str, object]) -> None:
+        assert self._link is not None
+        if command == "workload":
+            self._workloads.append(str(fields["spec"]))
+        self._link.send(command, **fields)
 
     def trim(self) -> None:
         """Have the worker collect, and give memory back to the system."""
         if self._link is not None and self.can("trim"):
             self._link.send("trim")
-
-    def _commands(self, settings: Settings) -> list[tuple[str, dict[str, object]]]:
-        commands: list[tuple[str, dict[str, object]]] = [
-            ("workload", {"spec": settings.workload}),
-            ("refill", {"on": settings.refill}),
-        ]
-        if self.can("trace"):
-            commands.append(("trace", {"on": settings.trace}))
-        if self.can("gc"):
-            commands.append(("gc", {"mode": settings.gc}))
-        if self.can("threads") and settings.threads is not None:
-            commands.append(("threads", {"count": settings.threads}))
-        return commands
 
     # What time brings.
 
@@ -255,11 +232,7 @@ class Lane:
             case Garbage():
                 self._take_garbage(arrival)
             case Noise():
-                if not self._noisy:
-                    self._say(
-                        f"wrote: {arrival.text.strip().splitlines()[0][:200] if arrival.text.strip() else ''}"
-                    )
-                self._noisy = True
+                self._take_noise(arrival)
             case Ended():
                 self._take_end(arrival, now)
 
@@ -280,13 +253,15 @@ class Lane:
         assert self._link is not None
         self.ready = ready
         # The rate comes last, since a tick follows it at once, and with that tick the lane begins.
-        commands = self._commands(self.settings)
-        commands.append(("rate", {"hz": self._hz}))
-        self._waiting = [command for command, _ in commands]
-        for command, fields in commands:
-            self._link.send(command, **fields)
+        orders = commands(self.settings, self.can)
+        orders.append(("rate", {"hz": self._hz}))
+        self._waiting = [command for command, _ in orders]
+        for command, fields in orders:
+            self._order(command, fields)
 
     def _take_applied(self, applied: Applied) -> None:
+        if applied.command == "workload" and self._workloads:
+            self._workload = self._workloads.popleft()
         if applied.command == "trace":
             self.meter.tracing_changed(not self._untouched)
         elif applied.command in ("workload", "threads"):
@@ -308,37 +283,26 @@ class Lane:
     def _take_reached(self, reached: Reached) -> None:
         if reached.target == self.target:  # else it crossed with a newer target
             self.reached = reached
-        if reached.created:
-            speed = format_rate(reached.created / reached.seconds) if reached.seconds > 0 else "at once"
-            took = format_seconds(reached.seconds)
-            self._say(
-                f"target {format_count(reached.target)} → "
-                f"{format_count(reached.created)} started in {took} ({speed})"
-            )
-        elif reached.cancelled:
-            took = format_seconds(reached.seconds)
-            self._say(
-                f"target {format_count(reached.target)} → {format_count(reached.cancelled)} stopped in {took}"
-            )
+        if reached.created and reached.seconds > 0:
+            self.create_speed = reached.created / reached.seconds
+        if reached.created or reached.cancelled:
+            self._say(tell_reached(reached))
 
     def _take_limit(self, limit: Limit) -> None:
         if limit.wanted == self.target:  # else it crossed with a newer target
             self.limit = limit
             self.target = min(self.target, limit.standing)
-        detail = f": {limit.detail}" if limit.detail else ""
-        self._say(
-            f"{format_count(limit.standing)} of {format_count(limit.wanted)} stand, "
-            f"{name_wall(limit)} holds back the rest{detail}",
-            "warning",
-        )
+        self._say(tell_limit(limit), "warning")
 
     def _take_error(self, error: Error) -> None:
         if error.command in self._waiting:
             # What this lane was to run it cannot: better no worker than one that runs something else.
             self._fail(error.message)
             return
-        if error.command is not None:
-            self._refused.add(error.command)
+        if error.command == "workload" and self._workloads:
+            # The worker goes on with what it runs; asked for again, the refused one is sent again.
+            self._workloads.popleft()
+            self.settings = replace(self.settings, workload=self._workload)
         detail = f"\n{error.detail.rstrip()}" if error.detail else ""
         self._say(error.message + detail, "error")
 
@@ -351,6 +315,11 @@ class Lane:
             self._fail(
                 f"more than {MOST_GARBAGE} lines were not of the wire, the first one: {self._first_garbage}"
             )
+
+    def _take_noise(self, noise: Noise) -> None:
+        if not self._noisy and noise.text.strip():
+            self._noisy = True
+            self._say(f"wrote: {noise.text.strip().splitlines()[0][:200]}")
 
     def _take_end(self, ended: Ended, now: float) -> None:
         stopping = self.state is State.STOPPING

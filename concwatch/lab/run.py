@@ -12,11 +12,12 @@ from importlib.metadata import PackageNotFoundError, version
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import Event
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, State, name_wall
+from concwatch.lab.lane import Lane, State
 from concwatch.lab.limits import memory_now
 from concwatch.lab.messages import Tick
 from concwatch.lab.rates import BestSecond
 from concwatch.lab.sampler import cores
+from concwatch.lab.tell import name_wall
 from concwatch.units import format_count, format_seconds
 
 SETTLE = 0.5

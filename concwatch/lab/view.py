@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from concwatch.lab.cost import Cost
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, Settings, State
+from concwatch.lab.lane import Lane, State
 from concwatch.lab.limits import Fit, fits
 from concwatch.lab.sampler import Reading
+from concwatch.lab.settings import Settings
 from concwatch.worker.workloads import parse
 
 
@@ -26,8 +27,10 @@ class LaneView:
     failed: int
     rss: int | None
     traced: int | None
-    create_rate: float
+    create_speed: float | None
+    """Tasks a second at which the last target was created; None before the first."""
     completion_rate: float
+    """Tasks a second, the mean of the last ten seconds; NaN before there are two ticks."""
     lag: float
     gc_share: float | None
     """Share of the worker's life that the garbage collector took."""
@@ -97,8 +100,8 @@ def _lane_view(lab: Lab, lane: Lane, now: float, cheapest: float | None) -> Lane
         failed=tick.failed if tick else 0,
         rss=lane.reading.rss if lane.reading else None,
         traced=tick.traced if tick else None,
-        create_rate=lane.rates.created,
-        completion_rate=lane.rates.completed,
+        create_speed=lane.create_speed,
+        completion_rate=lane.rates.mean_completed,
         lag=lane.series.last("lag"),
         gc_share=tick.gc / age if tick and tick.gc is not None and age > 0 else None,
         threads=lane.reading.threads if lane.reading else None,

@@ -1,0 +1,36 @@
+"""What all lanes have in common, and the commands that say it to a worker."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all lanes have in common."""
+
+    workload: str = "sleep:10"
+    refill: bool = True
+    trace: bool = False
+    gc: str = "default"
+    threads: int | None = None
+    """Threads of a pool; None leaves the engine's own number."""
+
+
+def commands(settings: Settings, can: Callable[[str], bool]) -> list[tuple[str, dict[str, object]]]:
+    """Give the commands, with their fields, that bring a worker to ``settings``.
+
+    Args:
+        settings: what it shall do.
+        can: tells whether it understands an optional command.
+    """
+    orders: list[tuple[str, dict[str, object]]] = [
+        ("workload", {"spec": settings.workload}),
+        ("refill", {"on": settings.refill}),
+    ]
+    if can("trace"):
+        orders.append(("trace", {"on": settings.trace}))
+    if can("gc"):
+        orders.append(("gc", {"mode": settings.gc}))
+    if can("threads") and settings.threads is not None:
+        orders.append(("threads", {"count": settings.threads}))
+    return orders

@@ -1,0 +1,31 @@
+"""A worker's reports as sentences for the event log."""
+
+from concwatch.lab.messages import Limit, Reached
+from concwatch.units import format_bytes, format_count, format_rate, format_seconds
+
+
+def name_wall(limit: Limit) -> str:
+    """Name what was hit, with its value: ``vm.max_map_count (65,530)``, ``memory budget (2 GiB)``."""
+    if limit.value is None:
+        return limit.wall
+    value = format_bytes(limit.value) if "memory" in limit.wall else format_count(limit.value)
+    return f"{limit.wall} ({value})"
+
+
+def tell_limit(limit: Limit) -> str:
+    """Say how many stand and what holds back the rest."""
+    detail = f": {limit.detail}" if limit.detail else ""
+    return (
+        f"{format_count(limit.standing)} of {format_count(limit.wanted)} stand, "
+        f"{name_wall(limit)} holds back the rest{detail}"
+    )
+
+
+def tell_reached(reached: Reached) -> str:
+    """Say what became of a target, how long it took, and how fast that was."""
+    took = format_seconds(reached.seconds)
+    target = f"target {format_count(reached.target)}"
+    if not reached.created:
+        return f"{target} → {format_count(reached.cancelled)} stopped in {took}"
+    speed = format_rate(reached.created / reached.seconds) if reached.seconds > 0 else "at once"
+    return f"{target} → {format_count(reached.created)} started in {took} ({speed})"

@@ -102,8 +102,10 @@ def main() -> None:
             failed.append(benchmark.name)
             continue
         for row in benchmark.rows:
-            table.append(_cells(row, found[row.name]))
+            cells = _cells(row, found[row.name])
+            table.append(cells)
             records.append(_record(benchmark, row, found[row.name]))
+            print("  " + "  ".join(cells), file=sys.stderr)
         print(f"{benchmark.name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     document = {
         "python": platform.python_version(),

@@ -90,7 +90,7 @@ class Benchmark:
     measure: Measure
 
 
-PATIENCE = 60.0
+PATIENCE = 20.0
 """Seconds that one benchmark waits in all for others to leave the machine alone."""
 
 

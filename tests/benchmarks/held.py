@@ -14,7 +14,8 @@ import psutil
 
 from concwatch.lab.catalog import find
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Settings, State
+from concwatch.lab.lane import State
+from concwatch.lab.settings import Settings
 
 from .bare import SETTLE
 from .figures import PYTHON, ROOT, environment

@@ -16,7 +16,7 @@ import psutil
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.fake import FakeWorkers
 from concwatch.lab.lab import DEFAULT_HZ, Lab
-from concwatch.lab.lane import Settings
+from concwatch.lab.settings import Settings
 from concwatch.lab.view import take_view
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, environment, quiet

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Settings
+from concwatch.lab.settings import Settings
 from concwatch.ui.app import ConcwatchApp
 
 

@@ -104,7 +104,9 @@ class ChartGrid(Container):
 
     @staticmethod
     def _lines(row: Row, lanes: Sequence[tuple[Lane, str]], start: float) -> list[Line]:
-        lines = (Line(lane.engine.name, color, *lane.series.since(row.metric, start)) for lane, color in lanes)
+        lines = (
+            Line(lane.engine.name, color, *lane.series.since(row.metric, start)) for lane, color in lanes
+        )
         # A lane that has nothing to show, such as an untraced one, is no line at all.
         return [line for line in lines if not all(map(math.isnan, line.values))]
 

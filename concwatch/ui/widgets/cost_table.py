@@ -53,7 +53,7 @@ COLUMNS = (
     Column(
         "created/s",
         11,
-        lambda lane: _number(lane.create_rate if lane.on else None, format_short),
+        lambda lane: _number(lane.create_speed if lane.on else None, format_short),
         narrow=False,
     ),
     Column("done/s", 8, lambda lane: _number(lane.completion_rate if lane.on else None, format_short)),

@@ -35,9 +35,21 @@ class EventView(VerticalScroll):
 
     BORDER_TITLE = "events"
 
+    _at_end = True
+
     def compose(self) -> ComposeResult:
         """One block of text."""
         yield Static(Content.styled("what happens is told here", "$foreground 45%"))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Note whether somebody reads further up, or has come back to the end."""
+        super().watch_scroll_y(old_value, new_value)
+        self._at_end = new_value >= self.max_scroll_y - 1
+
+    def on_resize(self) -> None:
+        """Follow the end, as it has moved: only now is it known where it is."""
+        if self._at_end:
+            self.scroll_end(animate=False)
 
     def show(self, events: Iterable[Event], colors: Mapping[str, str]) -> None:
         """Show the last of ``events``; ``colors`` gives ``#rrggbb`` by lane."""
@@ -49,9 +61,5 @@ class EventView(VerticalScroll):
             )
             for event in list(events)[-SHOWN:]
         ]
-        if not lines:
-            return
-        at_end = self.scroll_offset.y >= self.max_scroll_y - 1
-        self.query_one(Static).update(Content("\n").join(lines))
-        if at_end:
-            self.scroll_end(animate=False)
+        if lines:
+            self.query_one(Static).update(Content("\n").join(lines))

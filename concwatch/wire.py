@@ -68,6 +68,7 @@ Reports, worker to concwatch
 ``applied``: a command other than ``target`` has taken effect.
     ``command``    its type
     ``seconds``    from its arrival to now
+    ``flags``      as in ``ready``, as they are now; absent where a worker's never change
 
 ``error``: something went wrong and the worker goes on as it was.
     ``command``    the type of the command that was refused; null where a task failed

@@ -61,7 +61,9 @@ def test_a_worker_is_shown_with_the_number_of_threads_that_it_was_told():
     bench, lane = hand_bench(settings=Settings(threads=20))
     bench.lab.switch(lane, True)
     bench.links.last.say(Ready("toy", "Toy 1.0", 1, can=("threads",), flags=("red", "6 threads")))
-    bench.links.last.say(*(Applied(name, 0.0) for name in ("workload", "refill", "threads", "rate")), tick(0))
+    flags = ("red", "20 threads")
+    bench.links.last.say(*(Applied(name, 0.0) for name in ("workload", "refill")))
+    bench.links.last.say(*(Applied(name, 0.0, flags) for name in ("threads", "rate")), tick(0))
     bench.pass_()
     assert bench.texts() == ["on: Toy 1.0 · red · 20 threads, pid 1"]
 

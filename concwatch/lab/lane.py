@@ -74,6 +74,8 @@ class Lane:
     def _clear(self, now: float) -> None:
         """Forget all that was known of the last worker."""
         self.ready: Ready | None = None
+        self.flags: tuple[str, ...] = ()
+        """What shapes the worker's figures besides its runtime, in its own words."""
         self.tick: Tick | None = None
         self.reading: Reading | None = None
         self.reached: Reached | None = None
@@ -116,15 +118,6 @@ class Lane:
     def wanted(self) -> bool:
         """Whether there is a worker, or will be one when the last has ended."""
         return self.on or self._again
-
-    @property
-    def flags(self) -> list[str]:
-        """What shapes the worker's figures besides its runtime: its own words, but for what it was told."""
-        flags = list(self.ready.flags) if self.ready else []
-        if self.can("threads") and self.settings.threads is not None:
-            flags = [flag for flag in flags if not flag.endswith(" threads")]
-            flags.append(f"{self.settings.threads} threads")
-        return flags
 
     def switch_on(self, settings: Settings, now: float) -> None:
         """Start a worker, if there is none; one on its way out is waited for."""
@@ -251,7 +244,7 @@ class Lane:
 
     def _take_ready(self, ready: Ready) -> None:
         assert self._link is not None
-        self.ready = ready
+        self.ready, self.flags = ready, ready.flags
         # The rate comes last, since a tick follows it at once, and with that tick the lane begins.
         orders = commands(self.settings, self.can)
         orders.append(("rate", {"hz": self._hz}))
@@ -260,6 +253,8 @@ class Lane:
             self._order(command, fields)
 
     def _take_applied(self, applied: Applied) -> None:
+        if applied.flags is not None:
+            self.flags = applied.flags
         if applied.command == "workload" and self._workloads:
             self._workload = self._workloads.popleft()
         if applied.command == "trace":

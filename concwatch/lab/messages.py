@@ -58,6 +58,7 @@ class Applied(msgspec.Struct, tag="applied", frozen=True):
 
     command: str
     seconds: float
+    flags: tuple[str, ...] | None = None
 
 
 class Error(msgspec.Struct, tag="error", frozen=True):

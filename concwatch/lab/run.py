@@ -159,7 +159,7 @@ async def measure(lab: Lab, lane: Lane, plan: Plan, progress: Progress) -> Resul
     if lane.on:
         await _measure_running(lab, lane, plan, progress, result, nap)
     if lane.ready is not None:
-        result.runtime, result.flags = lane.ready.runtime, lane.flags
+        result.runtime, result.flags = lane.ready.runtime, list(lane.flags)
     if lane.state is State.FAILED:
         result.state, result.reason = "failed", lane.reason
     lab.switch(lane, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from functools import partial
 from time import monotonic
 
 from concwatch import wire
@@ -131,7 +132,7 @@ def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[
                 count = _whole(fields, "tasks", MOST_TASKS)
                 engine.submit(lambda count=count, now=arrived: engine.goal.ask(count, engine.counts, now))  # type: ignore[misc]  # defaults bind this turn's values
             elif name in table:
-                engine.submit(_answered(channel, name, table[name], fields, arrived))
+                engine.submit(_answered(channel, engine, name, partial(table[name], fields), arrived))
             else:
                 known = (*table, "target", "stop")
                 raise ValueError(
@@ -143,15 +144,15 @@ def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[
 
 
 def _answered(
-    channel: Channel, name: str, act: Callable[[Fields], None], fields: Fields, arrived: float
+    channel: Channel, engine: Engine, name: str, act: Callable[[], None], arrived: float
 ) -> Callable[[], None]:
     def apply() -> None:
         try:
-            act(fields)
+            act()
         except ValueError as error:
             channel.refuse(name, error)
         else:
-            channel.send("applied", command=name, seconds=monotonic() - arrived)
+            channel.send("applied", command=name, seconds=monotonic() - arrived, flags=engine.flags())
 
     return apply
 

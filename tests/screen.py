@@ -216,6 +216,10 @@ class Stage:
         assert color is not None
         return color.get_truecolor().hex
 
+    def toast(self) -> Widget:
+        """The last notification."""
+        return self.app.screen.query("Toast").last()
+
     # What happens.
 
     async def settle(self) -> None:
@@ -336,7 +340,9 @@ async def stage(
     app = ConcwatchApp(make_lab, pictures)
     async with app.run_test(size=size, notifications=True) as pilot:
         found = Stage(app, pilot, workers, clock)
-        await found.until(lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor")
+        await found.until(
+            lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"
+        )
         found.monitor.look()
         await found.settle()
         yield found

@@ -27,6 +27,7 @@ from concwatch.ui.widgets.lane_card import STEP, LaneCard, forecast
 from concwatch.ui.widgets.status_bar import StatusBar
 from concwatch.units import format_bytes, format_count, format_seconds, parse_count
 from concwatch.worker.collector import MODES
+from concwatch.worker.engines.pool import default_threads
 from concwatch.worker.workloads import FORMS, USER, parse
 
 FRAME = 0.2
@@ -309,7 +310,7 @@ class MonitorScreen(Screen[None]):
         self.app.push_screen(
             TypeDialog(
                 "how many threads shall a pool have?",
-                str(self._lab.settings.threads or ""),
+                str(self._lab.settings.threads or default_threads()),
                 read,
                 lambda count: f"{format_count(count)} threads serve its jobs",
             ),

@@ -9,6 +9,8 @@ from textual.content import Content
 
 from concwatch.lab.view import LabView
 from concwatch.ui.widgets.phrase import Tap
+from concwatch.units import format_count
+from concwatch.worker.engines.pool import default_threads
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,16 @@ def _collector(view: LabView) -> Content:
     return Content.styled(mode, "" if mode == "default" else "$warning")
 
 
+def _pool(view: LabView) -> Content:
+    return Content(f"{format_count(view.settings.threads or default_threads())} threads")
+
+
 ROWS = (
     Row("each task", "", "workload", lambda view: Content.styled(f"{view.settings.workload} ▾", "bold")),
     Row("refill", "refill ", "refill", lambda view: _switch(view.settings.refill)),
     Row("traced", "traced ", "trace", lambda view: _switch(view.settings.trace)),
     Row("collector", "collector ", "collector", _collector),
+    Row("pool", "pool ", "threads", _pool),
     Row("stop", "stop ", "stop_all", lambda view: Content.styled("all", "")),
 )
 """The settings, from the top; a click does what its key does."""

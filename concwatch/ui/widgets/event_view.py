@@ -28,28 +28,21 @@ class EventView(VerticalScroll):
         scrollbar-size-vertical: 1;
         scrollbar-color: $foreground 20%;
         scrollbar-background: $background;
-        & Static { height: auto; }
+        /* Never shorter than the view, which Textual would put at the view's lower end. */
+        & Static { height: auto; min-height: 100%; }
         &:focus { border: round $accent; }
     }
     """
 
     BORDER_TITLE = "events"
 
-    _at_end = True
-
     def compose(self) -> ComposeResult:
         """One block of text."""
         yield Static(Content.styled("what happens is told here", "$foreground 45%"))
 
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Note whether somebody reads further up, or has come back to the end."""
-        super().watch_scroll_y(old_value, new_value)
-        self._at_end = new_value >= self.max_scroll_y - 1
-
-    def on_resize(self) -> None:
-        """Follow the end, as it has moved: only now is it known where it is."""
-        if self._at_end:
-            self.scroll_end(animate=False)
+    def on_mount(self) -> None:
+        """Stay at the end, as long as nobody scrolls up."""
+        self.anchor()
 
     def show(self, events: Iterable[Event], colors: Mapping[str, str]) -> None:
         """Show the last of ``events``; ``colors`` gives ``#rrggbb`` by lane."""

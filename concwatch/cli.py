@@ -164,7 +164,9 @@ def main(ctx: click.Context, engines: list[Engine] | None, max_memory: int | Non
         )
         sys.exit(BAD_INPUT)
     from concwatch.ui.app import ConcwatchApp  # only here: it takes a fifth of a second
+    from concwatch.ui.hangup import end_with_terminal
 
+    end_with_terminal(sys.stderr.fileno())
     app = ConcwatchApp(
         lambda: Lab(engines or CATALOG, settings=Settings(trace=True), budget=max_memory, hz=rate)
     )

@@ -101,8 +101,14 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(PATIENCE)
-        os.close(self._ours)
+        self.close()
         os.close(self._theirs)
+
+    def close(self) -> None:
+        """Take the terminal away, as closing its window does."""
+        if self._ours >= 0:
+            os.close(self._ours)
+            self._ours = -1
 
     def read(self, seconds: float = 0.05) -> None:
         """Take in what the program writes for so long; never let it wait for a reader."""
@@ -193,6 +199,18 @@ def test_kill_9_leaves_no_worker():
         workers = terminal.switch_on()
         terminal.process.kill()
         assert terminal.ended() == -signal.SIGKILL
+        assert_gone(workers)
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["alone", "with SIGHUP and SIGCONT"])
+def test_closing_the_terminal_ends_the_program_and_its_workers(stopped):
+    with Terminal("-m", "concwatch", "--engines", "asyncio") as terminal:
+        workers = terminal.switch_on()
+        terminal.close()
+        if stopped:  # as the kernel does to the session in the foreground
+            terminal.process.send_signal(signal.SIGHUP)
+            terminal.process.send_signal(signal.SIGCONT)
+        terminal.process.wait(PATIENCE)
         assert_gone(workers)
 
 

@@ -1,0 +1,42 @@
+"""Ending with the terminal: a program whose terminal is gone has nobody to show anything to."""
+
+import os
+import select
+import threading
+import time
+from collections.abc import Callable
+
+GRACE = 1.0
+"""Seconds that the program gets to end by itself once its terminal is gone."""
+
+HANGUP_STATUS = 129
+"""Exit status of a process that SIGHUP ended: 128 + 1."""
+
+
+def wait_for_hangup(descriptor: int) -> None:
+    """Block until the terminal behind ``descriptor`` is gone; takes no CPU time meanwhile."""
+    poll = select.poll()
+    # Nothing is asked for: a hangup is always told.
+    poll.register(descriptor, 0)
+    while not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
+        time.sleep(GRACE)  # some systems answer that terminals cannot be polled
+
+
+def end_with_terminal(descriptor: int, end: Callable[[int], object] = os._exit) -> None:
+    """Have this process end `GRACE` seconds after its terminal is gone, whatever its other threads do.
+
+    Textual writes from a thread of its own that dies with the terminal; who writes after that waits for
+    ever, and no signal handler of the event loop runs any more. The workers end with this process.
+
+    Args:
+        descriptor: an open terminal.
+        end: ends the process with a status.
+    """
+
+    def watch() -> None:
+        wait_for_hangup(descriptor)
+        time.sleep(GRACE)
+        end(HANGUP_STATUS)
+
+    if hasattr(select, "poll"):  # Windows has none, and closes consoles by other means
+        threading.Thread(target=watch, name="hangup", daemon=True).start()

@@ -187,9 +187,9 @@ def no_uvloop(monkeypatch):
 @pytest.mark.usefixtures("no_uvloop")
 def test_an_engine_that_is_not_there_says_why_and_what_to_install():
     text = invoke("engines").stdout
-    assert "cannot: uvloop is not installed: pip install uvloop" in text
+    assert "cannot: needs uvloop: pip install uvloop" in text
     row = json.loads(invoke("engines", "--json").stdout)[-1]
-    assert (row["runs"], row["missing"]) == (False, "uvloop is not installed: pip install uvloop")
+    assert (row["runs"], row["missing"]) == (False, "needs uvloop: pip install uvloop")
 
 
 @pytest.mark.usefixtures("no_uvloop")
@@ -197,7 +197,7 @@ def test_running_an_engine_that_is_not_there_fails_its_lane():
     result = invoke("run", "uvloop", "--tasks", "5", "--json")
     assert result.exit_code == 1
     (lane,) = json.loads(result.stdout)["lanes"]
-    assert (lane["state"], lane["reason"]) == ("failed", "uvloop is not installed: pip install uvloop")
+    assert (lane["state"], lane["reason"]) == ("failed", "needs uvloop: pip install uvloop")
     assert "pip install uvloop" in result.stderr
 
 

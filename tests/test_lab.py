@@ -397,7 +397,7 @@ def test_a_view_says_what_is_not_installed():
     ghost = Engine("ghost", "", 1, needs=("no_such_package",), install="pip install ghost")
     bench = Bench(engines=[ghost, TOY])
     assert [lane.missing for lane in take_view(bench.lab, bench.now).lanes] == [
-        "no_such_package is not installed: pip install ghost",
+        "needs no_such_package: pip install ghost",
         None,
     ]
 

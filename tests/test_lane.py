@@ -89,7 +89,7 @@ def test_an_engine_that_is_not_there_fails_with_what_to_install():
     lane = bench.lab.lanes[0]
     bench.lab.set_target(lane, 10)
     assert lane.state is State.FAILED
-    assert lane.reason == "no_such_package is not installed: pip install ghost"
+    assert lane.reason == "needs no_such_package: pip install ghost"
     assert lane.idle
     assert lane.target == 0
     bench.lab.switch(lane, False)

@@ -484,13 +484,13 @@ async def test_an_engine_that_is_missing_is_greyed_out_with_what_to_install():
     absent = Engine("gevent", "one greenlet", 3_000, needs=("nosuch",), install="pip install nosuch")
     async with stage((200, 60), engines=[*PAIR, absent]) as s:
         card = s.card("gevent")
-        await s.sees("nosuch is not installed: pip install nosuch", within=card)
+        await s.sees("needs nosuch: pip install nosuch", within=card)
         assert s.slider("gevent").disabled
         assert s.color(s.part("gevent", "#name"), 4) != ON_DARK[2]
         assert s.color(s.part("asyncio", "#name"), 4) != s.color(s.part("gevent", "#name"), 4)
         await s.press("3", "plus")
         await s.run(0.5)
-        await s.sees("gevent failed: nosuch is not installed: pip install nosuch")
+        await s.sees("gevent failed: needs nosuch: pip install nosuch")
         assert "gevent" not in s.workers.links
         assert s.lane("gevent").target == 0
 
@@ -619,7 +619,7 @@ async def test_a_picture_that_cannot_be_saved_says_why_and_leaves_nothing_behind
     async with stage(pictures=Path("taken")) as s:
         await s.press("s")
         await s.sees(
-            "not saved: taken: File exists: expected a folder",
+            "not saved: taken: File exists: expected a",
             within=s.toast,
         )
         assert [path.name for path in tmp_path.iterdir()] == ["taken"]

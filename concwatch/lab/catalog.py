@@ -46,7 +46,7 @@ class Engine:
         """Say why this engine cannot run here and what to do, or None when it can."""
         for package in self.needs:
             if importlib.util.find_spec(package) is None:
-                return f"{package} is not installed: {self.install}"
+                return f"needs {package}: {self.install}"
         return None
 
 

@@ -94,7 +94,7 @@ class ConcwatchApp(App[None]):
         except OSError as error:
             where = error.filename or self._pictures
             self.notify(
-                f"not saved: {where}: {error.strerror}: expected a folder to write in", severity="error"
+                f"not saved: {where}: {error.strerror}: expected a folder with room to write in", severity="error"
             )
         else:
             self.notify(f"saved {path}", title="screenshot")

@@ -229,6 +229,7 @@ class MonitorScreen(Screen[None]):
         if lane < len(cards):
             self.selected = lane
             cards[lane].slider.focus()
+            cards[lane].scroll_visible(animate=False)
 
     def action_switch(self) -> None:
         """Switch the chosen lane on or off."""

@@ -41,8 +41,8 @@ ROWS = (
     Row("refill", "refill ", "refill", lambda view: _switch(view.settings.refill)),
     Row("traced", "traced ", "trace", lambda view: _switch(view.settings.trace)),
     Row("collector", "collector ", "collector", _collector),
-    Row("pool", "pool ", "threads", _pool),
     Row("stop", "stop ", "stop_all", lambda view: Content.styled("all", "")),
+    Row("pool", "pool ", "threads", _pool),
 )
 """The settings, from the top; a click does what its key does."""
 

@@ -64,7 +64,7 @@ class LaneCard(Widget):
     LaneCard {
         layout: grid;
         grid-size: 3;
-        grid-columns: 1fr 8 12;
+        grid-columns: 1fr 10 10;
         grid-rows: 1;
         height: 4;
         padding: 0 1;
@@ -73,8 +73,8 @@ class LaneCard(Widget):
         & #state { column-span: 2; width: 1fr; text-align: right; }
         & Slider { column-span: 3; }
         & #holdings { column-span: 2; width: 1fr; }
-        & #nudges { layout: horizontal; width: 12; height: 1; align-horizontal: right; }
-        & #nudges Tap { width: 5; margin-left: 1; color: $foreground 45%; }
+        & #nudges { layout: horizontal; width: 10; height: 1; align-horizontal: right; }
+        & #nudges Tap { width: 4; margin-left: 1; color: $foreground 45%; }
         &.-selected #nudges Tap { color: $foreground 80%; }
         /* A forecast, or why a lane cannot run, is longer than a number: the whole line is its. */
         &.-wordy #holdings { column-span: 3; }
@@ -140,7 +140,7 @@ class LaneCard(Widget):
             text = f"{text} {format_seconds(view.stalled)}"
         self.query_one("#state", Tap).say(Content.styled(text, style))
         held = self.slider.held
-        self.set_class(held is not None or (not view.on and bool(view.missing or view.reason)), "-wordy")
+        self.set_class(held is not None or bool(view.limited) or (not view.on and bool(view.missing or view.reason)), "-wordy")
         line = holdings(view) if held is None else Content.styled(forecast(view, held), "bold $accent")
         self.query_one("#holdings", Tap).say(line)
 

@@ -93,8 +93,7 @@ class ConcwatchApp(App[None]):
                     part.unlink(missing_ok=True)
         except OSError as error:
             where = error.filename or self._pictures
-            self.notify(
-                f"not saved: {where}: {error.strerror}: expected a folder with room to write in", severity="error"
-            )
+            expected = "expected a folder with room to write in"
+            self.notify(f"not saved: {where}: {error.strerror}: {expected}", severity="error")
         else:
             self.notify(f"saved {path}", title="screenshot")

@@ -140,7 +140,8 @@ class LaneCard(Widget):
             text = f"{text} {format_seconds(view.stalled)}"
         self.query_one("#state", Tap).say(Content.styled(text, style))
         held = self.slider.held
-        self.set_class(held is not None or bool(view.limited) or (not view.on and bool(view.missing or view.reason)), "-wordy")
+        explains = bool(view.limited) if view.on else bool(view.missing or view.reason)
+        self.set_class(held is not None or explains, "-wordy")
         line = holdings(view) if held is None else Content.styled(forecast(view, held), "bold $accent")
         self.query_one("#holdings", Tap).say(line)
 

@@ -1,11 +1,12 @@
 """The commands; the one file that reads arguments."""
 
 import asyncio
+import gc
 import json
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +14,7 @@ from concwatch.lab.catalog import CATALOG, Engine, find
 from concwatch.lab.events import Event, plain
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.limits import memory_now
-from concwatch.lab.run import Plan, Result, as_json, program_version, run
+from concwatch.lab.machine import program_version
 from concwatch.lab.settings import Settings
 from concwatch.units import (
     format_bytes,
@@ -26,6 +27,9 @@ from concwatch.units import (
 )
 from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import FORMS, nearest, parse
+
+if TYPE_CHECKING:
+    from concwatch.lab.run import Result
 
 BAD_INPUT = 2
 
@@ -131,10 +135,23 @@ class Commands(click.Group):
             sys.exit(130)
 
 
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"concwatch, version {program_version()}")
+        ctx.exit()
+
+
 @click.group(
     cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
-@click.version_option(program_version(), prog_name="concwatch")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version.",
+)
 @click.option("--engines", type=ENGINES, metavar="a,b", help="Lanes to show, by engine.  [default: all]")
 @max_memory
 @click.option(
@@ -163,6 +180,7 @@ def main(ctx: click.Context, engines: list[Engine] | None, max_memory: int | Non
             err=True,
         )
         sys.exit(BAD_INPUT)
+    gc.disable()  # until the first frame, which collections of what is being loaded would delay by a tenth
     from concwatch.ui.app import ConcwatchApp  # only here: it takes a fifth of a second
     from concwatch.ui.hangup import end_with_terminal
 
@@ -254,6 +272,8 @@ def run_command(
     as_json_: bool,
 ) -> None:
     """Measure engines without a screen."""
+    from concwatch.lab.run import Plan, as_json, run  # only here: the screen has no use for it
+
     try:
         if not names:
             raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
@@ -282,11 +302,11 @@ def run_command(
 
 
 def _run_until_signal(
-    main_: Coroutine[Any, Any, tuple[list[Result], list[Event]]],
-) -> tuple[list[Result], list[Event]]:
+    main_: "Coroutine[Any, Any, tuple[list[Result], list[Event]]]",
+) -> "tuple[list[Result], list[Event]]":
     """Run a coroutine; SIGTERM and SIGHUP cancel it like Ctrl-C, so that workers are ended on the way out."""
 
-    async def guarded() -> tuple[list[Result], list[Event]]:
+    async def guarded() -> "tuple[list[Result], list[Event]]":
         task = asyncio.current_task()
         assert task is not None
         for name in ("SIGTERM", "SIGHUP"):
@@ -322,7 +342,7 @@ def _shown(value: float | None, form: Callable[[float], str]) -> str:
     return "–" if value is None else form(value)
 
 
-def print_table(results: Sequence[Result]) -> None:
+def print_table(results: "Sequence[Result]") -> None:
     """Print the results as a table."""
     header = (
         "engine", "state", "peak live", "RSS/task", "traced/task", "created", "done, best s",

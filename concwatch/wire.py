@@ -49,7 +49,7 @@ Reports, worker to concwatch
     ``traced``     bytes the tracer knows of; absent while nothing is traced
     ``tracer``     bytes the tracer itself takes; absent while nothing is traced
 
-``reached``: once for each ``target``, when what it asked for has happened.
+``reached``: once for each ``target``, when what it asked for has happened. A ``tick`` should follow at once.
     ``target``     the number asked for
     ``live``       tasks live now
     ``created``    tasks created since the command arrived; all have begun, or are queued

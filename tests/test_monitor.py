@@ -345,7 +345,6 @@ async def test_window_and_logarithmic_axis_change_every_chart():
             metric = {"created": "create_rate", "completed": "completion_rate"}.get(metric, metric)
             if s.chart(metric).display:
                 await s.sees("-2m", within=s.chart(metric))
-        await s.sees("charts show 2 min")
         await s.press(*["left_square_bracket"] * 9)
         await s.sees("-15s", within=s.chart("rss"))
         await s.press("right_square_bracket", "right_square_bracket")
@@ -690,7 +689,7 @@ async def test_80_by_24_shows_every_lane_the_settings_one_chart_the_table_and_th
         await s.sees("10,000 live", within=s.card("asyncio"))
         await s.sees("sleep:10 ▾ refill ● on traced ● on collector default ", " stop all ")
         await s.sees("engine live RSS/task traced/task done/s fits, then the wall")
-        await s.sees("space on/off", "+ 10k", "q quit", within=s.monitor.query_one("Footer"))
+        await s.sees("space on/off", "+ 10k", "q quit", within=s.monitor.query_one("KeyBar"))
         assert s.row("threads").endswith("vm.max_map_count")
         assert s.row("asyncio").startswith("asyncio 10,000 2.6 KiB ᵗ 1.37 KiB")
         seen = []

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.ui.renderables.plot import LABEL_WIDTH, Line, compose, decimate, draw, rasterize
+from concwatch.ui.renderables.braille import rasterize
+from concwatch.ui.renderables.plot import LABEL_WIDTH, Line, compose, decimate, draw
 from concwatch.ui.renderables.ticks import (
     BYTES,
     COUNT,

@@ -2,21 +2,18 @@
 
 import asyncio
 import math
-import platform
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import Event
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane, State
-from concwatch.lab.limits import memory_now
+from concwatch.lab.machine import describe_machine, program_version
 from concwatch.lab.messages import Tick
 from concwatch.lab.rates import BestSecond
-from concwatch.lab.sampler import cores
 from concwatch.lab.tell import name_wall
 from concwatch.units import format_count, format_seconds
 
@@ -259,32 +256,11 @@ async def run(
     return results, events
 
 
-def program_version() -> str:
-    """Give concwatch's own version."""
-    try:
-        return version("concwatch")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "0+checkout"
-
-
-def machine() -> dict[str, object]:
-    """Describe this machine, for who reads the figures elsewhere."""
-    memory = memory_now()
-    return {
-        "system": f"{platform.system()} {platform.release()}",
-        "architecture": platform.machine(),
-        "cores": cores(),
-        "memory_total": memory.total,
-        "memory_available": memory.available,
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-    }
-
-
 def as_json(results: Sequence[Result], workload: str) -> dict[str, object]:
     """Give the object that ``concwatch run --json`` prints."""
     return {
         "concwatch": program_version(),
-        "machine": machine(),
+        "machine": describe_machine(),
         "workload": workload,
         "lanes": [asdict(result) for result in results],
     }

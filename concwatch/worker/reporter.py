@@ -23,7 +23,7 @@ class Reporter:
         self._engine = engine
         self._collector = collector
         self._interval = 0.1
-        self._changed = threading.Event()
+        self._soon = threading.Event()
         self.memory: Callable[[], Dict[str, int]] = dict
         """Gives ``traced`` and ``tracer`` in bytes while tracing, else nothing."""
 
@@ -36,7 +36,11 @@ class Reporter:
         if isinstance(hz, bool) or not isinstance(hz, (int, float)) or not SLOWEST <= hz <= FASTEST:
             raise ValueError(f"rate {hz!r}: expected ticks a second from {SLOWEST} to {FASTEST:.0f}")
         self._interval = 1 / hz
-        self._changed.set()
+        self.tick_soon()
+
+    def tick_soon(self) -> None:
+        """Send the next tick at once: something has happened that a person waits for."""
+        self._soon.set()
 
     def start(self) -> None:
         """Start the thread."""
@@ -48,8 +52,8 @@ class Reporter:
             self._tick(max(0.0, monotonic() - due))
             # Never catch up: after a silence the next tick is one interval away, like any other.
             due = max(due + self._interval, monotonic())
-            if self._changed.wait(max(0.0, due - monotonic())):
-                self._changed.clear()
+            if self._soon.wait(max(0.0, due - monotonic())):
+                self._soon.clear()
                 due = monotonic()
 
     def _tick(self, late: float) -> None:

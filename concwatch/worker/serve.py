@@ -86,6 +86,8 @@ def _word(fields: Fields, key: str) -> str:
 
 
 def _trace(reporter: Reporter, on: bool) -> None:
+    if on == (reporter.memory is not dict):
+        return
     import tracemalloc  # with pickle and fnmatch behind it, only for who asks
 
     if on:
@@ -190,6 +192,7 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
     sys.dont_write_bytecode = dont_write_bytecode
     engine.load(parse(DEFAULT))
     reporter = Reporter(channel.send, engine, collector)
+    engine.on_reached = reporter.tick_soon
     channel.send(
         "ready",
         protocol=wire.PROTOCOL,

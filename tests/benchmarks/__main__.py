@@ -117,6 +117,8 @@ def main() -> None:
         "rows": records,
     }
     print(_table(table) if table else "nothing could be measured")
+    if options.quick:
+        print("quick: fewer tasks, shorter times and fewer rounds than the rows say")
     for name in failed:
         print(f"{name}: could not be measured")
     text = json.dumps(document, indent=2, ensure_ascii=False)

@@ -4,6 +4,7 @@
 [seconds, asyncio's live tasks, asyncio's target], one for each sample of the asyncio lane.
 """
 
+import gc
 import json
 import sys
 import time
@@ -32,6 +33,7 @@ class RecordingLab(Lab):
 
 def main() -> None:
     """Run the screen, and write the samples when it has ended."""
+    gc.disable()  # as cli.py does; the app switches it on again
     file, trace = sys.argv[1:]
     settings = Settings(workload="sleep:600", trace=trace == "trace")
     app = ConcwatchApp(lambda: RecordingLab(CATALOG, settings=settings))

@@ -1,14 +1,14 @@
 """The monitor: what a person does goes to the lab, and what the lab measures is shown."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
@@ -23,18 +23,36 @@ from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid
 from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.event_view import SHOWN, EventView
+from concwatch.ui.widgets.key_bar import Key, KeyBar
 from concwatch.ui.widgets.lane_card import STEP, LaneCard, forecast
 from concwatch.ui.widgets.status_bar import StatusBar
-from concwatch.units import format_bytes, format_count, format_seconds, parse_count
+from concwatch.units import format_bytes, format_count, parse_count
 from concwatch.worker.collector import MODES
 from concwatch.worker.engines.pool import default_threads
 from concwatch.worker.workloads import FORMS, USER, parse
 
-FRAME = 0.2
+FRAME = 0.1
 """Seconds between two looks at the lab."""
 
 EXAMPLES = {"sleep": "sleep:10", "ticks": "ticks:10x0.1", "payload": "payload:4KiB", "spin": "spin:0.001"}
 """What the workload dialog offers for a word that takes values."""
+
+
+KEYS = (
+    Key("space", "on/off", "screen.switch"),
+    Key("+", "10k", f"screen.move({STEP})"),
+    Key("−", "10k", f"screen.move({-STEP})"),
+    Key("⏎", "number", "screen.number"),
+    Key("0", "stop all", "screen.stop_all"),
+    Key("w", "workload", "screen.workload"),
+    Key("?", "help", "screen.help"),
+    Key("q", "quit", "app.quit"),
+    Key("s", "shot", "app.save_picture"),
+    Key("t", "trace", "screen.trace"),
+    Key("g", "collector", "screen.collector"),
+    Key("^p", "palette", "app.command_palette"),
+)
+"""The keys at the bottom, the most needed first."""
 
 
 def largest_target(lab: Lab, lane: Lane) -> int:
@@ -45,13 +63,16 @@ def largest_target(lab: Lab, lane: Lane) -> int:
     return min(LARGEST_TARGET, max(100, tasks // 100 * 100))
 
 
+def size_class(breakpoints: Sequence[tuple[int, str]], cells: int) -> str:
+    """Give the class of the last of ``breakpoints`` that ``cells`` reach."""
+    return [name for least, name in breakpoints if cells >= least][-1]
+
+
 class MonitorScreen(Screen[None]):
     """The one full screen of the program."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall"), (50, "-roomy")]
-
-    CSS_PATH = "monitor.tcss"
 
     BINDINGS = [
         *(
@@ -87,9 +108,13 @@ class MonitorScreen(Screen[None]):
     paused: reactive[bool] = reactive(False)
     """Whether the charts stand still."""
 
-    def __init__(self, lab: Lab) -> None:
-        """Show ``lab``, which somebody else steps."""
-        super().__init__()
+    def __init__(self, lab: Lab, size: Size) -> None:
+        """Show ``lab``, which somebody else steps, on a terminal of ``size`` at first."""
+        # Textual would find these classes at the first resize only, and style everything twice.
+        super().__init__(
+            classes=f"{size_class(self.HORIZONTAL_BREAKPOINTS, size.width)} "
+            f"{size_class(self.VERTICAL_BREAKPOINTS, size.height)}"
+        )
         self._lab = lab
         self._view = take_view(lab, lab.clock())
         self._told = 0
@@ -109,14 +134,14 @@ class MonitorScreen(Screen[None]):
             yield ChartGrid()
         yield CostTable()
         yield EventView()
-        yield Footer(show_command_palette=True, compact=True)
+        yield KeyBar(KEYS)
 
     def on_mount(self) -> None:
         """Begin to follow the lab."""
         self._paint_lanes()
         self.query_one(ChartGrid).current = 0
         self._choose_first()
-        self.call_after_refresh(self.look)
+        self.look()
         self.set_interval(FRAME, self.look)
 
     def _choose_first(self) -> None:
@@ -326,7 +351,6 @@ class MonitorScreen(Screen[None]):
         for chart in self.query(Chart):
             chart.window = self._seconds
         self.query_one(ChartGrid).redraw()
-        self.notify(f"charts show {format_seconds(self._seconds)}", timeout=2)
         self.look()
 
     def action_logarithmic(self) -> None:
@@ -361,7 +385,6 @@ class MonitorScreen(Screen[None]):
 
     def on_resize(self) -> None:
         """Fill the new room at once."""
-        self.query_one(Footer).show_command_palette = self.size.width >= 100
         self.query_one(ChartGrid).redraw()
         self.call_after_refresh(self.look)
 

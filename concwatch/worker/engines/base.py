@@ -29,6 +29,8 @@ class Engine:
         self.collector = collector
         self.counts = Counts()
         self.goal = Goal()
+        self.on_reached: Callable[[], None] = lambda: None
+        """Called when a target has been met."""
         self._inbox: Deque[Callable[[], None]] = deque()
         self._failure_told = threading.Lock()  # taken by the first task of a workload that fails
 
@@ -97,6 +99,7 @@ class Engine:
         fields = self.goal.reached(self.counts, monotonic())
         if fields:
             self.send("reached", **fields)
+            self.on_reached()
 
     def tell_failure(self, error: BaseException) -> None:
         """Report the first failure of a workload with its traceback; the counter tells the rest."""

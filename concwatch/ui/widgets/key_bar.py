@@ -1,0 +1,52 @@
+"""The keys at the bottom, as many as there is room for; a click on one does what it does."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.content import Content
+
+from concwatch.ui.widgets.phrase import Phrase
+
+GAP = "  "
+
+
+class Key(NamedTuple):
+    """One key: how it is written, what it does in a word, and the action that it runs."""
+
+    key: str
+    label: str
+    action: str
+
+
+class KeyBar(Phrase):
+    """One line of keys. Textual's Footer makes a widget of each, a fifth of the time to the first frame."""
+
+    DEFAULT_CSS = """
+    KeyBar {
+        height: 1;
+        background: $panel;
+        padding: 0 1;
+        link-style: none;
+        link-color: $foreground 75%;
+        link-style-hover: none;
+        link-background-hover: $foreground 15%;
+        link-color-hover: $foreground;
+    }
+    """
+
+    def __init__(self, keys: Sequence[Key]) -> None:
+        """Show ``keys``, the most needed first."""
+        super().__init__()
+        self._keys = keys
+
+    def on_resize(self) -> None:
+        """Show what fits now, each key whole or not at all."""
+        room = self.content_size.width + len(GAP)
+        shown: list[Content] = []
+        for key in self._keys:
+            room -= len(f"{key.key} {key.label}{GAP}")
+            if room < 0:
+                break
+            text = f"[@click='{key.action}'][bold $accent]$key[/] $label[/]"
+            shown.append(Content.from_markup(text, key=key.key, label=key.label))
+        self.say(Content(GAP).join(shown))

@@ -12,8 +12,9 @@ from concwatch.lab.fake import Fault
 from concwatch.lab.lane import State
 from concwatch.lab.messages import Error
 from concwatch.lab.settings import Settings
+from concwatch.ui.keys import HELP
 from concwatch.ui.palette import ON_DARK, ON_LIGHT
-from concwatch.ui.screens.help import KEYS, HelpScreen
+from concwatch.ui.screens.help import HelpScreen
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from tests.screen import GIB, Workers, stage, svg_lines
@@ -504,7 +505,7 @@ async def test_help_tells_every_key_and_closes():
             await s.sees("what does one more task cost?", "type an exact number", "RSS/task", "ctrl+p")
             await s.press(closing)
             await s.until(lambda: s.app.screen is s.monitor, f"{closing} closes help")
-        told = " ".join(keys for keys, _ in KEYS).split()
+        told = " ".join(keys for keys, _ in HELP).split()
         signs = {"plus": "+", "minus": "−", "left_square_bracket": "[", "right_square_bracket": "]"}
         keys = {binding.key.split(",")[0] for binding in MonitorScreen.BINDINGS} - {
             "question_mark",

@@ -7,27 +7,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-KEYS = (
-    ("1 … 9", "choose a lane; the next keys act on it"),
-    ("space", "switch it on or off (stop one)"),
-    ("← →", "move its slider one stop; shift: finer; home, end: both ends"),
-    ("+ −", "10,000 tasks more or fewer"),
-    ("enter", "type an exact number"),
-    ("0", "stop all lanes"),
-    ("w", "choose the workload: what each task does"),
-    ("f", "refill: replace tasks that end, or let a target be one burst"),
-    ("t", "trace allocations (tracemalloc): about twice the memory, a third of the speed"),
-    ("g", "garbage collector: default, frozen, off"),
-    ("m", "trim: collect, and give memory back to the system"),
-    ("n", "how many threads the pool has"),
-    ("[ ]", "time window of the charts: shorter, longer"),
-    ("l", "logarithmic y axis"),
-    ("p", "pause the charts; collecting goes on"),
-    ("c z", "next chart; one chart large"),
-    ("s", "save a screenshot (SVG)"),
-    ("ctrl+p", "command palette: themes and everything else"),
-    ("q", "quit; every worker ends"),
-)
+from concwatch.ui.keys import HELP
 
 WORDS = (
     ("task", "one thread, one pool job, or one asyncio Task"),
@@ -77,7 +57,7 @@ class HelpScreen(ModalScreen[None]):
                             "Drag a slider, or click a lane's ○ off, its number, or a setting to change it."
                         ),
                         Content(""),
-                        *self._rows(KEYS, "bold $accent"),
+                        *self._rows(HELP, "bold $accent"),
                         Content(""),
                         *self._rows(WORDS, "bold"),
                     ]

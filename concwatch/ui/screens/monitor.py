@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
-from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.geometry import Size
 from textual.reactive import reactive
@@ -13,6 +12,7 @@ from textual.screen import Screen
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.view import LabView, LaneView, lane_fit, take_view
+from concwatch.ui import keys
 from concwatch.ui.messages import LaneSelected, LaneToggled, NumberWanted, TargetAsked, TargetMoved
 from concwatch.ui.palette import lane_color
 from concwatch.ui.scale import LARGEST_TARGET
@@ -23,8 +23,8 @@ from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid
 from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.event_view import SHOWN, EventView
-from concwatch.ui.widgets.key_bar import Key, KeyBar
-from concwatch.ui.widgets.lane_card import STEP, LaneCard, forecast
+from concwatch.ui.widgets.key_bar import KeyBar
+from concwatch.ui.widgets.lane_card import LaneCard, forecast
 from concwatch.ui.widgets.status_bar import StatusBar
 from concwatch.units import format_bytes, format_count, parse_count
 from concwatch.worker.collector import MODES
@@ -36,23 +36,6 @@ FRAME = 0.1
 
 EXAMPLES = {"sleep": "sleep:10", "ticks": "ticks:10x0.1", "payload": "payload:4KiB", "spin": "spin:0.001"}
 """What the workload dialog offers for a word that takes values."""
-
-
-KEYS = (
-    Key("space", "on/off", "screen.switch"),
-    Key("+", "10k", f"screen.move({STEP})"),
-    Key("−", "10k", f"screen.move({-STEP})"),
-    Key("⏎", "number", "screen.number"),
-    Key("0", "stop all", "screen.stop_all"),
-    Key("w", "workload", "screen.workload"),
-    Key("?", "help", "screen.help"),
-    Key("q", "quit", "app.quit"),
-    Key("s", "shot", "app.save_picture"),
-    Key("t", "trace", "screen.trace"),
-    Key("g", "collector", "screen.collector"),
-    Key("^p", "palette", "app.command_palette"),
-)
-"""The keys at the bottom, the most needed first."""
 
 
 def largest_target(lab: Lab, lane: Lane) -> int:
@@ -74,32 +57,7 @@ class MonitorScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall"), (50, "-roomy")]
 
-    BINDINGS = [
-        *(
-            Binding(str(number), f"choose({number - 1})", f"Lane {number}", show=False)
-            for number in range(1, 10)
-        ),
-        Binding("space", "switch", "on/off"),
-        Binding("plus,equals_sign", f"move({STEP})", "10k", key_display="+"),
-        Binding("minus,underscore", f"move({-STEP})", "10k", key_display="−"),
-        Binding("enter", "number", "number"),
-        Binding("0", "stop_all", "stop all"),
-        Binding("w", "workload", "workload"),
-        Binding("question_mark", "help", "help", key_display="?"),
-        Binding("q", "app.quit", "quit"),
-        Binding("s", "app.save_picture", "shot"),
-        Binding("t", "trace", "trace"),
-        Binding("g", "collector", "collector"),
-        Binding("f", "refill", "Refill", show=False),
-        Binding("left_square_bracket", "window(-1)", "Shorter window", show=False),
-        Binding("right_square_bracket", "window(1)", "Longer window", show=False),
-        Binding("l", "logarithmic", "Logarithmic axis", show=False),
-        Binding("p", "pause", "Pause charts", show=False),
-        Binding("m", "trim", "Trim memory", show=False),
-        Binding("n", "threads", "Pool threads", show=False),
-        Binding("c", "next_chart", "Next chart", show=False),
-        Binding("z", "zoom", "One chart", show=False),
-    ]
+    BINDINGS = list(keys.BINDINGS)
 
     selected: reactive[int] = reactive(0)
     """The lane that the keys act on."""
@@ -134,7 +92,7 @@ class MonitorScreen(Screen[None]):
             yield ChartGrid()
         yield CostTable()
         yield EventView()
-        yield KeyBar(KEYS)
+        yield KeyBar(keys.BAR)
 
     def on_mount(self) -> None:
         """Begin to follow the lab."""

@@ -207,9 +207,9 @@ class BlockingEngine(Engine):
             ended = "cancelled"
         except BaseException as failure:  # whatever a task raises, its thread ends here
             ended, error = "failed", failure
-        self.count_ended(ended)
         if error is not None:
-            self.tell_failure(error)
+            self.tell_failure(error)  # before it is counted: who reads the count finds the reason
+        self.count_ended(ended)
 
     def count_ended(self, how: str) -> None:
         """Count a task that ended as ``completed``, ``failed`` or ``cancelled``, and pass the baton on."""

@@ -188,8 +188,8 @@ class EventLoopEngine(Engine):
             if error is None:
                 self.counts.completed += 1
             else:
+                self.tell_failure(error)  # before it is counted: who reads the count finds the reason
                 self.counts.failed += 1
-                self.tell_failure(error)
         if self._keep or self._kept:
             self._kept.discard(task)
         if self._ending:

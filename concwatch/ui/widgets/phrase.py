@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 
 class Phrase(Static):
-    """Text of a size that the style sheet gives, so that a change never moves anything else."""
+    """Text of a size that the style sheet gives, so that a change moves nothing else unless that says so."""
 
     DEFAULT_CSS = """
     Phrase { text-wrap: nowrap; text-overflow: ellipsis; }
@@ -23,7 +23,8 @@ class Phrase(Static):
         """Show ``content``, unless it is what is shown already."""
         if self._said != (content.plain, content.spans):
             self._said = (content.plain, content.spans)
-            self.update(content, layout=False)
+            width = self.styles.width
+            self.update(content, layout=width is not None and width.is_auto)
 
 
 class Tap(Phrase):

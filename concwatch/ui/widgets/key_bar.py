@@ -19,7 +19,7 @@ class Key(NamedTuple):
 
 
 class KeyBar(Phrase):
-    """One line of keys. Textual's Footer makes a widget of each, a fifth of the time to the first frame."""
+    """One line of keys. Textual's Footer makes a widget of each, and the first frame waits for them."""
 
     DEFAULT_CSS = """
     KeyBar {

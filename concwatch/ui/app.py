@@ -69,7 +69,8 @@ class ConcwatchApp(App[None]):
     def on_ready(self) -> None:
         """Collect garbage from now on, but not what was made at the start: it lives as long as the program.
 
-        A full collection that walks Textual's classes and styles was seen to take 80 to 200 ms, in which no key is answered.
+        A full collection that walks Textual's classes and styles was seen to take 80 to 200 ms, in which no
+        key is answered.
         """
         gc.freeze()
         gc.enable()

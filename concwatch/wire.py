@@ -32,7 +32,7 @@ Reports, worker to concwatch
     ``flags``      list of strings, what else shapes its figures: ``["uvloop 0.23.0"]``
     ``pid``        integer, the process whose memory counts
     ``can``        list of strings, the optional commands that it understands, of ``"trace"``, ``"gc"``,
-                   ``"trim"``, ``"threads"``
+                   ``"trim"``, ``"threads"``, ``"stack"``, ``"burst"``
     ``workloads``  list of strings, the workload words it knows; ``"module:function"`` means the user's own
 
 ``tick``: everything since the start, at one moment. ``created = live + completed + failed + cancelled``.
@@ -55,6 +55,15 @@ Reports, worker to concwatch
     ``created``    tasks created since the command arrived; all have begun, or are queued
     ``cancelled``  tasks cancelled since then
     ``seconds``    from the command's arrival to now
+
+``burst``: once for each ``burst``, when all of its tasks have ended. A ``tick`` should follow at once.
+    ``tasks``           tasks created
+    ``create_seconds``  seconds that creating them took; without first steps where tasks begin only later
+    ``create_cpu``      CPU seconds of the whole process in that time
+    ``seconds``         from the first one's creation to the last one's end, parts added up
+    ``cpu``             CPU seconds of the whole process in that time
+    ``live``            tasks live at the reading; null without one
+    ``traced``          bytes traced at the reading beyond those before the burst; null untraced
 
 ``limit``: the machine refused another task. What stands stays; the worker keeps that number as its target.
     ``standing``   tasks live now
@@ -93,6 +102,13 @@ Optional, see ``can``:
               collection; ``"off"``: no collection.
 ``trim``      collect, then give free memory back to the system.
 ``threads``   ``count``: how many threads serve the tasks.
+``stack``     ``size``: bytes of stack of threads started from now on; 0 for the system's own size.
+``burst``     ``tasks``, ``chunks``, ``older``, ``read_after``: with no task live, run so many to their end,
+              created as fast as the runtime can, without slices. ``chunks`` (1 at least): in so many parts,
+              each begun when the last has ended. ``older``: create so many more first, which do not count
+              and have not begun while the time is taken. ``read_after``: seconds from the creation of a part
+              to a reading, or null. Answered by ``burst``; the target is 0 then. Where counting each end
+              would weigh on a task, the tasks of a part count as live until the part has ended.
 
 Workloads
 =========

@@ -87,6 +87,16 @@ on_threads = pytest.mark.parametrize("engine", ["threads", "pool"], indirect=Tru
 on_the_pool = pytest.mark.parametrize("engine", ["pool"], indirect=True, scope="module")
 
 
+COMMON = ["trace", "gc", "trim", "burst"]
+CAN = {
+    "threads": [*COMMON, "stack"],
+    "pool": [*COMMON, "stack", "threads"],
+    "asyncio": COMMON,
+    "uvloop": COMMON,
+}
+"""The optional commands of each engine."""
+
+
 def enough_threads(worker, count):
     """Have so many tasks run side by side: the pool needs as many threads."""
     if "threads" in worker.ready["can"]:
@@ -110,7 +120,7 @@ def test_ready_says_what_it_is(engine, worker):
     assert worker.ready["engine"] == engine
     assert worker.ready["runtime"] == f"CPython {version}"
     assert worker.ready["pid"] == worker.process.pid
-    assert worker.ready["can"] == ["trace", "gc", "trim", *(["threads"] if engine == "pool" else [])]
+    assert worker.ready["can"] == CAN[engine]
     flags = {"pool": r"\d+ threads", "uvloop": r"uvloop [\d.]+"}
     if engine in flags:
         assert re.fullmatch(flags[engine], worker.ready["flags"][0])
@@ -709,3 +719,110 @@ def test_every_engine_of_the_worker_has_a_row_in_the_catalog_and_the_other_way_r
     from concwatch.worker.engines import ENGINES
 
     assert list(ENGINES) == [engine.name for engine in CATALOG]
+
+
+# Bursts.
+
+
+def run_burst(worker, tasks, **fields):
+    """Run a burst and wait for its report."""
+    since = len(worker.reports)
+    worker.send("burst", **{"tasks": tasks, "chunks": 1, "older": 0, "read_after": None, **fields})
+    return worker.wait("burst", since=since)
+
+
+def test_a_burst_runs_so_many_tasks_to_their_end_and_times_them(engine, worker):
+    enough_threads(worker, 50)
+    worker.do("workload", spec="ticks:3x0.05")
+    done = run_burst(worker, 50)
+    assert done["tasks"] == 50
+    assert 0 < done["create_seconds"] < done["seconds"]
+    assert done["seconds"] >= 0.15
+    assert done["cpu"] >= done["create_cpu"] > 0
+    assert (done["live"], done["traced"]) == (None, None)
+    tick = worker.tick()
+    assert (tick["created"], tick["completed"], tick["live"]) == (50, 50, 0)
+
+
+def test_a_burst_in_parts_begins_each_when_the_last_has_ended(engine, worker):
+    enough_threads(worker, 10)
+    worker.do("workload", spec="sleep:0.1")
+    together, parted = run_burst(worker, 10), run_burst(worker, 10, chunks=5)
+    assert (together["tasks"], parted["tasks"]) == (10, 10)
+    assert parted["seconds"] >= 0.5
+    assert worker.tick()["completed"] == 20
+
+
+def test_a_burst_reads_what_its_live_tasks_have_traced(engine, worker):
+    enough_threads(worker, 200)
+    worker.do("workload", spec="ticks:10x0.1")
+    worker.do("trace", on=True)
+    done = run_burst(worker, 200, read_after=0.2)
+    assert 0 < done["live"] <= 200
+    assert done["traced"] > 200 * 100  # bytes: no task of any engine is smaller
+
+
+def test_a_burst_counts_tasks_that_fail(engine, worker):
+    worker.do("workload", spec="jobs:fail")
+    assert run_burst(worker, 20)["tasks"] == 20
+    tick = worker.tick()
+    assert (tick["failed"], tick["live"]) == (20, 0)
+    assert len(worker.all("error")) == 1
+
+
+def test_after_a_burst_a_target_is_held_as_before(engine, worker):
+    worker.do("workload", spec="nop")
+    run_burst(worker, 10)
+    worker.do("workload", spec="hold")
+    worker.send("target", tasks=7)
+    assert worker.tick(lambda tick: tick["live"] == 7)["created"] == 17
+
+
+def test_a_burst_among_live_tasks_is_refused(engine, worker):
+    worker.send("target", tasks=3)
+    worker.tick(lambda tick: tick["live"] == 3)
+    worker.send("burst", tasks=5, chunks=1, older=0, read_after=None)
+    assert "3 tasks are live" in worker.wait("error")["message"]
+    assert worker.tick()["live"] == 3
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"tasks": -1}, '"tasks"'),
+        ({"chunks": 1.5}, '"chunks"'),
+        ({"older": None}, '"older"'),
+        ({"read_after": "soon"}, '"read_after"'),
+    ],
+)
+def test_a_burst_that_cannot_be_is_refused_by_the_name_of_the_field(engine, worker, fields, named):
+    worker.send("burst", **{"tasks": 1, "chunks": 1, "older": 0, "read_after": None, **fields})
+    error = worker.wait("error")
+    assert named in error["message"]
+    assert error["command"] == "burst"
+
+
+@on_event_loops
+def test_older_tasks_wait_unbegun_until_the_burst_is_created(engine, worker):
+    worker.do("workload", spec="nop")
+    assert run_burst(worker, 10, older=500)["tasks"] == 10
+    tick = worker.tick()
+    assert (tick["created"], tick["completed"]) == (510, 510)
+
+
+@on_threads
+def test_threads_have_no_older_tasks(engine, worker):
+    worker.send("burst", tasks=1, chunks=1, older=1, read_after=None)
+    assert "only an event loop" in worker.wait("error")["message"]
+
+
+@on_threads
+def test_the_stack_of_new_threads_can_be_set(engine, worker):
+    enough_threads(worker, 20)
+    before = psutil.Process(worker.process.pid).memory_info().vms
+    worker.do("stack", size=64 << 20)
+    worker.send("target", tasks=20)
+    worker.tick(lambda tick: tick["live"] - tick["queued"] == 20)
+    assert psutil.Process(worker.process.pid).memory_info().vms - before >= 20 * (64 << 20)
+    worker.send("stack", size=1)
+    assert "32,768" in worker.wait("error")["message"]

@@ -3,8 +3,9 @@
 import importlib.util
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from concwatch.worker.workloads import nearest
 
@@ -20,8 +21,7 @@ _START = (
 )
 
 
-@dataclass(frozen=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """One row of the catalog."""
 
     name: str

@@ -1,6 +1,6 @@
 """What one task costs: memory over the lane's own idle baseline, a task."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 LEAST_LIVE = 100
 """Below this the grain of memory pages and arenas says more than the tasks do."""
@@ -12,8 +12,7 @@ NEAR_PEAK = 0.95
 """Share of the most tasks ever live below which memory kept from earlier tasks spoils the figure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """Bytes a task, and how the figure was taken."""
 
     rss: float

@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 KEPT = 1_000
 """Events kept; older ones are forgotten."""
@@ -11,8 +12,7 @@ KEPT = 1_000
 Weight = Literal["info", "warning", "error"]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One line of the event log."""
 
     number: int

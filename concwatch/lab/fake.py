@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.link import Arrival, Ended, Link
-from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready, Tick
+from concwatch.lab.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
 from concwatch.lab.sampler import Reading
 from concwatch.worker.workloads import WORDS, Workload, parse
 
@@ -76,6 +76,7 @@ class FakeLink:
         self._most_live = 0.0
         self._target = 0
         self._asked: tuple[float, float, float] | None = None  # when, created and cancelled until then
+        self._burst: tuple[float, BurstDone] | None = None  # when it is over, and what it will say
         self._refill = True
         self._left = 0.0
         self._trace = False
@@ -87,6 +88,7 @@ class FakeLink:
             "refill": lambda fields: setattr(self, "_refill", fields["on"]),
             "trace": lambda fields: setattr(self, "_trace", fields["on"]),
             "halt": self._take_halt,
+            "burst": self._take_burst,
             "stop": lambda fields: self.kill(),
         }
 
@@ -109,7 +111,7 @@ class FakeLink:
         except ValueError as error:
             self._out.append(Error(str(error), type_))
         else:
-            if type_ not in ("target", "halt", "stop"):
+            if type_ not in ("target", "halt", "stop", "burst"):
                 self._out.append(Applied(type_, 0.0))
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
@@ -117,7 +119,8 @@ class FakeLink:
         if self._began is None:
             self._began = self._now = now
             flags = ("6 threads",) if self.engine.name == "pool" else ()
-            can = ("trace", "gc", "trim", *(("threads",) if self.engine.name == "pool" else ()))
+            own = ("threads",) if self.engine.name == "pool" else ()
+            can = ("trace", "gc", "trim", "burst", "stack", *own)
             self._out.append(
                 Ready(self.engine.name, "CPython 3.11.7", 4242, flags=flags, can=can, workloads=WORDS)
             )
@@ -170,6 +173,28 @@ class FakeLink:
         self._cohorts.clear()
         self._left = self._target
 
+    def _take_burst(self, fields: dict[str, object]) -> None:
+        """Create at once, run to the end, one part after the other."""
+        tasks, chunks = float(str(fields["tasks"])), int(str(fields["chunks"]))
+        each = self._duration() or 0.0
+        creating = tasks / self.costs.create_rate
+        total = creating + each * chunks
+        self._counts.created += tasks
+        self._cohorts.append((self._now + total, tasks))
+        reading = fields["read_after"] is not None
+        self._burst = (
+            self._now + total,
+            BurstDone(
+                tasks=int(tasks),
+                create_seconds=creating,
+                create_cpu=creating,
+                seconds=total,
+                cpu=creating * 1.5,
+                live=int(tasks) if reading else None,
+                traced=int(tasks * self.costs.traced) if reading and self._trace else None,
+            ),
+        )
+
     def _take_halt(self, fields: dict[str, object]) -> None:
         self._hold_back(str(fields["wall"]), int(str(fields["value"])), "")
 
@@ -187,6 +212,13 @@ class FakeLink:
         counts = self._counts
         while self._cohorts and self._cohorts[0][0] <= now:
             counts.completed += self._cohorts.popleft()[1]
+        if self._burst is not None:
+            over, done = self._burst
+            self._most_live = max(self._most_live, counts.live)
+            if now >= over:
+                self._out.append(done)
+                self._burst = None
+            return
         self._grow(min(self.costs.create_rate * seconds, max(0.0, self._target - counts.live)))
         self._cancel(min(self.costs.cancel_rate * seconds, max(0.0, counts.live - self._target)))
         self._most_live = max(self._most_live, counts.live)

@@ -10,13 +10,14 @@ from concwatch.lab.catalog import Engine
 from concwatch.lab.cost import CostMeter
 from concwatch.lab.events import Weight, plain
 from concwatch.lab.link import Arrival, Ended, Garbage, Link, Noise
-from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready, Tick
+from concwatch.lab.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
 from concwatch.lab.rates import TickRates
 from concwatch.lab.sampler import Reading
 from concwatch.lab.series import Series
 from concwatch.lab.settings import Settings, commands
-from concwatch.lab.tell import tell_limit, tell_reached
+from concwatch.lab.tell import tell_burst, tell_limit, tell_reached
 from concwatch.units import format_seconds
+from concwatch.worker.burst import Burst
 
 START_LIMIT = 30.0
 """Seconds a worker may take from its start to having applied its settings."""
@@ -79,6 +80,8 @@ class Lane:
         self.tick: Tick | None = None
         self.reading: Reading | None = None
         self.reached: Reached | None = None
+        self.burst_done: BurstDone | None = None
+        """What the last burst took, once it has ended."""
         self.create_speed: float | None = None
         """Tasks a second at which the last target was created."""
         self.meter = CostMeter()
@@ -162,6 +165,16 @@ class Lane:
         self._untouched = self._untouched and self.target == 0
         self._link.send("target", tasks=self.target)
 
+    def run_burst(self, burst: Burst) -> None:
+        """Have a running worker without tasks run a burst; `burst_done` is there when it has ended."""
+        assert self._link is not None
+        self._take_baseline()
+        self._untouched = False
+        self.target, self.limit, self.burst_done = burst.tasks, None, None
+        self._link.send(
+            "burst", tasks=burst.tasks, chunks=burst.chunks, older=burst.older, read_after=burst.read_after
+        )
+
     def _take_baseline(self) -> None:
         reading = self._link.reading() if self._link else None
         if reading is not None:
@@ -216,6 +229,8 @@ class Lane:
                 self._take_ready(arrival)
             case Reached():
                 self._take_reached(arrival)
+            case BurstDone():
+                self._take_burst(arrival)
             case Limit():
                 self._take_limit(arrival)
             case Applied():
@@ -282,6 +297,10 @@ class Lane:
             self.create_speed = reached.created / reached.seconds
         if reached.created or reached.cancelled:
             self._say(tell_reached(reached))
+
+    def _take_burst(self, done: BurstDone) -> None:
+        self.burst_done, self.target = done, 0
+        self._say(tell_burst(done))
 
     def _take_limit(self, limit: Limit) -> None:
         if limit.wanted == self.target:  # else it crossed with a newer target

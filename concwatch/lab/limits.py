@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import psutil
+from msgspec import Struct
 
 from concwatch.worker.walls import MAPS_A_THREAD, Wall
 
@@ -14,8 +14,7 @@ DEFAULT_SHARE = 0.8
 _UNLIMITED = 1 << 60
 
 
-@dataclass(frozen=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """The memory that this process and its children may still take, in bytes."""
 
     total: int
@@ -24,8 +23,7 @@ class Memory:
     """What binds: ``"memory"`` for the machine's, ``"cgroup memory"`` where a control group has less."""
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """How many tasks this machine would hold, and which wall comes first."""
 
     tasks: int

@@ -1,29 +1,27 @@
 """What a lane needs of a worker, whether a process or a fake stands behind it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from concwatch.lab.messages import Report
 from concwatch.lab.sampler import Reading
 
 
-@dataclass(frozen=True)
-class Garbage:
+class Garbage(Struct, frozen=True):
     """The worker sent what is not of the wire."""
 
     message: str
 
 
-@dataclass(frozen=True)
-class Noise:
+class Noise(Struct, frozen=True):
     """The worker or its tasks wrote to standard error."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The worker is gone."""
 
     reason: str

@@ -43,6 +43,19 @@ class Reached(msgspec.Struct, tag="reached", frozen=True):
     seconds: float
 
 
+class BurstDone(msgspec.Struct, tag="burst", frozen=True):
+    """A burst has ended; seconds, CPU seconds, bytes."""
+
+    tasks: int
+    create_seconds: float
+    create_cpu: float
+    seconds: float
+    cpu: float
+    live: int | None = None
+    """Tasks live at the reading; None without one."""
+    traced: int | None = None
+
+
 class Limit(msgspec.Struct, tag="limit", frozen=True):
     """The machine refused another task."""
 
@@ -69,9 +82,9 @@ class Error(msgspec.Struct, tag="error", frozen=True):
     detail: str | None = None
 
 
-Report = Ready | Tick | Reached | Limit | Applied | Error
+Report = Ready | Tick | Reached | BurstDone | Limit | Applied | Error
 
-_KNOWN = {report.__struct_config__.tag for report in (Ready, Tick, Reached, Limit, Applied, Error)}
+_KNOWN = {report.__struct_config__.tag for report in (Ready, Tick, Reached, BurstDone, Limit, Applied, Error)}
 _decoder = msgspec.json.Decoder(Report)
 
 

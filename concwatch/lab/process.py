@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -37,6 +36,8 @@ def _child_setup() -> Callable[[], None] | None:
     """Give what a new worker runs before its program: be nice, and die with this process (Linux)."""
     if sys.platform == "win32":
         return None
+    import ctypes  # only here: the screen need not wait for it
+
     # Loaded here, not in the child: between fork and exec as little as possible may happen.
     prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform.startswith("linux") else None
     kill = int(signal.SIGKILL)

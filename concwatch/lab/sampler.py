@@ -1,13 +1,12 @@
 """What the operating system says of one process, read from outside."""
 
 import os
-from dataclasses import dataclass
 
 import psutil
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """One look at a process."""
 
     rss: int
@@ -16,6 +15,8 @@ class Reading:
     """Share of one core used since the last look; 1.0 is a whole core."""
     threads: int
     """Threads it has."""
+    virtual: int = 0
+    """Bytes of address space it has taken, whether touched or not."""
 
 
 class Sampler:
@@ -34,10 +35,12 @@ class Sampler:
         """Look at it now; None when it has gone or may not be looked at."""
         try:
             with self._process.oneshot():
+                memory = self._process.memory_info()
                 return Reading(
-                    rss=self._process.memory_info().rss,
+                    rss=memory.rss,
                     cpu=self._process.cpu_percent() / 100,
                     threads=self._process.num_threads(),
+                    virtual=memory.vms,
                 )
         except (psutil.Error, OSError):
             return None

@@ -14,6 +14,8 @@ class Settings:
     gc: str = "default"
     threads: int | None = None
     """Threads of a pool; None leaves the engine's own number."""
+    stack: int | None = None
+    """Bytes of stack of each thread; None leaves the system's own size."""
 
 
 def commands(settings: Settings, can: Callable[[str], bool]) -> list[tuple[str, dict[str, object]]]:
@@ -33,4 +35,6 @@ def commands(settings: Settings, can: Callable[[str], bool]) -> list[tuple[str, 
         orders.append(("gc", {"mode": settings.gc}))
     if can("threads") and settings.threads is not None:
         orders.append(("threads", {"count": settings.threads}))
+    if can("stack") and settings.stack is not None:
+        orders.append(("stack", {"size": settings.stack}))
     return orders

@@ -1,6 +1,6 @@
 """A worker's reports as sentences for the event log."""
 
-from concwatch.lab.messages import Limit, Reached
+from concwatch.lab.messages import BurstDone, Limit, Reached
 from concwatch.units import format_bytes, format_count, format_rate, format_seconds
 
 
@@ -29,3 +29,9 @@ def tell_reached(reached: Reached) -> str:
         return f"{target} → {format_count(reached.cancelled)} stopped in {took}"
     speed = format_rate(reached.created / reached.seconds) if reached.seconds > 0 else "at once"
     return f"{target} → {format_count(reached.created)} started in {took} ({speed})"
+
+
+def tell_burst(done: BurstDone) -> str:
+    """Say how long a burst took, and how much of that its creation."""
+    took, created = format_seconds(done.seconds), format_seconds(done.create_seconds)
+    return f"burst of {format_count(done.tasks)} over in {took}, created in {created}"

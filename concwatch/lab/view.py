@@ -1,6 +1,6 @@
 """One frozen picture of the lab, taken between two steps: what a screen or a table shows."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from concwatch.lab.cost import Cost
 from concwatch.lab.lab import Lab
@@ -11,8 +11,7 @@ from concwatch.lab.settings import Settings
 from concwatch.worker.workloads import parse
 
 
-@dataclass(frozen=True, slots=True)
-class LaneView:
+class LaneView(Struct, frozen=True):
     """One lane at one moment."""
 
     name: str
@@ -52,8 +51,7 @@ class LaneView:
         return self.state in (State.STARTING, State.RUNNING, State.STALLED)
 
 
-@dataclass(frozen=True, slots=True)
-class LabView:
+class LabView(Struct, frozen=True):
     """The whole lab at one moment."""
 
     now: float

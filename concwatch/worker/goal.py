@@ -42,13 +42,25 @@ class Counts:
 class Goal:
     """The target of an engine, and what is still wanted to meet it."""
 
-    __slots__ = ("_asked", "_cancelled", "_created", "_due", "_left", "_replacing", "refill", "target")
+    __slots__ = (
+        "_asked",
+        "_cancelled",
+        "_created",
+        "_due",
+        "_left",
+        "_replacing",
+        "paused",
+        "refill",
+        "target",
+    )
 
     def __init__(self) -> None:
         self.target = 0
         """Live tasks to hold."""
         self.refill = True
         """Whether a task that ends is replaced."""
+        self.paused = False
+        """Whether nothing is wanted for now: a burst creates its own tasks and lets them end."""
         self._left = 0  # without refill: how many of the burst are still to be created
         self._due = 0  # ``created`` at which everything asked for has been created
         self._created = 0
@@ -84,8 +96,18 @@ class Goal:
         self._left = 0
         self._asked = None
 
+    def pause(self, tasks: int) -> None:
+        """Want nothing from now on: a burst of ``tasks`` creates its own and lets them end."""
+        self.target, self.paused = tasks, True
+
+    def resume(self) -> None:
+        """Hold a target again, 0 at first: the burst has ended."""
+        self.target, self.paused = 0, False
+
     def wanted(self, live: int) -> int:
         """How many tasks to create now, or, below zero, to cancel."""
+        if self.paused:
+            return 0
         if self._replacing:
             self._replacing = live > 0
             if self._replacing:

@@ -7,7 +7,7 @@ from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict
+    from typing import Any, Callable, Dict, Optional
 
     from concwatch.worker.collector import Collector
     from concwatch.worker.engines.base import Engine
@@ -24,8 +24,14 @@ class Reporter:
         self._collector = collector
         self._interval = 0.1
         self._soon = threading.Event()
+        self._busy = threading.Lock()  # held while a tick is made, whose own bytes are no task's
         self.memory: Callable[[], Dict[str, int]] = dict
         """Gives ``traced`` and ``tracer`` in bytes while tracing, else nothing."""
+
+    def traced(self) -> Optional[int]:
+        """Give the bytes traced between two ticks, or None while nothing is traced."""
+        with self._busy:
+            return self.memory().get("traced")
 
     def set_rate(self, hz: object) -> None:
         """Send this many ticks a second.
@@ -49,7 +55,8 @@ class Reporter:
     def _run(self) -> None:
         due = monotonic()
         while True:
-            self._tick(max(0.0, monotonic() - due))
+            with self._busy:
+                self._tick(max(0.0, monotonic() - due))
             # Never catch up: after a silence the next tick is one interval away, like any other.
             due = max(due + self._interval, monotonic())
             if self._soon.wait(max(0.0, due - monotonic())):

@@ -9,6 +9,7 @@ from functools import partial
 from time import monotonic
 
 from concwatch import wire
+from concwatch.worker.burst import LONGEST_WAIT, MOST_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
 from concwatch.worker.reporter import Reporter
@@ -85,6 +86,20 @@ def _word(fields: Fields, key: str) -> str:
     return value
 
 
+def _burst(fields: Fields) -> Burst:
+    wait = fields.get("read_after")
+    if isinstance(wait, bool) or not (
+        wait is None or (isinstance(wait, (int, float)) and 0 <= wait <= LONGEST_WAIT)
+    ):
+        raise ValueError(f'"read_after" is {wait!r}: expected null, or seconds from 0 to {LONGEST_WAIT:,.0f}')
+    return Burst(
+        _whole(fields, "tasks", MOST_TASKS),
+        max(1, _whole(fields, "chunks", MOST_CHUNKS)),
+        _whole(fields, "older", MOST_TASKS),
+        wait,
+    )
+
+
 def _trace(reporter: Reporter, on: bool) -> None:
     if on == (reporter.memory is not dict):
         return
@@ -117,6 +132,8 @@ def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[s
         "gc": lambda fields: collector.set_mode(_word(fields, "mode")),
         "trim": lambda fields: collector.trim(),
         "threads": lambda fields: engine.set_threads(_whole(fields, "count", 1_000_000)),
+        "stack": lambda fields: engine.set_stack(_whole(fields, "size", LARGEST)),
+        "burst": lambda fields: engine.ask_burst(_burst(fields)),
     }
 
 
@@ -193,6 +210,7 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
     engine.load(parse(DEFAULT))
     reporter = Reporter(channel.send, engine, collector)
     engine.on_reached = reporter.tick_soon
+    engine.traced = reporter.traced
     channel.send(
         "ready",
         protocol=wire.PROTOCOL,

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Deque, List, Optional, Tuple
 
+    from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
     from concwatch.worker.workloads import Workload
 
@@ -22,7 +23,7 @@ SLICE = 0.010
 class Engine:
     """One way to run tasks. ``serve`` holds the goal until the process ends; nothing else touches tasks."""
 
-    can: Tuple[str, ...] = ("trace", "gc", "trim")
+    can: Tuple[str, ...] = ("trace", "gc", "trim", "burst")
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         self.send = send
@@ -30,7 +31,11 @@ class Engine:
         self.counts = Counts()
         self.goal = Goal()
         self.on_reached: Callable[[], None] = lambda: None
-        """Called when a target has been met."""
+        """Called when a target has been met, or a burst has ended."""
+        self.traced: Callable[[], Optional[int]] = lambda: None
+        """Gives the bytes traced now, or None while nothing is traced."""
+        self.bursts: Deque[Burst] = deque()
+        """Bursts asked for and not begun."""
         self._inbox: Deque[Callable[[], None]] = deque()
         self._failure_told = threading.Lock()  # taken by the first task of a workload that fails
 
@@ -88,6 +93,24 @@ class Engine:
             ValueError: this engine has no such setting.
         """
         raise ValueError("this engine has no number of threads")
+
+    def set_stack(self, size: int) -> None:
+        """Set the bytes of stack of threads started from now on; 0 for the system's own size.
+
+        Raises:
+            ValueError: this engine starts no threads for tasks, or the system allows no such size.
+        """
+        raise ValueError("this engine starts no thread for a task")
+
+    def ask_burst(self, burst: Burst) -> None:
+        """Have a burst run as soon as the engine gets to it.
+
+        Raises:
+            ValueError: tasks are live, or the engine cannot do what it asks for.
+        """
+        if self.counts.live or self.goal.target:
+            raise ValueError(f"{self.counts.live} tasks are live: a burst expects none, and a target of 0")
+        self.bursts.append(burst)
 
     def apply_commands(self) -> None:
         """Apply what has come in since the last time."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from time import monotonic, thread_time
+from time import monotonic, sleep, thread_time
 
+from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import SLICE, Engine
 from concwatch.worker.workloads import USER
 
@@ -13,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Dict, Optional
 
+    from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
     from concwatch.worker.workloads import Workload
 
@@ -58,7 +60,8 @@ class Baton:
         """
         deadline = monotonic() + seconds
         rest = seconds
-        while rest > 0 and self._lock.acquire(timeout=min(rest, LONGEST_WAIT)):
+        # By position: a keyword would have each sleeper hold a dict of 230 bytes.
+        while rest > 0 and self._lock.acquire(True, min(rest, LONGEST_WAIT)):
             self.check()
             rest = deadline - monotonic()
 
@@ -114,6 +117,8 @@ BODIES: Dict[str, Callable[..., None]] = {
 class BlockingEngine(Engine):
     """Runs tasks that block threads; how a task gets its thread is up to the engines below."""
 
+    can = (*Engine.can, "stack")
+
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self._awake = threading.Event()
@@ -121,6 +126,8 @@ class BlockingEngine(Engine):
         self._cancelling = 0  # tasks told to end that have not been counted yet
         self._baton = Baton(self._claim)
         self._body: Body = partial(_nop, self._baton)
+        self.task: Body = self.run_task
+        """`run_task`, bound once: a bound method for each thread would be 64 bytes more."""
 
     def wake(self) -> None:
         """Wake the engine, from any thread."""
@@ -138,12 +145,21 @@ class BlockingEngine(Engine):
         else:
             self._body = partial(BODIES[workload.word], self._baton, *workload.values)
 
+    def set_stack(self, size: int) -> None:
+        """Set the bytes of stack of threads started from now on."""
+        try:
+            threading.stack_size(size)
+        except (ValueError, OverflowError):
+            raise ValueError(f"a stack of {size} bytes: expected 0, or 32,768 and more, in pages") from None
+
     def serve(self) -> None:
         """Hold the goal."""
         while True:
             self._awake.wait()
             self._awake.clear()
             self.apply_commands()
+            while self.bursts:
+                self._run_burst(self.bursts.popleft())
             while True:
                 wanted = self._wanted()
                 if wanted > 0:
@@ -181,21 +197,65 @@ class BlockingEngine(Engine):
     def _grow(self, wanted: int) -> None:
         began = monotonic()
         made = 0
-        while made < wanted and monotonic() - began < SLICE:
-            try:
-                self.start_one()
-            except (RuntimeError, MemoryError) as error:
-                self.hit_wall(error)
-                break
-            with self._guard:
-                self.counts.created += 1
-                self.goal.created(1)
+        while made < wanted and monotonic() - began < SLICE and self._start_counted(self.start_one):
             made += 1
         self.collector.after_slice()
 
     def _shrink(self, count: int) -> None:
         """Have ``count`` tasks end; returns before they have."""
         self._baton.release()
+
+    def ask_burst(self, burst: Burst) -> None:
+        """Have a burst run; threads begin when they are started, so there is no ``older`` here."""
+        if burst.older:
+            raise ValueError("older tasks that have not begun: only an event loop has them")
+        super().ask_burst(burst)
+
+    def _run_burst(self, burst: Burst) -> None:
+        """Start the tasks of each part, and wait until they end."""
+        self.goal.pause(burst.tasks)
+        record = Record(self.traced)
+        for size in burst.sizes():
+            record.begin_part()
+            before = self.counts.created
+            kept = self.start_many(size)
+            created = self.counts.created - before
+            record.created(created)
+            self.collector.after_slice()
+            if burst.read_after is not None:
+                sleep(burst.read_after)
+                record.read()
+                record.live(self.counts.live)
+            while self.counts.live:
+                self._awake.wait()
+                self._awake.clear()
+                self.apply_commands()
+            record.end_part()
+            del kept
+            if created < size:
+                break
+        self.goal.resume()
+        self.send("burst", **record.fields())
+        self.on_reached()
+
+    def start_many(self, count: int) -> object:
+        """Start so many tasks without a pause, up to a wall; give what has to be kept until they end."""
+        for _ in range(count):
+            if not self._start_counted(self.start_one):
+                break
+        return None
+
+    def _start_counted(self, start: Callable[[], None]) -> bool:
+        """Start one task and count it; say whether there was no wall."""
+        try:
+            start()
+        except (RuntimeError, MemoryError) as error:
+            self.hit_wall(error)
+            return False
+        with self._guard:
+            self.counts.created += 1
+            self.goal.created(1)
+        return True
 
     def run_task(self) -> None:
         """Run one task on the calling thread and count how it ended."""

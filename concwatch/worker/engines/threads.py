@@ -12,4 +12,12 @@ class ThreadsEngine(BlockingEngine):
 
     def start_one(self) -> None:
         """Start one thread; raises `RuntimeError` at a wall."""
-        threading.Thread(target=self.run_task, daemon=True).start()
+        threading.Thread(target=self.task, daemon=True).start()
+
+    def start_many(self, count: int) -> object:
+        """Make all threads, then start them, and keep them, as who joins them later does."""
+        threads = [threading.Thread(target=self.task, daemon=True) for _ in range(count)]
+        for thread in threads:
+            if not self._start_counted(thread.start):
+                break
+        return threads

@@ -1,0 +1,1 @@
+"""Published benchmarks as files, what runs them, and what reports them."""

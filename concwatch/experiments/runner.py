@@ -1,0 +1,230 @@
+"""Running an experiment: each cell in fresh workers, as often as it says, and what came of it."""
+
+import asyncio
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from concwatch.experiments.cell import Cell
+from concwatch.experiments.experiment import Entry, Experiment, entries
+from concwatch.experiments.measure import NotMeasuredError, Run, measure
+from concwatch.experiments.readings import UNITS
+from concwatch.lab.catalog import Engine
+from concwatch.lab.lab import Lab
+from concwatch.lab.settings import Settings
+
+UNSTEADY = 0.10
+"""Spread over which a cell is marked."""
+
+
+class State(Enum):
+    """What has become of a cell."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    ABSENT = "absent"
+    """There is no such engine yet; what was published stands alone."""
+
+
+@dataclass
+class Outcome:
+    """What has become of one cell."""
+
+    state: State = State.WAITING
+    reason: str = ""
+    """Why there are no figures."""
+    runs: list[Run] = field(default_factory=list)
+    """Every run that gave figures, whatever they are."""
+
+    def values(self, reading: str) -> list[float]:
+        """Give the figures of one reading, a run each: bytes, seconds, or tasks a second."""
+        return [run.figures[reading] for run in self.runs if reading in run.figures]
+
+    def median(self, reading: str) -> float | None:
+        """Give their median; None for none."""
+        values = self.values(reading)
+        return statistics.median(values) if values else None
+
+    def spread(self, reading: str) -> float | None:
+        """Give the distance from lowest to highest as a share of the median; None for fewer than two."""
+        values, middle = self.values(reading), self.median(reading)
+        return (max(values) - min(values)) / middle if len(values) > 1 and middle else None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the result, with what has been measured so far; figures in the table's unit."""
+
+    entry: Entry
+    state: State
+    reason: str
+    here: float | None
+    """The median over the runs."""
+    ratio: float | None
+    """Here over published."""
+    spread: float | None
+    """Share of the median between the lowest and the highest run; None for fewer than two."""
+    runs: tuple[float, ...]
+    """Every run."""
+
+    @property
+    def unsteady(self) -> bool:
+        """Whether the spread is too wide to believe the median."""
+        return self.spread is not None and self.spread > UNSTEADY
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a person chose to run of an experiment."""
+
+    quick: bool = False
+    repeats: int | None = None
+    sizes: tuple[int, ...] = ()
+
+
+MakeLab = Callable[[Sequence[Engine], Settings], Lab]
+
+
+class Runner:
+    """Runs one experiment; whoever wants to see how far it is looks at it meanwhile."""
+
+    def __init__(self, experiment: Experiment, choice: Choice, make_lab: MakeLab) -> None:
+        """Prepare to run.
+
+        Args:
+            experiment: what to run.
+            choice: what of it.
+            make_lab: makes the lab for one run.
+        """
+        self.experiment = experiment
+        self.choice = choice
+        self._make_lab = make_lab
+        self.entries = entries(experiment, quick=choice.quick, sizes=choice.sizes)
+        self.outcomes: dict[Cell, Outcome] = {
+            entry.cell: Outcome() for entry in self.entries if entry.cell is not None
+        }
+        self.lab: Lab | None = None
+        """The lab of the present run."""
+        self.current: Cell | None = None
+        self.over = False
+        """Whether nothing runs any more."""
+        self._began: float | None = None
+        self._ended: float | None = None
+
+    @property
+    def partial(self) -> bool:
+        """Whether cells are left that have not been tried."""
+        return any(outcome.state in (State.WAITING, State.RUNNING) for outcome in self.outcomes.values())
+
+    def repeats(self, cell: Cell) -> int:
+        """Tell how often a cell is run."""
+        few = 1 if self.choice.quick else cell.repeats
+        return few if self.choice.repeats is None else self.choice.repeats
+
+    async def run(self) -> None:
+        """Run all cells in the order of the file; when cancelled, what has been measured stays.
+
+        A cell with fewer runs than it should have is not done: it waits, with the runs that it has.
+        """
+        self._began = asyncio.get_running_loop().time()
+        try:
+            for cell, outcome in self.outcomes.items():
+                self.current = cell
+                await self._run_cell(cell, outcome)
+        finally:
+            for outcome in self.outcomes.values():
+                if outcome.state is State.RUNNING:
+                    outcome.state = State.WAITING
+            self.current, self.over = None, True
+            self._ended = asyncio.get_running_loop().time()
+
+    async def _run_cell(self, cell: Cell, outcome: Outcome) -> None:
+        outcome.state = State.RUNNING
+        for _ in range(self.repeats(cell)):
+            self.lab = lab = self._make_lab([cell.row()], cell.settings)
+            why_not = cell.why_not(lab)
+            if why_not is not None:
+                await lab.close()
+                outcome.state, outcome.reason = State.SKIPPED, why_not
+                return
+            try:
+                outcome.runs.append(await self._run_once(lab, cell))
+            except NotMeasuredError as error:
+                outcome.state, outcome.reason = State.FAILED, str(error)
+                return
+        outcome.state = State.DONE
+
+    async def _run_once(self, lab: Lab, cell: Cell) -> Run:
+        clock = asyncio.get_running_loop().create_task(lab.run())
+        measuring = asyncio.get_running_loop().create_task(measure(lab, cell))
+        try:
+            await asyncio.wait((clock, measuring), return_when=asyncio.FIRST_COMPLETED)
+            if not measuring.done():
+                clock.result()  # the lab has broken down: nobody is to wait for it
+            return await measuring
+        finally:
+            for task in (clock, measuring):
+                task.cancel()
+            await asyncio.gather(clock, measuring, return_exceptions=True)
+            await lab.close()
+
+    def figures(self) -> list[Figure]:
+        """Give every line of the result as it stands."""
+        return [self._figure(entry) for entry in self.entries]
+
+    def _figure(self, entry: Entry) -> Figure:
+        if entry.cell is None:
+            reason = f"no engine {entry.series.engine} yet"
+            return Figure(entry, State.ABSENT, reason, None, None, None, ())
+        outcome, reading = self.outcomes[entry.cell], entry.table.reading
+        factor = UNITS[entry.table.unit][1]
+        median = outcome.median(reading)
+        here = None if median is None else median / factor
+        return Figure(
+            entry,
+            outcome.state,
+            outcome.reason,
+            here,
+            here / entry.published if here is not None and entry.published else None,
+            outcome.spread(reading),
+            tuple(value / factor for value in outcome.values(reading)),
+        )
+
+    # How far it is.
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it began; until it ended, once it has."""
+        if self._began is None:
+            return 0.0
+        return (self._ended or asyncio.get_running_loop().time()) - self._began
+
+    def _expected(self, cell: Cell) -> float:
+        return cell.expected_seconds() * self.repeats(cell)
+
+    @property
+    def seconds_left(self) -> float:
+        """Forecast the seconds that are left, by what the cells so far took against their own forecast."""
+        known = [
+            (run.seconds, cell.expected_seconds())
+            for cell, outcome in self.outcomes.items()
+            for run in outcome.runs
+        ]
+        pace = sum(took for took, _ in known) / sum(expected for _, expected in known) if known else 1.0
+        left = 0.0
+        for cell, outcome in self.outcomes.items():
+            if outcome.state in (State.WAITING, State.RUNNING):
+                left += cell.expected_seconds() * max(0, self.repeats(cell) - len(outcome.runs))
+        return left * pace
+
+    @property
+    def share(self) -> float:
+        """Share of the whole that is done, by time: 0 to 1."""
+        if self.over and not self.partial:
+            return 1.0
+        left = self.seconds_left
+        return self.seconds / (self.seconds + left) if self.seconds + left > 0 else 0.0

@@ -1,30 +1,39 @@
 """The commands; the one file that reads arguments."""
 
 import asyncio
+import contextlib
 import gc
-import json
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from concwatch.lab.catalog import CATALOG, Engine, find
-from concwatch.lab.events import Event, plain
+from concwatch.lab.catalog import CATALOG, SHOWN, Engine, find
+from concwatch.lab.events import plain
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.limits import memory_now
 from concwatch.lab.machine import program_version
+from concwatch.lab.pages import read_workload
 from concwatch.lab.settings import Settings
-from concwatch.printing import ProgressLine, print_table
+from concwatch.printing import (
+    ExperimentProgress,
+    ProgressLine,
+    print_experiment,
+    print_experiments,
+    print_table,
+)
 from concwatch.units import parse_count, parse_size
 from concwatch.worker.collector import MODES
-from concwatch.worker.workloads import FORMS, nearest, parse
+from concwatch.worker.workloads import FORMS, nearest
 
 if TYPE_CHECKING:
-    from concwatch.lab.run import Result
+    from concwatch.experiments.runner import Choice, Runner
 
 BAD_INPUT = 2
+
+T = TypeVar("T")
 
 
 def one_line(read: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -66,6 +75,22 @@ def _threads(text: str) -> int:
     return count
 
 
+def _repeats(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= 100):
+        raise ValueError(f'"{text[:40]}" is not a number of runs: expected a whole number from 1 to 100')
+    return int(text)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    from concwatch.experiments.experiment import sizes_problem  # only here: the screen can do without
+
+    sizes = tuple(parse_count(part) for part in text.split(","))
+    problem = sizes_problem(sizes)
+    if problem:
+        raise ValueError(f'"{text[:40]}" are no sizes: {problem}')
+    return sizes
+
+
 def _mode(text: str) -> str:
     if text not in MODES:
         raise ValueError(
@@ -80,7 +105,9 @@ SECONDS = one_line(_seconds)
 RATE = one_line(_rate)
 THREADS = one_line(_threads)
 MODE = one_line(_mode)
-WORKLOAD = one_line(lambda text: parse(text).spec)
+REPEATS = one_line(_repeats)
+SIZES = one_line(_sizes)
+WORKLOAD = one_line(read_workload)
 ENGINES = one_line(lambda text: find([name.strip() for name in text.split(",")]))
 
 max_memory = click.option(
@@ -95,6 +122,12 @@ max_memory = click.option(
 def _say_error(text: str) -> None:
     """Write ``text`` as one line, whatever a person typed into it."""
     click.echo(f"concwatch: {plain(' '.join(text.split()))}", err=True)
+
+
+def _say_json(value: object) -> None:
+    import json  # only here: the screen has no use for it
+
+    click.echo(json.dumps(value, indent=2))
 
 
 class Commands(click.Group):
@@ -145,7 +178,12 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     callback=_show_version,
     help="Show the version.",
 )
-@click.option("--engines", type=ENGINES, metavar="a,b", help="Lanes to show, by engine.  [default: all]")
+@click.option(
+    "--engines",
+    type=ENGINES,
+    metavar="a,b",
+    help=f"Lanes to show, by engine.  [default: {','.join(engine.name for engine in SHOWN)}]",
+)
 @max_memory
 @click.option(
     "--rate", type=RATE, default=str(DEFAULT_HZ), metavar="HZ", help="Samples a second.  [default: 10]"
@@ -179,7 +217,8 @@ def main(ctx: click.Context, engines: list[Engine] | None, max_memory: int | Non
 
     end_with_terminal(sys.stderr.fileno())
     app = ConcwatchApp(
-        lambda: Lab(engines or CATALOG, settings=Settings(trace=True), budget=max_memory, hz=rate)
+        lambda: Lab(engines or SHOWN, settings=Settings(trace=True), budget=max_memory, hz=rate),
+        make_run_lab=lambda rows, settings: Lab(rows, settings=settings, budget=max_memory),
     )
     app.run()
     sys.exit(app.return_code or 0)
@@ -197,7 +236,7 @@ def engines_command(as_json_: bool) -> None:
         for engine, missing in ((engine, engine.missing()) for engine in CATALOG)
     ]
     if as_json_:
-        click.echo(json.dumps(rows, indent=2))
+        _say_json(rows)
         return
     width = max(len(engine.name) for engine in CATALOG)
     for row in rows:
@@ -279,8 +318,14 @@ def run_command(
     def make_lab(group: Sequence[Engine]) -> Lab:
         return Lab(group, settings=settings, budget=max_memory)
 
-    results, events = _run_until_signal(run(make_lab, engines, Plan(tasks, seconds), together, line.show))
+    try:
+        done, stopped = _run_until_signal(run(make_lab, engines, Plan(tasks, seconds), together, line.show))
+    except ValueError as error:  # the system would not start what serves the page of the workload http
+        raise click.ClickException(str(error)) from None
     line.clear()
+    if done is None:
+        sys.exit(128 + stopped)
+    results, events = done
     refused = [result.reason for result in results if (result.reason or "").startswith("workload ")]
     if len(refused) == len(results):
         raise click.UsageError(str(refused[0]))
@@ -288,27 +333,148 @@ def run_command(
         if event.weight != "info":
             click.echo(f"{event.lane or 'concwatch'}: {event.text}", err=True)
     if as_json_:
-        click.echo(json.dumps(as_json(results, workload), indent=2))
+        _say_json(as_json(results, workload))
     else:
         print_table(results)
     sys.exit(int(any(result.state == "failed" for result in results)))
 
 
-def _run_until_signal(
-    main_: "Coroutine[Any, Any, tuple[list[Result], list[Event]]]",
-) -> "tuple[list[Result], list[Event]]":
-    """Run a coroutine; SIGTERM and SIGHUP cancel it like Ctrl-C, so that workers are ended on the way out."""
+def _run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
+    """Run a coroutine to its end, or until a signal cancels it, so that workers are ended on the way out.
 
-    async def guarded() -> "tuple[list[Result], list[Event]]":
+    Every further signal cancels it once more.
+
+    Returns:
+        What it gave, or None when it was cancelled, and the number of the first signal, or 0.
+    """
+    caught: list[int] = []
+
+    def stop(task: "asyncio.Task[Any]", number: int) -> None:
+        caught.append(number)
+        task.cancel()
+
+    async def guarded() -> T:
         task = asyncio.current_task()
         assert task is not None
-        for name in ("SIGTERM", "SIGHUP"):
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             if hasattr(signal, name) and sys.platform != "win32":
-                number = getattr(signal, name)
-                asyncio.get_running_loop().add_signal_handler(number, lambda: task.cancel())
-        return await main_
+                number = int(getattr(signal, name))
+                asyncio.get_running_loop().add_signal_handler(number, stop, task, number)
+        return await work
 
     try:
-        return asyncio.run(guarded())
+        return asyncio.run(guarded()), next(iter(caught), 0)
     except asyncio.CancelledError:
-        sys.exit(143)
+        return None, caught[0]
+    except KeyboardInterrupt:  # where an event loop takes no signals
+        return None, int(signal.SIGINT)
+
+
+class RecordedCommand(click.Command):
+    """A command that keeps how it was called, for who reads its result later."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments as they were typed, then read them."""
+        import shlex  # only here: the screen has no use for it
+
+        ctx.obj = shlex.join([*ctx.command_path.split(), *args])
+        return super().parse_args(ctx, args)
+
+
+@main.command("experiment", cls=RecordedCommand)
+@click.argument("name", metavar="[NAME|FILE.toml]", required=False)
+@click.option("--quick", is_flag=True, help="A quick look: few sizes, each once.")
+@click.option(
+    "--repeats", type=REPEATS, metavar="N", help="Runs of each cell.  [default: as the experiment says]"
+)
+@click.option("--sizes", type=SIZES, metavar="1,10,1k", help="Sizes in place of the experiment's, ascending.")
+@max_memory
+@click.option("--json", "json_", metavar="FILE", help="Everything, every run included, as one JSON object.")
+@click.option("--markdown", metavar="FILE", help="The tables as Markdown.")
+@click.option("--csv", metavar="FILE", help="A line a figure.")
+@click.option("--pyperf", metavar="FILE", help="The times as pyperf benchmarks, for pyperf compare_to.")
+@click.pass_context
+def experiment_command(
+    ctx: click.Context,
+    name: str | None,
+    quick: bool,
+    repeats: int | None,
+    sizes: tuple[int, ...] | None,
+    max_memory: int | None,
+    json_: str | None,
+    markdown: str | None,
+    csv: str | None,
+    pyperf: str | None,
+) -> None:
+    """Run a published experiment here, and hold the figures against the published ones.
+
+    Without NAME this lists them. A FILE.toml is an experiment of your own.
+
+    Needs no terminal: progress goes to standard error, the tables to standard output, unless a FILE is "-",
+    which takes their place. Ctrl-C ends it; what has been measured is printed and saved, marked as partial.
+    """
+    from concwatch.experiments.outputs import outputs, save  # only here: the screen has no use for it
+    from concwatch.experiments.report import Occasion
+    from concwatch.experiments.runner import Choice, State
+
+    places = {"json": json_, "markdown": markdown, "csv": csv, "pyperf": pyperf}
+    choice = Choice(quick, repeats, sizes or ())
+    try:
+        if name is None:
+            _list_experiments(choice, max_memory, any(place is not None for place in places.values()))
+            return
+        runner = _make_runner(name, choice, max_memory)
+        wanted = outputs(places, runner.experiment)
+    except ValueError as error:
+        raise click.UsageError(str(error), ctx) from None
+    occasion = Occasion.now(ctx.obj)
+    _, stopped = _run_until_signal(_follow(runner))
+
+    texts, problems = save(wanted, runner, occasion)
+    # Where a terminal that went away has ended it, there is nowhere left to print to.
+    with contextlib.suppress(OSError) if stopped else contextlib.nullcontext():
+        for problem in problems:
+            _say_error(problem)
+        for text in texts:
+            click.echo(text, nl=False)
+        if not any(output.standard for output in wanted):
+            print_experiment(runner, occasion)
+    failed = any(outcome.state is State.FAILED for outcome in runner.outcomes.values())
+    sys.exit(128 + stopped if stopped else int(failed or bool(problems)))
+
+
+def _make_runner(name: str, choice: "Choice", budget: int | None) -> "Runner":
+    """Prepare to run the experiment called ``name``.
+
+    Raises:
+        ValueError: one line that says why there is none.
+    """
+    from concwatch.experiments.experiment import load
+    from concwatch.experiments.runner import Runner
+
+    def make_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
+        return Lab(engines, settings=settings, budget=budget)
+
+    return Runner(load(name), choice, make_lab)
+
+
+def _list_experiments(choice: "Choice", budget: int | None, files: bool) -> None:
+    from concwatch.experiments.experiment import shipped
+
+    names = [path.stem for path in shipped()]
+    if files:
+        raise ValueError(f"no NAME, so nothing to save: expected one of {', '.join(names)}")
+    print_experiments([_make_runner(name, choice, budget) for name in names])
+
+
+async def _follow(runner: "Runner") -> None:
+    """Run an experiment, and tell on standard error how far it is."""
+    progress = ExperimentProgress(runner)
+    telling = asyncio.get_running_loop().create_task(progress.follow())
+    try:
+        await runner.run()
+    finally:
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
+        with contextlib.suppress(OSError):  # the terminal may be gone; the result is saved all the same
+            progress.end()

@@ -1,16 +1,29 @@
-"""What ``concwatch run`` prints: a line of progress, and the table at the end."""
+"""What the commands print: lines of progress, and the tables at the end."""
 
+import contextlib
+import os
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from concwatch.lab.events import plain
 from concwatch.lab.lab import Lab
 from concwatch.units import format_bytes, format_count, format_rate, format_seconds, format_short
 
 if TYPE_CHECKING:
+    from concwatch.experiments.cell import Cell
+    from concwatch.experiments.report import Occasion
+    from concwatch.experiments.runner import Runner
     from concwatch.lab.run import Result
+
+PROGRESS_INTERVAL = 0.5
+"""Seconds between two looks at how far an experiment is."""
+
+LONGEST_BAR, SHORTEST_BAR = 30, 5
+LONGEST_AUTHOR = 23
 
 
 class ProgressLine:
@@ -25,9 +38,10 @@ class ProgressLine:
         click.echo(f"\r\x1b[K{line}" if self._live else line, err=True, nl=not self._live)
 
     def clear(self) -> None:
-        """Make room for what comes next."""
+        """Make room for what comes next, where there still is a terminal."""
         if self._live:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            with contextlib.suppress(OSError):
+                click.echo("\r\x1b[K", err=True, nl=False)
 
 
 def _shown(value: float | None, form: Callable[[float], str]) -> str:
@@ -70,3 +84,135 @@ def print_table(results: "Sequence[Result]") -> None:
             click.echo(f"{result.engine}: {result.state}: {result.reason}")
     if any(result.traced for result in results):
         click.echo("ᵗ taken with tracing on, which about doubles RSS")
+
+
+# Experiments.
+
+
+def _terminal_width() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):  # ValueError: not a file at all
+        return 80
+
+
+def _left(seconds: float) -> str:
+    """Write a forecast of time, no finer than it can be."""
+    if seconds < 9.5:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 57.5:
+        return f"{round(seconds / 5) * 5} s"
+    minutes, tens = divmod(round(seconds / 10), 6)
+    if minutes < 10:
+        return f"{minutes} min {tens * 10:02} s" if tens else f"{minutes} min"
+    return f"{round(seconds / 60):,} min"
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+class ExperimentProgress:
+    """Says on standard error how far an experiment is.
+
+    On a terminal that is a line with a bar, written over; elsewhere it is a line for each cell that is over.
+    """
+
+    def __init__(self, runner: "Runner") -> None:
+        self._runner = runner
+        self._live = sys.stderr.isatty()
+        self._told: set[Cell] = set()
+        self._names = {
+            entry.cell: f"{entry.series.name} {format_count(entry.size)}"
+            for entry in reversed(runner.entries)  # of all that share a cell the first names it
+            if entry.cell is not None
+        }
+
+    async def follow(self) -> None:
+        """Tell it from now on, until cancelled."""
+        import asyncio
+
+        while True:
+            self.tell()
+            await asyncio.sleep(PROGRESS_INTERVAL)
+
+    def tell(self) -> None:
+        """Tell how far it is now."""
+        if self._live:
+            click.echo(f"\r\x1b[K{plain(self.line(_terminal_width() - 1))}", err=True, nl=False)
+        else:
+            self._tell_cells()
+
+    def end(self) -> None:
+        """Tell what is left to tell, and make room for what comes next."""
+        if self._live:
+            click.echo("\r\x1b[K", err=True, nl=False)
+        else:
+            self._tell_cells()
+
+    def line(self, width: int) -> str:
+        """Give the line for a terminal, at most ``width`` columns: the bar takes what is left of them."""
+        runner = self._runner
+        cells = list(runner.outcomes)
+        current = runner.current
+        if current is None:
+            text = f"{len(cells)} cells"
+        else:
+            text = f"{cells.index(current) + 1} of {len(cells)} · {self._names[current]}"
+            repeats, run = runner.repeats(current), len(runner.outcomes[current].runs) + 1
+            if repeats > 1:
+                text += f" ({_ordinal(min(run, repeats))} of {repeats})"
+        name, text = runner.experiment.name, f"{text} · about {_left(runner.seconds_left)} left"
+        bar = min(LONGEST_BAR, width - len(name) - len(text) - 4)
+        if bar < SHORTEST_BAR:
+            return f"{name}  {text}"[:width]
+        full = round(min(1.0, runner.share) * bar)
+        return f"{name}  {'█' * full}{'░' * (bar - full)}  {text}"
+
+    def _tell_cells(self) -> None:
+        from concwatch.experiments.runner import State
+
+        outcomes = self._runner.outcomes
+        for number, (cell, outcome) in enumerate(outcomes.items(), 1):
+            if cell in self._told or outcome.state in (State.WAITING, State.RUNNING):
+                continue
+            self._told.add(cell)
+            took = format_seconds(sum(run.seconds for run in outcome.runs))
+            what = f"{outcome.state.value} in {took}" if outcome.runs else outcome.state.value
+            reason = f": {outcome.reason}" if outcome.reason else ""
+            where = f"{self._runner.experiment.name}: {number} of {len(outcomes)}"
+            text = " ".join(f"{where} · {self._names[cell]} · {what}{reason}".split())
+            click.echo(plain(text), err=True)
+
+
+_TONES: dict[str, dict[str, object]] = {
+    "heading": {"bold": True},
+    "good": {"fg": "green"},
+    "doubt": {"fg": "yellow"},
+    "bad": {"fg": "red"},
+    "quiet": {"dim": True},
+}
+
+
+def print_experiment(runner: "Runner", occasion: "Occasion") -> None:
+    """Print the result of an experiment as tables."""
+    from concwatch.experiments.table import table_lines
+
+    for line in table_lines(runner, occasion):
+        click.echo(click.style(plain(line.text), **_TONES[line.tone]) if line.tone else plain(line.text))  # type: ignore[arg-type]
+
+
+def print_experiments(runners: "Sequence[Runner]") -> None:
+    """Print what there is to run: name, source, about how long it takes, title."""
+    from concwatch.experiments.report import whose
+
+    rows = []
+    for runner in runners:
+        source = runner.experiment.source
+        by = textwrap.shorten(whose(source), LONGEST_AUTHOR, placeholder="…") if source else "ours"
+        rows.append((runner.experiment.name, by, f"about {_left(runner.seconds_left)}"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for runner, row in zip(runners, rows, strict=True):
+        name, by, takes = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo(f"{click.style(name, bold=True)}  {by}  {takes}  {runner.experiment.title}")

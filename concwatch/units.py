@@ -51,6 +51,24 @@ def format_bytes(size: float) -> str:
     return f"{number} {prefix}"
 
 
+def format_figure(value: float, digits: int = 4) -> str:
+    """Write a number with so many significant digits, grouped in threes: ``0.4113``, ``5,167``."""
+    if not math.isfinite(value):
+        return UNKNOWN
+    rounded = f"{value:.{digits - 1}e}"
+    number, power = float(rounded), int(rounded.partition("e")[2])
+    if not number:
+        return "0"
+    return f"{number:,.{max(0, digits - 1 - power)}f}"
+
+
+def format_exactly(value: float) -> str:
+    """Write a number as it is, grouped in threes, a whole one without a point: ``5,166.721``."""
+    if not math.isfinite(value):
+        return UNKNOWN
+    return f"{int(value) if value == int(value) else value:,}"
+
+
 def format_count(count: float) -> str:
     """Write a count exactly, grouped in threes: ``10,000``."""
     return f"{round(count):,}" if math.isfinite(count) else UNKNOWN

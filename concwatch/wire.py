@@ -90,8 +90,9 @@ Commands, concwatch to worker
 ``target``    ``tasks``: hold this many live tasks. Sent again, it asks again (a new burst without refill).
 ``refill``    ``on``: true (at first): a task that ends is replaced. false: a target is one burst; what ends
               is not replaced.
-``workload``  ``spec``: what each task does, see below. Live tasks are cancelled and replaced. Answered by
-              ``error``, with nothing changed, where the spec is wrong.
+``workload``  ``spec``, ``url``: what each task does, see below; where to fetch, for ``http`` alone. Live
+              tasks are cancelled and replaced. Answered by ``error``, with nothing changed, where the spec
+              is wrong, and where what it needs is not there.
 ``halt``      ``wall``, ``value``: stop growing. What is live becomes the target, and a ``limit`` report
               with this wall and value answers.
 ``rate``      ``hz``: send this many ticks a second, 0.1 to 100.
@@ -116,6 +117,9 @@ Workloads
 ``ticks:COUNTxSECONDS``   sleep so many times that long      ``nop``            end at once
 ``payload:BYTES``         hold that much touched memory until cancelled
 ``spin:SECONDS``          use that much CPU time             ``module:function``  the user's own
+``http:SECONDS``          GET ``url`` and read the body to its end, once. A status other than 200 and a body
+                          that is cut short are failures. The page comes after SECONDS by itself; ``http``
+                          alone is the same with 0.15
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from collections import deque
 
 from concwatch.lab.catalog import CATALOG, Engine
-from concwatch.lab.fake import FakeWorkers
+from concwatch.lab.fake import FakePages, FakeWorkers
 from concwatch.lab.lab import Lab
 from concwatch.lab.limits import Memory
 from concwatch.lab.link import Ended
@@ -84,19 +84,28 @@ class HandLinks:
 class Bench:
     """A lab on a clock that only `pass_` moves."""
 
-    def __init__(self, *names, links=None, engines=(), settings=None, budget=None, hz=10.0, walls=()):
+    def __init__(
+        self, *names, links=None, engines=(), settings=None, budget=None, hz=10.0, walls=(), open_pages=None
+    ):
         self.now = 1_000.0
         self.links = FakeWorkers() if links is None else links
+        self.pages = []
+        """All page servers so far, oldest first."""
         self.lab = Lab(
             [ENGINES[name] for name in names] + list(engines),
             settings=settings or Settings(),
             budget=budget,
             hz=hz,
             open_link=self.links,
+            open_pages=open_pages or self._open_pages,
             clock=lambda: self.now,
             memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
             walls=lambda: walls,
         )
+
+    def _open_pages(self):
+        self.pages.append(FakePages())
+        return self.pages[-1]
 
     def pass_(self, seconds=0.1, step=0.1):
         """Let time pass, with a step of the lab every ``step`` seconds."""

@@ -13,7 +13,7 @@ from textual.css.query import NoMatches
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from concwatch.lab.catalog import CATALOG, Engine
+from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.fake import FakeLink, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
@@ -21,7 +21,7 @@ from concwatch.lab.limits import Memory
 from concwatch.lab.link import Arrival, Link
 from concwatch.lab.sampler import Reading
 from concwatch.lab.settings import Settings
-from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.app import ConcwatchApp, plain_lab
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.lane_card import LaneCard
@@ -313,12 +313,13 @@ class Stage:
 async def stage(
     size: tuple[int, int] = (120, 40),
     *,
-    engines: Sequence[Engine] = CATALOG,
+    engines: Sequence[Engine] = SHOWN,
     budget: int | None = None,
     workers: Workers | None = None,
     settings: Settings | None = None,
     pictures: Path = Path("screenshots"),
     by_hand: bool = True,
+    make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = plain_lab,
 ) -> AsyncIterator[Stage]:
     """Run the app with fake workers, on a clock driven by hand unless told otherwise."""
     workers = workers or Workers()
@@ -337,7 +338,7 @@ async def stage(
             **more,
         )
 
-    app = ConcwatchApp(make_lab, pictures)
+    app = ConcwatchApp(make_lab, pictures, make_run_lab)
     async with app.run_test(size=size, notifications=True) as pilot:
         found = Stage(app, pilot, workers, clock)
         await found.until(

@@ -188,7 +188,7 @@ def no_uvloop(monkeypatch):
 def test_an_engine_that_is_not_there_says_why_and_what_to_install():
     text = invoke("engines").stdout
     assert "cannot: needs uvloop: pip install uvloop" in text
-    row = json.loads(invoke("engines", "--json").stdout)[-1]
+    row = next(row for row in json.loads(invoke("engines", "--json").stdout) if row["engine"] == "uvloop")
     assert (row["runs"], row["missing"]) == (False, "needs uvloop: pip install uvloop")
 
 

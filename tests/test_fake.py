@@ -123,6 +123,17 @@ def test_tasks_complete_and_are_refilled():
     assert driver.tick.completed in (4_000, 5_000)
 
 
+def test_tasks_that_fetch_take_the_latency_of_their_page():
+    driver = Driver()
+    driver.pass_()
+    driver.link.send("workload", spec="http:2")
+    driver.link.send("workload", spec="http:0.5", url="http://127.0.0.1:9/page?latency=0.5")
+    driver.link.send("target", tasks=100)
+    driver.pass_(5.7)
+    assert [error.command for error in driver.of(Error)] == ["workload"]
+    assert driver.tick.completed in (1_000, 1_100)
+
+
 def test_without_refill_a_target_is_one_burst():
     driver = Driver()
     driver.pass_()

@@ -18,7 +18,11 @@ NEVER = {
     "msgspec",
     "concwatch.lab",
     "concwatch.ui",
+    "concwatch.page_server",
     "pytest",
+    "aiohttp",
+    "requests",
+    "urllib3",
 }
 HEAVY = {"json", "re", "typing", "asyncio", "enum", "inspect", "dataclasses", "logging", "tracemalloc"}
 """Modules that an idle worker with threads needs not, and that weigh."""
@@ -85,6 +89,13 @@ def test_a_worker_with_threads_has_not_even_loaded_what_weighs(name):
     assert not HEAVY & extra
     if name == "threads":
         assert extra <= {"__future__", "gc"}
+
+
+def test_the_page_server_has_loaded_nothing_of_the_monitor_or_of_a_worker():
+    loaded = bare("import concwatch.page_server.serve")
+    assert "aiohttp" in loaded
+    assert not (NEVER - {"aiohttp", "concwatch.page_server"}) & loaded
+    assert not any(module.startswith("concwatch.worker") for module in loaded)
 
 
 def test_the_package_itself_imports_nothing():

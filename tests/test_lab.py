@@ -6,7 +6,7 @@ import pytest
 
 from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.events import KEPT, EventLog, plain
-from concwatch.lab.fake import Costs, FakeWorkers, Fault
+from concwatch.lab.fake import Costs, FakePages, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
 from concwatch.lab.limits import Fit
@@ -104,6 +104,98 @@ def test_the_pool_alone_hears_of_its_threads():
     bench.lab.set_threads(20)
     assert ("threads", {"count": 20}) in bench.links.links["pool"].sent
     assert not any(name == "threads" for name, _ in bench.links.links["asyncio"].sent)
+
+
+# The page that tasks fetch.
+
+
+def fetching(bench, name="asyncio"):
+    """Where the lane ``name`` was told to fetch, each time that it was."""
+    sent = bench.links.links[name].sent
+    return [fields["url"] for command, fields in sent if command == "workload" and "url" in fields]
+
+
+def test_no_page_is_served_before_tasks_fetch_one():
+    bench = running("asyncio")
+    bench.lab.set_workload("hold")
+    bench.pass_(2)
+    assert bench.pages == []
+    assert bench.lab.settings.page is None
+    assert fetching(bench) == []
+
+
+def test_tasks_fetch_from_one_server_whose_address_says_how_late():
+    bench = running("asyncio", "threads")
+    bench.lab.set_workload("http")
+    bench.lab.set_workload("http:0.5")
+    bench.lab.set_workload("hold")
+    bench.lab.set_workload("http")
+    (pages,) = bench.pages
+    expected = [pages.url(0.15), pages.url(0.5), pages.url(0.15)]
+    assert fetching(bench, "asyncio") == fetching(bench, "threads") == expected
+    assert bench.lab.settings.page == expected[-1]
+    bench.lab.set_target(bench.lab.lanes[0], 100)
+    bench.until(lambda: bench.lab.lanes[0].tick.completed >= 500)
+
+
+def test_a_lab_that_begins_with_fetching_has_its_page_from_the_start():
+    bench = running("asyncio", settings=Settings("http:2"))
+    assert fetching(bench) == [bench.pages[0].url(2.0)]
+
+
+def test_a_page_server_that_dies_is_told_once_and_the_next_target_starts_another():
+    bench = running("asyncio", settings=Settings("http"))
+    first = bench.pages[0]
+    first.how = "killed by SIGKILL"
+    bench.pass_(3)
+    assert bench.texts("error") == ["page server killed by SIGKILL: the next target starts another"]
+    assert first.closed
+    assert len(bench.pages) == 1
+    bench.lab.set_target(bench.lab.lanes[0], 10)
+    second = bench.pages[1]
+    assert fetching(bench) == [first.url(0.15), second.url(0.15)]
+    bench.until(lambda: bench.lab.lanes[0].live == 10)
+    second.how = "exited with status 1"
+    bench.lab.switch(bench.lab.lanes[0], False)
+    bench.until(lambda: bench.lab.lanes[0].idle)
+    bench.lab.switch(bench.lab.lanes[0], True)  # asked before anybody looked
+    bench.until(lambda: bench.lab.lanes[0].state is State.RUNNING)
+    assert fetching(bench) == [bench.pages[2].url(0.15)]
+
+
+def refuse():
+    raise ValueError("no page today")
+
+
+def test_where_no_page_can_be_served_nothing_is_changed():
+    bench = running("asyncio", open_pages=refuse)
+    with pytest.raises(ValueError, match="no page today"):
+        bench.lab.set_workload("http")
+    assert bench.lab.settings == Settings()
+    with pytest.raises(ValueError, match="no page today"):
+        Bench("asyncio", settings=Settings("http"), open_pages=refuse)
+
+
+def test_a_page_that_cannot_be_served_again_is_told_and_the_lane_goes_on():
+    pages = []
+
+    def once():
+        if pages:
+            refuse()
+        pages.append(FakePages())
+        return pages[0]
+
+    bench = running("asyncio", settings=Settings("http"), open_pages=once)
+    pages[0].how = "killed by SIGKILL"
+    bench.lab.set_target(bench.lab.lanes[0], 10)
+    assert bench.texts("error")[-1] == "no page today"
+    bench.until(lambda: bench.lab.lanes[0].live == 10)
+
+
+async def test_the_page_server_ends_with_the_lab():
+    bench = running("asyncio", settings=Settings("http"))
+    await bench.lab.close()
+    assert bench.pages[0].closed
 
 
 # The memory budget.

@@ -160,6 +160,25 @@ def test_a_workload_that_was_refused_can_be_asked_for_again():
     assert [fields for name, fields in link.sent if name == "workload"][1:] == [{"spec": "app:job"}] * 2
 
 
+def test_a_refused_fetch_leaves_the_page_of_before_and_can_be_asked_for_again():
+    bench, lane, link = standing()
+    bench.lab.set_workload("http:1")
+    link.say(Applied("workload", 0.0))
+    bench.pass_()
+    bench.lab.set_workload("http:2")
+    link.say(Error("no aiohttp", "workload"))
+    bench.pass_()
+    first, second = (bench.pages[0].url(latency) for latency in (1.0, 2.0))
+    assert (lane.settings.workload, lane.settings.page) == ("http:1", first)
+    bench.lab.set_workload("http:2")
+    assert [fields.get("url") for name, fields in link.sent if name == "workload"] == [
+        None,
+        first,
+        second,
+        second,
+    ]
+
+
 def test_a_failing_task_is_an_event_with_its_traceback():
     bench, lane, link = standing()
     link.say(Error("a task failed: ValueError: 7", None, "Traceback\n  boom\nValueError: 7\n"))

@@ -12,10 +12,13 @@ from concwatch.ui.renderables.ticks import (
     BYTES,
     COUNT,
     RATE,
+    SECONDS,
     SHARE,
     Kind,
+    elapsed_ticks,
     linear_scale,
     log_scale,
+    size_ticks,
     time_ticks,
 )
 
@@ -40,6 +43,28 @@ def picture(*lines, width=44, height=12, now=60.0, window=60.0, kind=BYTES, loga
         axis_color="#888888",
         grid_color="#333333",
         logarithmic=logarithmic,
+    )
+    return strips, [strip.text for strip in strips]
+
+
+def sizes_picture(*series, width=44, height=12, margin=0.2, kind=BYTES):
+    """Draw figures over sizes, both axes logarithmic; a series is a colour, a mark, and figures by size."""
+    places = [math.log10(size) for _, _, points in series for size in points]
+    lines = [
+        Line("a", color, [math.log10(size) for size in points], list(points.values()), mark)
+        for color, mark, points in series
+    ]
+    strips = draw(
+        lines,
+        width=width,
+        height=height,
+        now=max(places) + margin,
+        window=max(places) - min(places) + 2 * margin,
+        kind=kind,
+        axis_color="#888888",
+        grid_color="#333333",
+        logarithmic=True,
+        across=size_ticks,
     )
     return strips, [strip.text for strip in strips]
 
@@ -235,3 +260,97 @@ def test_every_picture_has_its_size(series, width, height, window, now, kind, lo
     assert len(strips) == height
     assert {strip.cell_length for strip in strips} == {width}
     assert {len(row) for row in rows} == {width}
+
+
+# Sizes instead of time.
+
+
+def test_sizes_are_labelled_by_decades():
+    ticks = size_ticks(6.2, 6.4, 40)
+    assert [tick.label for tick in ticks] == ["1", "10", "100", "1 k", "10 k", "100 k", "1 M"]
+    steps = [later.position - former.position for former, later in pairwise(ticks)]
+    assert max(steps) - min(steps) <= 1
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "columns", "labels"),
+    [
+        (100, 1_000, 33, ["100", "200", "500", "1 k"]),
+        (100_000, 1_000_000, 33, ["100 k", "200 k", "500 k", "1 M"]),
+        (2_000, 100_000, 60, ["2 k", "5 k", "10 k", "20 k", "50 k", "100 k"]),
+        (2_000, 100_000, 20, ["10 k", "100 k"]),
+        (1, 1_000_000, 16, ["1", "100", "10 k", "1 M"]),
+        (1, 1_000_000, 11, ["1", "1 k", "1 M"]),
+        (1_500, 1_500, 33, ["1 k", "2 k"]),
+    ],
+)
+def test_sizes_close_together_have_labels_between_the_decades(least, most, columns, labels):
+    low, high = math.log10(least) - 0.2, math.log10(most) + 0.2
+    assert [tick.label for tick in size_ticks(high, high - low, columns)] == labels
+
+
+@given(low=st.floats(0, 8), length=st.floats(0.6, 8), columns=st.integers(1, 200))
+def test_size_labels_never_touch_and_stay_inside(low, length, columns):
+    ticks = size_ticks(low + length, length, columns)
+    ends = [tick.position - len(tick.label) // 2 + len(tick.label) for tick in ticks]
+    starts = [min(tick.position - len(tick.label) // 2, columns - len(tick.label)) for tick in ticks]
+    assert all(start > end for end, start in zip(ends[:-1], starts[1:], strict=True))
+    assert all(0 <= tick.position < columns for tick in ticks)
+
+
+@given(
+    points=st.dictionaries(st.integers(1, 10**6), st.floats(1, 1e12), min_size=1, max_size=10).map(
+        lambda found: dict(sorted(found.items()))
+    ),
+    width=st.integers(14, 120),
+    height=st.integers(4, 30),
+)
+def test_a_few_points_are_all_inside_and_the_last_is_marked(points, width, height):
+    _, rows = sizes_picture(("#ff0000", "●", points), width=width, height=height)
+    assert {len(row) for row in rows} == {width}
+    assert 1 <= sum(row.count("●") for row in rows) <= len(points)
+
+
+def test_a_mark_stands_in_the_column_and_row_of_its_labels():
+    strips, rows = sizes_picture(("#ff0000", "●", {100: 1024.0, 10_000: 2**20}), width=60)
+    bottom = next(row for row in rows if "1 KiB" in row)
+    top = next(row for row in rows if "1 MiB" in row)
+    ticks = {tick.label: LABEL_WIDTH + 1 + tick.position for tick in size_ticks(4.2, 2.4, 51)}
+    assert bottom[ticks["100"]] == top[ticks["10 k"]] == "●"
+    assert "#ff0000" in colors(strips)
+    between = [row for row in rows if any("\u2800" < char <= "\u28ff" for char in row)]
+    assert len(between) > 4, "they are joined"
+
+
+def test_one_point_alone_is_seen_and_two_series_are_told_apart():
+    strips, rows = sizes_picture(
+        ("#880000", "○", {1000: 32e6}), ("#ff0000", "●", {1000: 16e6}), margin=math.log10(2)
+    )
+    text = "".join(rows)
+    assert text.count("○") == text.count("●") == 1
+    assert {"#880000", "#ff0000"} <= colors(strips)
+    assert rows[-1].split() == ["500", "1", "k", "2", "k"]
+
+
+def test_a_mark_on_another_is_the_later_one():
+    points = {10: 1.0, 100: 2.0}
+    _, rows = sizes_picture(("#880000", "○", points), ("#ff0000", "●", points), kind=SECONDS)
+    assert "".join(rows).count("●") == 2
+    assert "○" not in "".join(rows)
+
+
+def test_lines_over_time_have_no_marks():
+    assert compose([line([1.0, 2.0])], width=44, height=12, now=60, window=60, kind=BYTES).marks == ()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "labels"),
+    [
+        (0.5, ["0s", "0.1s", "0.2s", "0.3s", "0.4s", "0.5s"]),
+        (10, ["0s", "2s", "4s", "6s", "8s", "10s"]),
+        (75, ["0s", "15s", "30s", "45s", "60s", "75s"]),
+        (600, ["0m", "2m", "4m", "6m", "8m", "10m"]),
+    ],
+)
+def test_elapsed_time_begins_with_nothing(seconds, labels):
+    assert [tick.label for tick in elapsed_ticks(seconds, seconds, 44)] == labels

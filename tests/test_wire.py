@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from concwatch import wire
 from concwatch.lab import messages
 from concwatch.worker.serve import commands
+from concwatch.worker.workloads import FORMS
 from tests.worker_driver import Worker
 
 GOLDEN_REPORTS = [
@@ -88,6 +89,21 @@ GOLDEN_REPORTS = [
         '"detail":"line\\u0009one\\u000d\\n\\\\x é 😀"}\n'.encode(),
         messages.Error('a "task"\nfailed', None, "line\tone\r\n\\x é 😀"),
     ),
+    (
+        "burst",
+        {
+            "tasks": 100,
+            "create_seconds": 0.25,
+            "create_cpu": 0.125,
+            "seconds": 1.5,
+            "cpu": 0.5,
+            "live": 99,
+            "traced": None,
+        },
+        b'{"type":"burst","tasks":100,"create_seconds":0.25,"create_cpu":0.125,"seconds":1.5,"cpu":0.5,'
+        b'"live":99,"traced":null}\n',
+        messages.BurstDone(100, 0.25, 0.125, 1.5, 0.5, 99, None),
+    ),
 ]
 
 GOLDEN_COMMANDS = [
@@ -96,12 +112,25 @@ GOLDEN_COMMANDS = [
     ({"type": "trace", "on": False}, b'{"type":"trace","on":false}\n'),
     ({"type": "workload", "spec": "ticks:10x0.1"}, b'{"type":"workload","spec":"ticks:10x0.1"}\n'),
     (
+        {"type": "workload", "spec": "http:0.5", "url": "http://127.0.0.1:4242/page?latency=0.5"},
+        b'{"type":"workload","spec":"http:0.5","url":"http://127.0.0.1:4242/page?latency=0.5"}\n',
+    ),
+    (
         {"type": "halt", "wall": "memory budget", "value": 5},
         b'{"type":"halt","wall":"memory budget","value":5}\n',
     ),
     ({"type": "rate", "hz": 0.5}, b'{"type":"rate","hz":0.5}\n'),
     ({"type": "gc", "mode": "frozen"}, b'{"type":"gc","mode":"frozen"}\n'),
     ({"type": "threads", "count": 4}, b'{"type":"threads","count":4}\n'),
+    ({"type": "stack", "size": 65536}, b'{"type":"stack","size":65536}\n'),
+    (
+        {"type": "burst", "tasks": 100, "chunks": 2, "older": 0, "read_after": 0.5},
+        b'{"type":"burst","tasks":100,"chunks":2,"older":0,"read_after":0.5}\n',
+    ),
+    (
+        {"type": "burst", "tasks": 1, "chunks": 1, "older": 50, "read_after": None},
+        b'{"type":"burst","tasks":1,"chunks":1,"older":50,"read_after":null}\n',
+    ),
     ({"type": "trim"}, b'{"type":"trim"}\n'),
     ({"type": "stop"}, b'{"type":"stop"}\n'),
 ]
@@ -381,11 +410,22 @@ def test_the_text_names_the_fields_of_each_command():
     assert golden == specified_commands()
 
 
+def test_the_text_lists_the_workloads():
+    assert set(re.findall(r"``([\w:]+)``  +\w", section("Workloads"))) == {
+        "module:function",
+        *(form.replace("[", "").replace("]", "") for form, _, _ in FORMS.values()),
+    }
+
+
 def test_a_real_worker_reports_just_the_fields_of_the_text_and_the_lab_understands_each(tmp_path):
     (tmp_path / "jobs.py").write_text("async def fail():\n    raise ValueError('no luck')\n")
     with Worker("asyncio", cwd=tmp_path) as worker:
         worker.do("trace", on=True)
         worker.tick(lambda tick: "traced" in tick)
+        worker.do("workload", spec="nop")
+        worker.send("burst", tasks=3, chunks=1, older=0, read_after=None)
+        worker.wait("burst")
+        worker.do("workload", spec="hold")
         worker.target(5)
         worker.refuse("gc", mode="sometimes")
         worker.do("halt", wall="patience", value=3)

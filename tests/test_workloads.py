@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concwatch.worker.user_function import find_function
-from concwatch.worker.workloads import DEFAULT, FORMS, USER, WORDS, Workload, parse
+from concwatch.worker.workloads import DEFAULT, DEFAULTS, FORMS, USER, WORDS, Workload, parse
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,10 @@ from concwatch.worker.workloads import DEFAULT, FORMS, USER, WORDS, Workload, pa
         ("hold", "hold", ()),
         ("nop", "nop", ()),
         ("spin:0.5", "spin", (0.5,)),
+        ("http", "http", (0.15,)),
+        (" http ", "http", (0.15,)),
+        ("http:0.5", "http", (0.5,)),
+        ("http:0", "http", (0.0,)),
         ("payload:0", "payload", (0,)),
         ("payload:4096", "payload", (4096,)),
         ("payload:4096b", "payload", (4096,)),
@@ -76,6 +80,9 @@ def test_a_workload_is_read(spec, word, values):
         ("hold:3", 'expected "hold"'),
         ("nop:", 'expected "nop"'),
         ("spin:long", "expected seconds"),
+        ("http:", "expected seconds from 0 to 1,000,000"),
+        ("http://localhost/", "expected seconds"),
+        ("htp:1", 'did you mean "http"?'),
         ("ticks:3", "expected COUNTxSECONDS"),
         ("ticks:0x1", "count from 1 to 1,000,000"),
         ("ticks:-1x1", "count from 1 to 1,000,000"),
@@ -107,8 +114,14 @@ def test_a_wrong_one_is_named_with_what_was_expected(spec, expected):
 
 def test_the_default_is_one_and_every_word_is_listed():
     assert parse(DEFAULT).word == "sleep"
-    assert WORDS == ("sleep", "ticks", "hold", "payload", "spin", "nop", "module:function")
-    assert [form.partition(":")[0] for form, _, _ in FORMS.values()] == list(FORMS)
+    assert WORDS == ("sleep", "ticks", "hold", "payload", "spin", "nop", "http", "module:function")
+    assert [form.partition(":")[0].rstrip("[") for form, _, _ in FORMS.values()] == list(FORMS)
+
+
+def test_what_may_be_left_out_is_written_in_brackets_and_can_be_read():
+    assert {word for word, (form, _, _) in FORMS.items() if "[" in form} == set(DEFAULTS)
+    for word, text in DEFAULTS.items():
+        assert parse(word).values == parse(f"{word}:{text}").values
 
 
 words = st.one_of(st.sampled_from([*FORMS, "jobs", "a.b", ""]), st.text(max_size=8))

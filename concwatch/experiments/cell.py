@@ -1,6 +1,6 @@
 """One cell: a number of tasks run in one way, which gives one or more figures."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from concwatch.experiments.readings import BURST
 from concwatch.lab.catalog import CATALOG, Engine
@@ -13,8 +13,14 @@ from concwatch.worker.workloads import parse
 OVERHEAD = 0.7
 """Seconds that starting and ending a worker takes, for the forecast of time."""
 
+WAKING = 0.00002
+"""CPU seconds of waking one of very many sleepers, for the forecast of time."""
+
 MARGIN = 1.2
 """How much more than the catalog's bytes a task is taken to weigh, so that no size is tried blindly."""
+
+IDLE = 20 << 20
+"""Bytes of a worker without tasks."""
 
 HTTP_BYTES = 400_000
 """Bytes of a task that holds a page of 100 KB, its buffers and its client."""
@@ -39,7 +45,8 @@ class Cell:
     older: int = 0
     read_after: float | None = None
     seconds: float = 1.0
-    repeats: int = 3
+    repeats: int = field(default=3, compare=False)
+    """How often it is run; of two tables that share it, the first says so."""
 
     @property
     def settings(self) -> Settings:
@@ -63,7 +70,10 @@ class Cell:
         tasks = self.size + self.older
         speed = (8_000 if row.threads else 80_000) / (3 if self.trace else 1)
         values = [float(value) for value in workload.values if isinstance(value, int | float)]
-        each = values[0] * values[1] if workload.word == "ticks" else sum(values[:1])
+        steps = int(values[0]) if workload.word == "ticks" else 1
+        each = steps * values[1] if workload.word == "ticks" else sum(values[:1])
+        if self.action == BURST:
+            each = max(each, steps * self.size * WAKING * (2.5 if self.trace else 1.0))
         alone = 1 if self.engine == "sequential" else tasks
         side_by_side = alone if self.threads is None else self.threads
         rounds = self.chunks * max(1, -(-self.size // self.chunks // max(1, side_by_side)))
@@ -71,14 +81,14 @@ class Cell:
         return OVERHEAD + tasks / speed + lasts
 
     def forecast_bytes(self) -> float:
-        """Forecast the RSS in bytes that its tasks will take."""
+        """Forecast the RSS in bytes of its worker with all of its tasks."""
         row, workload = self.row(), parse(self.workload)
         weight = row.bytes_per_task * (row.traced_factor if self.trace else 1.0) * MARGIN
         if workload.word == "payload":
             weight += float(str(workload.values[0]))
         elif workload.word == "http":
             weight += HTTP_BYTES
-        return weight * (self.size + self.older)
+        return IDLE + weight * (self.size + self.older)
 
     def why_not(self, lab: Lab) -> str | None:
         """Say why this machine cannot hold it, with the figures; None when it can."""

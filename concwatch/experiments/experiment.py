@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -99,8 +99,9 @@ class Source(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     """Where the published figures come from."""
 
     article: str
-    author: str
-    year: int
+    author: str = "not stated"
+    year: int | None = None
+    """None where it is not stated."""
     site: str = ""
     machine: str = "not stated"
     version: str = "not stated"
@@ -211,15 +212,16 @@ def decode(data: bytes, file: str) -> Experiment:
         ValueError: one line that names the file, the key and what was expected.
     """
     try:
-        plain = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{file}: not TOML: {error}") from None
+        plain = _with_numbers(tomllib.loads(data.decode()))
+    except (ValueError, RecursionError) as error:
+        # Besides what is not TOML: what is no text, and endless numbers and brackets.
+        raise ValueError(f"{file}: not TOML: {' '.join(str(error).split())}") from None
     try:
-        experiment = msgspec.convert(_with_numbers(plain), Experiment)
+        experiment = msgspec.convert(plain, Experiment)
     except msgspec.ValidationError as error:
         raise ValueError(f"{file}: {_explain(str(error))}") from None
     for problem in _problems(experiment):
-        raise ValueError(f"{file}: {problem}")
+        raise ValueError(f"{file}: {' '.join(problem.split())}")
     return experiment
 
 
@@ -246,6 +248,19 @@ _STRUCTS: dict[str, type[msgspec.Struct]] = {
     "compare": Compare,
 }
 
+_TYPES = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "datetime": "a date",
+    "date": "a date",
+    "time": "a time",
+}
+"""A type as msgspec calls it → as a person does."""
+
 
 def _explain(message: str) -> str:
     """Rewrite an error of msgspec's so that it begins with the key."""
@@ -261,7 +276,25 @@ def _explain(message: str) -> str:
     if missing:
         where = f"{path}.{missing[1]}" if path else missing[1]
         return f'key "{where}" is missing'
-    return f'key "{path}": {text[:1].lower()}{text[1:]}'
+    wrong = re.fullmatch(r"Invalid enum value '(.*)'", text)
+    if wrong:
+        modes: list[str] = []
+        for field in msgspec.structs.fields(How):
+            if field.name == path.rpartition(".")[2]:
+                modes = [mode for kind in get_args(field.type) for mode in get_args(kind)]
+        return f'key "{path}": "{wrong[1]}": expected one of {", ".join(modes)}{nearest(wrong[1], modes)}'
+    return f'key "{path}": {_in_words(text)}'
+
+
+def _in_words(text: str) -> str:
+    """Write "Expected `int | null`, got `str`" as "expected a whole number, got text"."""
+
+    def name(match: re.Match[str]) -> str:
+        kinds = [kind for kind in match[1].split(" | ") if kind != "null"]
+        return " or ".join(_TYPES.get(kind, kind) for kind in kinds)
+
+    text = re.sub(r"`([^`]*)`", name, text)
+    return text[:1].lower() + text[1:]
 
 
 def _problems(experiment: Experiment) -> Iterable[str]:

@@ -5,6 +5,7 @@ import math
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.readings import BURST
@@ -17,6 +18,9 @@ from concwatch.worker.burst import Burst
 
 SETTLE = 0.3
 """Seconds of idling before a run: what the worker does every 0.1 s has by then been seen by the tracer."""
+
+PAGE_LIMIT = 20.0
+"""Seconds that the page server gets to start."""
 
 LONGEST = 1_800.0
 """Seconds after which a run that has not ended is given up."""
@@ -64,6 +68,7 @@ async def measure(lab: Lab, cell: Cell) -> Run:
     if lane.ready is None:
         raise NotMeasuredError(lane.reason)
     run.runtime, run.flags = lane.ready.runtime, list(lane.flags)
+    await _page_stands(lab)
     act = _burst if cell.action == BURST else _hold
     asked, clock = _now(), lab.clock()
     await act(lab, lane, cell, run)
@@ -82,6 +87,25 @@ async def measure(lab: Lab, cell: Cell) -> Run:
         lab.step()
     run.seconds = _now() - began
     return run
+
+
+async def _page_stands(lab: Lab) -> None:
+    """Fetch the page once, if tasks will: its server may still be starting, which is no task's time."""
+    page = lab.settings.page
+    if page is None:
+        return
+    address = urlsplit(page)
+    request = f"GET {address.path} HTTP/1.0\r\nHost: {address.hostname}\r\n\r\n"
+    try:
+        async with asyncio.timeout(PAGE_LIMIT):
+            reader, writer = await asyncio.open_connection(address.hostname, address.port)
+            writer.write(request.encode())
+            answered = await reader.read(1)
+            writer.close()
+    except OSError as error:  # a time-out is one
+        raise NotMeasuredError(f"the page server does not answer: {error}") from None
+    if not answered:
+        raise NotMeasuredError("the page server closed the connection without an answer")
 
 
 async def _burst(lab: Lab, lane: Lane, cell: Cell, run: Run) -> None:
@@ -179,8 +203,12 @@ def _check(lab: Lab, lane: Lane) -> None:
         raise NotMeasuredError(
             f"{name_wall(limit)} let {format_count(limit.standing)} of {format_count(limit.wanted)} stand"
         )
+    if lane.burst_refused:
+        raise NotMeasuredError(lane.burst_refused)
     tick = lane.tick
     if tick is not None and tick.failed:
-        errors = [event.text for event in lab.events.since(0) if event.weight == "error"]
-        why = f": {errors[0].splitlines()[0]}" if errors else ""
+        lab.watch_pages()  # that its server has died says more than that it could not be reached
+        errors = [event for event in lab.events.since(0) if event.weight == "error"]
+        errors.sort(key=lambda event: event.lane != "")
+        why = f": {errors[0].text.splitlines()[0]}" if errors else ""
         raise NotMeasuredError(f"{format_count(tick.failed)} tasks failed{why}")

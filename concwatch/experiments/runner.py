@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.experiment import Entry, Experiment, entries
@@ -13,6 +14,9 @@ from concwatch.experiments.readings import UNITS
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
+
+PACE_PRIOR = 10.0
+"""Seconds that the forecast of time is taken to have been right for, before any cell has run."""
 
 UNSTEADY = 0.10
 """Spread over which a cell is marked."""
@@ -86,6 +90,44 @@ class Choice:
     sizes: tuple[int, ...] = ()
 
 
+async def run_once(lab: Lab, cell: Cell) -> Run:
+    """Run ``cell`` once on a lab of its own, which has one lane and is closed then.
+
+    Raises:
+        NotMeasuredError: there are no figures, and why.
+    """
+    clock = asyncio.get_running_loop().create_task(lab.run())
+    measuring = asyncio.get_running_loop().create_task(measure(lab, cell))
+    try:
+        await asyncio.wait((clock, measuring), return_when=asyncio.FIRST_COMPLETED)
+        if not measuring.done():
+            clock.result()  # the lab has broken down: nobody is to wait for it
+        return await measuring
+    finally:
+        await _close(lab, clock, measuring)
+
+
+async def _close(lab: Lab, *tasks: "asyncio.Task[Any]") -> None:
+    """Cancel ``tasks`` and close the lab; whoever cancels this has its workers killed, and none is left."""
+
+    async def close() -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await lab.close()
+
+    closing, cancelled = asyncio.get_running_loop().create_task(close()), False
+    while not closing.done():
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            cancelled = True
+            for lane in lab.lanes:
+                lane.kill()
+    if cancelled:
+        raise asyncio.CancelledError
+
+
 MakeLab = Callable[[Sequence[Engine], Settings], Lab]
 
 
@@ -114,6 +156,7 @@ class Runner:
         """Whether nothing runs any more."""
         self._began: float | None = None
         self._ended: float | None = None
+        self._run_began = 0.0
 
     @property
     def partial(self) -> bool:
@@ -145,32 +188,23 @@ class Runner:
     async def _run_cell(self, cell: Cell, outcome: Outcome) -> None:
         outcome.state = State.RUNNING
         for _ in range(self.repeats(cell)):
-            self.lab = lab = self._make_lab([cell.row()], cell.settings)
+            self._run_began = asyncio.get_running_loop().time()
+            try:
+                self.lab = lab = self._make_lab([cell.row()], cell.settings)
+            except ValueError as error:  # what the lab itself needs is not here
+                outcome.state, outcome.reason = State.SKIPPED, str(error)
+                return
             why_not = cell.why_not(lab)
             if why_not is not None:
                 await lab.close()
                 outcome.state, outcome.reason = State.SKIPPED, why_not
                 return
             try:
-                outcome.runs.append(await self._run_once(lab, cell))
+                outcome.runs.append(await run_once(lab, cell))
             except NotMeasuredError as error:
                 outcome.state, outcome.reason = State.FAILED, str(error)
                 return
         outcome.state = State.DONE
-
-    async def _run_once(self, lab: Lab, cell: Cell) -> Run:
-        clock = asyncio.get_running_loop().create_task(lab.run())
-        measuring = asyncio.get_running_loop().create_task(measure(lab, cell))
-        try:
-            await asyncio.wait((clock, measuring), return_when=asyncio.FIRST_COMPLETED)
-            if not measuring.done():
-                clock.result()  # the lab has broken down: nobody is to wait for it
-            return await measuring
-        finally:
-            for task in (clock, measuring):
-                task.cancel()
-            await asyncio.gather(clock, measuring, return_exceptions=True)
-            await lab.close()
 
     def figures(self) -> list[Figure]:
         """Give every line of the result as it stands."""
@@ -203,23 +237,23 @@ class Runner:
             return 0.0
         return (self._ended or asyncio.get_running_loop().time()) - self._began
 
-    def _expected(self, cell: Cell) -> float:
-        return cell.expected_seconds() * self.repeats(cell)
-
     @property
     def seconds_left(self) -> float:
         """Forecast the seconds that are left, by what the cells so far took against their own forecast."""
-        known = [
-            (run.seconds, cell.expected_seconds())
-            for cell, outcome in self.outcomes.items()
-            for run in outcome.runs
-        ]
-        pace = sum(took for took, _ in known) / sum(expected for _, expected in known) if known else 1.0
+        took = expected = PACE_PRIOR
+        for cell, outcome in self.outcomes.items():
+            took += sum(run.seconds for run in outcome.runs)
+            expected += cell.expected_seconds() * len(outcome.runs)
+        pace = took / expected
         left = 0.0
         for cell, outcome in self.outcomes.items():
             if outcome.state in (State.WAITING, State.RUNNING):
                 left += cell.expected_seconds() * max(0, self.repeats(cell) - len(outcome.runs))
-        return left * pace
+        left *= pace
+        if self.current is not None:  # of the present run a part is over, as far as anybody can tell
+            ran = asyncio.get_running_loop().time() - self._run_began
+            left -= min(ran, self.current.expected_seconds() * pace)
+        return max(0.0, left)
 
     @property
     def share(self) -> float:

@@ -37,6 +37,10 @@ class Engine(Struct, frozen=True):
     """What to run when they are not."""
     traced_factor: float = 1.0
     """How much more a task weighs while tracing is on."""
+    queues: bool = False
+    """Whether tasks wait there for a thread."""
+    shown: bool = True
+    """Whether it has a lane on the screen without being asked for."""
 
     def command(self) -> list[str]:
         """Give the program and its arguments that start one worker."""
@@ -52,7 +56,7 @@ class Engine(Struct, frozen=True):
 
 CATALOG: tuple[Engine, ...] = (
     Engine("threads", "one threading.Thread", 16_700, threads=True, traced_factor=1.1),
-    Engine("pool", "one job for a ThreadPoolExecutor", 2_050, traced_factor=2.2),
+    Engine("pool", "one job for a ThreadPoolExecutor", 2_050, traced_factor=2.2, queues=True),
     Engine("asyncio", "one asyncio.Task on asyncio's own loop", 1_260, traced_factor=2.0),
     Engine(
         "uvloop",
@@ -62,7 +66,20 @@ CATALOG: tuple[Engine, ...] = (
         install="pip install uvloop" if sys.platform != "win32" else "there is none for Windows",
         traced_factor=1.9,
     ),
+    Engine(
+        "gevent",
+        "one gevent.Greenlet",
+        8_500,
+        needs=("gevent",),
+        install="pip install 'concwatch[gevent]'",
+        traced_factor=1.3,
+        shown=False,
+    ),
+    Engine("sequential", "one call after another on one thread", 1, queues=True, shown=False),
 )
+
+SHOWN: tuple[Engine, ...] = tuple(engine for engine in CATALOG if engine.shown)
+"""The engines that have a lane on the screen without being asked for."""
 
 
 def find(names: Sequence[str]) -> list[Engine]:

@@ -8,7 +8,7 @@ from concwatch.lab.catalog import Engine
 from concwatch.lab.link import Arrival, Ended, Link
 from concwatch.lab.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
 from concwatch.lab.sampler import Reading
-from concwatch.worker.workloads import WORDS, Workload, parse
+from concwatch.worker.workloads import HTTP, WORDS, Workload, parse
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ COSTS = {
     "pool": Costs(12 << 20, 2_040, 1_700, 800, 140_000, 400_000),
     "asyncio": Costs(),
     "uvloop": Costs(22 << 20, 1_570, 1_300, 700, 110_000, 220_000),
+    "gevent": Costs(17 << 20, 8_500, 4_000, 800, 40_000, 60_000),
+    "sequential": Costs(10 << 20, 1, 0, 0, 400_000, 10_000_000),
 }
 
 
@@ -168,7 +170,10 @@ class FakeLink:
         self._asked = (self._now, self._counts.created, self._counts.cancelled)
 
     def _take_workload(self, fields: dict[str, object]) -> None:
-        self._workload = parse(str(fields["spec"]))
+        workload = parse(str(fields["spec"]))
+        if workload.word == HTTP and not fields.get("url"):
+            raise ValueError(f'workload "{workload.spec}" needs "url", where to fetch: expected http://…')
+        self._workload = workload
         self._counts.cancelled += self._counts.live
         self._cohorts.clear()
         self._left = self._target
@@ -250,7 +255,7 @@ class FakeLink:
     def _duration(self) -> float | None:
         values = [float(str(value)) for value in self._workload.values if isinstance(value, int | float)]
         match self._workload.word:
-            case "sleep" | "spin":
+            case "sleep" | "spin" | "http":
                 return values[0]
             case "ticks":
                 return values[0] * values[1]
@@ -318,3 +323,23 @@ class FakeWorkers:
         link = FakeLink(engine, self.costs.get(engine.name), self.faults.get(engine.name, ()))
         self.links[engine.name] = link
         return link
+
+
+class FakePages:
+    """A page server that is nowhere, for who wants to see how it is used; set ``how`` to have it die."""
+
+    def __init__(self) -> None:
+        self.how: str | None = None
+        self.closed = False
+
+    def url(self, latency: float) -> str:
+        """Give an address that differs for each server and latency."""
+        return f"http://fake.invalid/{id(self)}?latency={latency}"
+
+    def ended(self) -> str | None:
+        """Say how it ended, or None."""
+        return self.how
+
+    def close(self) -> None:
+        """Note that it was closed."""
+        self.closed = True

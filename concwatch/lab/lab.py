@@ -10,9 +10,10 @@ from concwatch.lab.events import EventLog, Weight
 from concwatch.lab.lane import Lane, State
 from concwatch.lab.limits import DEFAULT_SHARE, Memory, memory_now
 from concwatch.lab.link import Link
+from concwatch.lab.pages import Pages, PageServer
 from concwatch.lab.process import WorkerProcess
 from concwatch.lab.sampler import Reading, Sampler
-from concwatch.lab.settings import Settings
+from concwatch.lab.settings import Settings, fetches
 from concwatch.units import format_bytes
 from concwatch.worker.collector import MODES
 from concwatch.worker.walls import Wall, thread_walls
@@ -45,6 +46,7 @@ class Lab:
         budget: int | None = None,
         hz: float = DEFAULT_HZ,
         open_link: Callable[[Engine], Link] = open_process,
+        open_pages: Callable[[], Pages] = PageServer,
         clock: Callable[[], float] = time.monotonic,
         memory: Callable[[], Memory] = memory_now,
         walls: Callable[[], Sequence[Wall]] = thread_walls,
@@ -57,15 +59,21 @@ class Lab:
             budget: bytes of RSS that all workers may take together; None for 80 % of what is available.
             hz: samples a second.
             open_link: starts a worker.
+            open_pages: starts a page server, when tasks are first to fetch.
             clock: gives seconds that never go back.
             memory: looks at the machine's memory.
             walls: looks at the limits on threads, with no task live.
+
+        Raises:
+            ValueError: one line: tasks are to fetch, and no page can be served.
         """
         self.clock = clock
         self.hz = hz
         self.began = clock()
         self.events = EventLog()
-        self.settings = settings or Settings()
+        self._open_pages = open_pages
+        self._pages: Pages | None = None
+        self.settings = self._with_page(settings or Settings())
         self.lanes = [Lane(engine, open_link, self._note, hz) for engine in engines]
         self._memory = memory
         self.memory = memory()
@@ -88,6 +96,7 @@ class Lab:
     def switch(self, lane: Lane, on: bool) -> None:
         """Switch a lane on or off."""
         if on:
+            self.check_page()
             lane.switch_on(self.settings, self.clock())
         else:
             lane.switch_off(self.clock())
@@ -99,6 +108,8 @@ class Lab:
             if not lane.wanted:
                 return
         self._halted = False
+        if tasks:
+            self.check_page()
         lane.set_target(tasks)
         self._hold_back(self.total_rss, 0)  # what is created faster than we look would never be seen growing
 
@@ -114,7 +125,8 @@ class Lab:
         Raises:
             ValueError: one line; nothing is changed.
         """
-        self._change(workload=parse(spec).spec)
+        settings = self._with_page(replace(self.settings, workload=parse(spec).spec))
+        self._change(workload=settings.workload, page=settings.page)
 
     def set_refill(self, on: bool) -> None:
         """Choose whether a task that ends is replaced."""
@@ -142,6 +154,40 @@ class Lab:
         for lane in self.lanes:
             lane.apply(self.settings)
 
+    # The page that tasks fetch.
+
+    def _with_page(self, settings: Settings) -> Settings:
+        """Give ``settings`` with the page that their tasks fetch, if they do; start its server if need be.
+
+        Raises:
+            ValueError: one line that says why there is none.
+        """
+        if not fetches(settings.workload):
+            return settings
+        (latency,) = parse(settings.workload).values
+        self.watch_pages()
+        if self._pages is None:
+            self._pages = self._open_pages()
+        return replace(settings, page=self._pages.url(float(str(latency))))
+
+    def check_page(self) -> None:
+        """See that the page stands which tasks fetch: where its server has died, start another."""
+        try:
+            page = self._with_page(self.settings).page
+        except ValueError as error:
+            self._note("", str(error), "error")
+            return
+        if page != self.settings.page:
+            self._change(page=page)
+
+    def watch_pages(self) -> None:
+        """See whether the page server has died, and say so."""
+        how = self._pages.ended() if self._pages else None
+        if self._pages and how:
+            self._pages.close()
+            self._pages = None
+            self._note("", f"page server {how}: the next target starts another", "error")
+
     # What time brings.
 
     def step(self, now: float | None = None) -> None:
@@ -153,6 +199,7 @@ class Lab:
         self._watch_budget()
         if now >= self._self_due:
             self._self_due = now + SELF_INTERVAL
+            self.watch_pages()
             self.own = self._self_sampler.read()
             self.memory = self._memory()
             self.room = self.memory.available + self.total_rss
@@ -202,9 +249,17 @@ class Lab:
             await asyncio.sleep(max(0.0, due - self.clock()))
 
     async def close(self) -> None:
-        """Have every worker end, by force if need be, and wait until none is left."""
+        """Have every worker end, by force if need be, and wait until none is left; then the page server."""
         for lane in self.lanes:
             lane.switch_off(self.clock())
+        try:
+            await self._end_workers()
+        finally:
+            if self._pages is not None:
+                self._pages.close()
+                self._pages = None
+
+    async def _end_workers(self) -> None:
         loop = asyncio.get_running_loop()  # its clock runs on, whatever drives the lab's
         deadline = loop.time() + CLOSE_LIMIT
         while any(not lane.idle for lane in self.lanes):

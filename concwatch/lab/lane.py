@@ -82,6 +82,8 @@ class Lane:
         self.reached: Reached | None = None
         self.burst_done: BurstDone | None = None
         """What the last burst took, once it has ended."""
+        self.burst_refused = ""
+        """Why the worker would not run the last burst."""
         self.create_speed: float | None = None
         """Tasks a second at which the last target was created."""
         self.meter = CostMeter()
@@ -93,8 +95,9 @@ class Lane:
         self._tick_at = now
         self._sample_due = now
         self._waiting: list[str] = []
-        self._workload = ""  # the one that the worker runs
-        self._workloads: deque[str] = deque()  # those that it has not answered for yet
+        # What the worker runs, and where that fetches; then what it has not answered for yet.
+        self._workload: tuple[str, str | None] = ("", None)
+        self._workloads: deque[tuple[str, str | None]] = deque()
         self._untouched = True  # no worker's task has been asked for yet
         self._unjudged: Reading | None = None  # taken since the last tick
         self._garbage = 0
@@ -170,7 +173,7 @@ class Lane:
         assert self._link is not None
         self._take_baseline()
         self._untouched = False
-        self.target, self.limit, self.burst_done = burst.tasks, None, None
+        self.target, self.limit, self.burst_done, self.burst_refused = burst.tasks, None, None, ""
         self._link.send(
             "burst", tasks=burst.tasks, chunks=burst.chunks, older=burst.older, read_after=burst.read_after
         )
@@ -199,7 +202,7 @@ class Lane:
     def _order(self, command: str, fields: dict[str, object]) -> None:
         assert self._link is not None
         if command == "workload":
-            self._workloads.append(str(fields["spec"]))
+            self._workloads.append((self.settings.workload, self.settings.page))
         self._link.send(command, **fields)
 
     def trim(self) -> None:
@@ -316,7 +319,10 @@ class Lane:
         if error.command == "workload" and self._workloads:
             # The worker goes on with what it runs; asked for again, the refused one is sent again.
             self._workloads.popleft()
-            self.settings = replace(self.settings, workload=self._workload)
+            workload, page = self._workload
+            self.settings = replace(self.settings, workload=workload, page=page)
+        if error.command == "burst":
+            self.burst_refused, self.target = error.message, 0
         detail = f"\n{error.detail.rstrip()}" if error.detail else ""
         self._say(error.message + detail, "error")
 

@@ -32,8 +32,8 @@ LAST_WORDS = 0.5
 _PR_SET_PDEATHSIG = 1
 
 
-def _child_setup() -> Callable[[], None] | None:
-    """Give what a new worker runs before its program: be nice, and die with this process (Linux)."""
+def child_setup(niceness: int) -> Callable[[], None] | None:
+    """Give what a new child runs before its program: be so much nicer, and die with this process (Linux)."""
     if sys.platform == "win32":
         return None
     import ctypes  # only here: the screen need not wait for it
@@ -43,7 +43,7 @@ def _child_setup() -> Callable[[], None] | None:
     kill = int(signal.SIGKILL)
 
     def setup() -> None:
-        os.nice(NICENESS)
+        os.nice(niceness)
         if prctl is not None:
             prctl(_PR_SET_PDEATHSIG, kill, 0, 0, 0)
 
@@ -88,7 +88,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
                 stderr=asyncio.subprocess.PIPE,
                 # Ctrl-C in the terminal is for the monitor to act on.
                 start_new_session=True,
-                preexec_fn=_child_setup(),
+                preexec_fn=child_setup(NICENESS),
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             self._arrivals.append(Ended(f"could not be started: {error}"))

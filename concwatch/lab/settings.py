@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from concwatch.worker.workloads import HTTP
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -16,6 +18,13 @@ class Settings:
     """Threads of a pool; None leaves the engine's own number."""
     stack: int | None = None
     """Bytes of stack of each thread; None leaves the system's own size."""
+    page: str | None = None
+    """Where tasks fetch, when that is what they do."""
+
+
+def fetches(workload: str) -> bool:
+    """Whether tasks of that workload fetch a page."""
+    return workload.partition(":")[0].strip() == HTTP
 
 
 def commands(settings: Settings, can: Callable[[str], bool]) -> list[tuple[str, dict[str, object]]]:
@@ -29,6 +38,8 @@ def commands(settings: Settings, can: Callable[[str], bool]) -> list[tuple[str, 
         ("workload", {"spec": settings.workload}),
         ("refill", {"on": settings.refill}),
     ]
+    if fetches(settings.workload):
+        orders[0][1]["url"] = settings.page
     if can("trace"):
         orders.append(("trace", {"on": settings.trace}))
     if can("gc"):

@@ -94,7 +94,7 @@ def _lane_view(lab: Lab, lane: Lane, now: float, cheapest: float | None) -> Lane
         stalled=lane.stalled_for(now) if running else 0.0,
         target=lane.target,
         live=lane.live,
-        queued=tick.queued if tick and lane.can("threads") else None,
+        queued=tick.queued if tick and lane.engine.queues else None,
         failed=tick.failed if tick else 0,
         rss=lane.reading.rss if lane.reading else None,
         traced=tick.traced if tick else None,

@@ -1,22 +1,32 @@
 """The program on the terminal: one lab, one screen, and a clean end."""
 
 import asyncio
-import contextlib
 import gc
-import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.reactive import Reactive
 from textual.screen import Screen
+from textual.theme import BUILTIN_THEMES, Theme
 
+from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
+from concwatch.lab.settings import Settings
+from concwatch.saving import write_whole
 from concwatch.ui.palette import THEMES
 from concwatch.ui.screens.monitor import MonitorScreen
+
+if TYPE_CHECKING:
+    from concwatch.ui.experiment_runs import ExperimentRuns
+    from concwatch.ui.screens.experiments import ExperimentsScreen
+
+ALL_THEMES = {**BUILTIN_THEMES, **{theme.name: theme for theme in THEMES}}
 
 
 def picture_path(folder: Path, now: datetime) -> Path:
@@ -26,6 +36,11 @@ def picture_path(folder: Path, now: datetime) -> Path:
     return next(folder / name for name in names if not (folder / name).exists())
 
 
+def plain_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
+    """Make the lab for one run of one cell of an experiment."""
+    return Lab(engines, settings=settings)
+
+
 class ConcwatchApp(App[None]):
     """Runs a lab and shows it."""
 
@@ -33,28 +48,42 @@ class ConcwatchApp(App[None]):
     CSS_PATH = "screens/monitor.tcss"  # of the app, since Textual does not load that of a default screen
     BINDINGS = [Binding("ctrl+c", "quit", "Quit", show=False, priority=True)]
 
-    def __init__(self, make_lab: Callable[[], Lab], pictures: Path = Path("screenshots")) -> None:
+    theme: Reactive[str] = Reactive(THEMES[0].name)  # a theme set later has every style sheet parsed again
+
+    def __init__(
+        self,
+        make_lab: Callable[[], Lab],
+        pictures: Path = Path("screenshots"),
+        make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = plain_lab,
+    ) -> None:
         """Make the app.
 
         Args:
             make_lab: makes the lab, once the app's event loop runs.
             pictures: the folder for screenshots, made when it is needed.
+            make_run_lab: makes the lab for one run of one cell of an experiment.
         """
         super().__init__()
         self._make_lab = make_lab
         self._pictures = pictures
         self._ticking: asyncio.Task[None] | None = None
         self._monitor: MonitorScreen | None = None
+        self._make_run_lab = make_run_lab
+        self.runs: ExperimentRuns | None = None
+        """The experiments of this session, once somebody has looked at them."""
+        self._experiments: ExperimentsScreen | None = None
         self.lab: Lab | None = None
         """The lab, once the app runs."""
-        for theme in THEMES:
-            self.register_theme(theme)
-        self.theme = THEMES[0].name
+
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        """Textual's themes and the program's own."""
+        return ALL_THEMES
 
     def get_default_screen(self) -> Screen[None]:
         """Make the lab and the screen that shows it."""
         self.lab = self._make_lab()
-        self._monitor = MonitorScreen(self.lab, self.size)
+        self._monitor = MonitorScreen(self.lab, self.size, lambda: self.runs.told if self.runs else "")
         return self._monitor
 
     def on_mount(self) -> None:
@@ -84,14 +113,33 @@ class ConcwatchApp(App[None]):
 
     async def on_unmount(self) -> None:
         """End every worker before the program ends."""
+        if self.runs is not None:
+            await self.runs.close()
         if self.lab is not None:
             await self.lab.close()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer in the palette what the screen can do, besides Textual's own."""
         yield from super().get_system_commands(screen)
-        if isinstance(screen, MonitorScreen):
-            yield from screen.commands()
+        for own in (self._monitor, self._experiments):
+            if own is not None and screen is own:
+                yield from own.commands()
+        if screen is self._monitor:
+            yield SystemCommand(
+                "Experiments", "Published measurements, repeated on this machine", self.action_experiments
+            )
+
+    def action_experiments(self) -> None:
+        """Show the experiments."""
+        # Only here: the first frame has no use for them.
+        from concwatch.ui.experiment_runs import ExperimentRuns
+        from concwatch.ui.screens.experiments import ExperimentsScreen
+
+        assert self.lab is not None
+        if self.runs is None:
+            self.runs = ExperimentRuns(self._make_run_lab)
+        self._experiments = ExperimentsScreen(self.runs, self.lab)
+        self.push_screen(self._experiments)
 
     def action_save_picture(self) -> None:
         """Save what is on screen as SVG, whole or not at all, and say where."""
@@ -99,13 +147,7 @@ class ConcwatchApp(App[None]):
         try:
             self._pictures.mkdir(parents=True, exist_ok=True)
             path = picture_path(self._pictures, datetime.now())
-            part = path.with_suffix(".part")
-            try:
-                part.write_text(svg, encoding="utf-8")
-                os.replace(part, path)
-            finally:
-                with contextlib.suppress(OSError):
-                    part.unlink(missing_ok=True)
+            write_whole(path, svg)
         except OSError as error:
             where = error.filename or self._pictures
             expected = "expected a folder with room to write in"

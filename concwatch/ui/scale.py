@@ -2,8 +2,9 @@
 
 import math
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 LARGEST_TARGET = 1_000_000
 """The largest target a slider offers, in tasks, where the machine does not set a lower one."""
@@ -17,8 +18,7 @@ def _nearest_multiple(step: int, low: float, middle: float, high: float) -> int 
     return min(max(round(middle / step), smallest), largest) * step
 
 
-@dataclass(frozen=True)
-class StopScale:
+class StopScale(Struct, frozen=True, dict=True):
     """A logarithmic scale of 0 to ``maximum`` tasks, its stops 0, 1, 2, 5, 10, 20, 50, … equally far apart.
 
     Raises:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Optional
 
     from concwatch.worker.engines.base import Engine
+    from concwatch.worker.workloads import Workload
 
     Fields = Dict[str, Any]
 
@@ -86,6 +87,13 @@ def _word(fields: Fields, key: str) -> str:
     return value
 
 
+def _workload(fields: Fields) -> Workload:
+    workload = parse(_word(fields, "spec"))
+    if fields.get("url") is not None:
+        workload.url = _word(fields, "url")
+    return workload
+
+
 def _burst(fields: Fields) -> Burst:
     wait = fields.get("read_after")
     if isinstance(wait, bool) or not (
@@ -123,7 +131,7 @@ def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[s
     """
     return {
         "refill": lambda fields: engine.goal.set_refill(_flag(fields, "on")),
-        "workload": lambda fields: engine.use(parse(_word(fields, "spec"))),
+        "workload": lambda fields: engine.use(_workload(fields)),
         "halt": lambda fields: engine.stop_growing(
             _word(fields, "wall"), _whole(fields, "value", LARGEST), ""
         ),

@@ -1,10 +1,10 @@
-"""What a task does, as words: ``sleep:10``, ``ticks:10x0.1``, ``hold``, ``app.jobs:fetch``."""
+"""What a task does, as words: ``sleep:10``, ``ticks:10x0.1``, ``hold``, ``http``, ``app.jobs:fetch``."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, Iterable, Tuple
+    from typing import Callable, Dict, Iterable, Optional, Tuple
 
 DEFAULT = "sleep:10"
 
@@ -17,14 +17,15 @@ MOST_TICKS = 1_000_000
 
 
 class Workload:
-    """One parsed workload: its word, the values behind it, and how it is written."""
+    """One parsed workload: its word, the values behind it, how it is written, and where ``http`` fetches."""
 
-    __slots__ = ("spec", "values", "word")
+    __slots__ = ("spec", "url", "values", "word")
 
     def __init__(self, word: str, values: Tuple[object, ...], spec: str) -> None:
         self.word = word
         self.values = values
         self.spec = spec
+        self.url: Optional[str] = None
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -73,6 +74,8 @@ def _steps(text: str) -> Tuple[object, ...]:
     return number, _seconds(seconds)
 
 
+HTTP = "http"
+
 FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
     "sleep": ("sleep:SECONDS", "sleep that long", lambda text: (_seconds(text),)),
     "ticks": ("ticks:COUNTxSECONDS", "sleep so many times that long", _steps),
@@ -80,8 +83,12 @@ FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
     "payload": ("payload:BYTES", "hold that much memory until told to stop", lambda text: (_size(text),)),
     "spin": ("spin:SECONDS", "use that much CPU time", lambda text: (_seconds(text),)),
     "nop": ("nop", "end at once", lambda text: ()),
+    HTTP: ("http[:SECONDS]", "fetch a page that takes that long", lambda text: (_seconds(text),)),
 }
 """Word → how it is written, what it does, how what stands behind the colon is read."""
+
+DEFAULTS = {HTTP: "0.15"}
+"""Word → what stands behind the colon when nothing does; for any other word it has to be written."""
 
 USER = "module:function"
 WORDS = (*FORMS, USER)
@@ -99,7 +106,9 @@ def parse(spec: str) -> Workload:
     word = word.strip()
     if word in FORMS:
         form = FORMS[word][0]
-        if bool(colon) != (":" in form):
+        if not colon and word in DEFAULTS:
+            rest = DEFAULTS[word]
+        elif bool(colon) != (":" in form):
             raise ValueError(f'workload "{shown}": expected "{form}"')
         try:
             return Workload(word, FORMS[word][2](rest.strip()), spec)

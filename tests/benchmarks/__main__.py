@@ -25,6 +25,8 @@ def _number(value: float | None) -> str:
 def _reach(row: Row) -> str:
     if row.reach is None:
         return "–"
+    if row.reach.word == "within":
+        return f"1 ± {row.reach.limit:g} ×"
     sign = "≥" if row.reach.word == "at least" else "≤"
     return f"{sign} {row.reach.limit:g} {'×' if row.reach.of == 'ratio' else row.unit}"
 
@@ -101,7 +103,7 @@ def main() -> None:
             traceback.print_exc()
             failed.append(benchmark.name)
             continue
-        for row in benchmark.rows:
+        for row in (row for row in benchmark.rows if row.name in found):
             cells = _cells(row, found[row.name])
             table.append(cells)
             records.append(_record(benchmark, row, found[row.name]))

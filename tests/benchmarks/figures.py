@@ -26,7 +26,7 @@ def environment() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Reach:
-    """The figure that is to be reached: ``at least`` or ``at most`` ``limit``."""
+    """The figure that is to be reached: ``at least`` or ``at most`` ``limit``, or ``within`` it of 1."""
 
     word: str
     limit: float
@@ -38,7 +38,12 @@ class Reach:
         value = ratio if self.of == "ratio" else measured
         if value is None:
             return None
-        return value >= self.limit if self.word == "at least" else value <= self.limit
+        holds = {
+            "at least": value >= self.limit,
+            "at most": value <= self.limit,
+            "within": abs(value - 1) <= self.limit,
+        }
+        return holds[self.word]
 
 
 @dataclass(frozen=True)

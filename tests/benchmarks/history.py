@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import psutil
 
-from concwatch.lab.catalog import CATALOG
+from concwatch.lab.catalog import SHOWN
 from concwatch.lab.fake import FakeWorkers
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
@@ -32,7 +32,7 @@ MIB = 1024 * 1024
 
 def _live_through(steps: int) -> dict[str, float]:
     now = 0.0
-    lab = Lab(CATALOG, settings=Settings(trace=True), open_link=FakeWorkers(), clock=lambda: now)
+    lab = Lab(SHOWN, settings=Settings(trace=True), open_link=FakeWorkers(), clock=lambda: now)
     for lane in lab.lanes:
         lab.switch(lane, True)
     process, chance = psutil.Process(), random.Random(8)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from concwatch.lab.catalog import CATALOG
+from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.ui.app import ConcwatchApp
@@ -36,7 +36,7 @@ def main() -> None:
     gc.disable()  # as cli.py does; the app switches it on again
     file, trace = sys.argv[1:]
     settings = Settings(workload="sleep:600", trace=trace == "trace")
-    app = ConcwatchApp(lambda: RecordingLab(CATALOG, settings=settings))
+    app = ConcwatchApp(lambda: RecordingLab(SHOWN, settings=settings))
     app.run()
     Path(file).write_text(json.dumps(RecordingLab.samples))
     sys.exit(app.return_code or 0)

@@ -1,17 +1,17 @@
-"""Lines over time, drawn in braille with round axes: a picture made of plain values, and its strips."""
+"""Lines over time or size, drawn in braille: a picture made of plain values, and its strips."""
 
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from concwatch.ui.renderables.ticks import Kind, Scale, Tick, linear_scale, log_scale, time_ticks
+from concwatch.ui.renderables.ticks import Across, Kind, Scale, Tick, age_ticks, linear_scale, log_scale
 
 LABEL_WIDTH = 8
 """Cells of the y labels' column, the same for every kind, so that charts stand in line and never jump."""
@@ -26,29 +26,32 @@ Path = tuple[tuple[int, int], ...]
 """Dots that a pen visits without being lifted: columns from the left, rows from the bottom."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One series to draw."""
 
     name: str
     color: str
     """``#rrggbb``"""
     times: Sequence[float]
-    """Seconds on any clock, ascending."""
+    """Seconds on any clock, ascending; or whatever else the x axis counts."""
     values: Sequence[float]
     """One for each time; NaN is a gap."""
+    mark: str = ""
+    """One cell that stands at each point; none for lines of many points."""
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """All that decides what a chart's cells show, save the axes' colours: equal pictures look the same."""
 
     width: int
     height: int
     scale: Scale
-    times: tuple[Tick, ...]
+    across: tuple[Tick, ...]
+    """The ticks of the x axis."""
     lines: tuple[tuple[str, tuple[Path, ...]], ...]
     """The colour of each line and the paths it is made of, the topmost line last."""
+    marks: tuple[tuple[int, int, str, str], ...] = ()
+    """What stands at points: column, row from the bottom, the character, its colour; the topmost last."""
 
     @property
     def columns(self) -> int:
@@ -118,9 +121,16 @@ def _extremes(column: int, values: Sequence[float]) -> list[tuple[int, float]]:
     return before + _extremes(column, finite) + after
 
 
+def _dot(column: int, value: float, scale: Scale, rows: int) -> tuple[int, int]:
+    """Place a value on the grid of dots: two a column, four a row.
+
+    The second dot from below is the middle of the cell, where the axis has its tick.
+    """
+    return (column, min(4 * rows - 1, round(4 * min(scale.row(value), rows)) + 1))
+
+
 def _paths(points: list[tuple[int, float]], scale: Scale, rows: int) -> tuple[Path, ...]:
     """Place decimated points on the grid of dots, split at gaps, without points inside a level stretch."""
-    top = 4 * rows - 1
     paths: list[list[tuple[int, int]]] = [[]]
     for column, value in points:
         path = paths[-1]
@@ -128,8 +138,7 @@ def _paths(points: list[tuple[int, float]], scale: Scale, rows: int) -> tuple[Pa
             if path:
                 paths.append([])
             continue
-        # Four dots a row, and the second from below is the middle of the cell, where the axis has its tick.
-        dot = (column, min(top, round(4 * min(scale.row(value), rows)) + 1))
+        dot = _dot(column, value, scale, rows)
         if path and path[-1][0] < 0 <= column:
             path[-1] = _at_left_edge(path[-1], dot)
         if path and path[-1] == dot:
@@ -155,6 +164,7 @@ def compose(
     window: float,
     kind: Kind,
     logarithmic: bool = False,
+    across: Across = age_ticks,
 ) -> Picture | None:
     """Work out what a chart shows; cheap next to `paint`, so compare its result before painting it.
 
@@ -166,6 +176,7 @@ def compose(
         window: seconds from the left edge to the right one.
         kind: what the values are.
         logarithmic: whether the y axis is.
+        across: gives the ticks of the x axis, which is one of time unless that says otherwise.
 
     Returns:
         The picture, or None where there is no room for one.
@@ -181,7 +192,12 @@ def compose(
     else:
         scale = linear_scale(kind, max(shown, default=0), rows)
     paths = ((line.color, _paths(points, scale, rows)) for line, points in zip(lines, series, strict=True))
-    return Picture(width, height, scale, time_ticks(window, columns), tuple(paths))
+    marks = (
+        (dot[0] // 2, dot[1] // 4, line.mark, line.color)
+        for line, points in zip(lines, series, strict=True)
+        for dot in (_dot(*point, scale, rows) for point in points if line.mark and not math.isnan(point[1]))
+    )
+    return Picture(width, height, scale, across(now, window, columns), tuple(paths), tuple(marks))
 
 
 def _braille_row(picture: Picture, rasters: list[tuple[str, ...]], row: int) -> list[tuple[str, str] | None]:
@@ -221,10 +237,10 @@ def _strip(cells: list[tuple[str, str]], background: str | None) -> Strip:
     return Strip(segments, len(cells))
 
 
-def _time_labels(picture: Picture) -> str:
+def _labels_across(picture: Picture) -> str:
     """Return the line of labels below the plot, each centred on its tick."""
     text = " " * picture.width
-    for tick in picture.times:
+    for tick in picture.across:
         start = min(LABEL_WIDTH + 1 + tick.position - len(tick.label) // 2, picture.width - len(tick.label))
         text = text[:start] + tick.label + text[start + len(tick.label) :]
     return text
@@ -243,11 +259,13 @@ def paint(picture: Picture, axis_color: str, grid_color: str, background: str | 
 
     rasters = [rasterize(paths, picture.columns, picture.rows) for _, paths in picture.lines]
     labels = {tick.position: tick.label for tick in picture.scale.ticks}
-    marks = {tick.position for tick in picture.times}
-    floor = [("┴" if column in marks else "─", axis_color) for column in range(picture.columns)]
+    ticks = {tick.position for tick in picture.across}
+    floor = [("┴" if column in ticks else "─", axis_color) for column in range(picture.columns)]
     strips = []
     for height in range(picture.rows - 1, -1, -1):
         row = _braille_row(picture, rasters, picture.rows - 1 - height)
+        for column, _, character, color in (mark for mark in picture.marks if mark[1] == height):
+            row[column] = (character, color)
         label = labels.get(height)
         empty = floor if height == 0 else [("┈" if label else " ", grid_color)] * picture.columns
         axis = "└" if height == 0 else "┤" if label else "│"
@@ -255,7 +273,7 @@ def paint(picture: Picture, axis_color: str, grid_color: str, background: str | 
         strips.append(
             _strip(margin + [cell or blank for cell, blank in zip(row, empty, strict=True)], background)
         )
-    strips.append(Strip([Segment(_time_labels(picture), _style(axis_color, background))], picture.width))
+    strips.append(Strip([Segment(_labels_across(picture), _style(axis_color, background))], picture.width))
     return strips
 
 
@@ -271,10 +289,18 @@ def draw(
     grid_color: str,
     background: str | None = None,
     logarithmic: bool = False,
+    across: Across = age_ticks,
 ) -> list[Strip]:
     """Compose and paint at once; where there is no room for a plot, return ``height`` blank strips."""
     picture = compose(
-        lines, width=width, height=height, now=now, window=window, kind=kind, logarithmic=logarithmic
+        lines,
+        width=width,
+        height=height,
+        now=now,
+        window=window,
+        kind=kind,
+        logarithmic=logarithmic,
+        across=across,
     )
     if picture is None:
         return [Strip.blank(width, Style(bgcolor=background))] * height

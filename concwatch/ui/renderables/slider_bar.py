@@ -1,24 +1,22 @@
 """The picture of a slider: one line of cells."""
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar
 
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.segment import Segment
-from rich.style import Style
+from msgspec import Struct
+from textual.content import Content
+from textual.style import Style
 
 
-class SliderStyles(NamedTuple):
+class SliderStyles(Struct, frozen=True):
     """How each part of a slider looks."""
 
-    live: Style = Style.null()
-    pending: Style = Style.null()
-    knob: Style = Style.null()
-    rest: Style = Style.null()
+    live: Style
+    pending: Style
+    knob: Style
+    rest: Style
 
 
-@dataclass(frozen=True)
-class SliderBar:
+class SliderBar(Struct, frozen=True):
     """A track, filled up to what is live, with a knob at what is asked for.
 
     Between the two marks lies what is still to come, or, when the knob is the left one, what is still to go.
@@ -27,38 +25,37 @@ class SliderBar:
         width: Cells of the whole track.
         knob: The knob's cell, from 0.
         live: The cell up to which tasks are live, from 0; equal to ``knob`` when all are that were asked for.
-        styles: How each part looks; no part of the comparison of two bars.
     """
 
-    LIVE = "━"
-    PENDING = "╍"
-    KNOB = "●"
-    REST = "─"
+    LIVE: ClassVar[str] = "━"
+    PENDING: ClassVar[str] = "╍"
+    KNOB: ClassVar[str] = "●"
+    REST: ClassVar[str] = "─"
 
     width: int
     knob: int
     live: int
-    styles: SliderStyles = field(default=SliderStyles(), compare=False)
 
     @property
-    def parts(self) -> list[tuple[str, Style]]:
-        """The pieces of the line from left to right, each with its style; together ``width`` cells."""
-        styles = self.styles
+    def parts(self) -> tuple[str, str, str, str, str]:
+        """The line from left to right: live, pending, knob, pending, rest; together ``width`` cells."""
         last = self.width - 1
         knob = min(max(self.knob, 0), last)
         live = min(max(self.live, 0), last)
-        return [
-            (self.LIVE * min(live, knob), styles.live),
-            (self.PENDING * (knob - live), styles.pending),
-            (self.KNOB if self.width > 0 else "", styles.knob),
-            (self.PENDING * (live - knob), styles.pending),
-            (self.REST * (last - max(live, knob)), styles.rest),
-        ]
+        return (
+            self.LIVE * min(live, knob),
+            self.PENDING * (knob - live),
+            self.KNOB if self.width > 0 else "",
+            self.PENDING * (live - knob),
+            self.REST * (last - max(live, knob)),
+        )
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for text, style in self.parts:
-            if text:
-                yield Segment(text, style)
+    def content(self, styles: SliderStyles) -> Content:
+        """Give the line in colours."""
+        order = (styles.live, styles.pending, styles.knob, styles.pending, styles.rest)
+        return Content.assemble(
+            *((text, style) for text, style in zip(self.parts, order, strict=True) if text)
+        )
 
     def __str__(self) -> str:
-        return "".join(text for text, _ in self.parts)
+        return "".join(self.parts)

@@ -1,4 +1,6 @@
-"""The keys, and what the words on screen mean."""
+"""The keys, what the words on screen mean, and whatever else is only to be read."""
+
+from collections.abc import Sequence
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -23,13 +25,20 @@ WORDS = (
 )
 
 
-class HelpScreen(ModalScreen[None]):
-    """Shows the keys by mouse and keyboard, and the words."""
+Rows = Sequence[tuple[str, str]]
 
-    BINDINGS = [Binding("escape,question_mark,q", "dismiss(None)", "Close", show=False)]
+
+def _rows(rows: Rows, style: str) -> list[Content]:
+    return [Content.assemble((f"{name:13}", style), text) for name, text in rows]
+
+
+class ReadDialog(ModalScreen[None]):
+    """Shows a text, and below it paragraphs with headings."""
+
+    BINDINGS = [Binding("escape,question_mark,q,d", "dismiss(None)", "Close", show=False)]
 
     DEFAULT_CSS = """
-    HelpScreen {
+    ReadDialog {
         align: center middle;
         background: $background 60%;
         & > VerticalScroll {
@@ -41,29 +50,37 @@ class HelpScreen(ModalScreen[None]):
             border-title-color: $accent;
             background: $surface;
             padding: 1 2;
+            scrollbar-size-vertical: 1;
+            scrollbar-color: $foreground 20%;
+            scrollbar-background: $surface;
         }
     }
     """
 
+    def __init__(self, title: str, text: Content, paragraphs: Rows = ()) -> None:
+        """Show ``text``, and each of ``paragraphs`` below its heading, if it has a text."""
+        super().__init__()
+        self._title = title
+        parts = [text, *(Content.assemble((head, "bold"), "\n", body) for head, body in paragraphs if body)]
+        self._text = Content("\n\n").join(parts)
+
     def compose(self) -> ComposeResult:
         """One block of text."""
         with VerticalScroll() as box:
-            box.border_title = "concwatch: what does one more task cost?"
+            box.border_title = Content(self._title)
             box.border_subtitle = "escape closes"
-            yield Static(
-                Content("\n").join(
-                    [
-                        Content(
-                            "Drag a slider, or click a lane's ○ off, its number, or a setting to change it."
-                        ),
-                        Content(""),
-                        *self._rows(HELP, "bold $accent"),
-                        Content(""),
-                        *self._rows(WORDS, "bold"),
-                    ]
-                )
-            )
+            yield Static(self._text)
 
-    @staticmethod
-    def _rows(rows: tuple[tuple[str, str], ...], style: str) -> list[Content]:
-        return [Content.assemble((f"{name:13}", style), text) for name, text in rows]
+
+class HelpScreen(ReadDialog):
+    """Shows the keys by mouse and keyboard, and the words."""
+
+    def __init__(
+        self, what: str = "what does one more task cost?", keys: Rows = HELP, words: Rows = WORDS
+    ) -> None:
+        """Explain ``keys`` and ``words`` of a screen that shows ``what``."""
+        first = "Drag a slider, or click a lane's ○ off, its number, or a setting to change it."
+        lines = [*_rows(keys, "bold $accent"), Content(), *_rows(words, "bold")]
+        if keys is HELP:
+            lines = [Content(first), Content(), *lines]
+        super().__init__(f"concwatch: {what}", Content("\n").join(lines))

@@ -1,6 +1,7 @@
 """The monitor: what a person does goes to the lab, and what the lab measures is shown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
@@ -11,13 +12,12 @@ from textual.screen import Screen
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
+from concwatch.lab.pages import read_workload
 from concwatch.lab.view import LabView, LaneView, lane_fit, take_view
 from concwatch.ui import keys
 from concwatch.ui.messages import LaneSelected, LaneToggled, NumberWanted, TargetAsked, TargetMoved
 from concwatch.ui.palette import lane_color
 from concwatch.ui.scale import LARGEST_TARGET
-from concwatch.ui.screens.dialog import TypeDialog
-from concwatch.ui.screens.help import HelpScreen
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid
 from concwatch.ui.widgets.common_panel import CommonPanel
@@ -29,7 +29,9 @@ from concwatch.ui.widgets.status_bar import StatusBar
 from concwatch.units import format_bytes, format_count, parse_count
 from concwatch.worker.collector import MODES
 from concwatch.worker.engines.pool import default_threads
-from concwatch.worker.workloads import FORMS, USER, parse
+from concwatch.worker.workloads import FORMS, USER
+
+Answer = TypeVar("Answer")
 
 FRAME = 0.1
 """Seconds between two looks at the lab."""
@@ -66,58 +68,70 @@ class MonitorScreen(Screen[None]):
     paused: reactive[bool] = reactive(False)
     """Whether the charts stand still."""
 
-    def __init__(self, lab: Lab, size: Size) -> None:
-        """Show ``lab``, which somebody else steps, on a terminal of ``size`` at first."""
+    def __init__(self, lab: Lab, size: Size, aside: Callable[[], str]) -> None:
+        """Show ``lab``, which somebody else steps, on a terminal of ``size`` at first.
+
+        ``aside`` says in a few words what else runs, or nothing.
+        """
         # Textual would find these classes at the first resize only, and style everything twice.
         super().__init__(
             classes=f"{size_class(self.HORIZONTAL_BREAKPOINTS, size.width)} "
             f"{size_class(self.VERTICAL_BREAKPOINTS, size.height)}"
         )
         self._lab = lab
+        self._aside = aside
         self._view = take_view(lab, lab.clock())
         self._told = 0
         self._colors: list[str] = []
+        self._laid_out = False
 
     # What is seen.
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
+        self._choose_colors()
         yield StatusBar()
         with Horizontal(id="body"):
             with VerticalScroll(id="side", can_focus=False) as side:
                 side.border_title = "lanes"
-                for index, lane in enumerate(self._lab.lanes):
-                    yield LaneCard(index, lane.engine.name, largest_target(self._lab, lane))
+                for index, (lane, color) in enumerate(zip(self._lab.lanes, self._colors, strict=True)):
+                    maximum = largest_target(self._lab, lane)
+                    yield LaneCard(index, lane.engine.name, maximum, color, index == self.selected)
                 yield CommonPanel()
             yield ChartGrid()
         yield CostTable()
         yield EventView()
         yield KeyBar(keys.BAR)
 
+    def update_node_styles(self, animate: bool = True) -> None:
+        """Style everything anew, but not as the screen is shown for the first time.
+
+        Textual asks for it then too; but every widget has just been styled, when it was made, and the first
+        frame need not wait for the same again.
+        """
+        if self._laid_out:
+            super().update_node_styles(animate)
+
     def on_mount(self) -> None:
         """Begin to follow the lab."""
-        self._paint_lanes()
-        self.query_one(ChartGrid).current = 0
-        self._choose_first()
         self.look()
-        self.set_interval(FRAME, self.look)
+        self.set_interval(FRAME, self._follow)
 
-    def _choose_first(self) -> None:
-        cards = list(self.query(LaneCard))
-        if cards:
-            cards[0].selected = True
-            cards[0].slider.focus()
+    def _follow(self) -> None:
+        """Look, unless another full screen stands before this one."""
+        if self.is_active or self.app.screen.is_modal:
+            self.look()
 
-    def _paint_lanes(self) -> None:
-        """Give every lane its colour, which depends on whether the theme is dark."""
+    def _choose_colors(self) -> None:
+        """Choose every lane's colour, which depends on whether the theme is dark."""
         dark = self.app.current_theme.dark
         self._colors = [lane_color(index, dark) for index in range(len(self._lab.lanes))]
-        for card, color in zip(self.query(LaneCard), self._colors, strict=True):
-            card.color = color
 
     def follow_theme(self) -> None:
         """Take the colours that go with the present theme."""
-        self._paint_lanes()
+        self._choose_colors()
+        for card, color in zip(self.query(LaneCard), self._colors, strict=True):
+            card.color = color
         self._told = -1
         self.query_one(ChartGrid).redraw()
         self.look()
@@ -126,7 +140,7 @@ class MonitorScreen(Screen[None]):
         """Take one picture of the lab and have everything show it."""
         now = self._lab.clock()
         self._view = view = take_view(self._lab, now)
-        self.query_one(StatusBar).show(view, self.paused)
+        self.query_one(StatusBar).show(view, self.paused, self._aside())
         for card, lane in zip(self.query(LaneCard), view.lanes, strict=True):
             card.show(lane)
         self.query_one(CommonPanel).show(view)
@@ -158,6 +172,20 @@ class MonitorScreen(Screen[None]):
             card.selected = index == selected
 
     # What a person does to a lane.
+
+    def _open(
+        self,
+        answer: Callable[[Answer | None], None],
+        title: str,
+        value: str,
+        read: Callable[[str], Answer],
+        told: Callable[[Answer], str],
+        choices: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Open the dialog of these arguments and have ``answer`` called with what comes of it."""
+        from concwatch.ui.screens.dialog import TypeDialog  # only here: the first frame need not wait for it
+
+        self.app.push_screen(TypeDialog(title, value, read, told, choices), answer)
 
     @property
     def _lane(self) -> Lane:
@@ -196,14 +224,12 @@ class MonitorScreen(Screen[None]):
             if tasks is not None:
                 self._ask(TargetAsked(event.lane, tasks))
 
-        self.app.push_screen(
-            TypeDialog(
-                f"how many tasks shall {view.name} hold?",
-                str(view.target),
-                lambda text: parse_count(text, LARGEST_TARGET),
-                lambda tasks: forecast(self._view.lanes[event.lane], tasks),
-            ),
+        self._open(
             answer,
+            f"how many tasks shall {view.name} hold?",
+            str(view.target),
+            lambda text: parse_count(text, LARGEST_TARGET),
+            lambda tasks: forecast(self._view.lanes[event.lane], tasks),
         )
 
     def action_choose(self, lane: int) -> None:
@@ -244,22 +270,24 @@ class MonitorScreen(Screen[None]):
         def read(text: str) -> str:
             if text.strip() == USER:
                 raise ValueError(f'"{USER}" is a pattern: expected names of your own, such as "shop:order"')
-            return parse(text).spec
+            return read_workload(text)
 
         def answer(spec: str | None) -> None:
-            if spec is not None:
+            if spec is None:
+                return
+            try:
                 self._lab.set_workload(spec)
-                self.look()
+            except ValueError as error:  # the machine refused to start what serves the page
+                self.notify(str(error), severity="error")
+            self.look()
 
-        self.app.push_screen(
-            TypeDialog(
-                "what shall each task do?",
-                self._lab.settings.workload,
-                read,
-                lambda spec: f"{spec}: enter applies it; running tasks are replaced",
-                (*choices, (USER, "your own, from the working directory")),
-            ),
+        self._open(
             answer,
+            "what shall each task do?",
+            self._lab.settings.workload,
+            read,
+            lambda spec: f"{spec}: enter applies it; running tasks are replaced",
+            (*choices, (USER, "your own, from the working directory")),
         )
 
     def action_refill(self) -> None:
@@ -291,14 +319,12 @@ class MonitorScreen(Screen[None]):
             if count is not None:
                 self._lab.set_threads(count)
 
-        self.app.push_screen(
-            TypeDialog(
-                "how many threads shall a pool have?",
-                str(self._lab.settings.threads or default_threads()),
-                read,
-                lambda count: f"{format_count(count)} threads serve its jobs",
-            ),
+        self._open(
             answer,
+            "how many threads shall a pool have?",
+            str(self._lab.settings.threads or default_threads()),
+            read,
+            lambda count: f"{format_count(count)} threads serve its jobs",
         )
 
     # What a person does to the charts.
@@ -339,10 +365,13 @@ class MonitorScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Show the keys and the words."""
+        from concwatch.ui.screens.help import HelpScreen  # only here, as in `_open`
+
         self.app.push_screen(HelpScreen())
 
     def on_resize(self) -> None:
         """Fill the new room at once."""
+        self._laid_out = True
         self.query_one(ChartGrid).redraw()
         self.call_after_refresh(self.look)
 

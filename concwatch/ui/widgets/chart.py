@@ -12,7 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from concwatch.ui.renderables.plot import Line, Picture, compose, paint
-from concwatch.ui.renderables.ticks import Kind
+from concwatch.ui.renderables.ticks import Across, Kind, age_ticks
 
 SHORTEST_TITLE = 8
 """Cells a chart's title keeps when it makes room for values."""
@@ -105,12 +105,15 @@ class Chart(Widget, can_focus=True):
         self.title = title
         self.kind = kind
         self.hint = hint
+        self.across: Across = age_ticks
+        """Gives the ticks of the x axis."""
         self._lines: Sequence[Line] = ()
         self._now = 0.0
         self._picture: Picture | None = None
         self._strips: list[Strip] = []
         self._colors: tuple[str, str, str | None] = ("", "", None)
         self._title_shown: tuple[str, Sequence[Span]] | None = None
+        self._show_title(Content(title))
 
     def show(self, lines: Sequence[Line], now: float) -> None:
         """Show ``lines`` as they are at ``now``.
@@ -141,6 +144,7 @@ class Chart(Widget, can_focus=True):
                 window=self.window,
                 kind=self.kind,
                 logarithmic=self.logarithmic,
+                across=self.across,
             )
         axis, grid = (self.get_component_rich_style(name) for name in ("chart--axis", "chart--grid"))
         colors = (_hex(axis.color) or "", _hex(grid.color) or "", _hex(axis.bgcolor))
@@ -150,8 +154,18 @@ class Chart(Widget, can_focus=True):
             self.refresh()
 
     def _update_title(self, width: int) -> None:
-        entries = [(self._current(line), f"bold {line.color}") for line in self._lines]
-        title = caption(self.title, entries, width)
+        self._show_title(caption(self.title, self.legend(), width))
+
+    def legend(self) -> list[tuple[str, str]]:
+        """Give what stands behind the title, text and style: the value that each line has now."""
+        return [(self._current(line), f"bold {line.color}") for line in self._lines]
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """The lines that are shown."""
+        return self._lines
+
+    def _show_title(self, title: Content) -> None:
         # Comparing contents compares their text alone, and a lane's colour may change with the theme.
         if self._title_shown != (shown := (title.plain, title.spans)):
             self._title_shown = shown

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.reactive import reactive
@@ -20,8 +20,7 @@ FRAMES_A_WINDOW = 300
 """How often at most the charts are drawn while the time on them passes once: no dot is finer."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """One chart: its title, the metric of the series that it shows, what kind of value that is."""
 
     title: str
@@ -71,13 +70,10 @@ class ChartGrid(Container):
 
     def compose(self) -> ComposeResult:
         """One chart a row."""
-        for row in CHARTS:
+        for index, row in enumerate(CHARTS):
+            extra, current = "extra" if row.extra else "", "-current" if index == self.current else ""
             yield Chart(
-                row.title,
-                row.kind,
-                hint=row.hint,
-                id=f"chart-{row.metric}",
-                classes="extra" if row.extra else "",
+                row.title, row.kind, hint=row.hint, id=f"chart-{row.metric}", classes=f"{extra} {current}"
             )
 
     def watch_current(self, current: int) -> None:

@@ -1,8 +1,8 @@
 """What all lanes have in common: what each task does, refill, tracing, collector."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
@@ -13,8 +13,7 @@ from concwatch.units import format_count
 from concwatch.worker.engines.pool import default_threads
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """One setting: its label, a short one, the screen's action that changes it, and how it is shown."""
 
     label: str

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.content import Content
 
 from concwatch.lab.view import LabView, LaneView
@@ -15,8 +15,7 @@ TRACED_MARK = " ᵗ"
 KEPT_MARK = " ≈"
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column: its heading, its width in cells, what it says of a lane, and whether 80 cells have room."""
 
     heading: str

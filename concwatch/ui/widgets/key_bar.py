@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from textual.content import Content
+from textual.style import Style
 
-from concwatch.ui.widgets.phrase import Phrase
+from concwatch.ui.widgets.phrase import Fitted
 
 GAP = "  "
 
@@ -18,7 +19,7 @@ class Key(NamedTuple):
     action: str
 
 
-class KeyBar(Phrase):
+class KeyBar(Fitted):
     """One line of keys. Textual's Footer makes a widget of each, and the first frame waits for them."""
 
     DEFAULT_CSS = """
@@ -39,14 +40,14 @@ class KeyBar(Phrase):
         super().__init__()
         self._keys = keys
 
-    def on_resize(self) -> None:
-        """Show what fits now, each key whole or not at all."""
-        room = self.content_size.width + len(GAP)
+    def fit(self, width: int) -> Content:
+        """Give as many keys as ``width`` cells hold, each whole or not at all."""
+        room = width + len(GAP)
         shown: list[Content] = []
         for key in self._keys:
             room -= len(f"{key.key} {key.label}{GAP}")
             if room < 0:
                 break
-            text = f"[@click='{key.action}'][bold $accent]$key[/] $label[/]"
-            shown.append(Content.from_markup(text, key=key.key, label=key.label))
-        self.say(Content(GAP).join(shown))
+            text = Content.assemble((key.key, "bold $accent"), f" {key.label}")
+            shown.append(text.stylize(Style.from_meta({"@click": key.action})))
+        return Content(GAP).join(shown)

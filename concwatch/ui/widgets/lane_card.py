@@ -63,22 +63,21 @@ class LaneCard(Widget):
     DEFAULT_CSS = """
     LaneCard {
         layout: grid;
-        grid-size: 3;
-        grid-columns: 1fr 10 10;
+        grid-size: 4;
+        grid-columns: 1fr 10 5 5;
         grid-rows: 1;
         height: 4;
         padding: 0 1;
 
         & #name { width: 1fr; }
-        & #state { column-span: 2; width: 1fr; text-align: right; }
-        & Slider { column-span: 3; }
+        & #state { column-span: 3; width: 1fr; text-align: right; }
+        & Slider { column-span: 4; }
         & #holdings { column-span: 2; width: 1fr; }
-        & #nudges { layout: horizontal; width: 10; height: 1; align-horizontal: right; }
-        & #nudges Tap { width: 4; margin-left: 1; color: $foreground 45%; }
-        &.-selected #nudges Tap { color: $foreground 80%; }
+        & .nudge { width: 4; margin-left: 1; color: $foreground 45%; }
+        &.-selected .nudge { color: $foreground 80%; }
         /* A forecast, or why a lane cannot run, is longer than a number: the whole line is its. */
-        &.-wordy #holdings { column-span: 3; }
-        &.-wordy #nudges { display: none; }
+        &.-wordy #holdings { column-span: 4; }
+        &.-wordy .nudge { display: none; }
     }
     """
 
@@ -87,9 +86,19 @@ class LaneCard(Widget):
     color: reactive[str] = reactive("")
     """The lane's colour, ``#rrggbb``."""
 
-    def __init__(self, lane: int, name: str, maximum: int) -> None:
-        """Make the card of lane number ``lane`` (from 0), whose slider ends at ``maximum`` tasks."""
-        super().__init__(id=f"lane-{lane + 1}")
+    def __init__(self, lane: int, name: str, maximum: int, color: str, selected: bool) -> None:
+        """Make the card of a lane.
+
+        Args:
+            lane: its number, from 0.
+            name: of its engine.
+            maximum: tasks at the slider's end.
+            color: the lane's colour, ``#rrggbb``.
+            selected: whether the keys act on this lane.
+        """
+        super().__init__(id=f"lane-{lane + 1}", classes="-selected" if selected else "")
+        self.set_reactive(LaneCard.selected, selected)
+        self.set_reactive(LaneCard.color, color)
         self._lane = lane
         self._engine = name
         self._maximum = maximum
@@ -99,11 +108,10 @@ class LaneCard(Widget):
         """Lay out the parts."""
         yield Phrase(id="name")
         yield Tap(id="state")
-        yield Slider(maximum=self._maximum)
+        yield Slider(maximum=self._maximum, color=self.color)
         yield Tap(id="holdings")
-        with Widget(id="nudges"):
-            yield Tap(f"−{STEP // 1000}k", id="less")
-            yield Tap(f"+{STEP // 1000}k", id="more")
+        yield Tap(f"−{STEP // 1000}k", id="less", classes="nudge")
+        yield Tap(f"+{STEP // 1000}k", id="more", classes="nudge")
 
     @property
     def slider(self) -> Slider:
@@ -155,10 +163,6 @@ class LaneCard(Widget):
         if self.is_mounted:
             self.slider.color = color
         self._show_texts()
-
-    def on_mount(self) -> None:
-        """Give the slider its colour."""
-        self.slider.color = self.color
 
     @on(DescendantFocus)
     def _follow_focus(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from textual.content import Content, Span
 from textual.events import Click
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Static
 
 
@@ -25,6 +26,34 @@ class Phrase(Static):
             self._said = (content.plain, content.spans)
             width = self.styles.width
             self.update(content, layout=width is not None and width.is_auto)
+
+
+class Fitted(Widget):
+    """Text that depends on how many cells there are, and is whole when it is seen for the first time."""
+
+    DEFAULT_CSS = """
+    Fitted { text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+
+    ALLOW_SELECT = False
+
+    _drawn: tuple[str, Sequence[Span]] | None = None
+
+    def fit(self, width: int) -> Content:
+        """Give the text for ``width`` cells."""
+        raise NotImplementedError
+
+    def render(self) -> Content:
+        """Draw the text that fits now."""
+        content = self.fit(self.content_size.width)
+        self._drawn = (content.plain, content.spans)
+        return content
+
+    def follow(self) -> None:
+        """Draw again if that would change a cell."""
+        content = self.fit(self.content_size.width)
+        if self._drawn != (content.plain, content.spans):
+            self.refresh()
 
 
 class Tap(Phrase):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rich.style import Style
 from textual import events
 from textual.app import RenderResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import reactive
+from textual.style import Style
 from textual.widget import Widget
 
 from concwatch.ui.renderables.slider_bar import SliderBar, SliderStyles
@@ -138,8 +138,8 @@ class Slider(Widget, can_focus=True):
 
     def render(self) -> RenderResult:
         """Render the track."""
-        self._drawn = self._bar(self._styles())
-        return self._drawn
+        self._drawn = self._bar()
+        return self._drawn.content(self._styles())
 
     def validate_maximum(self, maximum: int) -> int:
         """Keep the right end from passing the left one."""
@@ -171,27 +171,25 @@ class Slider(Widget, can_focus=True):
         if disabled:
             self._cancel()
 
-    def _bar(self, styles: SliderStyles) -> SliderBar:
+    def _bar(self) -> SliderBar:
         scale, width = self.scale, self.content_size.width
-        return SliderBar(width, scale.cell(self.shown, width), scale.cell(self.live, width), styles)
+        return SliderBar(width, scale.cell(self.shown, width), scale.cell(self.live, width))
 
     def _refresh_if_seen(self) -> None:
         """Refresh when a cell would change: a million tasks arrive in far more ticks than there are cells."""
-        if self._bar(SliderStyles()) != self._drawn:
+        if self._bar() != self._drawn:
             self.refresh()
 
     def _styles(self) -> SliderStyles:
-        def style(name: str) -> Style:
-            return self.get_component_rich_style(name, partial=False)
-
         _, _, background, color = self.colors
-        lane = Style.from_color((background + color).rich_color)
-        pending = Style.from_color(background.blend(color, 0.55, alpha=1.0).rich_color)
-        idle = not self.shown and not self.live
-        track, knob = style("slider--track"), style("slider--idle") if idle else lane
+        lane = Style(foreground=background + color)
+        pending = Style(foreground=background.blend(color, 0.55, alpha=1.0))
+        knob = lane
         if self.has_focus:
-            knob = style("slider--focus")
-        return SliderStyles(lane, pending, knob, track)
+            knob = self.get_visual_style("slider--focus")
+        elif not self.shown and not self.live:
+            knob = self.get_visual_style("slider--idle")
+        return SliderStyles(lane, pending, knob, self.get_visual_style("slider--track"))
 
     # --- keys and wheel -------------------------------------------------------------------------------------
 

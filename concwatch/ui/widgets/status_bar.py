@@ -6,13 +6,13 @@ from textual.content import Content
 
 from concwatch.lab.sampler import cores
 from concwatch.lab.view import LabView
-from concwatch.ui.widgets.phrase import Phrase
+from concwatch.ui.widgets.phrase import Fitted
 from concwatch.units import format_bytes, format_clock, format_percent
 
 MACHINE = f"{platform.python_implementation()} {platform.python_version()} · {cores()} cores"
 
 
-class StatusBar(Phrase):
+class StatusBar(Fitted):
     """Machine and rate on the left; concwatch's own share and the clock on the right."""
 
     DEFAULT_CSS = """
@@ -23,16 +23,27 @@ class StatusBar(Phrase):
     }
     """
 
-    def show(self, view: LabView, paused: bool) -> None:
-        """Show the lab as it is now; what has no room is left out whole."""
+    _shown: tuple[LabView, bool, str] | None = None
+
+    def show(self, view: LabView, paused: bool, aside: str = "") -> None:
+        """Show the lab as it is now, whether the charts are paused, and what else there is to say."""
+        self._shown = (view, paused, aside)
+        self.follow()
+
+    def fit(self, width: int) -> Content:
+        """Say what ``width`` cells have room for; the rest is left out whole."""
+        if self._shown is None:
+            return Content()
+        view, paused, aside = self._shown
         running = any(lane.on for lane in view.lanes)
         left = Content.assemble(
             ("● ", "$success" if running else "$foreground 40%"),
             ("concwatch", "bold"),
             ("  ‖ charts paused", "bold $warning") if paused else "",
+            (f"  {aside}", "bold $accent") if aside else "",
         )
         clock = format_clock(view.elapsed)
-        room = self.content_size.width - left.cell_length - len(clock)
+        room = width - left.cell_length - len(clock)
         own = (
             f"itself {format_percent(view.own.cpu)} CPU · {format_bytes(view.own.rss)}   " if view.own else ""
         )
@@ -40,4 +51,4 @@ class StatusBar(Phrase):
         machine = f"  {view.hz:g} Hz · {MACHINE} · {format_bytes(view.memory_total)}"
         machine = machine if len(machine + own) < room else ""
         gap = " " * max(1, room - len(machine + own))
-        self.say(Content.assemble(left, (f"{machine}{gap}{own}{clock}", "$foreground 60%")))
+        return Content.assemble(left, (f"{machine}{gap}{own}{clock}", "$foreground 60%"))

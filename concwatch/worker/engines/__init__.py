@@ -41,10 +41,24 @@ def _uvloop() -> Make:
     return lambda send, collector: EventLoopEngine(send, collector, uvloop.new_event_loop, library)
 
 
+def _gevent() -> Make:
+    from concwatch.worker.engines.greenlets import GeventEngine
+
+    return GeventEngine
+
+
+def _sequential() -> Make:
+    from concwatch.worker.engines.sequential import SequentialEngine
+
+    return SequentialEngine
+
+
 ENGINES: Dict[str, Callable[[], Make]] = {
     "threads": _threads,
     "pool": _pool,
     "asyncio": _asyncio,
     "uvloop": _uvloop,
+    "gevent": _gevent,
+    "sequential": _sequential,
 }
 """Name → a function that imports what the engine needs and gives what makes it."""

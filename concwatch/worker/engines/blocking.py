@@ -8,7 +8,7 @@ from time import monotonic, sleep, thread_time
 
 from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import SLICE, Engine
-from concwatch.worker.workloads import USER
+from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,6 +142,10 @@ class BlockingEngine(Engine):
             )  # with inspect behind it, only for who asks
 
             self._body = find_function(workload, coroutine=False)
+        elif workload.word == HTTP:
+            from concwatch.worker.fetch import find_fetch  # with a whole HTTP client behind it
+
+            self._body = find_fetch(workload, coroutine=False)
         else:
             self._body = partial(BODIES[workload.word], self._baton, *workload.values)
 

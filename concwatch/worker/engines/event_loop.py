@@ -10,7 +10,7 @@ from time import monotonic, thread_time
 
 from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import SLICE, Engine
-from concwatch.worker.workloads import USER
+from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,6 +122,10 @@ class EventLoopEngine(Engine):
             )  # with inspect behind it, only for who asks
 
             self._body = find_function(workload, coroutine=True)
+        elif workload.word == HTTP:
+            from concwatch.worker.fetch import find_fetch  # with a whole HTTP client behind it
+
+            self._body = find_fetch(workload, coroutine=True)
         else:
             body = BODIES[workload.word]
             self._body = partial(body, *workload.values) if workload.values else body

@@ -1,0 +1,346 @@
+"""What all reports of an experiment have in common: its occasion, its tables, and a sentence for each."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from concwatch.experiments.experiment import Source, Table
+from concwatch.experiments.readings import RATE, READINGS, UNITS
+from concwatch.experiments.runner import Figure, Outcome, Runner, State
+from concwatch.lab.machine import describe_machine, program_version
+from concwatch.units import (
+    UNKNOWN,
+    format_bytes,
+    format_count,
+    format_exactly,
+    format_figure,
+    format_percent,
+)
+
+NAMED = 4
+"""Most series that a sentence names one by one."""
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """When, where and by which command an experiment was run."""
+
+    command: str
+    begun: datetime
+    """Local time, with its offset."""
+    concwatch: str
+    """The program's own version."""
+    machine: Mapping[str, object]
+
+    @classmethod
+    def now(cls, command: str) -> "Occasion":
+        """Give the present one."""
+        return cls(command, datetime.now().astimezone(), program_version(), describe_machine())
+
+    @property
+    def place(self) -> str:
+        """Machine and versions, in a line."""
+        machine = self.machine
+        memory = machine["memory_total"]
+        assert isinstance(memory, int)
+        parts = (
+            f"{machine['cores']} cores",
+            f"{format_bytes(memory)} of memory",
+            f"{machine['system']} {machine['architecture']}",
+            str(machine["python"]),
+            f"concwatch {self.concwatch}",
+        )
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table as a person reads it; what is not known is `UNKNOWN`."""
+
+    figure: Figure
+    size: str
+    engine: str
+    published: str
+    here: str
+    """Empty where ``reason`` stands in its place."""
+    ratio: str
+    spread: str
+    reason: str
+    """Why there is no figure."""
+    remarks: tuple[str, ...]
+    """What to know before believing the figure."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table of an experiment with what has been measured, its rows by size."""
+
+    table: Table
+    rows: tuple[Row, ...]
+    live: tuple[str, ...]
+    """Where fewer tasks were live at the reading than the size says."""
+
+    @property
+    def sentence(self) -> str:
+        """What it shows, as a sentence."""
+        text = sentence(self.table, [row.figure for row in self.rows])
+        return f"{text[:1].upper()}{text[1:]}."
+
+    @property
+    def what(self) -> str:
+        """What is read, and in which unit."""
+        return f"{READINGS[self.table.reading].what}, {self.table.unit}"
+
+
+def sheets(runner: Runner) -> list[Sheet]:
+    """Give the tables of an experiment, in the order of the file, with their figures as they stand."""
+    figures = runner.figures()
+    found = []
+    for table in runner.experiment.table:
+        own = sorted((each for each in figures if each.entry.table is table and _tells(each)), key=_size)
+        rows = tuple(_row(figure, runner) for figure in own)
+        live = tuple(note for figure in own if (note := _live_note(figure, runner)))
+        found.append(Sheet(table, rows, live))
+    return found
+
+
+def measured(figure: Figure) -> bool:
+    """Whether there is a figure that may be shown: runs before a failure are kept, but are no result."""
+    return figure.here is not None and figure.state not in (State.FAILED, State.SKIPPED)
+
+
+def whose(source: Source) -> str:
+    """Name author and year, as far as they are stated."""
+    author = "author not stated" if source.author == "not stated" else flat(source.author)
+    return author if source.year is None else f"{author}, {source.year}"
+
+
+def cite(source: Source) -> str:
+    """Name the source of published figures, in a line."""
+    site = f" ({source.site})" if source.site else ""
+    return flat(f"{whose(source)}: {source.article}{site}")
+
+
+def flat(text: str) -> str:
+    """Give ``text`` in one line."""
+    return " ".join(text.split())
+
+
+def without_unknown(table: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Give a table, header first, without the columns in which no row knows anything."""
+    kept = [
+        number
+        for number, column in enumerate(zip(*table, strict=True))
+        if number < 2 or column[0] == "here" or any(cell != UNKNOWN for cell in column[1:])
+    ]
+    return [[row[number] for number in kept] for row in table]
+
+
+def progress_note(runner: Runner) -> str:
+    """Say how much of it has been measured, where that is not all; else an empty string."""
+    if not runner.partial:
+        return ""
+    tried = sum(outcome.state not in (State.WAITING, State.RUNNING) for outcome in runner.outcomes.values())
+    return f"partial: stopped after {tried} of {len(runner.outcomes)} cells"
+
+
+def runtimes(runner: Runner) -> list[str]:
+    """List what the workers ran on, and what else shaped their figures, each once."""
+    runs = (run for outcome in runner.outcomes.values() for run in outcome.runs)
+    return sorted({", ".join([run.runtime, *run.flags]) for run in runs if run.runtime})
+
+
+def _tells(figure: Figure) -> bool:
+    """Whether there is anything to say of it: of an engine that there is none of, only what was published."""
+    return figure.state is not State.ABSENT or figure.entry.published is not None
+
+
+def _size(figure: Figure) -> int:
+    return figure.entry.size
+
+
+def _outcome(figure: Figure, runner: Runner) -> Outcome | None:
+    return None if figure.entry.cell is None else runner.outcomes[figure.entry.cell]
+
+
+# Rows.
+
+
+def _row(figure: Figure, runner: Runner) -> Row:
+    entry, shown = figure.entry, measured(figure)
+    spread = figure.spread if shown else None
+    return Row(
+        figure,
+        size=format_count(entry.size),
+        engine=flat(entry.series.name),
+        published=UNKNOWN if entry.published is None else format_exactly(entry.published),
+        here=format_figure(figure.here) if shown and figure.here is not None else "",
+        ratio=UNKNOWN if figure.ratio is None or not shown else format_figure(figure.ratio, 3),
+        spread=UNKNOWN if spread is None else format_percent(spread),
+        reason="" if shown else _reason(figure),
+        remarks=tuple(_remarks(figure, runner)) if shown else (),
+    )
+
+
+def _reason(figure: Figure) -> str:
+    match figure.state:
+        case State.ABSENT:
+            return "published only"
+        case State.WAITING | State.RUNNING:
+            return "not run"
+        case State.DONE:
+            return f"not told: its worker gave no {figure.entry.table.reading}"
+    reason = f"{figure.state.value}: {flat(figure.reason)}"
+    if not figure.runs:
+        return reason
+    values = ", ".join(format_figure(value) for value in figure.runs)
+    return f"{reason} (until then {values})"
+
+
+def _remarks(figure: Figure, runner: Runner) -> Iterable[str]:
+    cell = figure.entry.cell
+    assert cell is not None
+    if figure.unsteady:
+        yield "unsteady"
+    if figure.state is not State.DONE:
+        yield f"{len(figure.runs)} of {runner.repeats(cell)} runs"
+
+
+def _live_note(figure: Figure, runner: Runner) -> str:
+    """Say how many tasks were live at the reading, where a figure for all of them misleads."""
+    outcome, reading = _outcome(figure, runner), READINGS[figure.entry.table.reading]
+    if outcome is None or not measured(figure):
+        return ""
+    if not reading.traced:
+        return ""  # of a burst nothing else is read at one moment; what is held has been waited for
+    live = [run.live for run in outcome.runs if run.live is not None]
+    if not live or min(live) >= figure.entry.size:
+        return ""
+    size, name = format_count(figure.entry.size), flat(figure.entry.series.name)
+    return f"{name}: {format_count(min(live))} of {size} live when read"
+
+
+# Sentences.
+
+
+def sentence(table: Table, figures: Sequence[Figure]) -> str:
+    """Say what a table shows, in one sentence made of its measured figures.
+
+    Args:
+        table: which.
+        figures: of this table, and maybe of others.
+    """
+    own = [figure for figure in figures if figure.entry.table is table]
+    found = [figure for figure in own if measured(figure)]
+    if not found:
+        return _nothing(own)
+    return _compared(table, found) or _against_published(table, found) or _among_themselves(table, found)
+
+
+def _nothing(figures: Sequence[Figure]) -> str:
+    names = {State.WAITING: "not run", State.RUNNING: "not run", State.ABSENT: "published only"}
+    counts = Counter(names.get(figure.state, figure.state.value) for figure in figures)
+    return "nothing was measured: " + ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
+def _compared(table: Table, found: Sequence[Figure]) -> str:
+    """Put the two series side by side that the file names, at the largest size where both were measured."""
+    if table.compare is None:
+        return ""
+    by_name = {
+        name: {figure.entry.size: figure for figure in found if figure.entry.series.name == name}
+        for name in (table.compare.this, table.compare.that)
+    }
+    these, those = by_name.values()
+    common = these.keys() & those.keys()
+    if not common:
+        return ""
+    size = max(common)
+    this, that = these[size], those[size]
+    at = f"at {_count(table, size)}"
+    ratio = _over(this.here, that.here)
+    if ratio is None:
+        takes = [f"{_name(each)} {_verb(table, each)} {_value(table, each)}" for each in (this, that)]
+        return f"{at} {', '.join(takes)}"
+    published = _over(this.entry.published, that.entry.published)
+    end = "" if published is None else f" (published: {_times(published)})"
+    takes = [f"{_name(each)} {_verb(table, each)}" for each in (this, that)]
+    return f"{at} {takes[0]} {_times(ratio)} what {takes[1]}{end}"
+
+
+def _against_published(table: Table, found: Sequence[Figure]) -> str:
+    ratios = [(figure, figure.ratio) for figure in found if figure.ratio is not None]
+    if not ratios:
+        return ""
+    names = dict.fromkeys(_name(figure) for figure, _ in ratios)
+    parts = [f"{name} {_range(ratio for figure, ratio in ratios if _name(figure) == name)}" for name in names]
+    detail = f" ({', '.join(parts)})" if 2 <= len(parts) <= NAMED else ""
+    which = "the published figures"
+    if len(ratios) == 1:
+        which = f"the published figure for {_count(table, ratios[0][0].entry.size)}"
+    return f"here {_range(ratio for _, ratio in ratios)} {which}{detail}"
+
+
+def _among_themselves(table: Table, found: Sequence[Figure]) -> str:
+    """Name the lowest and the highest at the largest size that most series have in common."""
+    counts = Counter(figure.entry.size for figure in found)
+    size = max(counts, key=lambda each: (counts[each], each))
+    if counts[size] < 2:
+        return _of_few(table, found)
+    own = [figure for figure in found if figure.entry.size == size]
+    least, *_, most = sorted(own, key=lambda figure: figure.here or 0.0)
+    ratio = _over(most.here, least.here)
+    more = "" if ratio is None else f", {_times(ratio)} that"
+    return (
+        f"at {_count(table, size)} {_name(least)} {_verb(table, least)} least ({_value(table, least)}) "
+        f"and {_name(most)} most ({_value(table, most)}{more})"
+    )
+
+
+def _of_few(table: Table, found: Sequence[Figure]) -> str:
+    """Give the first and the last figure of each series, where no two have a size in common."""
+    parts = []
+    for name in list(dict.fromkeys(map(_name, found)))[:NAMED]:
+        own = [figure for figure in found if _name(figure) == name]
+        ends = own if len(own) < 2 else [own[0], own[-1]]
+        values = ", ".join(f"{_value(table, each)} at {_count(table, each.entry.size)}" for each in ends)
+        parts.append(f"{name} {_verb(table, own[0])} {values}")
+    return "; ".join(parts)
+
+
+def _over(this: float | None, that: float | None) -> float | None:
+    return this / that if this is not None and that is not None and that > 0 < this else None
+
+
+def _name(figure: Figure) -> str:
+    return flat(figure.entry.series.name)
+
+
+def _value(table: Table, figure: Figure) -> str:
+    return f"{format_figure(figure.here or 0.0)} {table.unit}"
+
+
+def _verb(table: Table, figure: Figure) -> str:
+    """Give the verb that goes with a series: threads take, a pool of threads takes; rates they reach."""
+    verb, ending = ("reach", "es") if UNITS[table.unit][0] == RATE else ("take", "s")
+    head = re.split(r",| of | with ", _name(figure))[0]
+    return verb if re.search(r"(?<!s)(?<!\.j)s$", head, re.IGNORECASE) else verb + ending
+
+
+def _count(table: Table, size: int) -> str:
+    counted = flat(table.counted)
+    if size == 1:
+        counted = re.sub(r"(?<!s)s\b", "", counted)
+    return f"{format_count(size)} {counted}"
+
+
+def _times(ratio: float) -> str:
+    return f"{format_count(ratio) if ratio >= 9.95 else format_figure(ratio, 2)} ×"
+
+
+def _range(ratios: Iterable[float]) -> str:
+    values = sorted(ratios)
+    low, high = _times(values[0]), _times(values[-1])
+    return low if low == high else f"{low.removesuffix(' ×')} to {high}"

@@ -1,0 +1,131 @@
+"""The page that tasks of the workload ``http`` fetch: its server as a process, from its start to its end."""
+
+import importlib.util
+import socket
+import subprocess
+import sys
+from typing import Protocol
+
+from concwatch.lab.catalog import ROOT
+from concwatch.lab.process import child_setup, ended_how
+from concwatch.page_server.page import BACKLOG, PATH
+from concwatch.worker.workloads import HTTP, parse
+
+HOST = "127.0.0.1"
+
+LAST_WORDS = 4_000
+"""Bytes of the end of its standard error that are looked at when the server has died."""
+
+_START = "import sys; sys.path[0] = {root!r}; from concwatch.page_server.serve import serve; serve({fd})"
+
+
+class Pages(Protocol):
+    """What a lab needs of a page server."""
+
+    def url(self, latency: float) -> str:
+        """Give the address of the page that comes after ``latency`` seconds."""
+        ...
+
+    def ended(self) -> str | None:
+        """Say how the server ended, or None while it runs."""
+        ...
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+
+def missing() -> str | None:
+    """Say why no page can be served here and what to do, or None when it can."""
+    if sys.platform == "win32":
+        return f'workload "{HTTP}" is not there on Windows: a page server cannot be handed its socket'
+    if importlib.util.find_spec("aiohttp") is None:
+        return f"workload \"{HTTP}\" needs aiohttp: pip install 'concwatch[http]'"
+    return None
+
+
+def read_workload(text: str) -> str:
+    """Read what each task shall do; give it as it is written.
+
+    Raises:
+        ValueError: one line: it is none, or what it needs is not here.
+    """
+    workload = parse(text)
+    problem = missing() if workload.word == HTTP else None
+    if problem:
+        raise ValueError(problem)
+    return workload.spec
+
+
+def _listen(port: int) -> socket.socket:
+    if port:
+        try:
+            return socket.create_server((HOST, port), backlog=BACKLOG)
+        except OSError:  # somebody has it, or we may not
+            pass
+    return socket.create_server((HOST, 0), backlog=BACKLOG)
+
+
+class PageServer:
+    """A page server that runs; it ends with this process, whatever ends that.
+
+    Its socket listens before it is started, so the address is known at once and no request is ever refused.
+    Make it on the main thread: on Linux it dies with the thread that started it.
+
+    Args:
+        port: where to listen if it is free; 0 leaves the choice to the system.
+
+    Raises:
+        ValueError: one line that says why there is none.
+    """
+
+    def __init__(self, port: int = 0) -> None:
+        problem = missing()
+        if problem:
+            raise ValueError(problem)
+        import tempfile  # only here: the screen need not wait for it
+
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the server
+        try:
+            with _listen(port) as listening:
+                self.port = int(listening.getsockname()[1])
+                fd = listening.fileno()
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", _START.format(root=ROOT, fd=fd)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._words,
+                    pass_fds=(fd,),
+                    start_new_session=True,
+                    preexec_fn=child_setup(0),
+                )
+        except (OSError, subprocess.SubprocessError) as error:
+            self._words.close()
+            raise ValueError(f"the page server could not be started: {error}") from None
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._process.pid
+
+    def url(self, latency: float) -> str:
+        """Give the address of the page that comes after ``latency`` seconds."""
+        return f"http://{HOST}:{self.port}{PATH}?latency={latency}"
+
+    def ended(self) -> str | None:
+        """Say how the server ended, with its last words, or None while it runs."""
+        status = self._process.poll()
+        if status is None:
+            return None
+        size = self._words.seek(0, 2)
+        self._words.seek(max(0, size - LAST_WORDS))
+        last = self._words.read().decode(errors="replace").strip().splitlines()
+        return ended_how(status) + (f": {last[-1][:300]}" if last else "")
+
+    def close(self) -> None:
+        """End it by force: there is nothing that it would have to save."""
+        assert self._process.stdin is not None
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()
+        self._words.close()

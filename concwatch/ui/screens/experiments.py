@@ -1,0 +1,309 @@
+"""The experiments: which there are, what was published, and what this machine makes of it."""
+
+from collections.abc import Iterable, Sequence
+
+from textual import on
+from textual.app import ComposeResult, SystemCommand
+from textual.binding import Binding
+from textual.containers import Container, Horizontal, Vertical
+from textual.reactive import reactive
+from textual.screen import Screen
+
+from concwatch.experiments.experiment import Experiment, Table
+from concwatch.experiments.runner import Runner
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import Lane
+from concwatch.lab.view import take_view
+from concwatch.ui.experiment_runs import ExperimentRuns
+from concwatch.ui.screens.help import WORDS, HelpScreen, ReadDialog
+from concwatch.ui.series_colors import dimmed, series_colors
+from concwatch.ui.widgets.about_panel import AboutPanel, describe
+from concwatch.ui.widgets.experiment_list import ExperimentList, Item
+from concwatch.ui.widgets.key_bar import Key, KeyBar
+from concwatch.ui.widgets.result_table import ResultTable
+from concwatch.ui.widgets.run_bar import RunBar
+from concwatch.ui.widgets.run_chart import RunChart, Trail
+from concwatch.ui.widgets.size_chart import SizeChart
+from concwatch.ui.widgets.status_bar import StatusBar
+
+FRAME = 0.25
+"""Seconds between two looks at what runs."""
+
+PANES = ("table", "sizes", "run")
+"""What is shown one at a time where there is no room for all: the table and both charts."""
+
+BAR = (
+    Key("⏎", "run", "screen.run"),
+    Key("x", "stop", "screen.stop"),
+    Key("k", "quick", "screen.quick"),
+    Key("↑↓", "choose", "screen.move(1)"),
+    Key("←→", "table", "screen.turn(1)"),
+    Key("esc", "back", "screen.back"),
+    Key("c", "chart", "screen.next_pane"),
+    Key("?", "help", "screen.help"),
+    Key("d", "details", "screen.details"),
+    Key("s", "shot", "app.save_picture"),
+    Key("0", "stop lanes", "screen.stop_lanes"),
+    Key("^p", "palette", "app.command_palette"),
+)
+"""The keys at the bottom, the most needed first."""
+
+HELP = (
+    ("↑ ↓", "choose an experiment"),
+    ("enter", "run it; it goes on when you leave this screen"),
+    ("x", "stop it; what has been measured stays"),
+    ("k", "quick: fewer sizes, each once"),
+    ("← → [ ]", "the experiment's other tables"),
+    ("page up down", "scroll the table"),
+    ("c", "table, chart by size, RSS: the next, where one at a time is shown"),
+    ("d", "all about it: source, machine, method, and a note on each table"),
+    ("0", "stop all lanes of the monitor: they share the machine with what is measured"),
+    ("s", "save a screenshot (SVG)"),
+    ("escape e", "back to the monitor"),
+)
+"""Every key and what it does, for who asks."""
+
+EXPERIMENT_WORDS = (
+    ("published", "the figure as its author gives it, on the author's machine"),
+    ("here", "the median of all runs on this machine, each in a fresh process"),
+    ("ratio", "here ÷ published"),
+    ("spread", "(highest − lowest) ÷ median of the runs; unsteady over 10 %"),
+    ("partial", "stopped before all of its runs were done"),
+    *(row for row in WORDS if row[0] in ("task", "lane", "RSS", "tracemalloc")),
+)
+
+
+class ExperimentsScreen(Screen[None]):
+    """Shows what runs of experiments give; they run whether or not it is open."""
+
+    CSS_PATH = "experiments.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall"), (50, "-roomy")]
+    AUTO_FOCUS = ""  # no chart has any use for a key that this screen takes
+
+    BINDINGS = [
+        Binding("escape,e", "back", "Monitor", show=False),
+        Binding("enter", "run", "Run", show=False),
+        Binding("x", "stop", "Stop", show=False),
+        Binding("k", "quick", "Quick", show=False),
+        Binding("up", "move(-1)", "Previous experiment", show=False),
+        Binding("down", "move(1)", "Next experiment", show=False),
+        Binding("left,left_square_bracket", "turn(-1)", "Previous table", show=False),
+        Binding("right,right_square_bracket", "turn(1)", "Next table", show=False),
+        Binding("pageup", "scroll_table(-1)", "Scroll up", show=False),
+        Binding("pagedown", "scroll_table(1)", "Scroll down", show=False),
+        Binding("c", "next_pane", "Next chart", show=False),
+        Binding("d", "details", "Details", show=False),
+        Binding("0", "stop_lanes", "Stop lanes", show=False),
+        Binding("question_mark", "help", "Help", show=False),
+        Binding("s", "app.save_picture", "Screenshot", show=False),
+    ]
+
+    chosen: reactive[int] = reactive(0, repaint=False)
+    """The experiment that the keys act on."""
+    table: reactive[int] = reactive(0, repaint=False)
+    """Which of its tables is shown."""
+    pane: reactive[int] = reactive(0, repaint=False)
+    """Which of `PANES` is shown where there is room for one only."""
+
+    def __init__(self, runs: ExperimentRuns, lab: Lab) -> None:
+        """Show ``runs``.
+
+        Args:
+            runs: what runs and has run.
+            lab: the monitor's lab, whose lanes share the machine.
+        """
+        super().__init__()
+        self._runs = runs
+        self._lab = lab
+        self._names = list(runs.experiments)
+        if runs.running is not None:
+            self.set_reactive(ExperimentsScreen.chosen, self._names.index(runs.running))
+
+    # What is seen.
+
+    def compose(self) -> ComposeResult:
+        """Lay out the screen."""
+        yield StatusBar()
+        with Horizontal(id="body"):
+            yield ExperimentList()
+            with Vertical(id="work"):
+                yield AboutPanel()
+                yield RunBar()
+                with Container(id="results"):
+                    yield ResultTable()
+                    with Container(id="charts"):
+                        yield SizeChart()
+                        yield RunChart()
+        yield KeyBar(BAR)
+
+    def on_mount(self) -> None:
+        """Begin to follow the runs."""
+        self.query_one(ExperimentList).border_title = "experiments"
+        self.watch_pane(self.pane)
+        for problem in self._runs.broken:
+            self.notify(problem, title="not an experiment", severity="error", markup=False)
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.look())
+        self.set_interval(FRAME, self.look)
+        self.call_after_refresh(self.look)
+
+    @property
+    def _chosen_name(self) -> str:
+        return self._names[self.chosen]
+
+    @property
+    def _experiment(self) -> Experiment:
+        return self._runs.experiments[self._chosen_name]
+
+    def look(self) -> None:
+        """Have everything show how far the runs are."""
+        view = take_view(self._lab, self._lab.clock())
+        self.query_one(StatusBar).show(view, False, self._runs.told or "experiments")
+        if not self._names:
+            return
+        self.query_one(ExperimentList).show([self._item(name) for name in self._names], self.chosen)
+        self.query_one(AboutPanel).show(self._experiment)
+        self.query_one(RunBar).show(self._runs, self._chosen_name, sum(lane.live for lane in view.lanes))
+        runner = self._runs.shown(self._chosen_name)
+        table = self._experiment.table[self.table]
+        colors = self._colors(table)
+        self.query_one(ResultTable).show(runner, self.table, colors, self.has_class("-narrow"))
+        background = self.background_colors[1]
+        figures = [figure for figure in runner.figures() if figure.entry.table is table]
+        shades = {name: dimmed(color, background) for name, color in colors.items()}
+        self.query_one(SizeChart).compare(figures, colors, shades)
+        self._show_memory(runner, table, colors)
+
+    def _item(self, name: str) -> Item:
+        runs, title = self._runs, self._runs.experiments[name].title
+        if runs.running == name:
+            return Item(name, title, f"● {runs.shown(name).share * 100:.0f} %", "bold $success")
+        if name in runs.problems:
+            return Item(name, title, "✕ broken off", "$error")
+        if not runs.has_run(name):
+            return Item(name, title, "", "")
+        partial = runs.shown(name).partial
+        return Item(name, title, "◐ partial" if partial else "✓ done", "$warning" if partial else "$success")
+
+    def _colors(self, table: Table) -> dict[str, str]:
+        colors = self._engine_colors([series.engine for series in table.series])
+        return {series.name: color for series, color in zip(table.series, colors, strict=True)}
+
+    def _engine_colors(self, engines: Sequence[str]) -> list[str]:
+        lanes = [lane.engine.name for lane in self._lab.lanes]
+        return series_colors(engines, lanes, self.app.current_theme.dark)
+
+    def _show_memory(self, runner: Runner, table: Table, colors: dict[str, str]) -> None:
+        """Show the lanes of what runs; else one past run of each series."""
+        chart = self.query_one(RunChart)
+        lab = runner.lab
+        if self._runs.running == self._chosen_name and lab is not None:
+            lanes = [(lane, self._lane_color(lane, table, colors)) for lane in self._runs.lanes]
+            chart.follow_lanes(lanes, lab.clock(), runner.seconds)
+            return
+        trails: dict[str, Trail] = {}
+        for entry in runner.entries:
+            if entry.table is table and entry.cell is not None:
+                for run in runner.outcomes[entry.cell].runs[-1:]:
+                    trails[entry.series.name] = run.trail  # of the largest size in the end
+        chart.show_trails([(name, colors[name], trail) for name, trail in trails.items() if trail])
+
+    def _lane_color(self, lane: Lane, table: Table, colors: dict[str, str]) -> str:
+        """Give a lane the colour of its engine in the table, or else in the monitor."""
+        for series in table.series:
+            if series.engine == lane.engine.name:
+                return colors[series.name]
+        return self._engine_colors([lane.engine.name])[0]
+
+    def watch_pane(self, pane: int) -> None:
+        """Bring up what is to be seen alone."""
+        for index, name in enumerate(PANES):
+            self.set_class(index == pane, f"-pane-{name}")
+
+    def on_resize(self) -> None:
+        """Fill the new room at once."""
+        self.call_after_refresh(self.look)
+
+    # What a person does.
+
+    @on(ExperimentList.Picked)
+    def _pick(self, event: ExperimentList.Picked) -> None:
+        self.action_choose(event.index)
+
+    def action_choose(self, index: int) -> None:
+        """Have the keys act on experiment number ``index``, from 0."""
+        if self._names and index != self.chosen:
+            self.chosen, self.table = index, 0
+            self.look()
+
+    def action_move(self, by: int) -> None:
+        """Choose the next experiment, or one before."""
+        if self._names:
+            self.action_choose((self.chosen + by) % len(self._names))
+
+    def action_turn(self, by: int) -> None:
+        """Show the next table, or one before."""
+        if self._names:
+            self.action_table((self.table + by) % len(self._experiment.table))
+
+    def action_table(self, number: int) -> None:
+        """Show table ``number``, from 0."""
+        self.table = number
+        self.look()
+
+    def action_run(self) -> None:
+        """Run the chosen experiment; while another runs, show that one."""
+        if not self._names:
+            return
+        if self._runs.running is not None:
+            self.action_choose(self._names.index(self._runs.running))
+        else:
+            self._runs.start(self._chosen_name)
+            self.look()
+
+    def action_stop(self) -> None:
+        """Stop what runs; what has been measured stays."""
+        self._runs.stop()
+        self.look()
+
+    def action_quick(self) -> None:
+        """Choose a quick look, or the full run, for what is started next."""
+        self._runs.quick = not self._runs.quick
+        self.look()
+
+    def action_stop_lanes(self) -> None:
+        """Switch every lane of the monitor off."""
+        self._lab.stop_all()
+        self.look()
+
+    def action_scroll_table(self, pages: int) -> None:
+        """Scroll the table by a page."""
+        self.query_one(ResultTable).scroll_lines(pages)
+
+    def action_next_pane(self) -> None:
+        """Show the next of table and charts where there is room for one only."""
+        self.pane = (self.pane + 1) % len(PANES)
+        self.call_after_refresh(self.look)
+
+    def action_details(self) -> None:
+        """Show all that is known of the chosen experiment."""
+        if self._names:
+            experiment = self._experiment
+            notes = [(table.title, " ".join(table.note.split())) for table in experiment.table]
+            self.app.push_screen(ReadDialog(experiment.title, describe(experiment), notes))
+
+    def action_help(self) -> None:
+        """Show the keys and the words."""
+        self.app.push_screen(HelpScreen("experiments", HELP, EXPERIMENT_WORDS))
+
+    def action_back(self) -> None:
+        """Show the monitor again; what runs goes on."""
+        self.dismiss()
+
+    def commands(self) -> Iterable[SystemCommand]:
+        """Give what the command palette offers of this screen."""
+        yield SystemCommand("Run", "Run the chosen experiment", self.action_run)
+        yield SystemCommand("Stop", "Stop what runs; what has been measured stays", self.action_stop)
+        yield SystemCommand("Quick", "Fewer sizes, each once; or all", self.action_quick)
+        yield SystemCommand("Details", "Source, machine, method and notes", self.action_details)
+        yield SystemCommand("Monitor", "Leave the experiments; what runs goes on", self.action_back)

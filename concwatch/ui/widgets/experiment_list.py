@@ -1,0 +1,105 @@
+"""The list of experiments: a name, a title and a mark each; one line where there is room for no more."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
+
+from concwatch.ui.widgets.phrase import Fitted
+
+MOST_LINES = 4
+"""Lines of one item: its name, two of its title, and a blank one."""
+
+
+class Item(NamedTuple):
+    """One experiment in the list."""
+
+    name: str
+    title: str
+    mark: str
+    """What has become of it in this session, in a word."""
+    style: str
+    """Of the mark."""
+
+
+def _row(left: Content, right: Content, width: int) -> Content:
+    """Put ``right`` at the end of ``width`` cells, and let ``left`` give way."""
+    left = left.truncate(max(0, width - right.cell_length - 1), ellipsis=True)
+    return left.pad_right(max(0, width - left.cell_length - right.cell_length)) + right
+
+
+class ExperimentList(Fitted):
+    """Shows which experiments there are and which is chosen; a click chooses another."""
+
+    DEFAULT_CSS = """
+    ExperimentList { height: 1fr; pointer: pointer; }
+    """
+
+    class Picked(Message):
+        """Somebody chose an experiment, by its index."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    _items: Sequence[Item] = ()
+    _chosen = 0
+
+    def show(self, items: Sequence[Item], chosen: int) -> None:
+        """Show ``items``, of which number ``chosen`` (from 0) is the one that the keys act on."""
+        self._items, self._chosen = items, chosen
+        self.follow()
+
+    def _layout(self) -> tuple[int, int, int]:
+        """Give the lines of an item, and the first and the last + 1 item that is seen."""
+        height, count = self.content_size.height, len(self._items)
+        each = max(1, min(MOST_LINES, (height + 1) // max(1, count)))
+        seen = min(count, max(1, (height + 1) // each))
+        first = min(max(0, self._chosen - seen // 2), count - seen)
+        return each, first, first + seen
+
+    def fit(self, width: int) -> Content:
+        """Give as many lines an item as the height has room for."""
+        if not self._items:
+            return Content()
+        if self.content_size.height <= 1:
+            return self._one_line(width)
+        each, first, last = self._layout()
+        lines: list[Content] = []
+        for index in range(first, last):
+            lines += self._lines(self._items[index], index == self._chosen, width, each)
+        return Content("\n").join(lines)
+
+    def _lines(self, item: Item, chosen: bool, width: int, each: int) -> list[Content]:
+        bar = ("▌" if chosen else " ", "$accent")
+        name = Content.assemble(bar, (item.name, "bold" if chosen else ""))
+        lines = [_row(name, Content.styled(item.mark, item.style), width)]
+        texts = textwrap.wrap(item.title, max(1, width - 1), max_lines=max(1, each - 2), placeholder="…")
+        style = "$foreground 75%" if chosen else "$foreground 50%"
+        lines += [Content.assemble(bar, (text, style)) for text in texts[: each - 1]]
+        return lines + [Content()] * (each - len(lines))
+
+    def _one_line(self, width: int) -> Content:
+        item = self._items[self._chosen]
+        left = Content.assemble(
+            ("↑↓ ", "bold $accent"),
+            (f"{self._chosen + 1} of {len(self._items)}  ", "$foreground 55%"),
+            (item.name, "bold"),
+            (f"  {item.title}", "$foreground 75%"),
+        )
+        return _row(left, Content.styled(item.mark, item.style), width)
+
+    def on_click(self, event: Click) -> None:
+        """Choose the item under the mouse; in one line, the next."""
+        place = event.get_content_offset(self)
+        if place is None or not self._items:
+            return
+        each, first, last = self._layout()
+        index = first + place.y // each
+        if self.content_size.height <= 1:
+            index, last = (self._chosen + 1) % len(self._items), len(self._items)
+        if index < last:
+            self.post_message(self.Picked(index))

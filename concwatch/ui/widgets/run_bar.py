@@ -1,0 +1,153 @@
+"""What can be done with the chosen experiment, and how far it is."""
+
+import math
+
+from textual.content import Content
+from textual.style import Style
+
+from concwatch.experiments.runner import Runner
+from concwatch.experiments.runner import State as CellState
+from concwatch.ui.experiment_runs import ExperimentRuns
+from concwatch.ui.widgets.phrase import Fitted
+from concwatch.units import format_count, format_seconds
+
+BAR = 24
+"""Cells of the bar that shows the share that is done."""
+
+
+def roughly(seconds: float) -> str:
+    """Write a forecast no finer than it is: ``a few seconds``, ``20 s``, ``2 min``, ``1 h 10 min``."""
+    if seconds < 8:
+        return "a few seconds"
+    if seconds < 90:
+        return f"{math.ceil(seconds / 5) * 5} s"
+    minutes = math.ceil(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def plan(runner: Runner) -> str:
+    """Say what a runner that has not begun will do: ``12 runs, about 40 s``."""
+    runs = sum(runner.repeats(cell) for cell in runner.outcomes)
+    return f"{format_count(runs)} {'run' if runs == 1 else 'runs'}, about {roughly(runner.seconds_left)}"
+
+
+def current(runner: Runner) -> str:
+    """Say what runs: ``threads 5,000, run 2 of 3``."""
+    cell = runner.current
+    if cell is None:
+        return ""
+    done, of = len(runner.outcomes[cell].runs), runner.repeats(cell)
+    names = [entry.series.name for entry in runner.entries if entry.cell == cell]
+    return f"{names[0]} {format_count(cell.size)}, run {min(done + 1, of)} of {of}"
+
+
+def result(runner: Runner) -> tuple[str, str]:
+    """Say how a run ended, and in which colour."""
+    states = [outcome.state for outcome in runner.outcomes.values()]
+    done = states.count(CellState.DONE)
+    rest = [
+        f"{states.count(state)} {state.value}"
+        for state in (CellState.SKIPPED, CellState.FAILED)
+        if state in states
+    ]
+    quick = " (quick)" if runner.choice.quick else ""
+    counted = ", ".join([f"{done} of {len(states)} cells measured", *rest])
+    if runner.partial:
+        return f"partial{quick}: {counted}; stopped after {format_seconds(runner.seconds)}", "$warning"
+    style = "$warning" if rest else "$success"
+    return f"done{quick}: {counted}, in {format_seconds(runner.seconds)}", style
+
+
+class RunBar(Fitted):
+    """Two lines: what can be done, and how far it is."""
+
+    DEFAULT_CSS = """
+    RunBar {
+        height: 2;
+        padding: 0 1;
+        link-style: none;
+        link-color: $foreground 80%;
+        link-background: $panel;
+        link-style-hover: none;
+        link-background-hover: $foreground 20%;
+        link-color-hover: $foreground;
+    }
+    """
+
+    _runs: ExperimentRuns | None = None
+    _name = ""
+    _held = 0
+
+    def show(self, runs: ExperimentRuns, name: str, held: int) -> None:
+        """Show how far ``name`` is.
+
+        Args:
+            runs: all runs of the session.
+            name: the chosen experiment.
+            held: tasks that the monitor's lanes hold meanwhile.
+        """
+        self._runs, self._name, self._held = runs, name, held
+        self.follow()
+
+    def fit(self, width: int) -> Content:
+        """Say it in ``width`` cells."""
+        if self._runs is None:
+            return Content()
+        lines = (self._actions(self._runs, width), self._progress(self._runs, width))
+        return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
+
+    def _actions(self, runs: ExperimentRuns, width: int) -> Content:
+        run = (
+            _button("⏎", "run", "screen.run") if runs.running is None else _button("x", "stop", "screen.stop")
+        )
+        switch = "● on" if runs.quick else "○ off"
+        buttons = Content("  ").join([run, _button("k", f"quick {switch}", "screen.quick")])
+        if not self._held:
+            return buttons
+        stop = _button("0", "stops them", "screen.stop_lanes")
+        room = width - buttons.cell_length - stop.cell_length - len("  !   ")
+        held = f"{format_count(self._held)} tasks"
+        texts = (
+            f"the lanes' {held} share this machine: figures suffer",
+            f"lanes hold {held}: figures suffer",
+            held,
+        )
+        text = next((text for text in texts if len(text) <= room), texts[-1])
+        return Content.assemble(buttons, ("  ! ", "bold $warning"), (text, "$warning"), "  ", stop)
+
+    def _progress(self, runs: ExperimentRuns, width: int) -> Content:
+        name, runner = self._name, runs.shown(self._name)
+        if runs.running == name:
+            return self._bar(runner, runs.stopping, width)
+        if runs.running is not None:
+            text = f"{runs.running} is running, {runs.told.removeprefix('experiment ')}: one at a time"
+            return Content.styled(text, "$foreground 60%")
+        if name in runs.problems:
+            return Content.styled(f"broken off: {runs.problems[name]}", "$error")
+        if runs.has_run(name):
+            text, style = result(runner)
+            return Content.styled(text, style)
+        other = "k for all of it" if runs.quick else "k for a quick look"
+        texts = (
+            f"enter runs it: {plan(runs.prepared(name, runs.quick))}",
+            f"{other}: {plan(runs.prepared(name, not runs.quick))}",
+        )
+        return Content.styled(" · ".join(texts), "$foreground 60%")
+
+    @staticmethod
+    def _bar(runner: Runner, stopping: bool, width: int) -> Content:
+        cells = min(BAR, max(4, width // 5))
+        filled = round(runner.share * cells)
+        left = "stopping" if stopping else f"{roughly(runner.seconds_left)} left"
+        return Content.assemble(
+            ("━" * filled, "$success"),
+            ("─" * (cells - filled), "$foreground 30%"),
+            (f" {runner.share * 100:.0f} %", "bold"),
+            (f"  {left}", "$warning" if stopping else "$foreground 75%"),
+            (f"  {current(runner)}", "$foreground 75%"),
+        )
+
+
+def _button(key: str, label: str, action: str) -> Content:
+    text = Content.assemble((f" {key}", "bold $accent"), f" {label} ")
+    return text.stylize(Style.from_meta({"@click": action}))

@@ -1,0 +1,68 @@
+"""Memory over time: of the lanes that run for an experiment, and afterwards of one run of each series."""
+
+import math
+from array import array
+from collections.abc import Sequence
+
+from concwatch.lab.lane import Lane
+from concwatch.ui.renderables.plot import Line
+from concwatch.ui.renderables.ticks import BYTES, age_ticks, elapsed_ticks
+from concwatch.ui.widgets.chart import Chart
+
+WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0)
+"""Seconds that the live chart shows: the least that hold all, or the last."""
+
+Trail = Sequence[tuple[float, int]]
+"""Seconds since the first task was asked for, and RSS in bytes."""
+
+
+class RunChart(Chart):
+    """Draws RSS as it is read, or as it was."""
+
+    def __init__(self) -> None:
+        super().__init__("RSS", BYTES, hint="memory over time comes here")
+        self._live = False
+
+    def follow_lanes(self, lanes: Sequence[tuple[Lane, str]], now: float, seconds: float) -> None:
+        """Draw the last lanes one after the other, each in its colour.
+
+        Args:
+            lanes: the lane of each run with its colour, the newest last.
+            now: seconds on their clock.
+            seconds: how long it has been running.
+        """
+        self.across, self.title, self._live = age_ticks, "RSS", True
+        window = next((window for window in WINDOWS if seconds <= window), WINDOWS[-1])
+        parts: dict[str, tuple[array[float], array[float]]] = {}
+        for lane, color in lanes:
+            times, values = parts.setdefault(color, (array("d"), array("d")))
+            added, read = lane.series.since("rss", now - window)
+            if times and added:  # the next worker is another line
+                times.append(added[0])
+                values.append(math.nan)
+            times.extend(added)
+            values.extend(rss or math.nan for rss in read)  # of a process on its way out nothing is left
+        self.set_reactive(Chart.window, window)
+        lines = [Line("", color, times, values) for color, (times, values) in parts.items() if times]
+        self.show(lines, now)
+
+    def show_trails(self, trails: Sequence[tuple[str, str, Trail]]) -> None:
+        """Draw one past run of each series from its beginning.
+
+        Args:
+            trails: name and colour of each series, and what was read.
+        """
+        self.across, self.title, self._live = elapsed_ticks, "RSS", False
+        longest = max((trail[-1][0] for _, _, trail in trails), default=1.0)
+        self.set_reactive(Chart.window, max(longest, 0.5))
+        lines = [
+            Line(name, color, [time for time, _ in trail], [rss for _, rss in trail])
+            for name, color, trail in trails
+        ]
+        self.show(lines, max(longest, 0.5))
+
+    def legend(self) -> list[tuple[str, str]]:
+        """Give the value of what runs, or the names of what ran."""
+        if self._live:
+            return [entry for entry in super().legend() if entry[0] != "–"]
+        return [(line.name, f"bold {line.color}") for line in self.lines]

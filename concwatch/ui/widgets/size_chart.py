@@ -1,0 +1,90 @@
+"""Published figures against those measured here, over the number of tasks, both axes logarithmic."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from concwatch.experiments.readings import BYTES as BYTES_KIND
+from concwatch.experiments.readings import SECONDS as SECONDS_KIND
+from concwatch.experiments.readings import UNITS
+from concwatch.experiments.runner import Figure
+from concwatch.ui.renderables.plot import Line
+from concwatch.ui.renderables.ticks import BYTES, RATE, SECONDS, Kind, size_ticks
+from concwatch.ui.widgets.chart import Chart
+from concwatch.units import format_short
+
+PUBLISHED, HERE = "○", "●"
+
+MARGIN = 0.06
+"""Share of the x axis that stays free at either end."""
+
+LEAST = math.log10(2)
+"""Powers of ten that stay free at either end at least, where sizes lie close."""
+
+
+def _decimal(size: float) -> str:
+    text = format_short(size)
+    return f"{text}B" if text[-1].isalpha() else f"{text} B"
+
+
+DECIMAL_BYTES = Kind(_decimal, base=1000, smallest=1, calm=64_000, largest=1e15)
+"""Bytes that were published by powers of ten."""
+
+
+def kind_of(unit: str) -> Kind:
+    """Give how the values of a table in ``unit`` are written on an axis."""
+    kind, factor = UNITS[unit]
+    if kind == BYTES_KIND:
+        return DECIMAL_BYTES if factor in (1e3, 1e6, 1e9) else BYTES
+    return SECONDS if kind == SECONDS_KIND else RATE
+
+
+class SizeChart(Chart):
+    """Draws one table of an experiment."""
+
+    def __init__(self) -> None:
+        super().__init__("by size", BYTES, hint="figures by size come here")
+        self.across = size_ticks
+        self.set_reactive(Chart.logarithmic, True)
+        self._names: list[tuple[str, str]] = []
+
+    def compare(self, figures: Sequence[Figure], colors: Mapping[str, str], dim: Mapping[str, str]) -> None:
+        """Draw the figures of one table.
+
+        Args:
+            figures: its lines.
+            colors: ``#rrggbb`` by the name of the series, of what was measured here.
+            dim: the same, of what was published.
+        """
+        self._names = []
+        published: list[Line] = []
+        here: list[Line] = []
+        for name in dict.fromkeys(figure.entry.series.name for figure in figures):
+            own = [figure for figure in figures if figure.entry.series.name == name]
+            factor = UNITS[own[0].entry.table.unit][1]
+            self.kind = kind_of(own[0].entry.table.unit)
+            said = [(figure.entry.size, figure.entry.published) for figure in own]
+            found = [(figure.entry.size, figure.here) for figure in own]
+            published += _line(name, dim[name], said, factor, PUBLISHED)
+            here += _line(name, colors[name], found, factor, HERE)
+            self._names.append((name, f"bold {colors[name]}"))
+        lines = [*published, *here]
+        places = [place for line in lines for place in line.times]
+        low, high = min(places, default=0.0), max(places, default=0.0)
+        margin = max(MARGIN * (high - low), LEAST if high - low < 2 * LEAST else 0.0)
+        self.set_reactive(Chart.window, high - low + 2 * margin)
+        self.show(lines, high + margin)
+
+    def legend(self) -> list[tuple[str, str]]:
+        """Give which mark is which, and the series."""
+        marks = {line.mark for line in self.lines}
+        kinds = [(mark, what) for mark, what in ((PUBLISHED, "published"), (HERE, "here")) if mark in marks]
+        return [*((f"{mark} {what}", "$foreground 70%") for mark, what in kinds), *self._names]
+
+
+def _line(
+    name: str, color: str, points: Sequence[tuple[int, float | None]], factor: float, mark: str
+) -> list[Line]:
+    known = [(math.log10(size), value * factor) for size, value in points if value is not None and value > 0]
+    if not known:
+        return []
+    return [Line(name, color, [place for place, _ in known], [value for _, value in known], mark)]

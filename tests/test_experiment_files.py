@@ -1,0 +1,167 @@
+"""The experiments that come with concwatch: that each file is right, and that each runs."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from concwatch.experiments.experiment import Experiment, load, shipped
+from concwatch.experiments.readings import UNITS
+from concwatch.experiments.runner import Choice, Runner, State
+from concwatch.lab.lab import Lab
+from tests import published_figures
+
+NAMES = [path.stem for path in shipped()]
+LONGEST_TITLE = 60
+MB, KB = 1e6, 1e3
+
+# Bounds that a figure at an experiment's smallest sizes keeps on any machine, however busy, in bytes, seconds
+# and tasks a second. Each reading of a file has to have some.
+EXPECTED: dict[str, dict[str, tuple[float, float]]] = {
+    "memory-per-task": {
+        "traced": (500, 100 * KB),
+        "rss": (5 * MB, 200 * MB),
+        "rss_added": (0, 5 * MB),
+        "virtual_added": (32 * KB, 500 * MB),
+    },
+    # A hundred downloads of 0.15 s: side by side at once at best, one after another at worst.
+    "parallel-io": {"seconds": (0.15, 80), "peak_rss": (5 * MB, 300 * MB)},
+    "million-tasks": {"peak_rss": (5 * MB, 200 * MB)},
+    "batching": {"seconds": (0.15, 40)},
+    "creation-rate": {
+        "create_rate": (1e3, 1e8),
+        "finish_rate": (1e3, 1e8),
+        "traced": (2_000 * 500, 2_000 * 5_000),
+        "traced_per_task": (500, 5_000),
+    },
+    "gc-cost": {"seconds": (0.05, 60), "gc_seconds": (0, 30), "longest_stall": (0, 30)},
+    "tracing-cost": {
+        "seconds": (0.01, 60),
+        "rss_added": (2 * MB, 200 * MB),
+        "traced": (0.5 * MB, 100 * MB),
+        "tracer": (0.1 * MB, 100 * MB),
+    },
+}
+
+
+# What a file says.
+
+
+def test_every_shipped_experiment_has_what_to_expect_of_it():
+    assert sorted(EXPECTED) == NAMES, "a file was added or removed: say in EXPECTED what it gives"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_is_an_experiment_that_is_called_like_it(name):
+    experiment = load(name)
+    assert experiment.name == name
+    assert {table.reading for table in experiment.table} == set(EXPECTED[name])
+    titles = [table.title for table in experiment.table]
+    assert len(set(titles)) == len(titles)
+    assert max(map(len, (experiment.title, *titles))) <= LONGEST_TITLE
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_prose_of_a_file_is_sentences_without_line_breaks(name):
+    experiment = load(name)
+    texts = [experiment.about, experiment.method, *(table.note for table in experiment.table if table.note)]
+    for text in texts:
+        assert text.endswith(".")
+        assert not any(wrong in text for wrong in ("\n", "  "))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_published_figure_is_of_a_size_that_is_measured(name):
+    for table in load(name).table:
+        for series in table.series:
+            assert set(series.published) <= set(series.sizes or table.sizes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_quick_look_takes_sizes_of_the_full_run(name):
+    for table in load(name).table:
+        for series in table.series:
+            assert set(series.quick or table.quick or ()) <= set(series.sizes or table.sizes)
+
+
+def test_a_quick_look_at_the_published_ones_is_forecast_to_take_less_than_two_minutes():
+    runners = [Runner(load(name), Choice(quick=True), Lab) for name in published_figures.ARTICLES]
+    assert sum(runner.seconds_left for runner in runners) < 120
+
+
+# What was published.
+
+
+def test_every_experiment_with_a_source_is_held_against_its_article():
+    assert set(published_figures.ARTICLES) == {name for name in NAMES if load(name).source}
+
+
+@pytest.mark.parametrize("name", published_figures.ARTICLES)
+def test_published_figures_are_those_of_the_article_and_all_of_them(name):
+    if not published_figures.SOURCES.is_dir():
+        pytest.skip(f"the articles are not here: {published_figures.SOURCES}")
+    count, problems = published_figures.check(name, published_figures.SOURCES)
+    assert not problems
+    assert count > 0
+
+
+def test_a_figure_that_differs_and_one_that_only_one_side_has_are_told():
+    file = {("Time", "a"): {1: 2.0, 10: 3.0}, ("Time", "b"): {1: 1.0}}
+    article = {("Time", "a"): {1: 2.0, 10: 3.5, 100: 7.0}}
+    assert list(published_figures.differences(file, article)) == [
+        "Time, a, 10: the file says 3.0, the article 3.5",
+        "Time, a, 100: the file says nothing, the article 7.0",
+        "Time, b, 1: the file says 1.0, the article nothing",
+    ]
+
+
+# What a run gives.
+
+
+def smallest(experiment: Experiment) -> Experiment:
+    """Give the same with nothing said of a quick look, which then takes the smallest size of each series."""
+    replace = msgspec.structs.replace
+    tables = [
+        replace(table, quick=None, series=tuple(replace(series, quick=None) for series in table.series))
+        for table in experiment.table
+    ]
+    return replace(experiment, table=tuple(tables))
+
+
+@pytest.fixture(scope="module")
+def runners():
+    """Run every shipped experiment at its smallest sizes with real workers, all side by side."""
+    choice = Choice(quick=True, repeats=1)
+
+    def make_lab(engines, settings):
+        return Lab(engines, settings=settings)
+
+    made = {name: Runner(smallest(load(name)), choice, make_lab) for name in NAMES}
+
+    async def run_all():
+        await asyncio.gather(*(runner.run() for runner in made.values()))
+
+    asyncio.run(run_all())
+    return made
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_runs_at_its_smallest_sizes(name, runners):
+    runner = runners[name]
+    assert runner.over
+    assert not runner.partial
+    missing = set()
+    for figure in runner.figures():
+        table, series = figure.entry.table, figure.entry.series
+        where = f"{table.title}, {series.name}, {figure.entry.size}"
+        if figure.state is State.ABSENT:
+            assert series.optional, where
+        elif figure.state is State.SKIPPED and "pip install" in figure.reason:
+            missing.add(figure.reason)
+        else:
+            assert figure.state is State.DONE, f"{where}: {figure.reason}"
+            low, high = EXPECTED[name][table.reading]
+            assert low <= figure.here * UNITS[table.unit][1] <= high, f"{where}: {figure.here} {table.unit}"
+    if missing:
+        pytest.skip("; ".join(sorted(missing)))

@@ -1,0 +1,383 @@
+"""The experiments on the screen, with fake workers whose time runs many times faster than ours."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import concwatch.experiments.experiment as files
+from concwatch.experiments.experiment import shipped
+from concwatch.experiments.runner import Runner
+from concwatch.lab.catalog import SHOWN
+from concwatch.lab.lab import Lab
+from concwatch.lab.link import Ended
+from concwatch.ui.experiment_runs import ExperimentRuns
+from concwatch.ui.screens.experiments import ExperimentsScreen
+from concwatch.ui.screens.help import HelpScreen, ReadDialog
+from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.series_colors import series_colors
+from concwatch.ui.widgets.run_bar import roughly
+from concwatch.ui.widgets.run_chart import RunChart
+from concwatch.ui.widgets.size_chart import SizeChart
+from tests.screen import GIB, MEMORY, WALLS, Workers, stage
+
+SPEED = 50
+"""How much faster the clock of an experiment's lab runs: a second's sleep is over at once."""
+
+SMALL = """
+name = "small"
+title = "Are two engines alike?"
+about = "Tasks that sleep."
+method = "Each size in a fresh process."
+[source]
+article = "Two Engines"
+author = "A. Writer"
+year = 2020
+machine = "one machine"
+version = "Python 3.9"
+[[table]]
+title = "Traced memory"
+reading = "traced"
+unit = "KiB"
+workload = "sleep:1"
+trace = true
+read_after = 0.5
+sizes = [10, 100, 1000]
+quick = [10, 100]
+repeats = 2
+note = "Python's own allocations alone."
+compare = { this = "threads", that = "coroutines" }
+[[table.series]]
+engine = "threads"
+published = { 10 = 40.5, 100 = 300.25, 1000 = 3000 }
+[[table.series]]
+label = "coroutines"
+engine = "asyncio"
+published = { 10 = 15, 100 = 140.5, 1000 = 1368 }
+[[table.series]]
+label = "another language"
+engine = "no-such-engine"
+optional = true
+published = { 10 = 1.5, 1000 = 150 }
+[[table]]
+title = "The whole process"
+reading = "rss"
+unit = "MB"
+action = "hold"
+seconds = 0
+repeats = 1
+workload = "sleep:3600"
+sizes = [1000]
+[[table.series]]
+engine = "asyncio"
+published = { 1000 = 16 }
+"""
+
+LONG = """
+name = "long"
+title = "Does it ever end?"
+about = "Tasks that sleep for an hour."
+method = "Wait."
+[[table]]
+title = "Time"
+reading = "seconds"
+unit = "s"
+sizes = [10, 20, 1000000]
+quick = [10, 20]
+repeats = 1
+[[table.series]]
+engine = "threads"
+workload = "nop"
+sizes = [10]
+[[table.series]]
+engine = "asyncio"
+workload = "sleep:3600"
+"""
+
+
+@pytest.fixture
+def own_files(tmp_path, monkeypatch):
+    """Have two small experiments in place of those that come with concwatch."""
+    for name, text in (("small", SMALL), ("long", LONG)):
+        (tmp_path / f"{name}.toml").write_text(text)
+    monkeypatch.setattr(files, "SHIPPED", tmp_path)
+    monkeypatch.setattr("concwatch.experiments.measure.SETTLE", 0.0)  # fakes have nothing to settle
+    return tmp_path
+
+
+def fast_lab(workers=None, budget=4 * GIB):
+    """Make labs with fake workers, on a clock that hurries."""
+
+    def make(engines, settings):
+        return Lab(
+            engines,
+            settings=settings,
+            hz=50,
+            budget=budget,
+            open_link=workers or Workers(),
+            clock=lambda: time.monotonic() * SPEED,
+            memory=lambda: MEMORY,
+            walls=lambda: WALLS,
+        )
+
+    return make
+
+
+def experiments(size=(120, 40), **more):
+    return stage(size, engines=SHOWN, **{"make_run_lab": fast_lab(), **more})
+
+
+async def opened(s) -> ExperimentRuns:
+    await s.press("e")
+    await s.until(lambda: isinstance(s.app.screen, ExperimentsScreen), "the experiments open")
+    await s.sees("enter runs it", within=lambda: s.query("RunBar"))
+    assert s.app.runs is not None
+    return s.app.runs
+
+
+async def over(s, name):
+    await s.until(lambda: s.app.runs.running is None, f"{name} ends")
+    s.app.screen.look()
+    await s.settle()
+
+
+def table(s):
+    return s.query("ResultTable")
+
+
+def test_the_first_frame_loads_nothing_of_them():
+    code = "import concwatch.ui.app, sys; print(*[name for name in sys.modules if 'experiment' in name])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == []
+
+
+async def test_every_shipped_experiment_is_listed_with_what_it_is_about():
+    async with experiments() as s:
+        runs = await opened(s)
+        assert runs.broken == []
+        assert list(runs.experiments) == [path.stem for path in shipped()]
+        for name, experiment in runs.experiments.items():
+            await s.sees(name, within=s.query("ExperimentList"))
+            await s.sees(experiment.title, experiment.about.split()[0], within=s.query("AboutPanel"))
+            await s.sees(experiment.table[0].title[:40], within=table(s))
+            await s.press("down")
+        assert s.app.screen.chosen == 0, "the list begins again"
+
+
+async def test_a_quick_run_fills_the_table_and_the_charts(own_files):
+    async with experiments() as s:
+        runs = await opened(s)
+        await s.press("down")
+        await s.sees("enter runs it: 13 runs, about", "k for a quick look: 5 runs", within=s.query("RunBar"))
+        await s.press("k", "enter")
+        assert runs.running == "small"
+        await s.until(lambda: s.app.screen.query_one(RunChart).lines, "memory is drawn while it runs")
+        await over(s, "small")
+        await s.sees("✓ done", within=s.query("ExperimentList"))
+        await s.sees("done (quick): 5 of 5 cells measured", within=s.query("RunBar"))
+        await s.sees("100 threads 300.25 312.5 1.04 × one run", "published only", within=table(s))
+        await s.sees("threads take 2.3 × what coroutines take", within=table(s))
+        here = [line for line in s.app.screen.query_one(SizeChart).lines if line.mark == "●"]
+        assert [line.values for line in here] == [[32_000.0, 320_000.0], [14_000.0, 140_000.0]]
+        await s.press("right")
+        await s.sees("The whole process", "1,000 asyncio 16", within=table(s))
+        await s.press("right", "k", "enter")
+        assert runs.running == "small"
+        await over(s, "small")
+        await s.sees("done: 7 of 7 cells measured", within=s.query("RunBar"))
+        await s.sees("1,000 threads 3,000 3,125 1.04 × 0 %", within=table(s))
+
+
+async def test_stopping_keeps_what_has_been_measured_and_calls_it_partial(own_files):
+    async with experiments() as s:
+        runs = await opened(s)
+        await s.press("enter")
+        await s.sees("▸ run 1 of 1", within=table(s))
+        await s.sees("asyncio 10, run 1 of 1", "left", within=s.query("RunBar"))
+        await s.press("x")
+        await over(s, "long")
+        await s.sees("◐ partial", within=s.query("ExperimentList"))
+        await s.sees("partial: 1 of 4 cells measured", within=s.query("RunBar"))
+        await s.sees("10 threads", "one run", "10 asyncio – – – not run", within=table(s))
+        assert all(lane.idle for lane in runs.lanes)
+
+
+async def test_it_runs_on_while_the_monitor_is_shown(own_files):
+    async with experiments() as s:
+        runs = await opened(s)
+        await s.press("enter")
+        for back in ("escape", "e"):
+            await s.until(lambda: runs.running, "it runs")
+            await s.press(back)
+            await s.until(lambda: isinstance(s.app.screen, MonitorScreen), f"{back} shows the monitor")
+            s.monitor.look()
+            await s.sees("experiment", "%", within=s.query("StatusBar"))
+            await s.press("e")
+            await s.sees("run 1 of 1", within=lambda: s.query("RunBar"))
+        assert runs is s.app.runs
+        await s.press("down", "enter")
+        assert (runs.running, s.app.screen.chosen) == ("long", 0), "one at a time: it shows what runs"
+        await s.press("x")
+        await over(s, "long")
+        await s.press("escape")
+        await s.until(lambda: isinstance(s.app.screen, MonitorScreen), "the monitor")
+        s.monitor.look()
+        await s.settle()
+        assert "experiment" not in s.text(s.query("StatusBar"))
+
+
+async def test_quitting_ends_what_runs(own_files):
+    async with experiments() as s:
+        runs = await opened(s)
+        await s.press("enter")
+        await s.sees("asyncio 10, run 1 of 1", within=s.query("RunBar"))
+        await s.press("ctrl+c")
+    assert runs.running is None
+    assert runs.shown("long").over
+    assert all(lane.idle for lane in runs.lanes)
+
+
+async def test_failed_and_skipped_cells_say_why(own_files):
+    workers = Workers(answers={"threads": {("burst", 100): Ended("killed by SIGKILL")}})
+    async with experiments(make_run_lab=fast_lab(workers, budget=30 << 20)) as s:
+        await opened(s)
+        await s.press("down", "enter")
+        await over(s, "small")
+        await s.sees("failed: ", "killed by SIGKILL", within=table(s))
+        await s.sees("skipped: needs about", "the memory budget is 30 MiB", within=table(s))
+        await s.sees("skipped", "failed", within=s.query("RunBar"))
+
+
+async def test_what_breaks_off_is_told(own_files):
+    def broken(engines, settings):
+        raise OSError("no room for a lab")
+
+    async with experiments(make_run_lab=broken) as s:
+        await opened(s)
+        await s.press("enter")
+        await over(s, "long")
+        await s.sees("broken off: no room for a lab", "✕ broken off")
+
+
+async def test_a_file_that_cannot_be_read_is_told_and_left_out(own_files):
+    (own_files / "bad.toml").write_text("name = 3")
+    async with experiments() as s:
+        runs = await opened(s)
+        assert list(runs.experiments) == ["long", "small"]
+        await s.sees("bad.toml: key", within=s.toast)
+
+
+async def test_the_mouse_does_it_all(own_files):
+    async with experiments() as s:
+        runs = await opened(s)
+        chooser = s.query("ExperimentList")
+        assert await s.pilot.click(chooser, offset=(5, 5))
+        await s.settle()
+        assert s.app.screen.chosen == 1
+        bar, results = s.query("RunBar"), table(s)
+        line = s.lines()[results.region.y]
+        await s.click(results, line.index(" 2 ") + 1 - results.region.x)
+        await s.sees("The whole process", within=results)
+        await s.click(bar, s.lines()[bar.region.y].index("quick") - bar.region.x)
+        assert runs.quick
+        assert await s.pilot.click(chooser, offset=(5, 1))
+        await s.settle()
+        await s.click(bar, s.lines()[bar.region.y].index("run") - bar.region.x)
+        assert runs.running == "long"
+        await s.sees("stop", within=bar)
+        await s.click(bar, s.lines()[bar.region.y].index("stop") - bar.region.x)
+        await over(s, "long")
+
+
+async def test_lanes_that_share_the_machine_are_told_of_and_can_be_stopped(own_files):
+    async with experiments() as s:
+        await s.switch_on("asyncio", tasks=20_000)
+        await opened(s)
+        await s.sees("! lanes hold 20,000 tasks: figures suffer", within=s.query("RunBar"))
+        await s.press("0")
+        for _ in range(10):
+            s.clock.now += 0.1
+            s.lab.step()
+        s.app.screen.look()
+        await s.settle()
+        assert "lanes" not in s.text(s.query("RunBar"))
+        assert not s.lane("asyncio").on
+
+
+async def test_details_and_help(own_files):
+    async with experiments() as s:
+        await opened(s)
+        await s.press("down", "d")
+        await s.until(lambda: isinstance(s.app.screen, ReadDialog), "details")
+        await s.sees("A. Writer, 2020: Two Engines", "one machine; Python 3.9", "fresh process", "alone.")
+        await s.press("escape", "question_mark")
+        await s.until(lambda: isinstance(s.app.screen, HelpScreen), "help")
+        await s.sees("what has been measured stays", "here ÷ published", "median")
+
+
+async def test_where_there_is_little_room_one_thing_is_shown_at_a_time(own_files):
+    async with experiments((80, 24)) as s:
+        await opened(s)
+        await s.press("down")
+        await s.sees("2 of 2 small Are two engines alike?", within=s.query("ExperimentList"))
+        for seen in (table(s), s.query("SizeChart"), s.query("RunChart"), table(s)):
+            panes = [table(s), s.query("SizeChart"), s.query("RunChart")]
+            await s.until(lambda seen=seen: seen.region.height > 9, f"{seen}")
+            assert [pane for pane in panes if pane.region.height] == [seen]
+            await s.press("c")
+
+
+@pytest.mark.parametrize("size", [(40, 12), (20, 6), (100, 24), (200, 60)])
+async def test_any_size_will_do(size, own_files):
+    async with stage((120, 40), make_run_lab=fast_lab()) as s:
+        await opened(s)
+        await s.press("down")
+        await s.pilot.resize_terminal(*size)
+        await s.press("c", "right", "d", "escape", "question_mark", "escape")
+        await s.settle()
+
+
+def test_colours_are_those_of_the_lanes_and_never_twice_the_same():
+    lanes = ["threads", "pool", "asyncio", "uvloop"]
+    plain = series_colors(lanes, lanes, dark=True)
+    assert series_colors(["asyncio", "threads"], lanes, dark=True) == [plain[2], plain[0]]
+    twice = series_colors(["asyncio", "asyncio", "go", "threads"], lanes, dark=True)
+    assert twice[0] == plain[2]
+    assert twice[3] == plain[0]
+    assert len(set(twice)) == 4
+    assert len(series_colors(["go"] * 20, lanes, dark=False)) == 20
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(3, "a few seconds"), (21, "25 s"), (100, "2 min"), (3_590, "1 h 00 min"), (4_500, "1 h 15 min")],
+)
+def test_a_forecast_is_no_finer_than_it_is(seconds, text):
+    assert roughly(seconds) == text
+
+
+GOLDEN = Path(__file__).parent / "golden" / "experiments-120x40.txt"
+
+
+async def test_a_finished_run_looks_as_its_golden_file_does(own_files, monkeypatch):
+    # To write it anew: CONCWATCH_GOLDEN=write python -m pytest tests/test_experiments_screen.py -k golden
+    monkeypatch.setattr("concwatch.ui.widgets.status_bar.MACHINE", "CPython 3.11.7 · 2 cores")
+    async with experiments() as s:
+        runs = await opened(s)
+        await s.press("down", "enter")
+        await over(s, "small")
+        monkeypatch.setattr(Runner, "seconds", property(lambda self: 12.0))
+        for cell, outcome in runs.shown("small").outcomes.items():
+            for run in outcome.runs:  # when exactly a fake was looked at is all that differs
+                run.trail = [(second / 4, (20 << 20) + cell.size * 4_000 * second) for second in range(9)]
+        s.app.screen.look()
+        await s.sees("in 12 s")
+        lines = s.lines()
+    if os.environ.get("CONCWATCH_GOLDEN") == "write":
+        GOLDEN.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert lines == GOLDEN.read_text(encoding="utf-8").splitlines()

@@ -1,0 +1,394 @@
+"""The workload ``http`` and the server of its page: real sockets, real processes, none left behind."""
+
+import asyncio
+import contextlib
+import importlib.util
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import aiohttp
+import psutil
+import pytest
+from click.testing import CliRunner
+
+from concwatch.cli import main
+from concwatch.lab.catalog import CATALOG, ROOT
+from concwatch.lab.lab import Lab
+from concwatch.lab.pages import HOST, PageServer
+from concwatch.lab.settings import Settings
+from concwatch.open_files import raise_limit
+from concwatch.page_server.page import SIZE, make_page
+from tests.lab_driver import ENGINES
+from tests.worker_driver import PATIENCE, Worker
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no page server on Windows")
+
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a signal only Linux has")
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A page server."""
+    found = PageServer()
+    yield found
+    assert found.ended() is None
+    found.close()
+
+
+def until(condition, what):
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end, f"still no {what}"
+        time.sleep(0.01)
+    return found
+
+
+def gone(pid):
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE  # which init has not looked at yet
+    except psutil.NoSuchProcess:
+        return True
+
+
+def get(url):
+    # No proxy of the environment's, whatever it says.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=PATIENCE) as answer:
+        return answer.read()
+
+
+# The server.
+
+
+def test_the_page_is_text_of_one_size_and_always_the_same():
+    page = make_page()
+    assert len(page) == SIZE == 102_400
+    assert page == make_page()
+    assert page.startswith(b"<!DOCTYPE html>")
+    assert page.endswith(b"</html>\n")
+
+
+def test_the_page_comes_after_the_latency_that_its_address_asks_for(server):
+    assert get(server.url(0)) == make_page()
+    began = time.monotonic()
+    assert get(server.url(0.3)) == make_page()
+    assert time.monotonic() - began >= 0.3
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/page?latency=soon", 400), ("/page?latency=-1", 400), ("/page?latency=nan", 400), ("/other", 404)],
+)
+def test_an_address_that_is_wrong_is_refused(server, path, status):
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        get(f"http://{HOST}:{server.port}{path}")
+    caught.value.close()
+    assert caught.value.code == status
+
+
+async def test_a_thousand_are_served_at_the_same_time(server):
+    raise_limit()
+
+    async def fetch():
+        async with aiohttp.ClientSession() as session, session.get(server.url(0.5)) as response:
+            return response.status, len(await response.read())
+
+    began = time.monotonic()
+    answers = await asyncio.gather(*[fetch() for _ in range(1_000)])
+    assert set(answers) == {(200, SIZE)}
+    assert 0.5 <= time.monotonic() - began < PATIENCE  # one after another they would take 500 s
+
+
+def test_a_port_is_taken_when_it_is_free_and_another_when_it_is_not(server):
+    other = PageServer(server.port)
+    port = other.port
+    other.close()
+    assert port != server.port
+    again = PageServer(port)
+    try:
+        assert again.port == port
+        assert get(again.url(0)) == make_page()
+    finally:
+        again.close()
+
+
+def test_how_it_ended_is_told_and_closing_leaves_none():
+    server = PageServer()
+    assert server.ended() is None
+    os.kill(server.pid, signal.SIGKILL)
+    assert until(server.ended, "end") == "killed by SIGKILL"
+    server.close()
+    server = PageServer()
+    server.close()
+    assert gone(server.pid)
+
+
+def test_its_last_words_are_told(monkeypatch):
+    monkeypatch.setattr("concwatch.lab.pages._START", "import sys; sys.exit('no {root} {fd} today'[:2])")
+    server = PageServer()
+    assert until(server.ended, "end") == "exited with status 1: no"
+    server.close()
+
+
+PARENT = """
+import sys, time
+sys.path[0] = {root!r}
+from concwatch.lab import pages
+{before}
+server = pages.PageServer()
+print(server.pid, server.url(0), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "stopped"),
+    [
+        pytest.param("", True, marks=LINUX, id="by the signal although it is stopped"),
+        pytest.param("pages.child_setup = lambda niceness: None", False, id="by the end of its input"),
+    ],
+)
+def test_it_dies_with_its_killed_parent(before, stopped):
+    command = [sys.executable, "-c", PARENT.format(root=ROOT, before=before)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        try:
+            pid, url = parent.stdout.readline().split()
+            assert get(url) == make_page()
+            if stopped:
+                os.kill(int(pid), signal.SIGSTOP)
+        finally:
+            parent.kill()
+    try:
+        until(lambda: gone(int(pid)), "end of the server")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+
+
+# Fetching.
+
+
+@pytest.fixture(scope="module", params=[engine.name for engine in CATALOG])
+def engine(request):
+    """The name of each engine in turn."""
+    missing = ENGINES[request.param].missing()
+    if missing:
+        pytest.skip(missing)
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def worker(engine):
+    """A worker for all tests of its engine, since loading what fetches takes the longest of them."""
+    with Worker(engine) as worker:
+        worker.do("rate", hz=50)
+        worker.do("refill", on=False)
+        if "threads" in worker.ready["can"]:
+            worker.do("threads", count=20)
+        yield worker
+
+
+def ended(worker, before):
+    """How many tasks have ended since the tick ``before``, by how."""
+    tick = worker.tick()
+    return {key: tick[key] - before[key] for key in ("completed", "failed", "cancelled")}
+
+
+class Cheat(threading.Thread):
+    """A server that promises more than it sends."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self._listening = socket.create_server((HOST, 0))
+        self.url = f"http://{HOST}:{self._listening.getsockname()[1]}/"
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listening.accept()
+                with connection:
+                    connection.recv(65_536)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nshort")
+
+    def stop(self):
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self.join(PATIENCE)
+        self._listening.close()
+
+
+@pytest.fixture
+def cheat():
+    """An address whose page is cut short."""
+    thread = Cheat()
+    thread.start()
+    yield thread.url
+    thread.stop()
+
+
+def test_each_engine_fetches_the_page_side_by_side_if_it_can(engine, worker, server):
+    tasks, before = 2 if engine == "sequential" else 20, worker.tick()
+    worker.do("workload", spec="http:0.3", url=server.url(0.3))
+    worker.send("burst", tasks=tasks, chunks=1, older=0, read_after=0.1)
+    done = worker.wait("burst")
+    assert (done["tasks"], done["live"]) == (tasks, tasks)
+    assert done["seconds"] >= (0.3 * tasks if engine == "sequential" else 0.3)
+    if engine != "sequential":
+        assert done["seconds"] < 0.3 * tasks / 2
+    assert ended(worker, before) == {"completed": tasks, "failed": 0, "cancelled": 0}, worker.all("error")
+
+
+def test_with_refill_each_engine_fetches_over_and_over_and_can_be_stopped(engine, worker, server):
+    before = worker.tick()
+    worker.do("workload", spec="http:0.01", url=server.url(0.01))
+    worker.do("refill", on=True)
+    worker.target(5)
+    worker.tick(lambda tick: tick["completed"] >= before["completed"] + 15)
+    worker.target(2)
+    worker.do("workload", spec="hold")
+    worker.tick(lambda tick: tick["live"] == 2)
+    held = ended(worker, before)
+    assert held["failed"] == 0, worker.all("error")
+    assert ended(worker, before) == held
+    worker.target(0)
+    worker.do("refill", on=False)
+
+
+def test_another_status_and_a_short_body_are_failures(worker, server, cheat):
+    for url, said in ((server.url(0).replace("page", "nothing"), "answered 404"), (cheat, "a task failed")):
+        before = worker.tick()
+        worker.do("workload", spec="http:0", url=url)
+        since = worker.send("target", tasks=3)
+        assert said in worker.wait("error", since=since)["message"]
+        worker.tick(lambda tick, before=before: tick["created"] == before["created"] + 3 and not tick["live"])
+        assert ended(worker, before) == {"completed": 0, "failed": 3, "cancelled": 0}
+
+
+def test_without_an_address_there_is_nothing_to_fetch(worker):
+    for fields in ({}, {"url": None}, {"url": ""}, {"url": "ftp://x"}):
+        message = worker.refuse("workload", spec="http", **fields)
+        assert message == 'workload "http" needs "url", where to fetch: expected http://…'
+    assert '"url" is 5' in worker.refuse("workload", spec="http", url=5)
+
+
+@pytest.mark.parametrize("name", ["threads", "asyncio"])
+def test_a_proxy_of_the_environment_is_not_used(name, server, monkeypatch):
+    for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    with Worker(name) as worker:
+        worker.do("workload", spec="http:0", url=server.url(0))
+        worker.target(3)
+        worker.tick(lambda tick: tick["completed"] >= 3)
+        assert worker.all("error") == []
+
+
+@pytest.mark.parametrize(("name", "package"), [("asyncio", "aiohttp"), ("threads", "requests")])
+def test_a_package_that_is_not_there_is_named_with_what_to_install(name, package, tmp_path, monkeypatch):
+    (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError(name={package!r})\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with Worker(name) as worker:
+        message = worker.refuse("workload", spec="http", url="http://127.0.0.1:9/")
+        assert message == f"workload \"http\" needs {package}: pip install 'concwatch[http]'"
+        assert worker.target(3)["live"] == 3
+
+
+def test_many_connections_are_no_wall_where_the_hard_limit_allows_them(server):
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))"
+    code = f"import os, resource, sys; {limit}; os.execv(sys.argv[1], sys.argv[1:])"
+    few = [sys.executable, "-c", code]
+    with Worker("uvloop", command=[*few, *ENGINES["uvloop"].command()]) as worker:
+        worker.do("workload", spec="http:0.2", url=server.url(0.2))
+        worker.send("burst", tasks=200, chunks=1, older=0, read_after=None)
+        worker.wait("burst")
+        assert worker.tick()["completed"] == 200, worker.all("error")
+
+
+# The lab and its server.
+
+
+@contextlib.asynccontextmanager
+async def lab_with(name, workload):
+    """A lab with one real lane, driven until the block ends; gives it with a wait for a condition."""
+    lab = Lab([ENGINES[name]], settings=Settings(workload), hz=20)
+    clock = asyncio.create_task(lab.run())
+
+    async def wait(condition, what):
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, (what, [event.text for event in lab.events.since(0)])
+            await asyncio.sleep(0.01)
+
+    try:
+        yield lab, lab.lanes[0], wait
+    finally:
+        clock.cancel()
+        await lab.close()
+
+
+def children():
+    """The page servers of this process."""
+    return {child for child in psutil.Process().children() if "page_server" in " ".join(child.cmdline())}
+
+
+def told(lab):
+    """The events that are about no lane."""
+    return [event for event in lab.events.since(0) if not event.lane]
+
+
+async def test_a_server_killed_in_mid_run_is_told_and_the_next_target_starts_another():
+    others = children()
+    async with lab_with("asyncio", "http:0.05") as (lab, lane, wait):
+        lab.set_target(lane, 10)
+        await wait(lambda: lane.tick and lane.tick.completed >= 20, "pages")
+        (server,) = children() - others
+        first = lab.settings.page
+        server.kill()
+        await wait(lambda: any(event.weight == "error" for event in told(lab)), "event")
+        assert [event.text for event in told(lab)] == [
+            "page server killed by SIGKILL: the next target starts another"
+        ]
+        await wait(lambda: lane.tick and lane.tick.failed, "failures")
+        lab.set_target(lane, 12)
+        assert lab.settings.page != first
+        done = lane.tick.completed
+        await wait(lambda: lane.tick.completed >= done + 20, "pages again")
+        assert len(children() - others) == 1
+    assert children() == others
+
+
+def test_the_command_line_measures_fetching():
+    command = [sys.executable, "-m", "concwatch", "run", "asyncio"]
+    done = subprocess.run(
+        [*command, "--json", "--tasks", "5", "--seconds", "0.2", "--workload", "http:0.05"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"workload": "http:0.05"' in done.stdout
+    assert '"failed": 0,' in done.stdout
+    assert '"completed": 0,' not in done.stdout
+
+
+def test_without_aiohttp_the_command_line_says_what_to_install(monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "aiohttp" else real(name, *rest)
+    )
+    result = CliRunner().invoke(main, ["run", "asyncio", "--tasks", "5", "--workload", "http"])
+    assert result.exit_code == 2
+    assert "workload \"http\" needs aiohttp: pip install 'concwatch[http]'" in result.stderr
+    assert result.stderr.count("\n") == 1
+    with pytest.raises(ValueError, match="needs aiohttp"):
+        Lab([], settings=Settings("http"))

@@ -11,7 +11,14 @@ import click
 
 from concwatch.lab.events import plain
 from concwatch.lab.lab import Lab
-from concwatch.units import format_bytes, format_count, format_rate, format_seconds, format_short
+from concwatch.units import (
+    format_bytes,
+    format_count,
+    format_forecast,
+    format_rate,
+    format_seconds,
+    format_short,
+)
 
 if TYPE_CHECKING:
     from concwatch.experiments.cell import Cell
@@ -96,18 +103,6 @@ def _terminal_width() -> int:
         return 80
 
 
-def _left(seconds: float) -> str:
-    """Write a forecast of time, no finer than it can be."""
-    if seconds < 9.5:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 57.5:
-        return f"{round(seconds / 5) * 5} s"
-    minutes, tens = divmod(round(seconds / 10), 6)
-    if minutes < 10:
-        return f"{minutes} min {tens * 10:02} s" if tens else f"{minutes} min"
-    return f"{round(seconds / 60):,} min"
-
-
 def _ordinal(number: int) -> str:
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
@@ -163,7 +158,7 @@ class ExperimentProgress:
             repeats, run = runner.repeats(current), len(runner.outcomes[current].runs) + 1
             if repeats > 1:
                 text += f" ({_ordinal(min(run, repeats))} of {repeats})"
-        name, text = runner.experiment.name, f"{text} · about {_left(runner.seconds_left)} left"
+        name, text = runner.experiment.name, f"{text} · {format_forecast(runner.seconds_left)} left"
         bar = min(LONGEST_BAR, width - len(name) - len(text) - 4)
         if bar < SHORTEST_BAR:
             return f"{name}  {text}"[:width]
@@ -211,7 +206,7 @@ def print_experiments(runners: "Sequence[Runner]") -> None:
     for runner in runners:
         source = runner.experiment.source
         by = textwrap.shorten(whose(source), LONGEST_AUTHOR, placeholder="…") if source else "ours"
-        rows.append((runner.experiment.name, by, f"about {_left(runner.seconds_left)}"))
+        rows.append((runner.experiment.name, by, format_forecast(runner.seconds_left)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for runner, row in zip(runners, rows, strict=True):
         name, by, takes = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

@@ -108,6 +108,16 @@ def format_seconds(seconds: float) -> str:
     return f"{hours:,} h {minutes:02} min"
 
 
+def format_forecast(seconds: float) -> str:
+    """Write a forecast of time no finer than it is: ``about 20 s``, ``a few seconds``."""
+    if seconds < 8:
+        return "a few seconds"
+    if seconds < 90:
+        return f"about {math.ceil(seconds / 5) * 5} s"
+    minutes = math.ceil(seconds / 60)
+    return f"about {minutes} min" if minutes < 60 else f"about {minutes // 60} h {minutes % 60:02} min"
+
+
 def format_clock(seconds: float) -> str:
     """Write a time since the start as ``HH:MM:SS``."""
     if not math.isfinite(seconds):

@@ -46,7 +46,7 @@ def measure(quick: bool) -> Mapping[str, Measured]:
     }
     for start in measures.values():
         start()
-    found = alternate(2 if quick else 9, **measures)
+    found = alternate(2 if quick else 21, **measures)
     return {"frame": Measured(found["concwatch"], found["minimal"])}
 
 

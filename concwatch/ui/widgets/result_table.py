@@ -30,7 +30,7 @@ def _how(row: Row, runner: Runner) -> tuple[str, str]:
     figure = row.figure
     if figure.state is State.RUNNING and figure.entry.cell is not None:
         repeats = runner.repeats(figure.entry.cell)
-        return f"▸ run {min(len(figure.runs) + 1, repeats)} of {repeats}", "bold $accent"
+        return f"▸ {min(len(figure.runs) + 1, repeats)} of {repeats}", "bold $accent"
     if row.reason:
         return (row.reason if runner.over else "", "$foreground 45%")
     spread = "one run" if row.spread == UNKNOWN and figure.state is State.DONE else row.spread

@@ -1,7 +1,5 @@
 """What can be done with the chosen experiment, and how far it is."""
 
-import math
-
 from textual.content import Content
 from textual.style import Style
 
@@ -9,26 +7,16 @@ from concwatch.experiments.runner import Runner
 from concwatch.experiments.runner import State as CellState
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.widgets.phrase import Fitted
-from concwatch.units import format_count, format_seconds
+from concwatch.units import format_count, format_forecast, format_seconds
 
 BAR = 24
 """Cells of the bar that shows the share that is done."""
 
 
-def roughly(seconds: float) -> str:
-    """Write a forecast no finer than it is: ``a few seconds``, ``20 s``, ``2 min``, ``1 h 10 min``."""
-    if seconds < 8:
-        return "a few seconds"
-    if seconds < 90:
-        return f"{math.ceil(seconds / 5) * 5} s"
-    minutes = math.ceil(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
-
-
 def plan(runner: Runner) -> str:
     """Say what a runner that has not begun will do: ``12 runs, about 40 s``."""
     runs = sum(runner.repeats(cell) for cell in runner.outcomes)
-    return f"{format_count(runs)} {'run' if runs == 1 else 'runs'}, about {roughly(runner.seconds_left)}"
+    return f"{format_count(runs)} {'run' if runs == 1 else 'runs'}, {format_forecast(runner.seconds_left)}"
 
 
 def current(runner: Runner) -> str:
@@ -138,7 +126,7 @@ class RunBar(Fitted):
     def _bar(runner: Runner, stopping: bool, width: int) -> Content:
         cells = min(BAR, max(4, width // 5))
         filled = round(runner.share * cells)
-        left = "stopping" if stopping else f"{roughly(runner.seconds_left)} left"
+        left = "stopping" if stopping else f"{format_forecast(runner.seconds_left)} left"
         return Content.assemble(
             ("━" * filled, "$success"),
             ("─" * (cells - filled), "$foreground 30%"),

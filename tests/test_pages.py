@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib.util
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,6 +20,8 @@ import pytest
 from click.testing import CliRunner
 
 from concwatch.cli import main
+from concwatch.experiments.experiment import decode
+from concwatch.experiments.runner import Choice, Runner, State
 from concwatch.lab.catalog import CATALOG, ROOT
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import HOST, PageServer
@@ -392,3 +395,43 @@ def test_without_aiohttp_the_command_line_says_what_to_install(monkeypatch):
     assert result.stderr.count("\n") == 1
     with pytest.raises(ValueError, match="needs aiohttp"):
         Lab([], settings=Settings("http"))
+
+
+FETCHING = b"""
+name = "fetching"
+title = "Fetching"
+about = "a"
+method = "m"
+[[table]]
+title = "time"
+reading = "seconds"
+unit = "s"
+workload = "http:0.5"
+sizes = [10, 20]
+series = [{ engine = "asyncio" }]
+"""
+
+
+async def test_a_server_killed_in_mid_run_fails_its_cell_and_the_rest_of_the_experiment_runs():
+    servers = []
+
+    def open_pages():
+        servers.append(PageServer())
+        return servers[-1]
+
+    def make_lab(engines, settings):
+        return Lab(engines, settings=settings, open_pages=open_pages)
+
+    runner = Runner(decode(FETCHING, "fetching.toml"), Choice(repeats=1), make_lab)
+    async with asyncio.timeout(PATIENCE):
+        running = asyncio.create_task(runner.run())
+        while not (runner.lab and runner.lab.lanes[0].live):  # noqa: ASYNC110  # nothing tells of it
+            await asyncio.sleep(0.01)
+        os.kill(servers[0].pid, signal.SIGKILL)
+        await running
+    first, second = runner.figures()
+    assert first.state is State.FAILED
+    assert re.fullmatch(r"10 tasks failed: page server killed by SIGKILL.*", first.reason)
+    assert second.state is State.DONE
+    assert 0.5 <= second.here < PATIENCE
+    assert all(gone(server.pid) for server in servers)

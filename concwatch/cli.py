@@ -82,7 +82,7 @@ def _repeats(text: str) -> int:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    from concwatch.experiments.experiment import sizes_problem  # only here: the screen can do without
+    from concwatch.experiments.loading import sizes_problem  # only here: the screen can do without
 
     sizes = tuple(parse_count(part) for part in text.split(","))
     problem = sizes_problem(sizes)
@@ -195,6 +195,7 @@ def main(ctx: click.Context, engines: list[Engine] | None, max_memory: int | Non
     Without a command this opens the screen, which needs a terminal. Press ? there for its keys.
     """
     if ctx.invoked_subcommand is not None:
+        gc.enable()  # which `concwatch.__main__` left off; the screen has it on after its first frame
         for name in ctx.params:
             if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
                 option = "--" + name.replace("_", "-")
@@ -211,7 +212,6 @@ def main(ctx: click.Context, engines: list[Engine] | None, max_memory: int | Non
             err=True,
         )
         sys.exit(BAD_INPUT)
-    gc.disable()  # until the first frame, which collections of what is being loaded would delay by a tenth
     from concwatch.ui.app import ConcwatchApp  # only here: it takes a fifth of a second
     from concwatch.ui.hangup import end_with_terminal
 
@@ -449,7 +449,7 @@ def _make_runner(name: str, choice: "Choice", budget: int | None) -> "Runner":
     Raises:
         ValueError: one line that says why there is none.
     """
-    from concwatch.experiments.experiment import load
+    from concwatch.experiments.loading import load
     from concwatch.experiments.runner import Runner
 
     def make_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
@@ -459,7 +459,7 @@ def _make_runner(name: str, choice: "Choice", budget: int | None) -> "Runner":
 
 
 def _list_experiments(choice: "Choice", budget: int | None, files: bool) -> None:
-    from concwatch.experiments.experiment import shipped
+    from concwatch.experiments.loading import shipped
 
     names = [path.stem for path in shipped()]
     if files:

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from concwatch.experiments.experiment import Experiment, load
+from concwatch.experiments.experiment import Experiment
+from concwatch.experiments.loading import load
 
 SOURCES = Path(__file__).resolve().parents[2] / "shared" / "sources"
 

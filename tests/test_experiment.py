@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.experiments.experiment import SHIPPED, decode, entries, load, shipped, sizes_problem
+from concwatch.experiments.experiment import entries
+from concwatch.experiments.loading import SHIPPED, decode, load, shipped, sizes_problem
 from concwatch.experiments.readings import READINGS, UNITS
 
 HEAD = """

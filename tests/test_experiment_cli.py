@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from concwatch.cli import main
-from concwatch.experiments.experiment import decode, load, shipped
+from concwatch.experiments.loading import decode, load, shipped
 from concwatch.experiments.runner import Choice, Runner
 from concwatch.lab.catalog import ROOT
 from concwatch.printing import ExperimentProgress

@@ -5,7 +5,8 @@ import asyncio
 import msgspec
 import pytest
 
-from concwatch.experiments.experiment import Experiment, load, shipped
+from concwatch.experiments.experiment import Experiment
+from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.readings import UNITS
 from concwatch.experiments.runner import Choice, Runner, State
 from concwatch.lab.lab import Lab

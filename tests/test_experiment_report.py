@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.experiments.experiment import decode
+from concwatch.experiments.loading import decode
 from concwatch.experiments.measure import Run
 from concwatch.experiments.outputs import FORMATS, outputs, save
 from concwatch.experiments.report import Occasion, sentence, sheets

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import replace
 
-from concwatch.experiments.experiment import decode
+from concwatch.experiments.loading import decode
 from concwatch.experiments.runner import Choice, Runner, State
 from concwatch.lab.fake import Costs, FakeLink, FakeWorkers, Fault
 from concwatch.lab.lab import CLOSE_LIMIT, Lab

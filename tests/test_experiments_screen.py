@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import concwatch.experiments.experiment as files
-from concwatch.experiments.experiment import shipped
+from concwatch.experiments.loading import shipped
 from concwatch.experiments.runner import Runner
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from concwatch.cli import main
-from concwatch.experiments.experiment import decode
+from concwatch.experiments.loading import decode
 from concwatch.experiments.runner import Choice, Runner, State
 from concwatch.lab.catalog import CATALOG, ROOT
 from concwatch.lab.lab import Lab

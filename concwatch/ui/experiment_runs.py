@@ -4,7 +4,8 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-from concwatch.experiments.experiment import Experiment, decode, shipped
+from concwatch.experiments.experiment import Experiment
+from concwatch.experiments.loading import decode, shipped
 from concwatch.experiments.runner import Choice, MakeLab, Runner
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from concwatch.experiments.cell import Cell
-from concwatch.experiments.experiment import Entry, entries, load
+from concwatch.experiments.experiment import Entry, entries
+from concwatch.experiments.loading import load
 from concwatch.experiments.measure import Run
 from concwatch.experiments.readings import UNITS
 from concwatch.experiments.runner import run_once

@@ -33,7 +33,7 @@ class RecordingLab(Lab):
 
 def main() -> None:
     """Run the screen, and write the samples when it has ended."""
-    gc.disable()  # as cli.py does; the app switches it on again
+    gc.disable()  # as at every start; the app switches it on again
     file, trace = sys.argv[1:]
     settings = Settings(workload="sleep:600", trace=trace == "trace")
     app = ConcwatchApp(lambda: RecordingLab(SHOWN, settings=settings))

@@ -1,5 +1,19 @@
-"""``python -m concwatch``: the same as the command ``concwatch``."""
+"""The program's start: what ``concwatch`` and ``python -m concwatch`` run."""
 
-from concwatch.cli import main
+import gc
 
-main()
+
+def main() -> None:
+    """Load the program and run it.
+
+    No garbage is collected until the program itself has it collected again: there is none yet, and to look
+    for it delays the first frame by a tenth.
+    """
+    gc.disable()
+    from concwatch import cli
+
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

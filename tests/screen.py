@@ -168,10 +168,6 @@ class Stage:
         """The slider of one engine."""
         return self.card(name).slider
 
-    def part(self, name: str, selector: str) -> Widget:
-        """One part of an engine's card: ``#name``, ``#state``, ``#holdings``, ``#less``, ``#more``."""
-        return self.card(name).query_one(selector)
-
     def chart(self, metric: str) -> Chart:
         """The chart of one metric."""
         return self.monitor.query_one(f"#chart-{metric}", Chart)
@@ -194,6 +190,14 @@ class Stage:
             lines = [line.ljust(area.right)[area.x : area.right] for line in lines[area.y : area.bottom]]
         return " ".join(" ".join(lines).split())
 
+    def place(self, text: str, within: Widget) -> tuple[int, int]:
+        """Where the first letter of ``text`` stands on a widget of which all can be seen."""
+        area = within.region
+        rows = [line[area.x : area.right] for line in self.lines()[area.y : area.bottom]]
+        found = [(row.index(text), y) for y, row in enumerate(rows) if text in row]
+        assert found, f"{text!r} is not to be read on {within}"
+        return found[0]
+
     def query(self, selector: str) -> Widget:
         """One widget of the screen in front."""
         return self.app.screen.query_one(selector)
@@ -213,6 +217,12 @@ class Stage:
         """The colour, ``#rrggbb``, in which the cell at ``x``, ``y`` of a widget is painted."""
         region = widget.region
         color = self.app.screen.get_style_at(region.x + x, region.y + y).color
+        assert color is not None
+        return color.get_truecolor().hex
+
+    def ground(self, widget: Widget, x: int, y: int) -> str:
+        """The colour, ``#rrggbb``, behind the cell at ``x``, ``y`` of a widget."""
+        color = self.app.screen.get_style_at(widget.region.x + x, widget.region.y + y).bgcolor
         assert color is not None
         return color.get_truecolor().hex
 
@@ -272,6 +282,11 @@ class Stage:
     async def click(self, widget: Widget | str, x: int = 0) -> None:
         """Click on a widget, ``x`` cells from its left end."""
         assert await self.pilot.click(widget, offset=(x, 0)), f"{widget} is not where the mouse points"
+        await self.settle()
+
+    async def tap(self, text: str, within: Widget) -> None:
+        """Click on the first letter of ``text``, where it stands in the part that ``within`` covers."""
+        assert await self.pilot.click(within, offset=self.place(text, within))
         await self.settle()
 
     async def enter(self, text: str) -> None:

@@ -1,5 +1,6 @@
 """The commands: what they need, what they print, and one line for whatever is wrong."""
 
+import gc
 import importlib.util
 import json
 import os
@@ -173,6 +174,15 @@ def test_every_engine_is_listed():
     assert [row["engine"] for row in rows] == [row.name for row in CATALOG]
     assert all(row["runs"] is (row["missing"] is None) for row in rows)
     assert rows[0]["runs"] is True
+
+
+def test_a_command_collects_garbage_again_which_the_start_has_left_off():
+    gc.disable()
+    try:
+        invoke("engines")
+        assert gc.isenabled()
+    finally:
+        gc.enable()
 
 
 @pytest.fixture

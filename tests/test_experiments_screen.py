@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import concwatch.experiments.experiment as files
+import concwatch.experiments.loading as files
 from concwatch.experiments.loading import shipped
 from concwatch.experiments.runner import Runner
 from concwatch.lab.catalog import SHOWN

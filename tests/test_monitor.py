@@ -28,7 +28,7 @@ CHARTS = ["RSS", "tracemalloc", "created / s", "completed / s", "live tasks", "w
 
 async def test_a_lane_is_switched_by_click_and_by_key_and_no_other_with_it():
     async with stage() as s:
-        await s.click(s.part("asyncio", "#state"))
+        await s.tap("○ off", s.card("asyncio"))
         await s.until(lambda: s.lane("asyncio").state is State.STARTING, "asyncio is started by a click")
         await s.sees("◌ starting", within=s.card("asyncio"))
         await s.run(0.5)
@@ -37,7 +37,7 @@ async def test_a_lane_is_switched_by_click_and_by_key_and_no_other_with_it():
         await s.run(0.5)
         await s.sees("● on", within=s.card("pool"))
         assert [lane.state for lane in s.lab.lanes] == [State.OFF, State.RUNNING, State.RUNNING, State.OFF]
-        await s.click(s.part("asyncio", "#state"))
+        await s.tap("● on", s.card("asyncio"))
         assert s.lane("asyncio").state is State.STOPPING
         await s.sees("◌ stopping", within=s.card("asyncio"))
         await s.run(0.3)
@@ -63,7 +63,7 @@ async def test_the_chosen_lane_is_marked_and_follows_digit_click_and_tab():
         await s.until(lambda: marked() == ["asyncio"], "a digit without a lane changes nothing")
         await s.press("tab")
         await s.until(lambda: marked() == ["uvloop"], "tab goes on to the next slider")
-        await s.click(s.part("pool", "#more"))
+        await s.tap("+10k", s.card("pool"))
         await s.until(lambda: marked() == ["pool"], "a click chooses")
         await s.press("shift+tab")
         await s.until(lambda: marked() == ["threads"], "shift+tab goes back")
@@ -116,7 +116,7 @@ async def test_an_exact_number_is_typed_after_enter_or_a_click_on_the_number():
         await s.until(lambda: s.lane("asyncio").target == 12_345, "what was typed is the target")
         await s.run(1)
         await s.sees("12,345 live", within=s.card("asyncio"))
-        await s.click(s.part("asyncio", "#holdings"))
+        await s.tap("12,345 live", s.card("asyncio"))
         await s.sees("12345", within=lambda: s.query("#field"))
         await s.enter("1.5k")
         await s.press("enter")
@@ -159,12 +159,34 @@ async def test_plus_and_minus_are_exactly_10_000_by_key_and_by_tap_and_never_bel
             seen.append(s.lane("asyncio").target)
         assert seen == [10_007, 20_007, 30_007, 20_007, 10_007, 7, 0]
         seen = []
-        for tap in ("#more", "#more", "#less", "#less", "#less"):
-            await s.click(s.part("uvloop", tap))
+        for tap in ("+10k", "+10k", "−10k", "−10k", "−10k"):
+            await s.tap(tap, s.card("uvloop"))
             seen.append(s.lane("uvloop").target)
         assert seen == [10_000, 20_000, 10_000, 0, 0]
         await s.press("end", "plus")
         assert s.lane("uvloop").target == 1_000_000
+
+
+async def test_what_can_be_clicked_is_marked_under_the_mouse_alone_and_clicked_only_where_it_was_pressed():
+    async with stage() as s:
+        card = s.card("uvloop")
+        less, more = s.place("−10k", card), s.place("+10k", card)
+
+        def marked():
+            grounds = [s.ground(card, *cell) for cell in (less, more)]
+            return [ground != s.ground(card, 1, 3) for ground in grounds]
+
+        assert marked() == [False, False]
+        await s.pilot.hover(card, offset=less)
+        await s.until(lambda: marked() == [True, False], "the one under the mouse is marked")
+        await s.pilot.hover(card, offset=more)
+        await s.until(lambda: marked() == [False, True], "the mark follows the mouse")
+        await s.pilot.mouse_down(card, offset=less)
+        await s.pilot.mouse_up(card, offset=more)
+        await s.settle()
+        assert s.lane("uvloop").target == 0
+        await s.pilot.hover(s.slider("uvloop"), offset=(30, 0))
+        await s.until(lambda: marked() == [False, False], "nothing is marked when the mouse has left")
 
 
 async def test_one_lane_or_all_are_stopped():
@@ -181,7 +203,7 @@ async def test_one_lane_or_all_are_stopped():
             await s.sees("○ off", within=s.card(name))
         await s.switch_on(*everything)
         assert all(lane.on for lane in s.lab.lanes)
-        await s.click("#set-stop-all")
+        await s.tap("all", s.monitor.query_one("CommonPanel"))
         await s.run(0.5)
         assert s.lab.quiet
 
@@ -191,7 +213,7 @@ async def test_one_lane_or_all_are_stopped():
 
 async def test_the_workload_is_chosen_from_the_list_or_typed_and_escape_changes_nothing():
     async with stage(engines=PAIR) as s:
-        panel = s.monitor.query_one("#set-workload")
+        panel = s.monitor.query_one("CommonPanel")
         await s.switch_on("asyncio", tasks=100)
         await s.press("w")
         await s.sees("what shall each task do?", "ticks:10x0.1", "hold", "module:function")
@@ -200,7 +222,7 @@ async def test_the_workload_is_chosen_from_the_list_or_typed_and_escape_changes_
         await s.sees("hold", within=panel)
         assert s.link("asyncio").commands("workload")[-1] == {"spec": "hold"}
 
-        await s.click(panel)
+        await s.tap("hold", panel)
         await s.enter("payload:4KiB")
         await s.sees("payload:4KiB: enter applies it", within=lambda: s.query("#said"))
         await s.press("enter")
@@ -262,14 +284,14 @@ async def test_refill_trace_collector_and_trim_reach_every_lane_that_is_on_and_l
         panel = s.monitor.query_one("CommonPanel")
         await s.sees("refill ● on", "traced ○ off", "collector default", within=panel)
         seen = {}
-        for key, tap, command in (
-            ("f", "#set-refill", "refill"),
-            ("t", "#set-trace", "trace"),
-            ("g", "#set-collector", "gc"),
+        for key, label, command in (
+            ("f", "refill", "refill"),
+            ("t", "traced", "trace"),
+            ("g", "collector", "gc"),
         ):
             before = len(s.link("pool").commands(command))
             await s.press(key)
-            await s.click(tap)
+            await s.tap(label, panel)
             await s.press(key)
             assert s.link("pool").commands(command) == s.link("asyncio").commands(command)
             seen[command] = [*s.link("pool").commands(command)[before:]]
@@ -301,8 +323,9 @@ async def test_the_pools_threads_are_typed():
         await s.press("enter")
         await s.until(lambda: s.link("pool").commands("threads") == [{"count": 12}], "the pool is told")
         assert s.link("asyncio").commands("threads") == []
-        await s.sees("12 threads", within=s.monitor.query_one("#set-threads"))
-        await s.click("#set-threads")
+        panel = s.monitor.query_one("CommonPanel")
+        await s.sees("12 threads", within=panel)
+        await s.tap("12 threads", panel)
         await s.sees("how many threads shall a pool have?")
 
 
@@ -486,8 +509,8 @@ async def test_an_engine_that_is_missing_is_greyed_out_with_what_to_install():
         card = s.card("gevent")
         await s.sees("needs nosuch: pip install nosuch", within=card)
         assert s.slider("gevent").disabled
-        assert s.color(s.part("gevent", "#name"), 4) != ON_DARK[2]
-        assert s.color(s.part("asyncio", "#name"), 4) != s.color(s.part("gevent", "#name"), 4)
+        assert s.color(s.card("gevent"), 5) != ON_DARK[2]
+        assert s.color(s.card("asyncio"), 5) != s.color(s.card("gevent"), 5)
         await s.press("3", "plus")
         await s.run(0.5)
         await s.sees("gevent failed: needs nosuch: pip install nosuch")
@@ -703,9 +726,9 @@ async def test_80_by_24_shows_every_lane_the_settings_one_chart_the_table_and_th
             await s.run(0.3)
         assert seen == CHARTS
         assert s.shown_charts() == CHARTS[:1]
-        await s.click("#set-refill")
+        await s.tap("refill", s.monitor.query_one("CommonPanel"))
         assert not s.lab.settings.refill
-        await s.click(s.part("asyncio", "#state"))
+        await s.tap("● on", s.card("asyncio"))
         await s.run(0.5)
         await s.sees("○ off", within=s.card("asyncio"))
 

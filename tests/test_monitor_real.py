@@ -37,7 +37,7 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_whose_memory_is_seen(
         s = Stage(app, pilot, Workers(), None)
         await s.until(lambda: s.app.lab is not None and app.screen.query("LaneCard"), "the monitor shows")
         lane = s.lane("asyncio")
-        await s.click(s.part("asyncio", "#state"))
+        await s.tap("○ off", s.card("asyncio"))
         await s.until(lambda: lane.state is State.RUNNING, "the worker stands")
         await s.sees("● on", "0 live", within=s.card("asyncio"))
         idle = lane.reading.rss

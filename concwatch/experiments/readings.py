@@ -40,14 +40,16 @@ ACTIONS = {
 
 READINGS: dict[str, Reading] = {
     "traced": Reading(BYTES, "bytes that tracemalloc adds up for all tasks", (BURST, HOLD), traced=True),
-    "traced_per_task": Reading(BYTES, "the same, a task", (BURST, HOLD), traced=True),
+    "traced_per_task": Reading(BYTES, "bytes that tracemalloc adds up, a task", (BURST, HOLD), traced=True),
     "tracer": Reading(BYTES, "bytes that tracemalloc itself takes", (HOLD,), traced=True),
     "rss": Reading(BYTES, "RSS of the whole process while all are live", (HOLD,)),
     "rss_added": Reading(BYTES, "RSS over that of the idle process", (HOLD,)),
-    "rss_per_task": Reading(BYTES, "the same, a task", (HOLD,)),
+    "rss_per_task": Reading(BYTES, "RSS over that of the idle process, a task", (HOLD,)),
     "virtual_added": Reading(BYTES, "address space over that of the idle process", (HOLD,)),
     "peak_rss": Reading(BYTES, "the highest RSS of the whole process", (BURST, HOLD)),
-    "seconds": Reading(SECONDS, "time to the end of the last task, or until all have started", (BURST, HOLD)),
+    "seconds": Reading(
+        SECONDS, "time until the last task has ended; of held ones, until all have started", (BURST, HOLD)
+    ),
     "create_rate": Reading(RATE, "tasks created a second of CPU time, not begun", (BURST,)),
     "finish_rate": Reading(RATE, "tasks created and ended a second of CPU time", (BURST,)),
     "gc_seconds": Reading(SECONDS, "time spent in garbage collection", (BURST, HOLD)),

@@ -12,8 +12,8 @@ class SliderStyles(Struct, frozen=True):
 
     live: Style
     pending: Style
-    knob: Style
-    rest: Style
+    knob: Style | str
+    rest: Style | str
 
 
 class SliderBar(Struct, frozen=True):

@@ -1,14 +1,12 @@
 """What all lanes have in common: what each task does, refill, tracing, collector."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
-from textual.app import ComposeResult
-from textual.containers import Container
 from textual.content import Content
 
 from concwatch.lab.view import LabView
-from concwatch.ui.widgets.phrase import Tap
+from concwatch.ui.widgets.phrase import Cell, Taps
 from concwatch.units import format_count
 from concwatch.worker.engines.pool import default_threads
 
@@ -45,38 +43,45 @@ ROWS = (
 )
 """The settings, from the top; a click does what its key does."""
 
+LABEL = "$foreground 55%"
 
-class CommonPanel(Container):
+
+class CommonPanel(Taps):
     """Shows the settings; a click on one runs the screen's action for it."""
 
     DEFAULT_CSS = """
     CommonPanel {
-        height: auto;
+        height: 6;
         padding: 0 1;
-        & Tap { height: 1; padding: 0 1; }
     }
     """
 
-    def compose(self) -> ComposeResult:
-        """One line a setting."""
-        for row in ROWS:
-            yield Tap(id=f"set-{row.action.replace('_', '-')}")
+    _view: LabView | None = None
 
     def show(self, view: LabView) -> None:
         """Show the settings as they are now."""
-        narrow = self.screen.has_class("-narrow")
-        for row in ROWS:
-            label = row.short if narrow else f"{row.label:11}"
-            tap = self.query_one(f"#set-{row.action.replace('_', '-')}", Tap)
-            note = (
-                ("  RSS ≈ ×2", "$warning")
-                if row.action == "trace" and view.settings.trace and not narrow
-                else ""
-            )
-            tap.say(Content.assemble((label, "$foreground 55%"), row.shown(view), note))
+        self._view = view
+        self.follow()
 
-    async def on_tap_tapped(self, event: Tap.Tapped) -> None:
+    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+        """Say one setting a line, or all in one line where the screen is narrow."""
+        view = self._view
+        if view is None:
+            return ()
+        if self.screen.has_class("-narrow"):
+            line: list[Cell] = []
+            for row in ROWS:
+                text = Content.assemble((row.short, LABEL), row.shown(view))
+                line += (Cell(1), Cell(text.cell_length, text, row.action))
+            return (line,)
+        lines = []
+        for row in ROWS:
+            note = ("  RSS ≈ ×2", "$warning") if row.action == "trace" and view.settings.trace else ""
+            text = Content.assemble((f"{row.label:11}", LABEL), row.shown(view), note)
+            text = text.truncate(max(0, width - 2), ellipsis=True).pad(1, 1)
+            lines.append((Cell(width, text, row.action),))
+        return lines
+
+    async def tapped(self, tap: str) -> None:
         """Run the action of the row that was clicked."""
-        event.stop()
-        action = (event.tap.id or "").removeprefix("set-").replace("-", "_")
-        await self.run_action(f"screen.{action}")
+        await self.run_action(f"screen.{tap}")

@@ -1,23 +1,26 @@
 """One lane on the left: its name, its switch, its slider, and what it holds."""
 
 import math
+from collections.abc import Sequence
 
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.events import DescendantFocus
 from textual.reactive import reactive
-from textual.widget import Widget
 
 from concwatch.lab.lane import State
 from concwatch.lab.view import LaneView
 from concwatch.ui.messages import LaneSelected, LaneToggled, NumberWanted, TargetAsked, TargetMoved
-from concwatch.ui.widgets.phrase import Phrase, Tap
+from concwatch.ui.widgets.phrase import Cell, Taps
 from concwatch.ui.widgets.slider import Slider
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
 
 STEP = 10_000
 """Tasks that ``+`` and ``-`` add and take."""
+
+NAME, STATE, HOLDINGS = 11, 16, 28
+"""Cells of a narrow card's parts; the style sheet leaves the rest to the slider."""
 
 MARKS: dict[State, tuple[str, str]] = {
     State.OFF: ("○ off", "$foreground 45%"),
@@ -57,27 +60,22 @@ def holdings(view: LaneView) -> Content:
     return Content.assemble(*parts)
 
 
-class LaneCard(Widget):
+def switch(view: LaneView) -> Content:
+    """Say whether a lane is on, and for how long it has stalled."""
+    text, style = MARKS[view.state]
+    if view.stalled:
+        text = f"{text} {format_seconds(view.stalled)}"
+    return Content.styled(text, style)
+
+
+class LaneCard(Taps):
     """Shows one `LaneView` and turns what a person does into messages."""
 
     DEFAULT_CSS = """
     LaneCard {
-        layout: grid;
-        grid-size: 4;
-        grid-columns: 1fr 10 5 5;
-        grid-rows: 1;
         height: 4;
         padding: 0 1;
-
-        & #name { width: 1fr; }
-        & #state { column-span: 3; width: 1fr; text-align: right; }
-        & Slider { column-span: 4; }
-        & #holdings { column-span: 2; width: 1fr; }
-        & .nudge { width: 4; margin-left: 1; color: $foreground 45%; }
-        &.-selected .nudge { color: $foreground 80%; }
-        /* A forecast, or why a lane cannot run, is longer than a number: the whole line is its. */
-        &.-wordy #holdings { column-span: 4; }
-        &.-wordy .nudge { display: none; }
+        & Slider { margin-top: 1; }
     }
     """
 
@@ -96,27 +94,18 @@ class LaneCard(Widget):
             color: the lane's colour, ``#rrggbb``.
             selected: whether the keys act on this lane.
         """
-        super().__init__(id=f"lane-{lane + 1}", classes="-selected" if selected else "")
+        super().__init__(id=f"lane-{lane + 1}")
         self.set_reactive(LaneCard.selected, selected)
         self.set_reactive(LaneCard.color, color)
         self._lane = lane
         self._engine = name
-        self._maximum = maximum
         self._view: LaneView | None = None
+        self.slider = Slider(maximum=maximum, color=color)
+        """The lane's slider, in the line that `lines` leaves to it."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the parts."""
-        yield Phrase(id="name")
-        yield Tap(id="state")
-        yield Slider(maximum=self._maximum, color=self.color)
-        yield Tap(id="holdings")
-        yield Tap(f"−{STEP // 1000}k", id="less", classes="nudge")
-        yield Tap(f"+{STEP // 1000}k", id="more", classes="nudge")
-
-    @property
-    def slider(self) -> Slider:
-        """The lane's slider."""
-        return self.query_one(Slider)
+        """Lay the slider over the text."""
+        yield self.slider
 
     def show(self, view: LaneView) -> None:
         """Show the lane as it is now."""
@@ -124,13 +113,48 @@ class LaneCard(Widget):
         self.slider.value = view.target
         self.slider.live = view.live
         self.slider.disabled = view.missing is not None
-        self._show_texts()
+        self.follow()
 
-    def _show_texts(self) -> None:
+    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+        """Say all in three lines, the slider's in the middle, or in one where the screen is narrow."""
         view = self._view
-        if view is None or not self.is_mounted:
-            return
-        name = (
+        if view is None:
+            return ()
+        held = self.slider.held
+        line = holdings(view) if held is None else Content.styled(forecast(view, held), "bold $accent")
+        if self.screen.has_class("-narrow"):
+            slider = max(2, width - NAME - STATE - HOLDINGS)
+            return (
+                (
+                    Cell(NAME, self._heading(view)),
+                    Cell(STATE, switch(view), "state"),
+                    Cell(slider),
+                    Cell(HOLDINGS, line, "holdings"),
+                ),
+            )
+        nudge = f"$foreground {80 if self.selected else 45}%"
+        explains = bool(view.limited) if view.on else bool(view.missing or view.reason)
+        # A forecast, or why a lane cannot run, is longer than a number: the whole line is its.
+        last = (
+            (Cell(width, line, "holdings"),)
+            if held is not None or explains
+            else (
+                Cell(max(0, width - 10), line, "holdings"),
+                Cell(1),
+                Cell(4, Content.styled(f"−{STEP // 1000}k", nudge), "less"),
+                Cell(1),
+                Cell(4, Content.styled(f"+{STEP // 1000}k", nudge), "more"),
+            )
+        )
+        room = max(0, width - 20)
+        return (
+            (Cell(room, self._heading(view)), Cell(20, switch(view), "state", right=True)),
+            (),
+            last,
+        )
+
+    def _heading(self, view: LaneView) -> Content:
+        style = (
             f"bold {self.color}"
             if view.on
             else f"{self.color} 70%"
@@ -138,31 +162,31 @@ class LaneCard(Widget):
             else "$foreground 40%"
         )
         mark = "▌" if self.selected else " "
-        self.query_one("#name", Phrase).say(
-            Content.assemble(
-                (mark, self.color), (f"{self._lane + 1} ", "$foreground 55%"), (self._engine, name)
-            )
+        return Content.assemble(
+            (mark, self.color), (f"{self._lane + 1} ", "$foreground 55%"), (self._engine, style)
         )
-        text, style = MARKS[view.state]
-        if view.stalled:
-            text = f"{text} {format_seconds(view.stalled)}"
-        self.query_one("#state", Tap).say(Content.styled(text, style))
-        held = self.slider.held
-        explains = bool(view.limited) if view.on else bool(view.missing or view.reason)
-        self.set_class(held is not None or explains, "-wordy")
-        line = holdings(view) if held is None else Content.styled(forecast(view, held), "bold $accent")
-        self.query_one("#holdings", Tap).say(line)
 
-    def watch_selected(self, selected: bool) -> None:
+    def watch_selected(self) -> None:
         """Mark the card."""
-        self.set_class(selected, "-selected")
-        self._show_texts()
+        self.follow()
 
     def watch_color(self, color: str) -> None:
         """Give the slider the lane's colour."""
-        if self.is_mounted:
-            self.slider.color = color
-        self._show_texts()
+        self.slider.color = color
+        self.follow()
+
+    async def tapped(self, tap: str) -> None:
+        """Choose the lane, and switch it, move its target, or ask for a number."""
+        self.slider.focus()
+        match tap:
+            case "state":
+                self.post_message(LaneToggled(self._lane))
+            case "less":
+                self.post_message(TargetMoved(self._lane, -STEP))
+            case "more":
+                self.post_message(TargetMoved(self._lane, STEP))
+            case _:
+                self.post_message(NumberWanted(self._lane))
 
     @on(DescendantFocus)
     def _follow_focus(self) -> None:
@@ -172,23 +196,9 @@ class LaneCard(Widget):
     @on(Slider.Cancelled)
     def _show_forecast(self, event: Slider.Moved) -> None:
         event.stop()
-        self._show_texts()
+        self.follow()
 
     @on(Slider.Changed)
     def _ask_target(self, event: Slider.Changed) -> None:
         event.stop()
         self.post_message(TargetAsked(self._lane, event.value))
-
-    @on(Tap.Tapped)
-    def _tapped(self, event: Tap.Tapped) -> None:
-        event.stop()
-        self.slider.focus()
-        match event.tap.id:
-            case "state":
-                self.post_message(LaneToggled(self._lane))
-            case "less":
-                self.post_message(TargetMoved(self._lane, -STEP))
-            case "more":
-                self.post_message(TargetMoved(self._lane, STEP))
-            case _:
-                self.post_message(NumberWanted(self._lane))

@@ -29,14 +29,6 @@ class Slider(Widget, can_focus=True):
     """
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"slider--track", "slider--idle", "slider--focus"}
-    """
-    | Class | Description |
-    | :- | :- |
-    | `slider--track` | The track right of both marks. |
-    | `slider--idle` | The knob while nothing is asked for and nothing is live. |
-    | `slider--focus` | The knob while the slider has the focus. |
-    """
 
     DEFAULT_CSS = """
     Slider {
@@ -44,12 +36,6 @@ class Slider(Widget, can_focus=True):
         height: 1;
         color: $primary;
         pointer: pointer;
-
-        & > .slider--track { color: $foreground 25%; }
-        & > .slider--idle { color: $foreground 50%; }
-        &:hover > .slider--track { color: $foreground 40%; }
-        &:focus > .slider--track { color: $foreground 60%; }
-        & > .slider--focus { color: $foreground; text-style: bold; }
     }
     """
 
@@ -181,15 +167,17 @@ class Slider(Widget, can_focus=True):
             self.refresh()
 
     def _styles(self) -> SliderStyles:
+        # No component classes: Textual would style one node more for each of them before the first frame.
         _, _, background, color = self.colors
         lane = Style(foreground=background + color)
         pending = Style(foreground=background.blend(color, 0.55, alpha=1.0))
-        knob = lane
+        knob: Style | str = lane
         if self.has_focus:
-            knob = self.get_visual_style("slider--focus")
+            knob = "bold $foreground"
         elif not self.shown and not self.live:
-            knob = self.get_visual_style("slider--idle")
-        return SliderStyles(lane, pending, knob, self.get_visual_style("slider--track"))
+            knob = "$foreground 50%"
+        rest = f"$foreground {60 if self.has_focus else 25}%"
+        return SliderStyles(lane, pending, knob, rest)
 
     # --- keys and wheel -------------------------------------------------------------------------------------
 

@@ -805,3 +805,16 @@ async def test_the_screen_looks_as_its_golden_file_does(size, monkeypatch):
         file.parent.mkdir(exist_ok=True)
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert lines == file.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("theme", ["ansi-light", "ansi-dark"])
+async def test_a_theme_that_leaves_its_colours_to_the_terminal_has_charts_on_the_terminals_ground(theme):
+    async with stage() as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        s.app.theme = theme
+        await s.run(1)
+        chart = s.app.query_one("#chart-rss", Chart)
+        segments = [segment for row in range(chart.size.height) for segment in chart.render_line(row)]
+        styles = [segment.style for segment in segments if segment.style]
+        grounds = {style.bgcolor.name for style in styles if style.bgcolor}
+        assert grounds == {"default"}

@@ -52,8 +52,11 @@ def _ellipsis(shown: int, texts: list[str]) -> list[str]:
     return ["…"] if shown < len(texts) else []
 
 
-def _hex(color: Color | None) -> str | None:
-    return color.get_truecolor().hex if color else None
+def _written(color: Color | None) -> str | None:
+    """Write a colour for a style; one of the terminal's own, which some themes leave to it, by its name."""
+    if color is None:
+        return None
+    return color.triplet.hex if color.triplet else color.name
 
 
 class Chart(Widget, can_focus=True):
@@ -147,7 +150,7 @@ class Chart(Widget, can_focus=True):
                 across=self.across,
             )
         axis, grid = (self.get_component_rich_style(name) for name in ("chart--axis", "chart--grid"))
-        colors = (_hex(axis.color) or "", _hex(grid.color) or "", _hex(axis.bgcolor))
+        colors = (_written(axis.color) or "", _written(grid.color) or "", _written(axis.bgcolor))
         if (picture, colors) != (self._picture, self._colors):
             self._picture, self._colors = picture, colors
             self._strips = paint(picture, *colors) if picture else []

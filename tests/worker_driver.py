@@ -14,6 +14,9 @@ from concwatch.lab.catalog import ROOT, find
 PATIENCE = 30.0
 """Seconds that any one condition may take; long, since the machine may be busy with other things."""
 
+EARLY = 0.002
+"""Seconds that a timer may fire too early: libuv and libev count in milliseconds from their last turn."""
+
 Report = dict[str, Any]
 
 

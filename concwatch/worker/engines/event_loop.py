@@ -9,7 +9,8 @@ from itertools import islice
 from time import monotonic, thread_time
 
 from concwatch.worker.burst import Record
-from concwatch.worker.engines.base import SLICE, Engine
+from concwatch.worker.engines.base import Engine
+from concwatch.worker.engines.pace import PROBE, Batch, Lateness
 from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from concwatch.worker.workloads import Workload
 
     Body = Callable[[], Coroutine[Any, Any, object]]
-
-PROBE = 0.05
-"""Seconds between two looks at how late the loop wakes."""
-
-FIRST_BATCH = 64
-LARGEST_BATCH = 8192
 
 
 async def _ticks(count: int, seconds: float) -> None:
@@ -84,9 +79,8 @@ class EventLoopEngine(Engine):
         asyncio.set_event_loop(self.loop)
         self._library = library
         self._awake = asyncio.Event()
-        self._batch = FIRST_BATCH
-        self._due = 0.0
-        self._worst = 0.0
+        self._batch = Batch()
+        self._lateness = Lateness()
         self._body: Body = _nop
         # Made once, so that tasks share them: each would be 64 bytes more for every one.
         self._ended_bound, self._context = self._ended, contextvars.copy_context()
@@ -104,14 +98,10 @@ class EventLoopEngine(Engine):
 
     def lag(self, reporter_lag: float) -> float:
         """Seconds a timer of the loop fired late, at worst since the last call, one overdue now included."""
-        worst, self._worst = self._worst, 0.0
-        return max(worst, monotonic() - self._due) if self._due else 0.0
+        return self._lateness.take()
 
     def _probe(self) -> None:
-        now = monotonic()
-        if self._due:
-            self._worst = max(self._worst, now - self._due)
-        self._due = now + PROBE
+        self._lateness.fired()
         self.loop.call_later(PROBE, self._probe)
 
     def load(self, workload: Workload) -> None:
@@ -146,7 +136,7 @@ class EventLoopEngine(Engine):
             while True:
                 wanted = self.goal.wanted(self.counts.live)
                 if wanted > 0:
-                    await self._grow(min(wanted, self._batch))
+                    await self._grow(min(wanted, self._batch.size))
                 elif wanted < 0 and not await self._shrink(-wanted):
                     break  # the rest ignores its cancellation; look again when something ends
                 self.apply_commands()
@@ -164,11 +154,7 @@ class EventLoopEngine(Engine):
         # Ready callbacks run in order, so behind this every task of the slice has had its first step.
         await asyncio.sleep(0)
         self.collector.after_slice()
-        took = monotonic() - began
-        if took > SLICE:
-            self._batch = max(1, self._batch // 2)
-        elif took < SLICE / 2 and count == self._batch:
-            self._batch = min(LARGEST_BATCH, self._batch * 2)
+        self._batch.grew(count, monotonic() - began)
 
     def _create(self, count: int) -> None:
         create, body = self.loop.create_task, self._body
@@ -251,7 +237,7 @@ class EventLoopEngine(Engine):
         tasks = iter(ours)
         while self._excess() > 0:
             began = monotonic()
-            chosen = list(islice(tasks, min(self._excess(), self._batch)))
+            chosen = list(islice(tasks, min(self._excess(), self._batch.size)))
             if not chosen:
                 break
             self._ending.update(task for task in chosen if task.cancel())
@@ -259,10 +245,7 @@ class EventLoopEngine(Engine):
             for _ in range(3):
                 await asyncio.sleep(0)
             del chosen
-            took = monotonic() - began
-            self._batch = (
-                max(FIRST_BATCH, self._batch // 2) if took > SLICE else min(LARGEST_BATCH, self._batch * 2)
-            )
+            self._batch.shrank(monotonic() - began)
             self.apply_commands()
         return self.counts.live < before
 

@@ -8,7 +8,8 @@ import gevent
 from gevent.event import Event
 
 from concwatch.worker.burst import Record
-from concwatch.worker.engines.base import SLICE, Engine
+from concwatch.worker.engines.base import Engine
+from concwatch.worker.engines.pace import PROBE, Batch, Lateness
 from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
     from concwatch.worker.workloads import Workload
-
-PROBE = 0.05
-"""Seconds between two looks at how late the hub wakes."""
-
-FIRST_BATCH = 64
-LARGEST_BATCH = 8192
 
 
 def _ticks(count: int, seconds: float) -> None:
@@ -86,9 +81,8 @@ class GeventEngine(Engine):
         self._waker = hub.loop.async_()  # the one part of a hub that another thread may touch
         self._waker.start(self._awake.set)
         self._timer = hub.loop.timer(PROBE)
-        self._batch = FIRST_BATCH
-        self._due = 0.0
-        self._worst = 0.0
+        self._batch = Batch()
+        self._lateness = Lateness()
         # Greenlets are called with their arguments: a partial would have each keep 500 bytes more of stack.
         self._call: Tuple[Any, ...] = (_nop,)
         self._ended_bound = self._ended  # made once, so that tasks share it
@@ -105,14 +99,10 @@ class GeventEngine(Engine):
 
     def lag(self, reporter_lag: float) -> float:
         """Seconds a timer of the hub fired late, at worst since the last call, one overdue now included."""
-        worst, self._worst = self._worst, 0.0
-        return max(worst, monotonic() - self._due) if self._due else 0.0
+        return self._lateness.take()
 
     def _probe(self) -> None:
-        now = monotonic()
-        if self._due:
-            self._worst = max(self._worst, now - self._due)
-        self._due = now + PROBE
+        self._lateness.fired()
         self._timer.start(self._probe, update=True)
 
     def load(self, workload: Workload) -> None:
@@ -140,7 +130,7 @@ class GeventEngine(Engine):
             while True:
                 wanted = self.goal.wanted(self.counts.live)
                 if wanted > 0:
-                    self._grow(min(wanted, self._batch))
+                    self._grow(min(wanted, self._batch.size))
                 elif wanted < 0 and not self._shrink():
                     break  # the rest ignores that it was killed; look again when something ends
                 self.apply_commands()
@@ -158,11 +148,7 @@ class GeventEngine(Engine):
         # What is ready runs in order, so behind this every task of the slice has had its first step.
         gevent.sleep(0)
         self.collector.after_slice()
-        took = monotonic() - began
-        if took > SLICE:
-            self._batch = max(1, self._batch // 2)
-        elif took < SLICE / 2 and count == self._batch:
-            self._batch = min(LARGEST_BATCH, self._batch * 2)
+        self._batch.grew(count, monotonic() - began)
 
     def _create(self, count: int) -> None:
         spawn, call, ended, keep = gevent.spawn, self._call, self._ended_bound, self._kept.add
@@ -238,17 +224,14 @@ class GeventEngine(Engine):
         before = self.counts.live
         while self._excess() > 0 and self._kept:
             began = monotonic()
-            for _ in range(min(self._excess(), len(self._kept), self._batch)):
+            for _ in range(min(self._excess(), len(self._kept), self._batch.size)):
                 task = self._kept.pop()
                 self._ending.add(task)
                 task.kill(block=False)
             # It is thrown into, it ends, its link is called: three rounds of what is ready.
             for _ in range(3):
                 gevent.sleep(0)
-            took = monotonic() - began
-            self._batch = (
-                max(FIRST_BATCH, self._batch // 2) if took > SLICE else min(LARGEST_BATCH, self._batch * 2)
-            )
+            self._batch.shrank(monotonic() - began)
             self.apply_commands()
         return self.counts.live < before
 

@@ -1,0 +1,9 @@
+"""How the whole suite runs."""
+
+from hypothesis import settings
+
+# The same examples in every run: a change is judged by itself, not by the luck of the day. New ones are
+# looked for with --hypothesis-profile=explore.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("explore", max_examples=1000)
+settings.load_profile("same")

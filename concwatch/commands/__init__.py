@@ -1,0 +1,1 @@
+"""The commands, a file each, loaded when they are asked for."""

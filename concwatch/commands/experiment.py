@@ -1,0 +1,121 @@
+"""``concwatch experiment``: a published experiment, run here."""
+
+import asyncio
+import contextlib
+import shlex
+import sys
+from collections.abc import Sequence
+
+import click
+
+from concwatch.commands.options import REPEATS, SIZES, max_memory
+from concwatch.commands.signals import run_until_signal
+from concwatch.commands.telling import say_error
+from concwatch.experiments.loading import load, shipped
+from concwatch.experiments.outputs import outputs, save
+from concwatch.experiments.report import Occasion
+from concwatch.experiments.runner import Choice, Runner, State
+from concwatch.lab.catalog import Engine
+from concwatch.lab.lab import Lab
+from concwatch.lab.settings import Settings
+from concwatch.printing import ExperimentProgress, print_experiment, print_experiments
+
+
+class RecordedCommand(click.Command):
+    """A command that keeps how it was called, for who reads its result later."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments as they were typed, then read them."""
+        ctx.obj = shlex.join([*ctx.command_path.split(), *args])
+        return super().parse_args(ctx, args)
+
+
+@click.command("experiment", cls=RecordedCommand)
+@click.argument("name", metavar="[NAME|FILE.toml]", required=False)
+@click.option("--quick", is_flag=True, help="A quick look: few sizes, each once.")
+@click.option(
+    "--repeats", type=REPEATS, metavar="N", help="Runs of each cell.  [default: as the experiment says]"
+)
+@click.option("--sizes", type=SIZES, metavar="1,10,1k", help="Sizes in place of the experiment's, ascending.")
+@max_memory
+@click.option("--json", "json_", metavar="FILE", help="Everything, every run included, as one JSON object.")
+@click.option("--markdown", metavar="FILE", help="The tables as Markdown.")
+@click.option("--csv", metavar="FILE", help="A line a figure.")
+@click.option("--pyperf", metavar="FILE", help="The times as pyperf benchmarks, for pyperf compare_to.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    name: str | None,
+    quick: bool,
+    repeats: int | None,
+    sizes: tuple[int, ...] | None,
+    max_memory: int | None,
+    json_: str | None,
+    markdown: str | None,
+    csv: str | None,
+    pyperf: str | None,
+) -> None:
+    """Run a published experiment here, and hold the figures against the published ones.
+
+    Without NAME this lists them. A FILE.toml is an experiment of your own.
+
+    Needs no terminal: progress goes to standard error, the tables to standard output, unless a FILE is "-",
+    which takes their place. Ctrl-C ends it; what has been measured is printed and saved, marked as partial.
+    """
+    places = {"json": json_, "markdown": markdown, "csv": csv, "pyperf": pyperf}
+    choice = Choice(quick, repeats, sizes or ())
+    try:
+        if name is None:
+            _list_experiments(choice, max_memory, any(place is not None for place in places.values()))
+            return
+        runner = _make_runner(name, choice, max_memory)
+        wanted = outputs(places, runner.experiment)
+    except ValueError as error:
+        raise click.UsageError(str(error), ctx) from None
+    occasion = Occasion.now(ctx.obj)
+    _, stopped = run_until_signal(_follow(runner))
+
+    texts, problems = save(wanted, runner, occasion)
+    # Where a terminal that went away has ended it, there is nowhere left to print to.
+    with contextlib.suppress(OSError) if stopped else contextlib.nullcontext():
+        for problem in problems:
+            say_error(problem)
+        for text in texts:
+            click.echo(text, nl=False)
+        if not any(output.standard for output in wanted):
+            print_experiment(runner, occasion)
+    failed = any(outcome.state is State.FAILED for outcome in runner.outcomes.values())
+    sys.exit(128 + stopped if stopped else int(failed or bool(problems)))
+
+
+def _make_runner(name: str, choice: Choice, budget: int | None) -> Runner:
+    """Prepare to run the experiment called ``name``.
+
+    Raises:
+        ValueError: one line that says why there is none.
+    """
+
+    def make_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
+        return Lab(engines, settings=settings, budget=budget)
+
+    return Runner(load(name), choice, make_lab)
+
+
+def _list_experiments(choice: Choice, budget: int | None, files: bool) -> None:
+    names = [path.stem for path in shipped()]
+    if files:
+        raise ValueError(f"no NAME, so nothing to save: expected one of {', '.join(names)}")
+    print_experiments([_make_runner(name, choice, budget) for name in names])
+
+
+async def _follow(runner: Runner) -> None:
+    """Run an experiment, and tell on standard error how far it is."""
+    progress = ExperimentProgress(runner)
+    telling = asyncio.get_running_loop().create_task(progress.follow())
+    try:
+        await runner.run()
+    finally:
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
+        with contextlib.suppress(OSError):  # the terminal may be gone; the result is saved all the same
+            progress.end()

@@ -1,0 +1,96 @@
+"""What the commands' options read: a text of a person's, or one line that says what was expected."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from concwatch.lab.catalog import find
+from concwatch.lab.limits import memory_now
+from concwatch.lab.pages import read_workload
+from concwatch.units import parse_count, parse_size
+from concwatch.worker.collector import MODES
+from concwatch.worker.workloads import nearest
+
+
+def one_line(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Make of ``read`` an option's type; what its ValueError says is the whole error."""
+
+    def convert(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+    return convert
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86_400:
+        raise ValueError(f'"{text[:40]}" is not a time: expected seconds from 0 to 86,400')
+    return seconds
+
+
+def _rate(text: str) -> float:
+    try:
+        hz = float(text)
+    except ValueError:
+        hz = 0.0
+    if not 0.5 <= hz <= 50:
+        raise ValueError(f'"{text[:40]}" is not a rate: expected samples a second from 0.5 to 50')
+    return hz
+
+
+def _threads(text: str) -> int:
+    count = parse_count(text, 100_000)
+    if not count:
+        raise ValueError("a pool of 0 threads runs nothing: expected a number from 1 to 100,000")
+    return count
+
+
+def _repeats(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= 100):
+        raise ValueError(f'"{text[:40]}" is not a number of runs: expected a whole number from 1 to 100')
+    return int(text)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    from concwatch.experiments.loading import sizes_problem  # only here: the screen can do without
+
+    sizes = tuple(parse_count(part) for part in text.split(","))
+    problem = sizes_problem(sizes)
+    if problem:
+        raise ValueError(f'"{text[:40]}" are no sizes: {problem}')
+    return sizes
+
+
+def _mode(text: str) -> str:
+    if text not in MODES:
+        raise ValueError(
+            f'unknown collector mode "{text[:40]}": expected one of {", ".join(MODES)}{nearest(text, MODES)}'
+        )
+    return text
+
+
+COUNT = one_line(parse_count)
+SIZE = one_line(lambda text: parse_size(text, memory_now().available))
+SECONDS = one_line(_seconds)
+RATE = one_line(_rate)
+THREADS = one_line(_threads)
+MODE = one_line(_mode)
+REPEATS = one_line(_repeats)
+SIZES = one_line(_sizes)
+WORKLOAD = one_line(read_workload)
+ENGINES = one_line(lambda text: find([name.strip() for name in text.split(",")]))
+
+max_memory = click.option(
+    "--max-memory",
+    type=SIZE,
+    metavar="SIZE",
+    help='Memory that all workers may take together, such as "2GiB" or "60%" of what is available. '
+    "At it growth stops; nothing dies.  [default: 80%]",
+)

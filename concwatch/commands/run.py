@@ -1,0 +1,105 @@
+"""``concwatch run``: measure without a screen."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from concwatch.commands.options import COUNT, MODE, SECONDS, THREADS, WORKLOAD, max_memory
+from concwatch.commands.signals import run_until_signal
+from concwatch.commands.telling import say_json
+from concwatch.lab.catalog import CATALOG, Engine, find
+from concwatch.lab.lab import Lab
+from concwatch.lab.run import Plan, as_json, run
+from concwatch.lab.settings import Settings
+from concwatch.printing import ProgressLine, print_table
+from concwatch.worker.collector import MODES
+from concwatch.worker.workloads import FORMS
+
+RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
+
+
+@click.command(
+    "run",
+    help="Measure ENGINE… without a screen: a progress line on standard error, a table at the end.\n\n"
+    "Each engine runs alone in a fresh worker, unless --together. Needs --tasks, and no terminal.\n\n"
+    "\b\nWorkloads:\n"
+    + RUN_HELP
+    + "\n  module:function        your own; async def for event loops, def for threads",
+)
+@click.argument("names", metavar="ENGINE...", nargs=-1)
+@click.option(
+    "--tasks", type=COUNT, required=True, metavar="N", help='How many, such as "10000", "10k", "1M".'
+)
+@click.option(
+    "--workload", type=WORKLOAD, default="sleep:10", show_default=True, metavar="W", help="What each does."
+)
+@click.option(
+    "--seconds", type=SECONDS, default="3", show_default=True, metavar="S", help="How long to hold them."
+)
+@click.option("--refill/--no-refill", default=True, show_default=True, help="Replace tasks that end.")
+@click.option(
+    "--trace/--no-trace", default=False, show_default=True, help="Trace allocations: about twice the RSS."
+)
+@click.option(
+    "--gc",
+    "gc_mode",
+    type=MODE,
+    default="default",
+    show_default=True,
+    metavar="|".join(MODES),
+    help="Garbage collector: as it is; frozen after each slice of growth; off.",
+)
+@click.option(
+    "--pool-threads", type=THREADS, metavar="N", help="Threads of the pool.  [default: Python's own]"
+)
+@click.option("--together", is_flag=True, help="All engines at the same time.")
+@max_memory
+@click.option(
+    "--json", "as_json_", is_flag=True, help="One JSON object on standard output in place of the table."
+)
+def command(
+    names: Sequence[str],
+    tasks: int,
+    workload: str,
+    seconds: float,
+    refill: bool,
+    trace: bool,
+    gc_mode: str,
+    pool_threads: int | None,
+    together: bool,
+    max_memory: int | None,
+    as_json_: bool,
+) -> None:
+    """Measure engines without a screen."""
+    try:
+        if not names:
+            raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
+        engines = find(names)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    settings = Settings(workload, refill, trace, gc_mode, pool_threads)
+    line = ProgressLine()
+
+    def make_lab(group: Sequence[Engine]) -> Lab:
+        return Lab(group, settings=settings, budget=max_memory)
+
+    try:
+        done, stopped = run_until_signal(run(make_lab, engines, Plan(tasks, seconds), together, line.show))
+    except ValueError as error:  # the system would not start what serves the page of the workload http
+        raise click.ClickException(str(error)) from None
+    line.clear()
+    if done is None:
+        sys.exit(128 + stopped)
+    results, events = done
+    refused = [result.reason for result in results if (result.reason or "").startswith("workload ")]
+    if len(refused) == len(results):
+        raise click.UsageError(str(refused[0]))
+    for event in events:
+        if event.weight != "info":
+            click.echo(f"{event.lane or 'concwatch'}: {event.text}", err=True)
+    if as_json_:
+        say_json(as_json(results, workload))
+    else:
+        print_table(results)
+    sys.exit(int(any(result.state == "failed" for result in results)))

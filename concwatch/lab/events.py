@@ -1,15 +1,17 @@
 """What happened, for a person to read."""
 
 from collections import deque
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Sequence
+from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
 
 KEPT = 1_000
-"""Events kept; older ones are forgotten."""
+"""Entries kept; older ones are forgotten."""
 
 Weight = Literal["info", "warning", "error"]
+
+Entry = TypeVar("Entry")
 
 
 class Event(Struct, frozen=True):
@@ -30,24 +32,32 @@ def plain(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
 
 
-class EventLog:
-    """The last events, oldest first."""
+class Log(Generic[Entry]):
+    """The last entries, oldest first."""
 
     def __init__(self) -> None:
-        self._events: deque[Event] = deque(maxlen=KEPT)
+        self._entries: deque[Entry] = deque(maxlen=KEPT)
         self._count = 0
 
-    def add(self, time: float, lane: str, text: str, weight: Weight = "info") -> None:
-        """Note what happened at ``time`` (seconds since the lab was made)."""
+    def append(self, entry: Entry) -> None:
+        """Add the next."""
         self._count += 1
-        self._events.append(Event(self._count, time, lane, plain(text), weight))
+        self._entries.append(entry)
 
-    def since(self, number: int) -> Iterable[Event]:
-        """Give the events after number ``number``, oldest first."""
-        missed = max(0, min(self._count - number, len(self._events)))
-        return [self._events[index] for index in range(len(self._events) - missed, len(self._events))]
+    def since(self, number: int) -> Sequence[Entry]:
+        """Give the entries after number ``number``, oldest first, as far as they are kept."""
+        missed = max(0, min(self._count - number, len(self._entries)))
+        return [self._entries[index] for index in range(len(self._entries) - missed, len(self._entries))]
 
     @property
     def count(self) -> int:
         """How many there have been."""
         return self._count
+
+
+class EventLog(Log[Event]):
+    """The last events."""
+
+    def add(self, time: float, lane: str, text: str, weight: Weight = "info") -> None:
+        """Note what happened at ``time`` (seconds since the lab was made)."""
+        self.append(Event(self.count + 1, time, lane, plain(text), weight))

@@ -10,11 +10,12 @@ from concwatch.lab.events import EventLog, Weight
 from concwatch.lab.lane import Lane, State
 from concwatch.lab.limits import DEFAULT_SHARE, Memory, memory_now
 from concwatch.lab.link import Link
+from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.pages import Pages, PageServer
 from concwatch.lab.process import WorkerProcess
 from concwatch.lab.sampler import Reading, Sampler
 from concwatch.lab.settings import Settings, fetches
-from concwatch.units import format_bytes
+from concwatch.units import format_bytes, format_count
 from concwatch.worker.collector import MODES
 from concwatch.worker.walls import Wall, thread_walls
 from concwatch.worker.workloads import parse
@@ -71,6 +72,7 @@ class Lab:
         self.hz = hz
         self.began = clock()
         self.events = EventLog()
+        self.marks = MarkLog()
         self._open_pages = open_pages
         self._pages: Pages | None = None
         self.settings = self._with_page(settings or Settings())
@@ -91,10 +93,18 @@ class Lab:
     def _note(self, lane: str, text: str, weight: Weight = "info") -> None:
         self.events.add(self.clock() - self.began, lane, text, weight)
 
-    # What a person asks for.
+    def _mark(self, kind: str, text: str, lane: str = "") -> None:
+        self.marks.add(self.clock() - self.began, lane, kind, text)
+
+    # What a person asks for. Every command marks itself.
+
+    def note(self, text: str) -> None:
+        """Mark this moment with what a person says of it."""
+        self._mark(NOTE, text)
 
     def switch(self, lane: Lane, on: bool) -> None:
         """Switch a lane on or off."""
+        self._mark("switch", "on" if on else "off", lane.engine.name)
         if on:
             self.check_page()
             lane.switch_on(self.settings, self.clock())
@@ -108,10 +118,16 @@ class Lab:
             if not lane.wanted:
                 return
         self._halted = False
+        self._mark("target", format_count(tasks), lane.engine.name)
         if tasks:
             self.check_page()
         lane.set_target(tasks)
         self._hold_back(self.total_rss, 0)  # what is created faster than we look would never be seen growing
+
+    def trim(self, lane: Lane) -> None:
+        """Have a lane's worker give memory back."""
+        self._mark("trim", "", lane.engine.name)
+        lane.trim()
 
     def stop_all(self) -> None:
         """Switch every lane off."""
@@ -127,14 +143,17 @@ class Lab:
         """
         settings = self._with_page(replace(self.settings, workload=parse(spec).spec))
         self._change(workload=settings.workload, page=settings.page)
+        self._mark("workload", settings.workload)
 
     def set_refill(self, on: bool) -> None:
         """Choose whether a task that ends is replaced."""
         self._change(refill=on)
+        self._mark("refill", "on" if on else "off")
 
     def set_trace(self, on: bool) -> None:
         """Choose whether allocations are traced."""
         self._change(trace=on)
+        self._mark("trace", "on" if on else "off")
         note = "on: figures marked ᵗ include its cost" if on else "off"
         self._note("", f"tracing {note}")
 
@@ -142,11 +161,13 @@ class Lab:
         """Choose the garbage collector's mode, one of `MODES`."""
         assert mode in MODES
         self._change(gc=mode)
+        self._mark("gc", mode)
         self._note("", f"collector {mode}")
 
     def set_threads(self, count: int) -> None:
         """Choose how many threads serve a pool."""
         self._change(threads=count)
+        self._mark("threads", format_count(count))
 
     def _change(self, **changes: object) -> None:
         self.settings = replace(self.settings, **changes)  # type: ignore[arg-type]  # names and types are above

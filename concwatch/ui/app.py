@@ -45,7 +45,7 @@ class ConcwatchApp(App[None]):
     """Runs a lab and shows it."""
 
     TITLE = "concwatch"
-    CSS_PATH = "screens/monitor.tcss"  # of the app, since Textual does not load that of a default screen
+    CSS_PATH = "screens/lanes.tcss"  # of the app, since Textual does not load that of a default screen
     BINDINGS = [Binding("ctrl+c", "quit", "Quit", show=False, priority=True)]
 
     theme: Reactive[str] = Reactive(THEMES[0].name)  # a theme set later has every style sheet parsed again

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.reactive import reactive
 
-from concwatch.lab.lane import Lane
+from concwatch.lab.series import Series
 from concwatch.ui.renderables.plot import Line
 from concwatch.ui.renderables.ticks import BYTES, COUNT, RATE, SECONDS, Kind
 from concwatch.ui.widgets.chart import Chart
@@ -18,6 +18,15 @@ WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 
 
 FRAMES_A_WINDOW = 300
 """How often at most the charts are drawn while the time on them passes once: no dot is finer."""
+
+
+class Shown(Struct, frozen=True):
+    """One lane's share of the charts."""
+
+    name: str
+    series: Series
+    color: str
+    """``#rrggbb``"""
 
 
 class Row(Struct, frozen=True):
@@ -82,11 +91,11 @@ class ChartGrid(Container):
             chart.set_class(index == current, "-current")
         self._due = 0.0
 
-    def show(self, lanes: Sequence[tuple[Lane, str]], now: float, window: float) -> None:
+    def show(self, lanes: Sequence[Shown], now: float, window: float) -> None:
         """Draw what is visible, if a frame is due.
 
         Args:
-            lanes: each lane with its colour, ``#rrggbb``.
+            lanes: each lane with its series and colour.
             now: seconds on the lab's clock.
             window: seconds from the left edge to the right one.
         """
@@ -99,10 +108,8 @@ class ChartGrid(Container):
                 chart.show(self._lines(row, lanes, now - window), now)
 
     @staticmethod
-    def _lines(row: Row, lanes: Sequence[tuple[Lane, str]], start: float) -> list[Line]:
-        lines = (
-            Line(lane.engine.name, color, *lane.series.since(row.metric, start)) for lane, color in lanes
-        )
+    def _lines(row: Row, lanes: Sequence[Shown], start: float) -> list[Line]:
+        lines = (Line(lane.name, lane.color, *lane.series.since(row.metric, start)) for lane in lanes)
         # A lane that has nothing to show, such as an untraced one, is no line at all.
         return [line for line in lines if not all(map(math.isnan, line.values))]
 

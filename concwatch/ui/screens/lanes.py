@@ -1,0 +1,264 @@
+"""What every screen of lanes has: cards, charts, costs, events, and how one looks at them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from textual import on
+from textual.app import ComposeResult, SystemCommand
+from textual.containers import Horizontal, VerticalScroll
+from textual.geometry import Size
+from textual.reactive import reactive
+from textual.screen import Screen
+
+from concwatch.lab.events import EventLog
+from concwatch.lab.marks import MarkLog
+from concwatch.lab.series import Series
+from concwatch.lab.view import LabView
+from concwatch.ui.messages import LaneSelected
+from concwatch.ui.palette import lane_color
+from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid, Shown
+from concwatch.ui.widgets.common_panel import CommonPanel
+from concwatch.ui.widgets.cost_table import CostTable
+from concwatch.ui.widgets.event_view import SHOWN, EventView
+from concwatch.ui.widgets.key_bar import Key, KeyBar
+from concwatch.ui.widgets.lane_card import LaneCard
+from concwatch.ui.widgets.status_bar import StatusBar
+from concwatch.units import format_bytes
+
+Answer = TypeVar("Answer")
+
+FRAME = 0.1
+"""Seconds between two looks."""
+
+
+def size_class(breakpoints: Sequence[tuple[int, str]], cells: int) -> str:
+    """Give the class of the last of ``breakpoints`` that ``cells`` reach."""
+    return [name for least, name in breakpoints if cells >= least][-1]
+
+
+class LanesScreen(Screen[None]):
+    """Shows lanes as they are, or as they were; what stands behind them is for those who inherit."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall"), (50, "-roomy")]
+
+    BAR: Sequence[Key] = ()
+    """The keys at the bottom, the most needed first."""
+
+    selected: reactive[int] = reactive(0)
+    """The lane that the keys act on."""
+    window: reactive[int] = reactive(WINDOWS.index(60.0))
+    """Which of `WINDOWS` the charts show."""
+    paused: reactive[bool] = reactive(False)
+    """Whether the charts stand still."""
+
+    def __init__(self, size: Size, aside: Callable[[], str]) -> None:
+        """Show lanes on a terminal of ``size`` at first; ``aside`` says in a few words what else runs."""
+        # Textual would find these classes at the first resize only, and style everything twice.
+        super().__init__(
+            classes=f"{size_class(self.HORIZONTAL_BREAKPOINTS, size.width)} "
+            f"{size_class(self.VERTICAL_BREAKPOINTS, size.height)}"
+        )
+        self._aside = aside
+        self._view = self.take_view()
+        self._told = 0
+        self._colors: list[str] = []
+        self._laid_out = False
+
+    # What stands behind the screen.
+
+    def take_view(self) -> LabView:
+        """Take a picture of the lanes as they are at this moment."""
+        raise NotImplementedError
+
+    def series(self) -> Sequence[Series]:
+        """Give the series of each lane, in the order of the view's."""
+        raise NotImplementedError
+
+    @property
+    def events(self) -> EventLog:
+        """What has happened until this moment."""
+        raise NotImplementedError
+
+    @property
+    def marks(self) -> MarkLog:
+        """What was asked for until this moment, and what a person noted."""
+        raise NotImplementedError
+
+    def largest_target(self, lane: int) -> int:
+        """Tasks at the end of a lane's slider."""
+        raise NotImplementedError
+
+    # What is seen.
+
+    def compose(self) -> ComposeResult:
+        """Lay out the screen."""
+        self._choose_colors()
+        yield StatusBar()
+        with Horizontal(id="body"):
+            with VerticalScroll(id="side", can_focus=False) as side:
+                side.border_title = "lanes"
+                for index, (lane, color) in enumerate(zip(self._view.lanes, self._colors, strict=True)):
+                    maximum = self.largest_target(index)
+                    yield LaneCard(index, lane.name, maximum, color, index == self.selected)
+                yield CommonPanel()
+            yield ChartGrid()
+        yield CostTable()
+        yield EventView()
+        yield KeyBar(self.BAR)
+
+    def update_node_styles(self, animate: bool = True) -> None:
+        """Style everything anew, but not as the screen is shown for the first time.
+
+        Textual asks for it then too; but every widget has just been styled, when it was made, and the first
+        frame need not wait for the same again.
+        """
+        if self._laid_out:
+            super().update_node_styles(animate)
+
+    def on_mount(self) -> None:
+        """Begin to follow."""
+        self.look()
+        self.set_interval(FRAME, self._follow)
+
+    def _follow(self) -> None:
+        """Look, unless another full screen stands before this one."""
+        if self.is_active or self.app.screen.is_modal:
+            self.look()
+
+    def _choose_colors(self) -> None:
+        """Choose every lane's colour, which depends on whether the theme is dark."""
+        dark = self.app.current_theme.dark
+        self._colors = [lane_color(index, dark) for index in range(len(self._view.lanes))]
+
+    def follow_theme(self) -> None:
+        """Take the colours that go with the present theme."""
+        self._choose_colors()
+        for card, color in zip(self.query(LaneCard), self._colors, strict=True):
+            card.color = color
+        self._told = -1
+        self.query_one(ChartGrid).redraw()
+        self.look()
+
+    def look(self) -> None:
+        """Take one picture and have everything show it."""
+        self._view = view = self.take_view()
+        self.query_one(StatusBar).show(view, self.paused, self._aside())
+        for card, lane in zip(self.query(LaneCard), view.lanes, strict=True):
+            card.show(lane)
+        self.query_one(CommonPanel).show(view)
+        self._show_budget(view)
+        self.query_one(CostTable).show(view, self._colors, self.has_class("-narrow"))
+        if not self.paused:
+            names = [lane.name for lane in view.lanes]
+            shown = [Shown(*lane) for lane in zip(names, self.series(), self._colors, strict=True)]
+            self.query_one(ChartGrid).show(shown, view.now, self._seconds)
+        if self._told != self.events.count:
+            self._told = self.events.count
+            names = [lane.name for lane in view.lanes]
+            events = self.events.since(max(0, self._told - SHOWN))
+            self.query_one(EventView).show(events, dict(zip(names, self._colors, strict=True)))
+
+    def _show_budget(self, view: LabView) -> None:
+        side = self.query_one("#side")
+        text = f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}"
+        if side.border_subtitle != text:
+            side.border_subtitle = text
+
+    @property
+    def _seconds(self) -> float:
+        return WINDOWS[self.window]
+
+    def watch_selected(self, selected: int) -> None:
+        """Mark the lane that the keys act on."""
+        for index, card in enumerate(self.query(LaneCard)):
+            card.selected = index == selected
+
+    # What a person chooses.
+
+    @on(LaneSelected)
+    def _select(self, event: LaneSelected) -> None:
+        self.selected = event.lane
+
+    def action_choose(self, lane: int) -> None:
+        """Have the keys act on lane number ``lane`` (from 0), if there is one."""
+        cards = list(self.query(LaneCard))
+        if lane < len(cards):
+            self.selected = lane
+            cards[lane].slider.focus()
+            cards[lane].scroll_visible(animate=False)
+
+    def ask(
+        self,
+        answer: Callable[[Answer | None], None],
+        title: str,
+        value: str,
+        read: Callable[[str], Answer],
+        told: Callable[[Answer], str],
+        choices: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Open the dialog of these arguments and have ``answer`` called with what comes of it."""
+        from concwatch.ui.screens.dialog import TypeDialog  # only here: the first frame need not wait for it
+
+        self.app.push_screen(TypeDialog(title, value, read, told, choices), answer)
+
+    # What a person does to the charts.
+
+    def action_window(self, step: int) -> None:
+        """Show a longer or a shorter time."""
+        self.window = max(0, min(len(WINDOWS) - 1, self.window + step))
+        for chart in self.query(Chart):
+            chart.window = self._seconds
+        self.query_one(ChartGrid).redraw()
+        self.look()
+
+    def action_logarithmic(self) -> None:
+        """Switch the y axes between linear and logarithmic."""
+        for chart in self.query(Chart):
+            chart.logarithmic = not chart.logarithmic
+
+    def action_pause(self) -> None:
+        """Have the charts stand still, or catch up; collecting goes on."""
+        self.paused = not self.paused
+        self.query_one(ChartGrid).redraw()
+        self.look()
+
+    def action_next_chart(self) -> None:
+        """Show the next chart where there is room for one only."""
+        grid = self.query_one(ChartGrid)
+        grid.current = (grid.current + 1) % len(CHARTS)
+        self.look()
+
+    def action_zoom(self) -> None:
+        """Give one chart all the room, or take it back."""
+        grid = self.query_one(ChartGrid)
+        focused = self.focused
+        if not grid.single and isinstance(focused, Chart):
+            grid.current = list(grid.query(Chart)).index(focused)
+        grid.single = not grid.single
+        self.call_after_refresh(self.look)
+
+    def action_help(self) -> None:
+        """Show the keys and the words."""
+        from concwatch.ui.screens.help import HelpScreen  # only here, as in `_open`
+
+        self.app.push_screen(HelpScreen())
+
+    def on_resize(self) -> None:
+        """Fill the new room at once."""
+        self._laid_out = True
+        self.query_one(ChartGrid).redraw()
+        self.call_after_refresh(self.look)
+
+    def commands(self) -> Iterable[SystemCommand]:
+        """Give what the command palette offers of this screen."""
+        yield SystemCommand("Logarithmic axis", "Switch the y axes", self.action_logarithmic)
+        yield SystemCommand("Pause charts", "Stand still, or catch up", self.action_pause)
+        yield SystemCommand("One chart", "Give one chart all the room, or take it back", self.action_zoom)
+        yield SystemCommand("Help", "The keys, and what the words mean", self.action_help)
+
+    @property
+    def view(self) -> LabView:
+        """The picture that is shown."""
+        return self._view

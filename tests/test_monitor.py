@@ -308,7 +308,7 @@ async def test_refill_trace_collector_and_trim_reach_every_lane_that_is_on_and_l
         assert later.commands("refill") == [{"on": False}]
         assert later.commands("trace") == [{"on": True}]
         assert later.commands("gc") == [{"mode": "frozen"}]
-        await s.press("3", "m")
+        await s.press("3", "u")
         assert s.link("asyncio").commands("trim") == [{}]
         assert later.commands("trim") == []
 

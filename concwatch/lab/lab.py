@@ -98,9 +98,10 @@ class Lab:
 
     # What a person asks for. Every command marks itself.
 
-    def note(self, text: str) -> None:
-        """Mark this moment with what a person says of it."""
-        self._mark(NOTE, text)
+    def note(self, text: str, moment: float) -> None:
+        """Mark a ``moment`` (seconds on the lab's clock) with what a person says of it."""
+        self.marks.add(moment - self.began, "", NOTE, text)
+        self._note("", f"mark: {text}")
 
     def switch(self, lane: Lane, on: bool) -> None:
         """Switch a lane on or off."""

@@ -29,3 +29,10 @@ class MarkLog(Log[Mark]):
     def add(self, time: float, lane: str, kind: str, text: str) -> None:
         """Mark what was asked for or noted at ``time`` (seconds since the lab was made)."""
         self.append(Mark(self.count + 1, time, lane, kind, plain(text)))
+
+
+def tell_mark(mark: Mark) -> str:
+    """Say in a few words what a mark is about."""
+    if mark.kind == NOTE:
+        return mark.text
+    return " ".join(part for part in (mark.lane, mark.kind, mark.text) if part)

@@ -11,6 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from concwatch.ui.renderables.moments import Flag, Moment, column_of, draw_cursor, draw_flags, flags
 from concwatch.ui.renderables.ticks import Across, Kind, Scale, Tick, age_ticks, linear_scale, log_scale
 
 LABEL_WIDTH = 8
@@ -52,6 +53,10 @@ class Picture(Struct, frozen=True):
     """The colour of each line and the paths it is made of, the topmost line last."""
     marks: tuple[tuple[int, int, str, str], ...] = ()
     """What stands at points: column, row from the bottom, the character, its colour; the topmost last."""
+    flags: tuple[Flag, ...] = ()
+    """Moments that are pointed out, the topmost last."""
+    cursor: int | None = None
+    """The column of cells in which the cursor stands."""
 
     @property
     def columns(self) -> int:
@@ -165,6 +170,8 @@ def compose(
     kind: Kind,
     logarithmic: bool = False,
     across: Across = age_ticks,
+    moments: Sequence[Moment] = (),
+    cursor: float | None = None,
 ) -> Picture | None:
     """Work out what a chart shows; cheap next to `paint`, so compare its result before painting it.
 
@@ -177,6 +184,8 @@ def compose(
         kind: what the values are.
         logarithmic: whether the y axis is.
         across: gives the ticks of the x axis, which is one of time unless that says otherwise.
+        moments: what to point out on the x axis, the topmost last.
+        cursor: the moment at which values are read.
 
     Returns:
         The picture, or None where there is no room for one.
@@ -197,7 +206,17 @@ def compose(
         for line, points in zip(lines, series, strict=True)
         for dot in (_dot(*point, scale, rows) for point in points if line.mark and not math.isnan(point[1]))
     )
-    return Picture(width, height, scale, across(now, window, columns), tuple(paths), tuple(marks))
+    column = None if cursor is None else column_of(cursor, now, window, columns)
+    return Picture(
+        width,
+        height,
+        scale,
+        across(now, window, columns),
+        tuple(paths),
+        tuple(marks),
+        flags(moments, now, window, columns),
+        column if column is not None and 0 <= column < columns else None,
+    )
 
 
 def _braille_row(picture: Picture, rasters: list[tuple[str, ...]], row: int) -> list[tuple[str, str] | None]:
@@ -266,6 +285,8 @@ def paint(picture: Picture, axis_color: str, grid_color: str, background: str | 
         row = _braille_row(picture, rasters, picture.rows - 1 - height)
         for column, _, character, color in (mark for mark in picture.marks if mark[1] == height):
             row[column] = (character, color)
+        draw_flags(row, picture.flags, floor=height == 0, top=height == picture.rows - 1)
+        draw_cursor(row, picture.cursor, axis_color)
         label = labels.get(height)
         empty = floor if height == 0 else [("┈" if label else " ", grid_color)] * picture.columns
         axis = "└" if height == 0 else "┤" if label else "│"

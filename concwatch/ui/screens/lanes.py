@@ -1,6 +1,7 @@
 """What every screen of lanes has: cards, charts, costs, events, and how one looks at them."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from textual import on
@@ -11,11 +12,12 @@ from textual.reactive import reactive
 from textual.screen import Screen
 
 from concwatch.lab.events import EventLog
-from concwatch.lab.marks import MarkLog
+from concwatch.lab.marks import NOTE, Mark, MarkLog, tell_mark
 from concwatch.lab.series import Series
 from concwatch.lab.view import LabView
 from concwatch.ui.messages import LaneSelected
 from concwatch.ui.palette import lane_color
+from concwatch.ui.renderables.moments import Moment
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid, Shown
 from concwatch.ui.widgets.common_panel import CommonPanel
@@ -24,12 +26,18 @@ from concwatch.ui.widgets.event_view import SHOWN, EventView
 from concwatch.ui.widgets.key_bar import Key, KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.status_bar import StatusBar
-from concwatch.units import format_bytes
+from concwatch.units import format_bytes, format_clock, format_seconds
 
 Answer = TypeVar("Answer")
 
 FRAME = 0.1
 """Seconds between two looks."""
+
+MARKS = 200
+"""Marks that are shown at most."""
+
+NEAR = 0.01
+"""Share of the window within which a mark counts as standing at the cursor."""
 
 
 def size_class(breakpoints: Sequence[tuple[int, str]], cells: int) -> str:
@@ -62,6 +70,7 @@ class LanesScreen(Screen[None]):
         )
         self._aside = aside
         self._view = self.take_view()
+        self._baseline: LabView | None = None
         self._told = 0
         self._colors: list[str] = []
         self._laid_out = False
@@ -149,16 +158,46 @@ class LanesScreen(Screen[None]):
             card.show(lane)
         self.query_one(CommonPanel).show(view)
         self._show_budget(view)
-        self.query_one(CostTable).show(view, self._colors, self.has_class("-narrow"))
+        self.query_one(CostTable).show(view, self._colors, self.has_class("-narrow"), self._baseline)
         if not self.paused:
             names = [lane.name for lane in view.lanes]
             shown = [Shown(*lane) for lane in zip(names, self.series(), self._colors, strict=True)]
-            self.query_one(ChartGrid).show(shown, view.now, self._seconds)
+            self.query_one(ChartGrid).show(
+                shown, view.now, self._seconds, self._moments(view), partial(self._tell_moment, view)
+            )
         if self._told != self.events.count:
             self._told = self.events.count
             names = [lane.name for lane in view.lanes]
             events = self.events.since(max(0, self._told - SHOWN))
             self.query_one(EventView).show(events, dict(zip(names, self._colors, strict=True)))
+
+    def _moments(self, view: LabView) -> list[Moment]:
+        """Give the marks that may be in sight: a person's by a line and its text, the others by a tick."""
+        began = view.now - view.elapsed
+        colors = dict(zip((lane.name for lane in view.lanes), self._colors, strict=True))
+        common = self.app.theme_variables["foreground"]
+        accent = self.app.theme_variables["accent"]
+        marks = [mark for mark in self._recent_marks() if mark.time >= view.elapsed - self._seconds]
+        # Those with a text last, so that they are on top.
+        return [
+            Moment(
+                began + mark.time,
+                accent if mark.kind == NOTE else colors.get(mark.lane, common),
+                mark.text if mark.kind == NOTE else "",
+            )
+            for mark in sorted(marks, key=lambda mark: mark.kind == NOTE)
+        ]
+
+    def _recent_marks(self) -> Sequence[Mark]:
+        return self.marks.since(self.marks.count - MARKS)
+
+    def _tell_moment(self, view: LabView, time: float) -> str:
+        """Say which moment the cursor stands at: how far back, and what was asked for or noted just there."""
+        moment = time - (view.now - view.elapsed)
+        near = self._seconds * NEAR
+        told = [tell_mark(mark) for mark in self._recent_marks() if abs(mark.time - moment) <= near]
+        ago = f"−{format_seconds(view.now - time)}" if view.now - time >= 0.05 else "now"
+        return " · ".join([f"{format_clock(moment)} ({ago})", *told[-2:]])
 
     def _show_budget(self, view: LabView) -> None:
         side = self.query_one("#side")
@@ -224,6 +263,11 @@ class LanesScreen(Screen[None]):
         self.query_one(ChartGrid).redraw()
         self.look()
 
+    def action_baseline(self) -> None:
+        """Freeze the present figures for the cost table to compare with, or let them go."""
+        self._baseline = self.take_view() if self._baseline is None else None
+        self.look()
+
     def action_next_chart(self) -> None:
         """Show the next chart where there is room for one only."""
         grid = self.query_one(ChartGrid)
@@ -255,6 +299,9 @@ class LanesScreen(Screen[None]):
         """Give what the command palette offers of this screen."""
         yield SystemCommand("Logarithmic axis", "Switch the y axes", self.action_logarithmic)
         yield SystemCommand("Pause charts", "Stand still, or catch up", self.action_pause)
+        yield SystemCommand(
+            "Baseline", "Compare with the present figures from now on, or no more", self.action_baseline
+        )
         yield SystemCommand("One chart", "Give one chart all the room, or take it back", self.action_zoom)
         yield SystemCommand("Help", "The keys, and what the words mean", self.action_help)
 

@@ -9,7 +9,7 @@ from textual.geometry import Size
 from concwatch.lab.events import EventLog
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
-from concwatch.lab.marks import MarkLog
+from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.pages import read_workload
 from concwatch.lab.series import Series
 from concwatch.lab.view import LabView, LaneView, lane_fit, take_view
@@ -18,7 +18,7 @@ from concwatch.ui.messages import LaneToggled, NumberWanted, TargetAsked, Target
 from concwatch.ui.scale import LARGEST_TARGET
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.widgets.lane_card import forecast
-from concwatch.units import format_count, parse_count
+from concwatch.units import format_clock, format_count, parse_count
 from concwatch.worker.collector import MODES
 from concwatch.worker.engines.pool import default_threads
 from concwatch.worker.workloads import FORMS, USER
@@ -177,6 +177,28 @@ class MonitorScreen(LanesScreen):
         self._lab.set_gc(modes[(modes.index(self._lab.settings.gc) + 1) % len(modes)])
         self.look()
 
+    def action_mark(self) -> None:
+        """Mark this moment with a note."""
+        moment = self._lab.clock()
+
+        def read(text: str) -> str:
+            if not text.strip():
+                raise ValueError("a mark without a text is hard to tell from others: expected a few words")
+            return " ".join(text.split())
+
+        def answer(text: str | None) -> None:
+            if text is not None:
+                self._lab.note(text, moment)
+                self.look()
+
+        self.ask(
+            answer,
+            "what happens at this moment?",
+            f"mark {sum(mark.kind == NOTE for mark in self._lab.marks.since(0)) + 1}",
+            read,
+            lambda text: f"enter marks {format_clock(moment - self._lab.began)} on the charts",
+        )
+
     def action_threads(self) -> None:
         """Ask how many threads a pool shall have."""
 
@@ -208,6 +230,7 @@ class MonitorScreen(LanesScreen):
         yield SystemCommand("Refill", "Replace tasks that end, or not", self.action_refill)
         yield SystemCommand("Trace", "Trace allocations, or not", self.action_trace)
         yield SystemCommand("Collector", "Next mode of the garbage collector", self.action_collector)
+        yield SystemCommand("Mark", "Mark this moment on the charts, with a note", self.action_mark)
         yield SystemCommand("Trim", "Have the chosen lane give memory back", self.action_trim)
         yield SystemCommand("Pool threads", "Choose how many threads a pool has", self.action_threads)
         yield from super().commands()

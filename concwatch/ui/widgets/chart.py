@@ -11,6 +11,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from concwatch.ui.renderables.moments import Moment
 from concwatch.ui.renderables.plot import Line, Picture, compose, paint
 from concwatch.ui.renderables.ticks import Across, Kind, age_ticks
 
@@ -80,6 +81,8 @@ class Chart(Widget, can_focus=True):
         content-align: center middle;
         text-align: center;
 
+        border-subtitle-color: $foreground 70%;
+
         & .chart--axis { color: $foreground 55%; }
         & .chart--grid { color: $foreground 22%; }
 
@@ -91,6 +94,8 @@ class Chart(Widget, can_focus=True):
     """Seconds from the left edge to the right one."""
     logarithmic: reactive[bool] = reactive(False, repaint=False)
     """Whether the y axis is logarithmic."""
+    cursor: reactive[float | None] = reactive[float | None](None, repaint=False)
+    """The moment that is read, seconds on the lines' clock; None for now."""
 
     def __init__(
         self, title: str, kind: Kind, *, hint: str = "", id: str | None = None, classes: str | None = None
@@ -112,13 +117,14 @@ class Chart(Widget, can_focus=True):
         """Gives the ticks of the x axis."""
         self._lines: Sequence[Line] = ()
         self._now = 0.0
+        self._moments: Sequence[Moment] = ()
         self._picture: Picture | None = None
         self._strips: list[Strip] = []
         self._colors: tuple[str, str, str | None] = ("", "", None)
         self._title_shown: tuple[str, Sequence[Span]] | None = None
         self._show_title(Content(title))
 
-    def show(self, lines: Sequence[Line], now: float) -> None:
+    def show(self, lines: Sequence[Line], now: float, moments: Sequence[Moment] = ()) -> None:
         """Show ``lines`` as they are at ``now``.
 
         The sequences in ``lines`` are read again when the size, the window or the axis changes, so they may
@@ -127,8 +133,9 @@ class Chart(Widget, can_focus=True):
         Args:
             lines: what to draw, the topmost last.
             now: the time at the right edge, seconds on the lines' clock.
+            moments: what to point out on the time axis, the topmost last.
         """
-        self._lines, self._now = lines, now
+        self._lines, self._now, self._moments = lines, now, moments
         self._update()
 
     def _update(self) -> None:
@@ -148,6 +155,8 @@ class Chart(Widget, can_focus=True):
                 kind=self.kind,
                 logarithmic=self.logarithmic,
                 across=self.across,
+                moments=self._moments,
+                cursor=self.cursor,
             )
         axis, grid = (self.get_component_rich_style(name) for name in ("chart--axis", "chart--grid"))
         colors = (_written(axis.color) or "", _written(grid.color) or "", _written(axis.bgcolor))
@@ -164,6 +173,11 @@ class Chart(Widget, can_focus=True):
         return [(self._current(line), f"bold {line.color}") for line in self._lines]
 
     @property
+    def now(self) -> float:
+        """The time at the right edge, seconds on the lines' clock."""
+        return self._now
+
+    @property
     def lines(self) -> Sequence[Line]:
         """The lines that are shown."""
         return self._lines
@@ -175,10 +189,15 @@ class Chart(Widget, can_focus=True):
             self.border_title = title
 
     def _current(self, line: Line) -> str:
-        """Write the value ``line`` has now; it has none inside a gap."""
-        index = min(bisect_right(line.times, self._now), len(line.values)) - 1
+        """Write the value ``line`` has now, or had at the cursor; it has none inside a gap."""
+        moment = self._now if self.cursor is None else self.cursor
+        index = min(bisect_right(line.times, moment), len(line.values)) - 1
         value = line.values[index] if index >= 0 else math.nan
         return self.kind.format(value) if math.isfinite(value) else "–"
+
+    def watch_cursor(self) -> None:
+        """Show the cursor and the values there."""
+        self._update()
 
     def _on_resize(self) -> None:
         self._update()

@@ -1,17 +1,22 @@
 """The charts: which there are, and where their lines come from. A new chart is one row of data."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
+from textual.content import Content
 from textual.reactive import reactive
 
 from concwatch.lab.series import Series
+from concwatch.ui.renderables.moments import Moment
 from concwatch.ui.renderables.plot import Line
 from concwatch.ui.renderables.ticks import BYTES, COUNT, RATE, SECONDS, Kind
 from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.pointing_chart import PointingChart
+from concwatch.units import format_clock
 
 WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)
 """Time windows in seconds."""
@@ -73,15 +78,19 @@ class ChartGrid(Container):
     single: reactive[bool] = reactive(False, toggle_class="-single")
     """Whether one chart takes all the room."""
 
+    cursor: reactive[float | None] = reactive[float | None](None)
+    """The moment that is read on all charts, seconds on the lab's clock; None for now."""
+
     def __init__(self) -> None:
         super().__init__()
         self._due = 0.0
+        self._told: Callable[[float], str] = format_clock
 
     def compose(self) -> ComposeResult:
         """One chart a row."""
         for index, row in enumerate(CHARTS):
             extra, current = "extra" if row.extra else "", "-current" if index == self.current else ""
-            yield Chart(
+            yield PointingChart(
                 row.title, row.kind, hint=row.hint, id=f"chart-{row.metric}", classes=f"{extra} {current}"
             )
 
@@ -91,21 +100,44 @@ class ChartGrid(Container):
             chart.set_class(index == current, "-current")
         self._due = 0.0
 
-    def show(self, lanes: Sequence[Shown], now: float, window: float) -> None:
+    @on(PointingChart.Pointed)
+    def _follow_cursor(self, event: PointingChart.Pointed) -> None:
+        event.stop()
+        self.cursor = event.moment
+
+    def watch_cursor(self, cursor: float | None) -> None:
+        """Have all charts read the same moment."""
+        for chart in self.query(Chart):
+            chart.cursor = cursor
+            chart.border_subtitle = "" if cursor is None else Content(self._told(cursor))
+
+    def show(
+        self,
+        lanes: Sequence[Shown],
+        now: float,
+        window: float,
+        moments: Sequence[Moment] = (),
+        told: Callable[[float], str] = format_clock,
+    ) -> None:
         """Draw what is visible, if a frame is due.
 
         Args:
             lanes: each lane with its series and colour.
             now: seconds on the lab's clock.
             window: seconds from the left edge to the right one.
+            moments: what to point out on the time axis.
+            told: says in a few words which moment the cursor stands at.
         """
+        self._told = told
+        if self.cursor is not None and not now - window <= self.cursor <= now:
+            self.cursor = None  # it has left the charts
         if now < self._due:
             return
         self._due = now + min(2.0, window / FRAMES_A_WINDOW)
         for row, chart in zip(CHARTS, self.query(Chart), strict=True):
             if chart.display:
                 chart.window = window
-                chart.show(self._lines(row, lanes, now - window), now)
+                chart.show(self._lines(row, lanes, now - window), now, moments)
 
     @staticmethod
     def _lines(row: Row, lanes: Sequence[Shown], start: float) -> list[Line]:

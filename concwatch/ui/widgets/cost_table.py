@@ -8,7 +8,14 @@ from textual.content import Content
 
 from concwatch.lab.view import LabView, LaneView
 from concwatch.ui.widgets.phrase import Phrase
-from concwatch.units import format_bytes, format_count, format_percent, format_seconds, format_short
+from concwatch.units import (
+    format_bytes,
+    format_clock,
+    format_count,
+    format_percent,
+    format_seconds,
+    format_short,
+)
 
 UNKNOWN = "–"
 TRACED_MARK = " ᵗ"
@@ -16,12 +23,16 @@ KEPT_MARK = " ≈"
 
 
 class Column(Struct, frozen=True):
-    """One column: its heading, its width in cells, what it says of a lane, and whether 80 cells have room."""
+    """One column: how wide it is, what it says of a lane, and the number behind that."""
 
     heading: str
     width: int
+    """Cells."""
     text: Callable[[LaneView], str]
+    value: Callable[[LaneView], float | None]
+    """What a baseline is compared with; None or NaN where it is not known."""
     narrow: bool = True
+    """Whether 80 cells have room for it."""
 
 
 def _rss(lane: LaneView) -> str:
@@ -39,28 +50,70 @@ def _number(value: float | None, form: Callable[[float], str]) -> str:
     return UNKNOWN if value is None or not math.isfinite(value) else form(value)
 
 
+def _change(now: float | None, before: float | None) -> str:
+    """Give the growth from ``before`` to ``now`` in percent, or what there is to say in its place."""
+    if now is None or before is None or not math.isfinite(now) or not math.isfinite(before):
+        return ""
+    if not before:
+        return "=" if not now else UNKNOWN
+    ratio = now / before
+    percent = (ratio - 1) * 100
+    if abs(percent) < 0.05:
+        return "="
+    if ratio >= 2:
+        return f"{ratio:.1f} ×" if ratio < 100 else f"{ratio:,.0f} ×" if ratio < 10_000 else "> 10k ×"
+    return f"{percent:+.{1 if abs(percent) < 10 else 0}f} %".replace("-", "−")
+
+
 def _fit(lane: LaneView) -> str:
     tasks = format_count(lane.fit.tasks) if lane.fit.tasks < 100_000 else format_short(lane.fit.tasks)
     return f"{tasks:>8} {lane.fit.wall:16}"
 
 
 COLUMNS = (
-    Column("live", 10, lambda lane: format_count(lane.live) if lane.on else UNKNOWN),
-    Column("RSS/task  ", 12, _rss),
-    Column("traced/task", 12, _traced),
-    Column("× least", 9, lambda lane: _number(lane.ratio, lambda ratio: f"{ratio:.1f} ×"), narrow=False),
+    Column(
+        "live",
+        10,
+        lambda lane: format_count(lane.live) if lane.on else UNKNOWN,
+        lambda lane: float(lane.live),
+    ),
+    Column("RSS/task  ", 12, _rss, lambda lane: lane.cost.rss if lane.cost else None),
+    Column("traced/task", 12, _traced, lambda lane: lane.cost.traced if lane.cost else None),
+    Column(
+        "× least",
+        9,
+        lambda lane: _number(lane.ratio, lambda ratio: f"{ratio:.1f} ×"),
+        lambda lane: lane.ratio,
+        narrow=False,
+    ),
     Column(
         "created/s",
         11,
         lambda lane: _number(lane.create_speed if lane.on else None, format_short),
+        lambda lane: lane.create_speed,
         narrow=False,
     ),
-    Column("done/s", 8, lambda lane: _number(lane.completion_rate if lane.on else None, format_short)),
-    Column("lag", 9, lambda lane: _number(lane.lag if lane.on else None, format_seconds), narrow=False),
     Column(
-        "in GC", 7, lambda lane: _number(lane.gc_share if lane.on else None, format_percent), narrow=False
+        "done/s",
+        8,
+        lambda lane: _number(lane.completion_rate if lane.on else None, format_short),
+        lambda lane: lane.completion_rate,
     ),
-    Column("fits, then the wall      ", 26, _fit),
+    Column(
+        "lag",
+        9,
+        lambda lane: _number(lane.lag if lane.on else None, format_seconds),
+        lambda lane: lane.lag,
+        narrow=False,
+    ),
+    Column(
+        "in GC",
+        7,
+        lambda lane: _number(lane.gc_share if lane.on else None, format_percent),
+        lambda lane: lane.gc_share,
+        narrow=False,
+    ),
+    Column("fits, then the wall      ", 26, _fit, lambda lane: float(lane.fit.tasks)),
 )
 """The columns behind the engine's name."""
 
@@ -82,20 +135,22 @@ class CostTable(Phrase):
 
     BORDER_TITLE = "what a task costs"
 
-    def show(self, view: LabView, colors: list[str], narrow: bool) -> None:
+    def show(self, view: LabView, colors: list[str], narrow: bool, baseline: LabView | None = None) -> None:
         """Show all lanes as they are now.
 
         Args:
             view: the lab at one moment.
             colors: ``#rrggbb``, one a lane.
             narrow: leave out what 80 cells have no room for.
+            baseline: an earlier moment of the same lanes; below each lane then stands what has changed.
         """
         columns = [column for column in COLUMNS if column.narrow or not narrow]
         heading = f"{'engine':{NAME_WIDTH}}" + "".join(
             f"{column.heading:>{column.width}}" for column in columns
         )
         lines = [Content.styled(heading, "bold $foreground 70%")]
-        for lane, color in zip(view.lanes, colors, strict=True):
+        before = baseline.lanes if baseline else [None] * len(view.lanes)
+        for lane, color, old in zip(view.lanes, colors, before, strict=True):
             name = f"bold {color}" if lane.on or lane.cost else "$foreground 45%"
             cells = "".join(f"{column.text(lane):>{column.width}}" for column in columns)
             lines.append(
@@ -103,13 +158,26 @@ class CostTable(Phrase):
                     (f"{lane.name:{NAME_WIDTH}}", name), (cells, "" if lane.on else "$foreground 55%")
                 )
             )
+            if old is not None and (old.on or lane.on):
+                lines.append(Content.styled(self._changes(columns, lane, old), "$accent"))
         self.say(Content("\n").join(lines))
-        self.border_subtitle = self._legend(view)
+        self.border_subtitle = self._legend(view, baseline)
 
     @staticmethod
-    def _legend(view: LabView) -> str:
+    def _changes(columns: list[Column], lane: LaneView, old: LaneView) -> str:
+        """Say how each figure has changed, below it."""
+        cells = [_change(column.value(lane), column.value(old)) for column in columns]
+        # The last column's number stands at its left, before the wall.
+        return (
+            f"{'  Δ':{NAME_WIDTH}}"
+            + "".join(f"{cell:>{column.width}}" for cell, column in zip(cells[:-1], columns, strict=False))
+            + f"{cells[-1]:>9}"
+        )
+
+    @staticmethod
+    def _legend(view: LabView, baseline: LabView | None) -> str:
         costs = [lane.cost for lane in view.lanes if lane.cost]
-        notes = []
+        notes = [f"Δ since the baseline at {format_clock(baseline.elapsed)}"] if baseline else []
         if any(cost.tracing for cost in costs):
             notes.append("ᵗ taken while traced, about twice the RSS: t turns tracing off")
         if any(not cost.clean for cost in costs):

@@ -24,10 +24,16 @@ class Phrase(Static):
 
     def say(self, content: Content) -> None:
         """Show ``content``, unless it is what is shown already."""
-        if self._said != (content.plain, content.spans):
-            self._said = (content.plain, content.spans)
-            width = self.styles.width
-            self.update(content, layout=width is not None and width.is_auto)
+        said, self._said = self._said, (content.plain, content.spans)
+        if said == self._said:
+            return
+        width, height = self.styles.width, self.styles.height
+        taller = said is None or said[0].count("\n") != content.plain.count("\n")
+        self.update(
+            content,
+            layout=(width is not None and width.is_auto)
+            or (taller and height is not None and height.is_auto),
+        )
 
 
 class Fitted(Widget):

@@ -10,16 +10,16 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.screen import Screen
+from textual.widget import Widget
 
-from concwatch.lab.events import EventLog
-from concwatch.lab.marks import NOTE, Mark, MarkLog, tell_mark
-from concwatch.lab.series import Series
+from concwatch.lab.events import Event, Log
+from concwatch.lab.marks import NOTE, Mark, tell_mark
 from concwatch.lab.view import LabView
 from concwatch.ui.messages import LaneSelected
 from concwatch.ui.palette import lane_color
 from concwatch.ui.renderables.moments import Moment
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid, Shown
+from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid, Samples, Shown
 from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.event_view import SHOWN, EventView
@@ -36,9 +36,6 @@ FRAME = 0.1
 MARKS = 200
 """Marks that are shown at most."""
 
-NEAR = 0.01
-"""Share of the window within which a mark counts as standing at the cursor."""
-
 
 def size_class(breakpoints: Sequence[tuple[int, str]], cells: int) -> str:
     """Give the class of the last of ``breakpoints`` that ``cells`` reach."""
@@ -53,6 +50,8 @@ class LanesScreen(Screen[None]):
 
     BAR: Sequence[Key] = ()
     """The keys at the bottom, the most needed first."""
+    CARD: type[LaneCard] = LaneCard
+    """What shows a lane."""
 
     selected: reactive[int] = reactive(0)
     """The lane that the keys act on."""
@@ -81,17 +80,17 @@ class LanesScreen(Screen[None]):
         """Take a picture of the lanes as they are at this moment."""
         raise NotImplementedError
 
-    def series(self) -> Sequence[Series]:
+    def series(self) -> Sequence[Samples]:
         """Give the series of each lane, in the order of the view's."""
         raise NotImplementedError
 
     @property
-    def events(self) -> EventLog:
+    def events(self) -> Log[Event]:
         """What has happened until this moment."""
         raise NotImplementedError
 
     @property
-    def marks(self) -> MarkLog:
+    def marks(self) -> Log[Mark]:
         """What was asked for until this moment, and what a person noted."""
         raise NotImplementedError
 
@@ -104,18 +103,26 @@ class LanesScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
         self._choose_colors()
-        yield StatusBar()
+        yield self.heading()
         with Horizontal(id="body"):
             with VerticalScroll(id="side", can_focus=False) as side:
                 side.border_title = "lanes"
                 for index, (lane, color) in enumerate(zip(self._view.lanes, self._colors, strict=True)):
                     maximum = self.largest_target(index)
-                    yield LaneCard(index, lane.name, maximum, color, index == self.selected)
+                    yield self.CARD(index, lane.name, maximum, color, index == self.selected)
                 yield CommonPanel()
             yield ChartGrid()
         yield CostTable()
         yield EventView()
-        yield KeyBar(self.BAR)
+        yield from self.foot()
+
+    def heading(self) -> StatusBar:
+        """Give the line at the top."""
+        return StatusBar()
+
+    def foot(self) -> Iterable[Widget]:
+        """Give the lines at the bottom."""
+        return [KeyBar(self.BAR)]
 
     def update_node_styles(self, animate: bool = True) -> None:
         """Style everything anew, but not as the screen is shown for the first time.
@@ -191,11 +198,10 @@ class LanesScreen(Screen[None]):
     def _recent_marks(self) -> Sequence[Mark]:
         return self.marks.since(self.marks.count - MARKS)
 
-    def _tell_moment(self, view: LabView, time: float) -> str:
+    def _tell_moment(self, view: LabView, time: float, span: float) -> str:
         """Say which moment the cursor stands at: how far back, and what was asked for or noted just there."""
         moment = time - (view.now - view.elapsed)
-        near = self._seconds * NEAR
-        told = [tell_mark(mark) for mark in self._recent_marks() if abs(mark.time - moment) <= near]
+        told = [tell_mark(mark) for mark in self._recent_marks() if moment - span <= mark.time <= moment]
         ago = f"−{format_seconds(view.now - time)}" if view.now - time >= 0.05 else "now"
         return " · ".join([f"{format_clock(moment)} ({ago})", *told[-2:]])
 

@@ -17,6 +17,7 @@ from concwatch.ui import keys
 from concwatch.ui.messages import LaneToggled, NumberWanted, TargetAsked, TargetMoved
 from concwatch.ui.scale import LARGEST_TARGET
 from concwatch.ui.screens.lanes import LanesScreen
+from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.ui.widgets.lane_card import forecast
 from concwatch.units import format_clock, format_count, parse_count
 from concwatch.worker.collector import MODES
@@ -189,6 +190,7 @@ class MonitorScreen(LanesScreen):
         def answer(text: str | None) -> None:
             if text is not None:
                 self._lab.note(text, moment)
+                self.query_one(ChartGrid).redraw()
                 self.look()
 
         self.ask(

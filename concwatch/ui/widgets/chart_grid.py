@@ -1,7 +1,9 @@
 """The charts: which there are, and where their lines come from. A new chart is one row of data."""
 
 import math
+from array import array
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 from textual import on
@@ -10,7 +12,6 @@ from textual.containers import Container
 from textual.content import Content
 from textual.reactive import reactive
 
-from concwatch.lab.series import Series
 from concwatch.ui.renderables.moments import Moment
 from concwatch.ui.renderables.plot import Line
 from concwatch.ui.renderables.ticks import BYTES, COUNT, RATE, SECONDS, Kind
@@ -25,11 +26,19 @@ FRAMES_A_WINDOW = 300
 """How often at most the charts are drawn while the time on them passes once: no dot is finer."""
 
 
+class Samples(Protocol):
+    """One lane's samples over time, of now or of a recording; as `concwatch.lab.series.Series`."""
+
+    def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
+        """Give times and values of one metric from the last one before ``start`` on."""
+        ...
+
+
 class Shown(Struct, frozen=True):
     """One lane's share of the charts."""
 
     name: str
-    series: Series
+    series: Samples
     color: str
     """``#rrggbb``"""
 
@@ -53,6 +62,13 @@ CHARTS = (
     Row("live tasks", "live", COUNT, "started and not yet ended", extra=True),
     Row("wake-up lag", "lag", SECONDS, "how late a sleeper is woken", extra=True),
 )
+
+
+Tell = Callable[[float, float], str]
+
+
+def _tell(moment: float, span: float) -> str:
+    return format_clock(moment)
 
 
 class ChartGrid(Container):
@@ -84,7 +100,8 @@ class ChartGrid(Container):
     def __init__(self) -> None:
         super().__init__()
         self._due = 0.0
-        self._told: Callable[[float], str] = format_clock
+        self._told: Tell = _tell
+        self._span = 0.0
 
     def compose(self) -> ComposeResult:
         """One chart a row."""
@@ -103,13 +120,14 @@ class ChartGrid(Container):
     @on(PointingChart.Pointed)
     def _follow_cursor(self, event: PointingChart.Pointed) -> None:
         event.stop()
+        self._span = event.span
         self.cursor = event.moment
 
     def watch_cursor(self, cursor: float | None) -> None:
         """Have all charts read the same moment."""
         for chart in self.query(Chart):
             chart.cursor = cursor
-            chart.border_subtitle = "" if cursor is None else Content(self._told(cursor))
+            chart.border_subtitle = "" if cursor is None else Content(self._told(cursor, self._span))
 
     def show(
         self,
@@ -117,7 +135,7 @@ class ChartGrid(Container):
         now: float,
         window: float,
         moments: Sequence[Moment] = (),
-        told: Callable[[float], str] = format_clock,
+        told: Tell = _tell,
     ) -> None:
         """Draw what is visible, if a frame is due.
 
@@ -126,7 +144,8 @@ class ChartGrid(Container):
             now: seconds on the lab's clock.
             window: seconds from the left edge to the right one.
             moments: what to point out on the time axis.
-            told: says in a few words which moment the cursor stands at.
+            told: says in a few words which moment the cursor stands at, and in how many seconds before it
+                things happened that the cursor's column shows.
         """
         self._told = told
         if self.cursor is not None and not now - window <= self.cursor <= now:

@@ -21,6 +21,9 @@ UNKNOWN = "–"
 TRACED_MARK = " ᵗ"
 KEPT_MARK = " ≈"
 
+FIT_WIDTH = 8
+"""Cells of the number that fits, before the wall."""
+
 
 class Column(Struct, frozen=True):
     """One column: how wide it is, what it says of a lane, and the number behind that."""
@@ -67,7 +70,7 @@ def _change(now: float | None, before: float | None) -> str:
 
 def _fit(lane: LaneView) -> str:
     tasks = format_count(lane.fit.tasks) if lane.fit.tasks < 100_000 else format_short(lane.fit.tasks)
-    return f"{tasks:>8} {lane.fit.wall:16}"
+    return f"{tasks:>{FIT_WIDTH}} {lane.fit.wall:16}"
 
 
 COLUMNS = (
@@ -166,13 +169,14 @@ class CostTable(Phrase):
     @staticmethod
     def _changes(columns: list[Column], lane: LaneView, old: LaneView) -> str:
         """Say how each figure has changed, below it."""
-        cells = [_change(column.value(lane), column.value(old)) for column in columns]
-        # The last column's number stands at its left, before the wall.
-        return (
-            f"{'  Δ':{NAME_WIDTH}}"
-            + "".join(f"{cell:>{column.width}}" for cell, column in zip(cells[:-1], columns, strict=False))
-            + f"{cells[-1]:>9}"
+        *cells, fit = [_change(column.value(lane), column.value(old)) for column in columns]
+        # Below the figures: a heading that ends in blanks leaves them to marks behind its figures.
+        places = zip(cells, columns, strict=False)
+        text = "".join(
+            f"{cell + ' ' * (len(column.heading) - len(column.heading.rstrip())):>{column.width}}"
+            for cell, column in places
         )
+        return f"{'  Δ':{NAME_WIDTH}}{text}{fit:>{FIT_WIDTH}}"
 
     @staticmethod
     def _legend(view: LabView, baseline: LabView | None) -> str:

@@ -26,11 +26,12 @@ class PointingChart(Chart):
     class Pointed(Message):
         """The cursor was moved to a moment, or away."""
 
-        def __init__(self, chart: "PointingChart", moment: float | None) -> None:
-            """Tell of a ``moment`` in seconds on the lines' clock."""
+        def __init__(self, chart: "PointingChart", moment: float | None, span: float) -> None:
+            """Tell of the ``span`` of seconds that ends with ``moment``, on the lines' clock."""
             super().__init__()
             self.chart = chart
             self.moment = moment
+            self.span = span
 
         @property
         def control(self) -> "PointingChart":
@@ -45,7 +46,7 @@ class PointingChart(Chart):
         """Move the cursor to a column of cells, or away from the chart."""
         inside = 0 <= column < self._columns and bool(self.lines)
         moment = time_of(column, self.now, self.window, self._columns) if inside else None
-        self.post_message(self.Pointed(self, moment))
+        self.post_message(self.Pointed(self, moment, self.window / self._columns))
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Read the moment below the mouse."""
@@ -64,4 +65,4 @@ class PointingChart(Chart):
 
     def action_point_nowhere(self) -> None:
         """Take the cursor away."""
-        self.post_message(self.Pointed(self, None))
+        self.post_message(self.Pointed(self, None, 0.0))

@@ -626,14 +626,15 @@ async def test_a_picture_is_saved_whole_with_what_the_screen_shows_and_says_wher
         await s.run(2)
         lines = s.lines()
         await s.press("s")
+        await s.until(lambda: s.app.screen.query("Toast"), "a toast")
         await s.sees("saved screenshots/concwatch-", ".svg", within=s.toast)
         folder = tmp_path / "screenshots"
-        (saved,) = folder.iterdir()
+        (saved,) = folder.glob("*.svg")
         assert re.fullmatch(r"concwatch-\d{4}-\d\d-\d\d-\d{6}\.svg", saved.name)
         assert svg_lines(saved.read_text("utf-8"), 120, 40) == lines
         assert "10,000 live" in " ".join(lines)
         await s.press("s", "s")
-        await s.until(lambda: len(list(folder.iterdir())) == 3, "no picture replaces another")
+        await s.until(lambda: len(list(folder.glob("*.svg"))) == 3, "no picture replaces another")
 
 
 async def test_a_picture_that_cannot_be_saved_says_why_and_leaves_nothing_behind(tmp_path, monkeypatch):
@@ -757,7 +758,7 @@ async def test_keys_alone_reach_everything(tmp_path):
             reached.append(focused)
             await s.press("tab")
         kinds = [type(widget).__name__ for widget in reached]
-        assert kinds == ["Slider"] * 4 + ["Chart"] * 4 + ["EventView"]
+        assert kinds == ["Slider"] * 4 + ["PointingChart"] * 4 + ["EventView"]
         await s.press("1", "space", "2", "plus", "3", "right", "right", "4", "enter", *"2500", "enter")
         await s.run(1)
         assert [lane.live for lane in s.lab.lanes] == [0, 10_000, 2, 2_500]

@@ -72,7 +72,7 @@ Cell = tuple[str, str]
 
 
 def draw_flags(row: list[Cell | None], placed: Iterable[Flag], *, floor: bool, top: bool) -> None:
-    """Draw what one row of the plot shows of ``placed``: where a line of data passes, that is seen.
+    """Draw what one row of the plot shows of ``placed``; a line of data hides a flag, but no tick or text.
 
     Args:
         row: the row's cells, changed in place; None where nothing passes.

@@ -2,16 +2,19 @@
 
 import gc
 import sys
+from pathlib import Path
 
 import click
 
 from concwatch.commands.group import Commands
-from concwatch.commands.options import ENGINES, RATE, max_memory
+from concwatch.commands.options import ENGINES, RATE, max_memory, screenshots
+from concwatch.commands.record import open_recorder, record
 from concwatch.commands.telling import BAD_INPUT
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.machine import program_version
 from concwatch.lab.settings import Settings
+from concwatch.ui.in_page import in_page, take_size
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -41,11 +44,30 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option(
     "--rate", type=RATE, default=str(DEFAULT_HZ), metavar="HZ", help="Samples a second.  [default: 10]"
 )
+@screenshots
+@record
+@click.option(
+    "--recordings",
+    default="recordings",
+    show_default=True,
+    metavar="FOLDER",
+    help="Where the key r puts recordings.",
+)
 @click.pass_context
-def main(ctx: click.Context, engines: list[Engine] | None, max_memory: int | None, rate: float) -> None:
+def main(
+    ctx: click.Context,
+    engines: list[Engine] | None,
+    max_memory: int | None,
+    rate: float,
+    screenshots: Path,
+    record: str | None,
+    recordings: str,
+) -> None:
     """Watch what one more task costs: threads, pool jobs, asyncio and uvloop tasks, live.
 
     Without a command this opens the screen, which needs a terminal. Press ? there for its keys.
+
+    Options can be kept in a file or in variables: see concwatch settings --help.
     """
     if ctx.invoked_subcommand is not None:
         gc.enable()  # which `concwatch.__main__` left off; the screen has it on after its first frame
@@ -58,7 +80,8 @@ def main(ctx: click.Context, engines: list[Engine] | None, max_memory: int | Non
                     ctx,
                 )
         return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    page = in_page()
+    if not page and not (sys.stdin.isatty() and sys.stderr.isatty()):
         click.echo(
             "concwatch: the screen needs a terminal on standard input and standard error; "
             'without one use "concwatch run"',
@@ -66,12 +89,20 @@ def main(ctx: click.Context, engines: list[Engine] | None, max_memory: int | Non
         )
         sys.exit(BAD_INPUT)
     from concwatch.ui.app import ConcwatchApp  # only here: it takes a fifth of a second
-    from concwatch.ui.hangup import end_with_terminal
+    from concwatch.ui.hangup import end_with_page, end_with_terminal
+    from concwatch.ui.session_recording import SessionRecording
 
-    end_with_terminal(sys.stderr.fileno())
+    recording = SessionRecording(Path(recordings), open_recorder(record, engines or SHOWN))
+
+    if page:
+        end_with_page(sys.stdin.fileno())
+    else:
+        end_with_terminal(sys.stderr.fileno())
     app = ConcwatchApp(
         lambda: Lab(engines or SHOWN, settings=Settings(trace=True), budget=max_memory, hz=rate),
+        screenshots,
         make_run_lab=lambda rows, settings: Lab(rows, settings=settings, budget=max_memory),
+        recording=recording,
     )
-    app.run()
+    app.run(size=take_size() if page else None)
     sys.exit(app.return_code or 0)

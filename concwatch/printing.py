@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from concwatch.experiments.cell import Cell
     from concwatch.experiments.report import Occasion
     from concwatch.experiments.runner import Runner
+    from concwatch.experiments.table import Line
+    from concwatch.lab.expect import Verdict
     from concwatch.lab.run import Result
 
 PROGRESS_INTERVAL = 0.5
@@ -91,6 +93,14 @@ def print_table(results: "Sequence[Result]") -> None:
             click.echo(f"{result.engine}: {result.state}: {result.reason}")
     if any(result.traced for result in results):
         click.echo("ᵗ taken with tracing on, which about doubles RSS")
+
+
+def print_verdicts(verdicts: "Sequence[Verdict]") -> None:
+    """Print what was expected, what was measured, and whether it holds: a line each."""
+    width = max((len(verdict.expectation.text) for verdict in verdicts), default=0)
+    for verdict in verdicts:
+        state = click.style("holds", fg="green") if verdict.holds else click.style("fails", fg="red")
+        click.echo(f"{state}  {plain(verdict.expectation.text):{width}}  {verdict.shown}")
 
 
 # Experiments.
@@ -194,7 +204,12 @@ def print_experiment(runner: "Runner", occasion: "Occasion") -> None:
     """Print the result of an experiment as tables."""
     from concwatch.experiments.table import table_lines
 
-    for line in table_lines(runner, occasion):
+    print_lines(table_lines(runner, occasion))
+
+
+def print_lines(lines: "Iterable[Line]") -> None:
+    """Print lines, each in the colour of how it is meant."""
+    for line in lines:
         click.echo(click.style(plain(line.text), **_TONES[line.tone]) if line.tone else plain(line.text))  # type: ignore[arg-type]
 
 

@@ -5,20 +5,21 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write ``text`` into a neighbour of ``path`` that takes its place once it is whole.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write ``content`` into a neighbour of ``path`` that takes its place once it is whole.
 
     What is no ordinary file (a pipe, ``/dev/null``) is written to as it stands.
 
     Raises:
         OSError: it could not be written; what was there before still is.
     """
+    data = content.encode() if isinstance(content, str) else content
     if _is_special(path):
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(data)
         return
     part = _part(path)
     try:
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(data)
         os.replace(part, _target(path))
     finally:
         with contextlib.suppress(OSError):

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 
 BINARY_PREFIXES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -14,9 +15,19 @@ _SIZE_FACTORS = {
     **{f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", 1)},
 }
 _COUNT_FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
+_RATE_FACTORS = {f"{unit}{per}": factor for unit, factor in _COUNT_FACTORS.items() for per in ("", "/s")}
+_MICRO = ("us", "\u00b5s", "\u03bcs")  # with the micro sign, and with the Greek letter
+_SECOND_FACTORS = {
+    **dict.fromkeys(_MICRO, Decimal("0.000001")),
+    "ms": Decimal("0.001"),
+    "": Decimal(1),
+    "s": Decimal(1),
+    "min": Decimal(60),
+    "h": Decimal(3_600),
+}
 # A comma only groups digits in threes: "1,5" is not to be read as fifteen.
 _NUMBER = re.compile(
-    r"(?P<number>(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z%]*)", re.ASCII
+    r"(?P<number>(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z\u00b5\u03bc%/]*)", re.ASCII
 )
 
 UNKNOWN = "–"
@@ -179,4 +190,52 @@ def parse_count(text: str, largest: int = LARGEST_COUNT) -> int:
     raise ValueError(
         f'"{text[:40]}" is not a number of tasks: expected a whole number from 0 to {largest:,}, '
         'such as "10,000", "10k" or "1M"'
+    )
+
+
+def _scale(text: str, factors: Mapping[str, int | Decimal], largest: int, expected: str) -> float:
+    parts = _split(text)
+    if parts and parts[1] in factors:
+        value = parts[0] * factors[parts[1]]
+        if value <= largest:
+            return float(value)
+    raise ValueError(f'"{text[:40]}" is not {expected}')
+
+
+def parse_bytes(text: str) -> float:
+    """Read so many bytes, of which there may be none, or a fraction: ``2KiB``, ``1.5MB``, ``0``, ``800.5``.
+
+    Raises:
+        ValueError: naming ``text`` and what was expected.
+    """
+    return _scale(
+        text, _SIZE_FACTORS, LARGEST_SIZE, 'a size: expected bytes from 0, such as "2KiB", "1.5MB" or "800"'
+    )
+
+
+def parse_seconds(text: str) -> float:
+    """Read a duration in seconds: ``200ms``, ``80 µs``, ``1.5s``, ``2 min``, ``0.2``.
+
+    Raises:
+        ValueError: naming ``text`` and what was expected.
+    """
+    return _scale(
+        text,
+        _SECOND_FACTORS,
+        LARGEST_COUNT,
+        'a time: expected seconds from 0, such as "200ms", "1.5s" or "0.2"',
+    )
+
+
+def parse_rate(text: str) -> float:
+    """Read so many a second: ``50k``, ``50 k/s``, ``1.5M/s``.
+
+    Raises:
+        ValueError: naming ``text`` and what was expected.
+    """
+    return _scale(
+        text,
+        _RATE_FACTORS,
+        LARGEST_COUNT,
+        'a rate: expected a number a second from 0, such as "50k" or "50k/s"',
     )

@@ -1,5 +1,7 @@
 """How the whole suite runs."""
 
+import os
+
 from hypothesis import settings
 
 # The same examples in every run: a change is judged by itself, not by the luck of the day. New ones are
@@ -7,3 +9,6 @@ from hypothesis import settings
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", max_examples=1000)
 settings.load_profile("same")
+
+# Nor by the settings of who runs it: this is an empty file, for this process and those that it starts.
+os.environ["CONCWATCH_SETTINGS"] = os.devnull

@@ -22,6 +22,7 @@ from concwatch.lab.link import Arrival, Link
 from concwatch.lab.sampler import Reading
 from concwatch.lab.settings import Settings
 from concwatch.ui.app import ConcwatchApp, plain_lab
+from concwatch.ui.recording_driver import RecordedTerminal
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.lane_card import LaneCard
@@ -335,6 +336,7 @@ async def stage(
     pictures: Path = Path("screenshots"),
     by_hand: bool = True,
     make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = plain_lab,
+    terminal: RecordedTerminal | None = None,
 ) -> AsyncIterator[Stage]:
     """Run the app with fake workers, on a clock driven by hand unless told otherwise."""
     workers = workers or Workers()
@@ -354,7 +356,9 @@ async def stage(
         )
 
     app = ConcwatchApp(make_lab, pictures, make_run_lab)
-    async with app.run_test(size=size, notifications=True) as pilot:
+    if terminal is not None:
+        app.driver_class = terminal.driver_class()
+    async with app.run_test(headless=terminal is None, size=size, notifications=True) as pilot:
         found = Stage(app, pilot, workers, clock)
         await found.until(
             lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"

@@ -10,6 +10,7 @@ import click
 
 from concwatch.commands.options import REPEATS, SIZES, max_memory
 from concwatch.commands.signals import run_until_signal
+from concwatch.commands.sources import as_arguments
 from concwatch.commands.telling import say_error
 from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.outputs import outputs, save
@@ -25,9 +26,11 @@ class RecordedCommand(click.Command):
     """A command that keeps how it was called, for who reads its result later."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the arguments as they were typed, then read them."""
-        ctx.obj = shlex.join([*ctx.command_path.split(), *args])
-        return super().parse_args(ctx, args)
+        """Keep the arguments as they were typed, with those that files and variables gave, and read them."""
+        typed = list(args)
+        rest = super().parse_args(ctx, args)
+        ctx.obj = shlex.join([*ctx.command_path.split(), *typed, *as_arguments(ctx)])
+        return rest
 
 
 @click.command("experiment", cls=RecordedCommand)

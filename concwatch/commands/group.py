@@ -1,16 +1,33 @@
 """The commands by name: each is loaded when it is asked for, and an error of any is one line."""
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 import click
 
+from concwatch.commands.setting import SCREEN
+from concwatch.commands.sources import Sources
 from concwatch.commands.telling import BAD_INPUT, say_error
 from concwatch.worker.workloads import nearest
 
-NAMES = ("engines", "experiment", "run")
+NAMES = (
+    "compare",
+    "demo",
+    "engines",
+    "experiment",
+    "export",
+    "recordings",
+    "replay",
+    "run",
+    "serve",
+    "settings",
+)
 """Each has its file in this folder, and its `command` there."""
+
+TELLS = "settings"
+"""The command that runs whatever is wrong with the settings: it tells what."""
 
 
 class Commands(click.Group):
@@ -31,12 +48,37 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest."""
-        if args[0] not in NAMES:
-            word, known = args[0][:40], NAMES
+        word, known = args[0][:40], self.list_commands(ctx)
+        if args[0] not in known:
             raise click.UsageError(
                 f'unknown command "{word}": expected one of {", ".join(known)}{nearest(word, known)}', ctx
             )
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and command is not None:
+            own = click.Context(command, info_name=name, parent=ctx, **command.context_settings)
+            if runs(own, rest):
+                ctx.default_map = {name: self._values(own, name)}
+        return name, command, rest
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options, with what files and variables say of them if it is they that count."""
+        if runs(ctx, args):
+            ctx.default_map = self._values(ctx, SCREEN)
+        return super().parse_args(ctx, args)
+
+    def _values(self, ctx: click.Context, name: str) -> dict[str, object]:
+        """Give what files and variables say of the options of a context's command."""
+        sources = Sources.of(self.list_commands(ctx))
+        problems = []
+        try:
+            sources = sources.read()
+        except ValueError as error:
+            problems.append(str(error))
+        found = sources.find(name, ctx)
+        for problem in (*problems, *sources.problems(), *found.problems):
+            if name != TELLS:
+                raise click.ClickException(problem)
+        return found.default_map()
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run, and show a wrong argument as one line with exit status 2."""
@@ -53,3 +95,10 @@ class Commands(click.Group):
             sys.exit(BAD_INPUT)
         except (click.Abort, KeyboardInterrupt):
             sys.exit(130)
+
+
+def runs(ctx: click.Context, args: Sequence[str]) -> bool:
+    """Tell whether these arguments run a context's command itself, not one below it, and not its help."""
+    _, rest, order = ctx.command.make_parser(ctx).parse_args(list(args))
+    below = bool(rest) and isinstance(ctx.command, click.Group)
+    return not below and not any(option.is_eager for option in order)

@@ -1,6 +1,7 @@
 """What the commands' options read: a text of a person's, or one line that says what was expected."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -68,6 +69,13 @@ def _sizes(text: str) -> tuple[int, ...]:
     return sizes
 
 
+def _folder(text: str) -> Path:
+    folder = Path(text).expanduser()
+    if not text or (folder.exists() and not folder.is_dir()):
+        raise ValueError(f'"{text}" is not a folder: expected one, or the name of one to be made')
+    return folder
+
+
 def _mode(text: str) -> str:
     if text not in MODES:
         raise ValueError(
@@ -85,6 +93,7 @@ MODE = one_line(_mode)
 REPEATS = one_line(_repeats)
 SIZES = one_line(_sizes)
 WORKLOAD = one_line(read_workload)
+FOLDER = one_line(_folder)
 ENGINES = one_line(lambda text: find([name.strip() for name in text.split(",")]))
 
 max_memory = click.option(
@@ -93,4 +102,12 @@ max_memory = click.option(
     metavar="SIZE",
     help='Memory that all workers may take together, such as "2GiB" or "60%" of what is available. '
     "At it growth stops; nothing dies.  [default: 80%]",
+)
+
+screenshots = click.option(
+    "--screenshots",
+    type=FOLDER,
+    metavar="FOLDER",
+    default="screenshots",
+    help="Where the keys s and S save pictures; made when it is needed.  [default: screenshots]",
 )

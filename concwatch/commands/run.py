@@ -1,18 +1,21 @@
 """``concwatch run``: measure without a screen."""
 
+import signal
 import sys
 from collections.abc import Sequence
 
 import click
 
-from concwatch.commands.options import COUNT, MODE, SECONDS, THREADS, WORKLOAD, max_memory
+from concwatch.commands.options import COUNT, MODE, SECONDS, THREADS, WORKLOAD, max_memory, one_line
+from concwatch.commands.record import open_recorder, record
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.telling import say_json
+from concwatch.commands.telling import say_error, say_json
 from concwatch.lab.catalog import CATALOG, Engine, find
+from concwatch.lab.expect import Expectation, check_engines, judge, read_expectation
 from concwatch.lab.lab import Lab
 from concwatch.lab.run import Plan, as_json, run
 from concwatch.lab.settings import Settings
-from concwatch.printing import ProgressLine, print_table
+from concwatch.printing import ProgressLine, print_table, print_verdicts
 from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import FORMS
 
@@ -56,6 +59,15 @@ RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
 @click.option("--together", is_flag=True, help="All engines at the same time.")
 @max_memory
 @click.option(
+    "--expect",
+    type=one_line(read_expectation),
+    multiple=True,
+    metavar="EXPECTATION",
+    help='Exit with status 1 unless it holds: ENGINE.FIGURE OP VALUE, such as "asyncio.rss_per_task < 2KiB". '
+    "The figures are those of --json. Can be repeated.",
+)
+@record
+@click.option(
     "--json", "as_json_", is_flag=True, help="One JSON object on standard output in place of the table."
 )
 def command(
@@ -69,6 +81,8 @@ def command(
     pool_threads: int | None,
     together: bool,
     max_memory: int | None,
+    expect: Sequence[Expectation],
+    record: str | None,
     as_json_: bool,
 ) -> None:
     """Measure engines without a screen."""
@@ -76,18 +90,28 @@ def command(
         if not names:
             raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
         engines = find(names)
+        check_engines(expect, names)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     settings = Settings(workload, refill, trace, gc_mode, pool_threads)
     line = ProgressLine()
+    recorder = open_recorder(record, engines)
 
     def make_lab(group: Sequence[Engine]) -> Lab:
-        return Lab(group, settings=settings, budget=max_memory)
+        lab = Lab(group, settings=settings, budget=max_memory)
+        if recorder is not None:
+            recorder.follow(lab)
+        return lab
 
+    why = "broke off"
     try:
         done, stopped = run_until_signal(run(make_lab, engines, Plan(tasks, seconds), together, line.show))
+        why = f"ended by {signal.Signals(stopped).name}" if stopped else "done"
     except ValueError as error:  # the system would not start what serves the page of the workload http
         raise click.ClickException(str(error)) from None
+    finally:
+        if recorder is not None:
+            recorder.stop(why)
     line.clear()
     if done is None:
         sys.exit(128 + stopped)
@@ -98,8 +122,13 @@ def command(
     for event in events:
         if event.weight != "info":
             click.echo(f"{event.lane or 'concwatch'}: {event.text}", err=True)
+    if recorder is not None and recorder.problem not in ("", *(event.text for event in events)):
+        say_error(recorder.problem)
+    verdicts = judge(expect, results)
     if as_json_:
-        say_json(as_json(results, workload))
+        say_json({**as_json(results, workload), "expect": [verdict.as_json() for verdict in verdicts]})
     else:
         print_table(results)
-    sys.exit(int(any(result.state == "failed" for result in results)))
+        print_verdicts(verdicts)
+    failed = any(result.state == "failed" for result in results)
+    sys.exit(int(failed or not all(verdict.holds for verdict in verdicts)))

@@ -2,17 +2,17 @@
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
-from concwatch.experiments.experiment import Compare, Experiment, How, Series, Source, Table, said
+from concwatch.experiments.experiment import Compare, Experiment, Series, Source, Table, said
 from concwatch.experiments.readings import BURST, READINGS, UNITS
 from concwatch.lab.catalog import find
+from concwatch.toml_files import explain, read_toml
 from concwatch.worker.workloads import nearest, parse
 
 SHIPPED = Path(__file__).parent / "published"
@@ -52,14 +52,11 @@ def decode(data: bytes, file: str) -> Experiment:
         ValueError: one line that names the file, the key and what was expected.
     """
     try:
-        plain = _with_numbers(tomllib.loads(data.decode()))
-    except (ValueError, RecursionError) as error:
-        # Besides what is not TOML: what is no text, and endless numbers and brackets.
-        raise ValueError(f"{file}: not TOML: {' '.join(str(error).split())}") from None
-    try:
-        experiment = msgspec.convert(plain, Experiment)
+        experiment = msgspec.convert(_with_numbers(read_toml(data, file)), Experiment)
+    except RecursionError:
+        raise ValueError(f"{file}: not an experiment: tables within tables without end") from None
     except msgspec.ValidationError as error:
-        raise ValueError(f"{file}: {_explain(str(error))}") from None
+        raise ValueError(f"{file}: {explain(str(error), _STRUCTS)}") from None
     for problem in _problems(experiment):
         raise ValueError(f"{file}: {' '.join(problem.split())}")
     return experiment
@@ -87,54 +84,6 @@ _STRUCTS: dict[str, type[msgspec.Struct]] = {
     "series": Series,
     "compare": Compare,
 }
-
-_TYPES = {
-    "str": "text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-    "datetime": "a date",
-    "date": "a date",
-    "time": "a time",
-}
-"""A type as msgspec calls it → as a person does."""
-
-
-def _explain(message: str) -> str:
-    """Rewrite an error of msgspec's so that it begins with the key."""
-    text, _, path = message.partition(" - at `")
-    path = re.sub(r"^(key` in `)?\$\.?", "", path).rstrip("`")
-    unknown = re.match(r"Object contains unknown field `(.*)`", text)
-    missing = re.match(r"Object missing required field `(.*)`", text)
-    if unknown:
-        struct = re.sub(r"\[\d+\]$", "", path.rpartition(".")[2])
-        fields = _STRUCTS[struct].__struct_fields__
-        where = f"{path}.{unknown[1]}" if path else unknown[1]
-        return f'unknown key "{where}": expected one of {", ".join(fields)}{nearest(unknown[1], fields)}'
-    if missing:
-        where = f"{path}.{missing[1]}" if path else missing[1]
-        return f'key "{where}" is missing'
-    wrong = re.fullmatch(r"Invalid enum value '(.*)'", text)
-    if wrong:
-        modes: list[str] = []
-        for field in msgspec.structs.fields(How):
-            if field.name == path.rpartition(".")[2]:
-                modes = [mode for kind in get_args(field.type) for mode in get_args(kind)]
-        return f'key "{path}": "{wrong[1]}": expected one of {", ".join(modes)}{nearest(wrong[1], modes)}'
-    return f'key "{path}": {_in_words(text)}'
-
-
-def _in_words(text: str) -> str:
-    """Write "Expected `int | null`, got `str`" as "expected a whole number, got text"."""
-
-    def name(match: re.Match[str]) -> str:
-        kinds = [kind for kind in match[1].split(" | ") if kind != "null"]
-        return " or ".join(_TYPES.get(kind, kind) for kind in kinds)
-
-    text = re.sub(r"`([^`]*)`", name, text)
-    return text[:1].lower() + text[1:]
 
 
 def _problems(experiment: Experiment) -> Iterable[str]:

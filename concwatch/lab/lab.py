@@ -89,6 +89,8 @@ class Lab:
         self._self_due = 0.0
         self.own: Reading | None = None
         """What concwatch itself takes."""
+        self.observers: list[Callable[[float], None]] = []
+        """Called at the end of each step, with its time on the lab's clock; none may raise."""
 
     def _note(self, lane: str, text: str, weight: Weight = "info") -> None:
         self.events.add(self.clock() - self.began, lane, text, weight)
@@ -225,6 +227,8 @@ class Lab:
             self.own = self._self_sampler.read()
             self.memory = self._memory()
             self.room = self.memory.available + self.total_rss
+        for observe in list(self.observers):  # one may leave meanwhile
+            observe(now)
 
     def _follow_refusals(self) -> None:
         """Have the common workload be one that some lane runs: the others have refused it."""

@@ -65,6 +65,8 @@ class Lane:
         """Why the engine cannot run here, looked up once."""
         self.settings = Settings()
         """What the worker was last told."""
+        self.sampled = -math.inf
+        """When the newest sample of `series` was taken, seconds on the lab's clock."""
         self._open = open_link
         self._note = note
         self._hz = hz
@@ -90,7 +92,8 @@ class Lane:
         self.rates = TickRates()
         self.peak_rss = 0
         self.peak_live = 0
-        self._born = now
+        self.born = now
+        """When the worker was started, seconds on the lab's clock."""
         self._since = now
         self._tick_at = now
         self._sample_due = now
@@ -381,16 +384,20 @@ class Lane:
             )
             if tick.traced is not None:
                 values["traced"] = tick.traced
-        self.series.append(now, values)
+        self._keep(now, values)
 
     def _gap(self, now: float) -> None:
         """Break the lines of the charts: what comes next is another process."""
-        self.series.append(now, {})
+        self._keep(now, {})
         self.reading = self._unjudged = self.tick = None
+
+    def _keep(self, now: float, values: dict[str, float]) -> None:
+        self.series.append(now, values)
+        self.sampled = now
 
     def age(self, now: float) -> float:
         """Seconds since the worker was started."""
-        return now - self._born
+        return now - self.born
 
     def stalled_for(self, now: float) -> float:
         """Seconds that the worker has been silent, or something in it overdue; 0 when all is well."""

@@ -1,39 +1,24 @@
 """The program on the terminal: one lab, one screen, and a clean end."""
 
-import asyncio
-import gc
 import signal
-import sys
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.app import App, SystemCommand
-from textual.binding import Binding
-from textual.reactive import Reactive
+from textual.app import SystemCommand
 from textual.screen import Screen
-from textual.theme import BUILTIN_THEMES, Theme
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
-from concwatch.saving import write_whole
-from concwatch.ui.palette import THEMES
+from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.session_recording import SessionRecording
+from concwatch.units import format_bytes
 
 if TYPE_CHECKING:
     from concwatch.ui.experiment_runs import ExperimentRuns
     from concwatch.ui.screens.experiments import ExperimentsScreen
-
-ALL_THEMES = {**BUILTIN_THEMES, **{theme.name: theme for theme in THEMES}}
-
-
-def picture_path(folder: Path, now: datetime) -> Path:
-    """Give a name that carries the time, and that no file in ``folder`` has."""
-    stem = f"concwatch-{now:%Y-%m-%d-%H%M%S}"
-    names = (f"{stem}{suffix}.svg" for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
-    return next(folder / name for name in names if not (folder / name).exists())
 
 
 def plain_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
@@ -41,20 +26,22 @@ def plain_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
     return Lab(engines, settings=settings)
 
 
-class ConcwatchApp(App[None]):
+def _why(status: int) -> str:
+    """Say why the program ends, by its exit status."""
+    if status > 128:
+        return f"ended by {signal.Signals(status - 128).name}"
+    return "broke off" if status else "quit"
+
+
+class ConcwatchApp(LanesApp):
     """Runs a lab and shows it."""
-
-    TITLE = "concwatch"
-    CSS_PATH = "screens/lanes.tcss"  # of the app, since Textual does not load that of a default screen
-    BINDINGS = [Binding("ctrl+c", "quit", "Quit", show=False, priority=True)]
-
-    theme: Reactive[str] = Reactive(THEMES[0].name)  # a theme set later has every style sheet parsed again
 
     def __init__(
         self,
         make_lab: Callable[[], Lab],
         pictures: Path = Path("screenshots"),
         make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = plain_lab,
+        recording: SessionRecording | None = None,
     ) -> None:
         """Make the app.
 
@@ -62,57 +49,38 @@ class ConcwatchApp(App[None]):
             make_lab: makes the lab, once the app's event loop runs.
             pictures: the folder for screenshots, made when it is needed.
             make_run_lab: makes the lab for one run of one cell of an experiment.
+            recording: keeps the session in files; None for one that begins when it is asked for.
         """
-        super().__init__()
+        super().__init__(pictures)
         self._make_lab = make_lab
-        self._pictures = pictures
-        self._ticking: asyncio.Task[None] | None = None
-        self._monitor: MonitorScreen | None = None
         self._make_run_lab = make_run_lab
         self.runs: ExperimentRuns | None = None
         """The experiments of this session, once somebody has looked at them."""
         self._experiments: ExperimentsScreen | None = None
         self.lab: Lab | None = None
         """The lab, once the app runs."""
+        self.recording = recording or SessionRecording(Path("recordings"))
+        """What is recorded of this session."""
 
-    @property
-    def available_themes(self) -> dict[str, Theme]:
-        """Textual's themes and the program's own."""
-        return ALL_THEMES
-
-    def get_default_screen(self) -> Screen[None]:
+    def make_screen(self) -> MonitorScreen:
         """Make the lab and the screen that shows it."""
         self.lab = self._make_lab()
-        self._monitor = MonitorScreen(self.lab, self.size, lambda: self.runs.told if self.runs else "")
-        return self._monitor
+        self.recording.follow(self.lab)
+        return MonitorScreen(self.lab, self.size, self._aside)
+
+    def _aside(self) -> str:
+        """Say in a few words what else runs."""
+        return "  ".join(filter(None, (self.recording.told, self.runs.told if self.runs else "")))
 
     def on_mount(self) -> None:
         """Start the lab."""
         assert self.lab is not None
         self.run_worker(self.lab.run(), name="lab", exit_on_error=True)
-        self.theme_changed_signal.subscribe(self, lambda _: self._follow_theme())
-        if sys.platform != "win32":
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                asyncio.get_running_loop().add_signal_handler(number, self._end, 128 + number)
-
-    def on_ready(self) -> None:
-        """Collect garbage from now on, but not what was made at the start: it lives as long as the program.
-
-        A full collection that walks Textual's classes and styles was seen to take 80 to 200 ms, in which no
-        key is answered.
-        """
-        gc.freeze()
-        gc.enable()
-
-    def _follow_theme(self) -> None:
-        if self._monitor is not None and self._monitor.is_mounted:
-            self._monitor.follow_theme()
-
-    def _end(self, status: int) -> None:
-        self.exit(return_code=status)
 
     async def on_unmount(self) -> None:
         """End every worker before the program ends."""
+        # Before all else: where the terminal is gone there may be no time left.
+        self.recording.end(_why(self.return_code or 0))
         if self.runs is not None:
             await self.runs.close()
         if self.lab is not None:
@@ -121,13 +89,13 @@ class ConcwatchApp(App[None]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer in the palette what the screen can do, besides Textual's own."""
         yield from super().get_system_commands(screen)
-        for own in (self._monitor, self._experiments):
-            if own is not None and screen is own:
-                yield from own.commands()
-        if screen is self._monitor:
+        if self._experiments is not None and screen is self._experiments:
+            yield from self._experiments.commands()
+        if screen is self._lanes:
             yield SystemCommand(
                 "Experiments", "Published measurements, repeated on this machine", self.action_experiments
             )
+            yield SystemCommand("Record", "Begin or end a recording of this session", self.action_record)
 
     def action_experiments(self) -> None:
         """Show the experiments."""
@@ -141,16 +109,22 @@ class ConcwatchApp(App[None]):
         self._experiments = ExperimentsScreen(self.runs, self.lab)
         self.push_screen(self._experiments)
 
-    def action_save_picture(self) -> None:
-        """Save what is on screen as SVG, whole or not at all, and say where."""
-        svg = self.export_screenshot(title="concwatch")
+    def action_record(self) -> None:
+        """Begin to record, or end what is recorded, and say where it is."""
+        assert self.lab is not None
+        if self.recording.on:
+            ended = self.recording.end("ended by key")
+            if ended is not None and not ended.problem:
+                self.notify(
+                    f"saved {ended.path}, {format_bytes(ended.size)}", title="recording", markup=False
+                )
+            return
         try:
-            self._pictures.mkdir(parents=True, exist_ok=True)
-            path = picture_path(self._pictures, datetime.now())
-            write_whole(path, svg)
-        except OSError as error:
-            where = error.filename or self._pictures
-            expected = "expected a folder with room to write in"
-            self.notify(f"not saved: {where}: {error.strerror}: {expected}", severity="error")
-        else:
-            self.notify(f"saved {path}", title="screenshot")
+            self.notify(f"into {self.recording.begin(self.lab)}", title="recording", markup=False)
+        except (OSError, ValueError) as error:
+            why = (
+                f"{error.filename or self.recording.folder}: {error.strerror}"
+                if isinstance(error, OSError)
+                else error
+            )
+            self.notify(f"not recorded: {why}", severity="error", markup=False)

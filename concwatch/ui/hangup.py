@@ -1,7 +1,8 @@
-"""Ending with the terminal: a program whose terminal is gone has nobody to show anything to."""
+"""Ending with the terminal, or with the page: a program that nobody sees has nobody to show anything to."""
 
 import os
 import select
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ HANGUP_STATUS = 129
 
 
 def wait_for_hangup(descriptor: int) -> None:
-    """Block until the terminal behind ``descriptor`` is gone; takes no CPU time meanwhile."""
+    """Block until what is behind ``descriptor`` is gone; takes no CPU time meanwhile."""
     poll = select.poll()
     # Nothing is asked for: a hangup is always told.
     poll.register(descriptor, 0)
@@ -32,9 +33,26 @@ def end_with_terminal(descriptor: int, end: Callable[[int], object] = os._exit) 
         descriptor: an open terminal.
         end: ends the process with a status.
     """
+    _watch(descriptor, lambda: None, end)
 
+
+def end_with_page(descriptor: int, end: Callable[[int], object] = os._exit) -> None:
+    """Have this process end after the web server that shows it is gone, `GRACE` seconds later at the latest.
+
+    Textual's driver for pages goes on without input, and no kernel tells a program that its pipe is closed as
+    it does of a terminal, so this says it: a SIGHUP first, upon which the screen ends in order.
+
+    Args:
+        descriptor: the pipe or socket from which the page's input comes.
+        end: ends the process with a status.
+    """
+    _watch(descriptor, lambda: os.kill(os.getpid(), signal.SIGHUP), end)
+
+
+def _watch(descriptor: int, tell: Callable[[], None], end: Callable[[int], object]) -> None:
     def watch() -> None:
         wait_for_hangup(descriptor)
+        tell()
         time.sleep(GRACE)
         end(HANGUP_STATUS)
 

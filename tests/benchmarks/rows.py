@@ -1,9 +1,37 @@
 """All benchmarks there are, in the order of the table."""
 
-from . import charts, creation, first_frame, history, idle, keys, memory, published, release, screen
+from . import (
+    charts,
+    creation,
+    first_frame,
+    history,
+    idle,
+    keys,
+    memory,
+    pictures,
+    published,
+    recording,
+    release,
+    replay,
+    screen,
+)
 
 BENCHMARKS = tuple(
     benchmark
-    for module in (creation, memory, idle, charts, screen, keys, first_frame, release, history, published)
+    for module in (
+        creation,
+        memory,
+        idle,
+        charts,
+        screen,
+        keys,
+        first_frame,
+        release,
+        history,
+        recording,
+        replay,
+        pictures,
+        published,
+    )
     for benchmark in module.BENCHMARKS
 )

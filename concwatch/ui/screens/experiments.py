@@ -58,7 +58,7 @@ HELP = (
     ("c", "table, chart by size, RSS: the next, where one at a time is shown"),
     ("d", "all about it: source, machine, method, and a note on each table"),
     ("0", "stop all lanes of the monitor: they share the machine with what is measured"),
-    ("s", "save a screenshot (SVG)"),
+    ("s S", "save a screenshot: the screen; one chart, the one in focus or the first"),
     ("escape e", "back to the monitor"),
 )
 """Every key and what it does, for who asks."""
@@ -97,6 +97,7 @@ class ExperimentsScreen(Screen[None]):
         Binding("0", "stop_lanes", "Stop lanes", show=False),
         Binding("question_mark", "help", "Help", show=False),
         Binding("s", "app.save_picture", "Screenshot", show=False),
+        Binding("S", "app.save_chart", "Save one chart", show=False),
     ]
 
     chosen: reactive[int] = reactive(0, repaint=False)

@@ -52,6 +52,10 @@ class LanesScreen(Screen[None]):
     """The keys at the bottom, the most needed first."""
     CARD: type[LaneCard] = LaneCard
     """What shows a lane."""
+    COSTS: type[CostTable] = CostTable
+    """What shows the costs."""
+    EVENTS = SHOWN
+    """Events on screen at most."""
 
     selected: reactive[int] = reactive(0)
     """The lane that the keys act on."""
@@ -112,7 +116,7 @@ class LanesScreen(Screen[None]):
                     yield self.CARD(index, lane.name, maximum, color, index == self.selected)
                 yield CommonPanel()
             yield ChartGrid()
-        yield CostTable()
+        yield self.COSTS()
         yield EventView()
         yield from self.foot()
 
@@ -175,7 +179,7 @@ class LanesScreen(Screen[None]):
         if self._told != self.events.count:
             self._told = self.events.count
             names = [lane.name for lane in view.lanes]
-            events = self.events.since(max(0, self._told - SHOWN))
+            events = self.events.since(max(0, self._told - self.EVENTS))
             self.query_one(EventView).show(events, dict(zip(names, self._colors, strict=True)))
 
     def _moments(self, view: LabView) -> list[Moment]:

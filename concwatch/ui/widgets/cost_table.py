@@ -138,6 +138,9 @@ class CostTable(Phrase):
 
     BORDER_TITLE = "what a task costs"
 
+    TRACED_NOTE = "ᵗ taken while traced, about twice the RSS: t turns tracing off"
+    KEPT_NOTE = "≈ counts memory kept from earlier tasks: off and on for a clean figure"
+
     def show(self, view: LabView, colors: list[str], narrow: bool, baseline: LabView | None = None) -> None:
         """Show all lanes as they are now.
 
@@ -178,12 +181,11 @@ class CostTable(Phrase):
         )
         return f"{'  Δ':{NAME_WIDTH}}{text}{fit:>{FIT_WIDTH}}"
 
-    @staticmethod
-    def _legend(view: LabView, baseline: LabView | None) -> str:
+    def _legend(self, view: LabView, baseline: LabView | None) -> str:
         costs = [lane.cost for lane in view.lanes if lane.cost]
         notes = [f"Δ since the baseline at {format_clock(baseline.elapsed)}"] if baseline else []
         if any(cost.tracing for cost in costs):
-            notes.append("ᵗ taken while traced, about twice the RSS: t turns tracing off")
+            notes.append(self.TRACED_NOTE)
         if any(not cost.clean for cost in costs):
-            notes.append("≈ counts memory kept from earlier tasks: off and on for a clean figure")
+            notes.append(self.KEPT_NOTE)
         return " · ".join(notes)

@@ -40,14 +40,14 @@ def forecast(view: LaneView, tasks: int) -> str:
     return f"{format_count(tasks)} → about {sign}{format_bytes(abs(size))}"
 
 
-def holdings(view: LaneView) -> Content:
-    """Say what a lane holds, why it failed, or what to do."""
+def holdings(view: LaneView, hint: str) -> Content:
+    """Say what a lane holds, why it failed, or ``hint`` what to do."""
     if view.state is State.FAILED:
         return Content.styled(view.reason, "$error")
     if view.missing and not view.on:
         return Content.styled(view.missing, "$foreground 45%")
     if not view.on:
-        return Content.styled("drag to start", "$foreground 45%")
+        return Content.styled(hint, "$foreground 45%")
     parts: list[str | tuple[str, str]] = [(f"{format_count(view.live)} live", "bold")]
     if view.limited:
         parts.append((f"  {view.limited}", "$warning"))
@@ -78,6 +78,11 @@ class LaneCard(Taps):
         & Slider { margin-top: 1; }
     }
     """
+
+    HINT = "drag to start"
+    """What a lane says that is off."""
+    NUDGES = True
+    """Whether there are words to click that move the target."""
 
     selected: reactive[bool] = reactive(False)
     """Whether the keys act on this lane."""
@@ -121,7 +126,11 @@ class LaneCard(Taps):
         if view is None:
             return ()
         held = self.slider.held
-        line = holdings(view) if held is None else Content.styled(forecast(view, held), "bold $accent")
+        line = (
+            holdings(view, self.HINT)
+            if held is None
+            else Content.styled(forecast(view, held), "bold $accent")
+        )
         if self.screen.has_class("-narrow"):
             slider = max(2, width - NAME - STATE - HOLDINGS)
             return (
@@ -137,7 +146,7 @@ class LaneCard(Taps):
         # A forecast, or why a lane cannot run, is longer than a number: the whole line is its.
         last = (
             (Cell(width, line, "holdings"),)
-            if held is not None or explains
+            if held is not None or explains or not self.NUDGES
             else (
                 Cell(max(0, width - 10), line, "holdings"),
                 Cell(1),

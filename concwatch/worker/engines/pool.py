@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 MOST_THREADS = 100_000
 
 
-def default_threads() -> int:
-    """Give the number of threads that ``ThreadPoolExecutor()`` itself would take."""
-    return min(32, (os.cpu_count() or 1) + 4)
+def default_threads(cores: Optional[int] = None) -> int:
+    """Give the number of threads that ``ThreadPoolExecutor()`` itself takes on so many cores, or here."""
+    return min(32, (cores or os.cpu_count() or 1) + 4)
 
 
 class PoolEngine(BlockingEngine):

@@ -1,0 +1,108 @@
+"""``concwatch compare``: two recordings, or two results, side by side."""
+
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from concwatch.commands.options import one_line
+from concwatch.commands.telling import BAD_INPUT, say_error, say_json
+
+STANDARD_OUTPUT = "-"
+
+
+def _percent(text: str) -> float:
+    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*%?\s*", text, re.ASCII)
+    if found is None:
+        raise ValueError(
+            f'--fail-over: "{text[:40]}" is not a percentage: expected a number from 0, such as "5" or "2.5%"'
+        )
+    return float(found[1])
+
+
+@click.command(
+    "compare",
+    help="Put B beside A: two recordings, two results of one experiment (concwatch experiment NAME --json "
+    "FILE), or two of concwatch run --json.\n\n"
+    "For each figure: both medians, the spread of each from lowest to highest, difference, ratio, and what "
+    "it comes to. More memory, more time and lower rates are worse.\n\n"
+    "A difference is beyond the spread when the ranges of A and B, lowest to highest, have no value in "
+    "common. With one value each the spread is unknown, and any difference counts.\n\n"
+    "Of an experiment the values are its runs; of a recording they are the samples near the peak, for the "
+    "cost of a task, and the targets reached, for the rate of creation; of all else there is one value. "
+    "Tasks completed are those of the best second.\n\n"
+    "Figures that only one has are listed, not compared. What was measured under other conditions is "
+    "compared, with a caution.\n\n"
+    "The exit status is 0, or 1 when something fails, or 2 when the two cannot be compared.",
+)
+@click.argument("a", metavar="A", type=click.Path(path_type=Path))
+@click.argument("b", metavar="B", type=click.Path(path_type=Path))
+@click.option(
+    "--fail-over",
+    type=one_line(_percent),
+    metavar="PERCENT",
+    help="Exit with status 1 when a figure of B is worse than that of A by more than this, "
+    'beyond the spread: "5", "2.5%", "0".',
+)
+@click.option(
+    "--json", "as_json_", is_flag=True, help="One JSON object on standard output in place of the table."
+)
+@click.option("--markdown", metavar="FILE", help='The tables as Markdown; "-" is standard output.')
+@click.pass_context
+def command(
+    ctx: click.Context, a: Path, b: Path, fail_over: float | None, as_json_: bool, markdown: str | None
+) -> None:
+    """Put two recordings or results side by side."""
+    from concwatch.comparing.as_json import as_object
+    from concwatch.comparing.comparison import compare
+    from concwatch.comparing.markdown import report_markdown
+    from concwatch.comparing.reading import read_both
+    from concwatch.comparing.table import table_lines
+    from concwatch.printing import print_lines
+    from concwatch.saving import write_whole
+
+    try:
+        _check(a, b, as_json_, markdown)
+        comparison = compare(*read_both(a, b), fail_over)
+    except ValueError as error:
+        say_error(str(error))
+        ctx.exit(BAD_INPUT)
+    lost = False
+    if markdown is not None and markdown != STANDARD_OUTPUT:
+        try:
+            write_whole(Path(markdown), report_markdown(comparison))
+        except OSError as error:
+            say_error(f'--markdown: "{markdown}" not written: {error.strerror or error}')
+            lost = True
+    if as_json_:
+        say_json(as_object(comparison))
+    elif markdown == STANDARD_OUTPUT:
+        click.echo(report_markdown(comparison), nl=False)
+    else:
+        print_lines(table_lines(comparison))
+    sys.exit(int(lost or bool(comparison.failing)))
+
+
+def _check(a: Path, b: Path, as_json_: bool, markdown: str | None) -> None:
+    """Check where the report goes, before anything is read.
+
+    Raises:
+        ValueError: one line: it cannot go there.
+    """
+    from concwatch.saving import why_not_writable
+
+    if markdown is None:
+        return
+    if markdown == STANDARD_OUTPUT:
+        if as_json_:
+            raise ValueError(
+                "--json and --markdown both go to standard output: expected a file for --markdown"
+            )
+        return
+    place = Path(markdown)
+    if place.resolve() in (a.resolve(), b.resolve()):
+        raise ValueError(f'--markdown: "{markdown}" is what is compared: expected another file')
+    why_not = why_not_writable(place)
+    if why_not:
+        raise ValueError(f'--markdown: "{markdown}": {why_not}: expected a file that can be written')

@@ -1,0 +1,220 @@
+"""``concwatch demo``: the program played by itself, and pictures of it."""
+
+import gc
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+
+import click
+
+from concwatch.commands.options import max_memory, one_line
+from concwatch.commands.signals import run_until_signal
+from concwatch.commands.telling import say_error
+from concwatch.demos.demo import Demo, parse_size
+from concwatch.demos.loading import load, shipped
+from concwatch.demos.player import Played, play
+from concwatch.demos.takes import FORMATS, Takes, check_formats
+from concwatch.lab.catalog import Engine, find
+from concwatch.lab.lab import Lab
+from concwatch.lab.settings import Settings
+from concwatch.pictures.drawing import PicturesMissing
+from concwatch.saving import why_not_writable, write_whole
+from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.hangup import end_with_terminal
+from concwatch.units import format_bytes
+from concwatch.worker.workloads import nearest
+
+FOLDER = "screenshots"
+"""Where pictures go unless told otherwise."""
+
+GALLERY = ("png",)
+"""What the gallery has of every demo."""
+
+FILM = ("gif", "cast")
+"""What it has of a film besides."""
+
+
+def _read_formats(text: str) -> tuple[str, ...]:
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in FORMATS:
+            known = ", ".join(FORMATS)
+            raise ValueError(
+                f'unknown format "{name[:40]}": expected one of {known}{nearest(name[:40], FORMATS)}'
+            )
+    return tuple(dict.fromkeys(names))
+
+
+@click.command("demo")
+@click.argument("name", metavar="[NAME|FILE.toml]", required=False)
+@click.option("--all", "every", is_flag=True, help="Play every shipped demo, for the gallery.")
+@click.option("--out", metavar="DIR", help=f"Where its files go.  [default: {FOLDER}]")
+@click.option(
+    "--format",
+    "formats",
+    type=one_line(_read_formats),
+    metavar=",".join(FORMATS),
+    help="What is kept: svg and png of each shot, gif and cast of the whole.  [default: svg; "
+    "with --all png, and gif and cast of films]",
+)
+@click.option(
+    "--size",
+    type=one_line(parse_size),
+    metavar="120x40",
+    help="Columns and rows.  [default: as the demo says]",
+)
+@click.option(
+    "--screen", is_flag=True, help="Show it on the terminal, even where --out or --format is given."
+)
+@max_memory
+@click.pass_context
+def command(
+    ctx: click.Context,
+    name: str | None,
+    every: bool,
+    out: str | None,
+    formats: tuple[str, ...] | None,
+    size: tuple[int, int] | None,
+    screen: bool,
+    max_memory: int | None,
+) -> None:
+    """Play a demo: the real program and real workers, driven by a file of steps.
+
+    Without NAME this lists them. A FILE.toml is a demo of your own.
+
+    It plays on the terminal when there is one and neither --out, --format, --size nor --all is given, and
+    else without any. Its steps are printed, a line each. It exits 1 when a step could not be done.
+    """
+    try:
+        demos = _chosen(name, every)
+        if not demos:
+            _list()
+            return
+        terminal = sys.stdin.isatty() and sys.stderr.isatty()
+        if screen and (size or every):
+            raise ValueError(
+                f"--screen with {'--all' if every else '--size'}: expected one of them, "
+                "since on the screen a demo has the terminal's size and nothing else to do"
+            )
+        if screen and not terminal:
+            raise ValueError("--screen without a terminal: expected one on standard input and standard error")
+        on_screen = screen or (terminal and not (every or out or formats or size))
+        wanted = {demo.name: formats or _usual_formats(demo, every) for demo in demos}
+        for several in wanted.values():
+            check_formats(several)
+        folder = _folder(out or FOLDER)
+    except (ValueError, PicturesMissing) as error:
+        raise click.UsageError(str(error), ctx) from None
+    status, stopped = 0, 0
+    kept: list[Takes] = []
+    for demo in demos:
+        takes = Takes(demo.name, demo.title, wanted[demo.name])
+        kept.append(takes)
+        worst, stopped = _perform(demo, takes, folder, on_screen, size, max_memory)
+        status = max(status, worst)
+        if stopped:
+            break
+    # Not before all have been played: what draws takes memory, which the next would show as the program's.
+    for takes in kept:
+        unwritten = _write(takes.pictures() if stopped else chain(takes.pictures(), takes.films()), folder)
+        status = max(status, int(unwritten))
+    sys.exit(128 + stopped if stopped else status)
+
+
+def _chosen(name: str | None, every: bool) -> list[Demo]:
+    """Read the demos that were asked for.
+
+    Raises:
+        ValueError: one line that says why one cannot be played.
+    """
+    if every and name is not None:
+        raise ValueError("NAME and --all: expected one of them")
+    if every:
+        return [load(path.stem) for path in shipped()]
+    return [] if name is None else [load(name)]
+
+
+def _usual_formats(demo: Demo, every: bool) -> tuple[str, ...]:
+    if not every:
+        return ("svg",)
+    return (*GALLERY, *FILM) if demo.film else GALLERY
+
+
+def _folder(name: str) -> Path:
+    """Make the folder if need be.
+
+    Raises:
+        ValueError: one line that says why nothing can be written there.
+    """
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        problem = why_not_writable(folder / "demo.svg")
+    except (OSError, ValueError) as error:
+        problem = str(getattr(error, "strerror", None) or error)
+    if problem:
+        raise ValueError(f"{folder}: {problem}: expected a folder with room to write in")
+    return folder
+
+
+def _perform(
+    demo: Demo,
+    takes: Takes,
+    folder: Path,
+    on_screen: bool,
+    size: tuple[int, int] | None,
+    budget: int | None,
+) -> tuple[int, int]:
+    """Play one demo; give the exit status, and the signal that ended it or 0."""
+    if on_screen:
+        end_with_terminal(sys.stderr.fileno())
+    lines: list[str] = []
+    target = sys.stdout  # as it is now: while the app runs it takes what is printed
+
+    def say(line: str) -> None:
+        if on_screen:
+            lines.append(line)  # told in the end: until then the terminal is the app's
+        else:
+            click.echo(line, file=target)
+
+    def make_run_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
+        return Lab(engines, settings=settings, budget=budget)
+
+    app = ConcwatchApp(
+        lambda: Lab(find(demo.engines), settings=Settings(trace=True), budget=budget),
+        pictures=folder,
+        make_run_lab=make_run_lab,
+    )
+    done, stopped = run_until_signal(play(demo, app, takes, say, on_screen=on_screen, size=size))
+    for line in lines:
+        click.echo(line)
+    played = done or Played(problem="ended by a signal", status=128 + stopped)
+    if played.problem:
+        say_error(f"demo {demo.name}: {played.problem}")
+    gc.unfreeze()  # the app froze what it had made; the next shall not be seen to weigh that as well
+    gc.collect()
+    return played.status or int(bool(played.problem)), stopped
+
+
+def _write(files: Iterable[tuple[str, str | bytes]], folder: Path) -> bool:
+    """Write the files, and say which; give whether one could not be written."""
+    failed = False
+    for name, content in files:
+        path = folder / name
+        try:
+            write_whole(path, content)
+        except OSError as error:
+            failed = True
+            say_error(f"not saved: {path}: {error.strerror}: expected a folder with room to write in")
+        else:
+            click.echo(f"saved {path}, {format_bytes(path.stat().st_size)}", err=True)
+    return failed
+
+
+def _list() -> None:
+    demos = [load(path.stem) for path in shipped()]
+    width = max(len(demo.name) for demo in demos)
+    for demo in demos:
+        click.echo(f"{click.style(f'{demo.name:{width}}', bold=True)}  {demo.title}")
+        click.echo(f"{'':{width}}  {demo.about}")

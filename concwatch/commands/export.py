@@ -1,0 +1,88 @@
+"""``concwatch export``: a recording's samples for other programs."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from concwatch.commands.options import one_line
+from concwatch.commands.telling import say_error
+from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
+from concwatch.recordings.format import COLUMNS
+from concwatch.recordings.load import load
+from concwatch.saving import why_not_writable, write_whole
+
+NEEDED = "expected one of --csv, --json, --parquet"
+
+
+@click.command("export")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "--csv", "format_", flag_value="csv", help="A line a sample, below one with the columns' names."
+)
+@click.option("--json", "format_", flag_value="json", help="One list, an object a sample.")
+@click.option("--parquet", "format_", flag_value="parquet", help='Apache Parquet; needs the extra "parquet".')
+@click.option("--columns", type=one_line(read_columns), metavar="a,b", help="Which.  [default: all]")
+@click.option("--out", metavar="FILE", help="Where to, whole or not at all.  [default: standard output]")
+@click.pass_context
+def command(
+    ctx: click.Context, file: Path, format_: str | None, columns: tuple[str, ...] | None, out: str | None
+) -> None:
+    """Write the samples of the recording FILE, one row each: lane, time, and all that was known then.
+
+    Times are seconds since the recording began, memory is bytes, rates are tasks a second. Needs no terminal.
+    """
+    try:
+        if format_ is None:
+            raise ValueError(f"no format: {NEEDED}")
+        _check(format_, out)
+        recording = load(file)
+        content = FORMATS[format_](recording, columns or COLUMNS)
+    except ValueError as error:
+        raise click.UsageError(str(error), ctx) from None
+    if recording.cut:
+        say_error(f'"{file}": {recording.cut}')
+    if recording.damaged:
+        say_error(f'"{file}": lines that could not be read: {recording.damaged:,}')
+    try:
+        if out is not None:
+            write_whole(Path(out), b"".join(content))
+        else:
+            _print(content)
+    except OSError as error:
+        say_error(f'"{out or "standard output"}" not written: {error.strerror}')
+        sys.exit(1)
+
+
+def _check(format_: str, out: str | None) -> None:
+    """See that what is wanted can be written.
+
+    Raises:
+        ValueError: one line that says why not.
+    """
+    problem = why_no_parquet() if format_ == "parquet" else None
+    if problem:
+        raise ValueError(problem)
+    if out is not None:
+        why = why_not_writable(Path(out))
+        if why:
+            raise ValueError(f'--out: "{out}": {why}: expected a file that can be written')
+    elif format_ == "parquet" and sys.stdout.isatty():
+        raise ValueError("--parquet is not for a terminal: expected --out FILE, or a pipe")
+
+
+def _print(content: Iterator[bytes]) -> None:
+    """Write to standard output until all is written, or nobody reads on.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    try:
+        for part in content:
+            sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        # Who reads has had enough. Python would try to write the rest as it ends, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

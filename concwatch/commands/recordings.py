@@ -1,0 +1,94 @@
+"""``concwatch recordings``: which there are."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+from concwatch.commands.setting import SCREEN
+from concwatch.commands.sources import Sources
+from concwatch.commands.telling import say_json
+from concwatch.lab.events import plain
+from concwatch.recordings.format import tell_time
+from concwatch.recordings.listing import CUT, FINISHED, WRITTEN, Summary, find_recordings
+from concwatch.units import format_bytes, format_count
+
+COLORS = {FINISHED: "green", WRITTEN: "cyan", CUT: "yellow"}
+HEADER = ("file", "began", "long", "samples", "size", "state", "lanes")
+
+
+@click.command("recordings")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="[FOLDER]", required=False)
+@click.option("--json", "as_json_", is_flag=True, help="One JSON list on standard output.")
+@click.pass_context
+def command(ctx: click.Context, folder: Path | None, as_json_: bool) -> None:
+    """List the recordings in FOLDER, the newest first: when, how long, and whether they were finished.
+
+    Without FOLDER it is the one into which the key r records: recordings, or what the screen's option
+    --recordings is set to. Needs nothing.
+    """
+    place = folder or _usual_folder(ctx)
+    try:
+        found = find_recordings(place)
+    except FileNotFoundError:
+        if folder is not None:
+            raise click.UsageError(f'"{folder}" is not there: expected a folder', ctx) from None
+        found = []
+    except OSError as error:
+        raise click.UsageError(f'"{place}": {error.strerror}: expected a folder', ctx) from None
+    if as_json_:
+        say_json(msgspec.to_builtins(found))
+    elif found:
+        _print(found, place)
+    else:
+        click.echo(
+            f'no recordings in "{plain(str(place))}": press r on the screen, or record with '
+            "concwatch --record FILE or concwatch run … --record FILE"
+        )
+
+
+def _usual_folder(ctx: click.Context) -> Path:
+    """Give the folder into which the screen records."""
+    try:
+        given = Sources.of(()).read().find(SCREEN, ctx.find_root()).given
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    chosen = [one.value for one in given if one.setting.key == "recordings"]
+    return Path(str(chosen[-1])) if chosen else Path("recordings")
+
+
+def _print(found: Sequence[Summary], folder: Path) -> None:
+    rows = [
+        (
+            plain(Path(summary.file).name),
+            _local(summary.began),
+            tell_time(summary.seconds),
+            format_count(summary.samples),
+            format_bytes(summary.size),
+            summary.state,
+            " ".join(map(plain, summary.lanes)),
+        )
+        for summary in found
+    ]
+    widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
+    for number, row in enumerate((HEADER, *rows)):
+        cells = [
+            cell.rjust(width) if at in (2, 3, 4) else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        if number:
+            cells[5] = click.style(cells[5], fg=COLORS[row[5]])
+            click.echo("  ".join(cells).rstrip())
+        else:
+            click.secho("  ".join(cells).rstrip(), bold=True)
+    click.echo(f"concwatch replay {plain(str(folder / Path(found[0].file).name))} shows the newest again")
+
+
+def _local(began: str) -> str:
+    """Write a time in UTC as a person's clock has it; what is no time as it stands."""
+    try:
+        return f"{datetime.fromisoformat(began).astimezone():%Y-%m-%d %H:%M:%S}"
+    except ValueError:
+        return plain(began[:20])

@@ -1,0 +1,58 @@
+"""``concwatch replay``: a recording, in the screen that it was taken of."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from concwatch.commands.options import one_line
+from concwatch.commands.telling import BAD_INPUT, say_error
+
+SLOWEST, FASTEST = 0.1, 100.0
+
+
+def _speed(text: str) -> float:
+    try:
+        speed = float(text.strip().removeprefix("×").removesuffix("x"))
+    except ValueError:
+        speed = 0.0
+    if not SLOWEST <= speed <= FASTEST:
+        raise ValueError(f'"{text[:40]}" is not a speed: expected a number from 0.1 to 100, such as 2')
+    return speed
+
+
+@click.command("replay")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "--speed",
+    type=one_line(_speed),
+    default="1",
+    metavar="N",
+    help="Seconds of the recording a second, from 0.1 to 100.  [default: 1]",
+)
+@click.pass_context
+def command(ctx: click.Context, file: Path, speed: float) -> None:
+    """Play a recording in the same screen: pause, step, jump, faster and slower.
+
+    It needs a terminal. Press ? there for its keys.
+    """
+    from concwatch.recordings.load import load
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        say_error(
+            "a replay needs a terminal on standard input and standard error; "
+            f'without one use "concwatch export {file}"'
+        )
+        ctx.exit(BAD_INPUT)
+    try:
+        recording = load(file)
+    except ValueError as error:
+        say_error(str(error))
+        ctx.exit(BAD_INPUT)
+    from concwatch.ui.hangup import end_with_terminal  # only here: the screen takes a fifth of a second
+    from concwatch.ui.replay_app import ReplayApp
+
+    end_with_terminal(sys.stderr.fileno())
+    app = ReplayApp(recording, file.name, speed)
+    app.run()
+    ctx.exit(app.return_code or 0)

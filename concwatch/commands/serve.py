@@ -1,0 +1,121 @@
+"""``concwatch serve``: the screen in a browser."""
+
+import asyncio
+import importlib.util
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from concwatch.commands.options import ENGINES, FOLDER, RATE, SIZE, one_line
+from concwatch.commands.signals import run_until_signal
+from concwatch.commands.telling import say_error
+
+ENDING = 8.0
+"""Seconds that open sessions get to end when the server ends."""
+
+
+def _port(text: str) -> int:
+    if not (text.isdecimal() and int(text) <= 65_535):
+        raise ValueError(f'"{text[:40]}" is no port: expected a number from 0 (any free one) to 65,535')
+    return int(text)
+
+
+def _checked(
+    read: Callable[[str], Any],
+) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """Have ``read`` refuse what makes no sense, and give the text itself: each session reads it anew."""
+
+    def check(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+        if text is not None:
+            read(text)
+        return text
+
+    return check
+
+
+@click.command("serve")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Name or address to listen on."
+)
+@click.option(
+    "--port",
+    type=one_line(_port),
+    default="8000",
+    show_default=True,
+    metavar="N",
+    help="Port; 0 takes any that is free.",
+)
+@click.option("--engines", callback=_checked(ENGINES), metavar="a,b", help="Lanes to show, by engine.")
+@click.option(
+    "--max-memory",
+    callback=_checked(SIZE),
+    metavar="SIZE",
+    help='Memory that the workers of one page may take together, such as "2GiB" or "60%".  [default: 80%]',
+)
+@click.option("--rate", callback=_checked(RATE), metavar="HZ", help="Samples a second.  [default: 10]")
+@click.option(
+    "--screenshots",
+    callback=_checked(FOLDER),
+    metavar="FOLDER",
+    help="Where, on this machine, pages save pictures.  [default: screenshots]",
+)
+@click.option(
+    "--recordings",
+    callback=_checked(FOLDER),
+    metavar="FOLDER",
+    help="Where, on this machine, pages put recordings.  [default: recordings]",
+)
+def command(host: str, port: int, **screen: str | None) -> None:
+    """Show the screen in a browser, at the address that is printed.
+
+    Each page is a session of its own, with its own lanes and workers, which end when the page is closed.
+    Ctrl-C ends all. Needs the extra "web", and no terminal.
+
+    Whoever reaches the address can start tasks on this machine, so without --host only this machine can.
+    """
+    problem = _missing()
+    if problem:
+        raise click.ClickException(problem)
+    from concwatch.web.listening import address, is_loopback, listen, url  # only here: this loads aiohttp
+
+    try:
+        listening = listen(host, port)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    # One word each: a value that begins with a dash is a value all the same.
+    handed_on = [f"--{name.replace('_', '-')}={value}" for name, value in screen.items() if value is not None]
+    with listening:
+        here = address(listening)
+        only_here = is_loopback(here[0])
+        if not only_here:
+            say_error(f"warning: whoever reaches {here[0]}, port {here[1]}, can start tasks on this machine")
+        _, stopped = run_until_signal(_serve(listening, handed_on, only_here, url(*here)))
+    sys.exit(128 + stopped)
+
+
+def _missing() -> str | None:
+    if sys.platform == "win32":
+        return '"serve" is not there on Windows: a session could outlive its page'
+    if importlib.util.find_spec("textual_serve") is None:
+        return "\"serve\" needs textual-serve: pip install 'concwatch[web]'"
+    return None
+
+
+async def _serve(listening: socket.socket, options: list[str], only_here: bool, where: str) -> None:
+    """Serve pages until this is cancelled."""
+    from aiohttp import web
+
+    from concwatch.web.site import HEARTBEAT, Site, session_command
+
+    site = Site(session_command(options), only_here, HEARTBEAT)
+    runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=ENDING)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listening).start()
+        click.echo(f"concwatch: open {where} in a browser; Ctrl-C ends it and every task that it started")
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,136 @@
+"""What ``concwatch experiment NAME --json FILE`` wrote, as one side of a comparison.
+
+A figure is a line of a table: its values are the runs of its cell, in the table's own unit; median and spread
+are taken as the reports of an experiment take them. Lines are the same on both sides when table, series, size
+and every option of the cell are. Of a cell that failed or was skipped there is no figure, as there.
+"""
+
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from concwatch.comparing.difference import Measured
+from concwatch.comparing.quantity import Quantity
+from concwatch.comparing.side import Fact, Side, Subject, joined, machine_facts, tell_moment
+from concwatch.experiments.cell import Cell
+from concwatch.experiments.readings import UNITS
+from concwatch.experiments.report import flat
+from concwatch.experiments.runner import State
+
+KIND = 'a result of the experiment "{}"'
+
+
+class Row(Struct, frozen=True):
+    """One line of a table."""
+
+    series: str
+    engine: str
+    size: int
+    state: State
+    repeats: tuple[float, ...]
+    cell: int | None = None
+    reason: str | None = None
+
+
+class Table(Struct, frozen=True):
+    """One table."""
+
+    title: str
+    reading: str
+    unit: str
+    rows: tuple[Row, ...]
+
+
+class Name(Struct, frozen=True):
+    """Which experiment it is."""
+
+    name: str
+
+
+class Ran(Struct, frozen=True):
+    """What a run ran on."""
+
+    runtime: str = ""
+    flags: tuple[str, ...] = ()
+
+
+class Runs(Struct, frozen=True):
+    """The runs of a cell."""
+
+    runs: tuple[Ran, ...] = ()
+
+
+class ExperimentFile(Struct, frozen=True):
+    """As much of the object as is compared."""
+
+    experiment: Name
+    machine: dict[str, Any]
+    tables: tuple[Table, ...]
+    cells: tuple[msgspec.Raw, ...]
+    concwatch: str = ""
+    begun: str = ""
+    partial: bool = False
+
+
+_file = msgspec.json.Decoder(ExperimentFile)
+_cell = msgspec.json.Decoder(Cell)
+_runs = msgspec.json.Decoder(Runs)
+
+
+def read_experiment(text: bytes, name: str) -> Side:
+    """Read the result called ``name``.
+
+    Raises:
+        ValueError: it is damaged: how.
+    """
+    file = _file.decode(text)
+    cells = [_cell.decode(cell) for cell in file.cells]
+    ran = [_runs.decode(cell).runs for cell in file.cells]
+    figures, missing = {}, {}
+    workers: dict[str, dict[str, Fact]] = {}
+    for table in file.tables:
+        for row in table.rows:
+            if row.cell is None:
+                continue  # published only
+            if not 0 <= row.cell < len(cells):
+                raise ValueError(f"there is no cell {row.cell}")
+            subject = _subject(table, row, cells[row.cell])
+            measured = Measured.of(row.repeats)
+            if measured is None or row.state in (State.FAILED, State.SKIPPED):
+                missing[subject] = _why(row)
+                continue
+            figures[subject] = measured
+            told = sorted({joined([run.runtime, *run.flags]) for run in ran[row.cell]})
+            workers.setdefault(flat(row.series), {"worker": Fact("; ".join(told))})
+    return Side(
+        name,
+        KIND.format(flat(file.experiment.name)),
+        f"experiment {flat(file.experiment.name)}, begun {tell_moment(file.begun)}",
+        figures,
+        machine_facts(file.machine, file.concwatch),
+        workers,
+        missing,
+        ("partial: stopped before all of it had been measured",) if file.partial else (),
+    )
+
+
+def _subject(table: Table, row: Row, cell: Cell) -> Subject:
+    if table.unit not in UNITS:
+        raise ValueError(f'unknown unit "{table.unit}": expected one of {", ".join(UNITS)}')
+    quantity = Quantity(UNITS[table.unit][0], table.unit)
+    section = f"{flat(table.title)}, {table.unit}"
+    return Subject(section, flat(row.series), quantity, row.engine, row.size, _options(cell), table.reading)
+
+
+def _options(cell: Cell) -> tuple[tuple[str, object], ...]:
+    """Give what shapes the runs of a cell, besides its engine and its size."""
+    names = [each.name for each in fields(cell) if each.compare and each.name not in ("engine", "size")]
+    return tuple((name, getattr(cell, name)) for name in names)
+
+
+def _why(row: Row) -> str:
+    if row.state in (State.WAITING, State.RUNNING):
+        return "not run"
+    return flat(f"{row.state.value}: {row.reason}" if row.reason else row.state.value)

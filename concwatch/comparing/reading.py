@@ -1,0 +1,97 @@
+"""Any file that can be compared, read as a side."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from concwatch.comparing.experiment_result import read_experiment
+from concwatch.comparing.recorded import read_recording
+from concwatch.comparing.run_result import read_run
+from concwatch.comparing.side import Side
+from concwatch.recordings.format import KIND
+from concwatch.recordings.load import parse
+from concwatch.recordings.reading import GZIP, decompress
+
+EXPECTED = "expected a recording, or what concwatch run --json or concwatch experiment --json wrote"
+
+
+class _Type(Struct):
+    type: str = ""
+
+
+class _Shape(Struct):
+    experiment: msgspec.Raw = msgspec.Raw()
+    lanes: msgspec.Raw = msgspec.Raw()
+
+
+_type = msgspec.json.Decoder(_Type)
+_shape = msgspec.json.Decoder(_Shape)
+_ERRORS = (ValueError, RecursionError, OverflowError)
+"""What text that is no such file raises: wrong types and characters, endless brackets, endless numbers."""
+
+
+def read_both(a: Path, b: Path) -> tuple[Side, Side]:
+    """Read two, called by their files' names, or by their whole paths where the names are the same.
+
+    Raises:
+        ValueError: as `read_side`.
+    """
+    alike = a.name == b.name
+    return read_side(a, str(a) if alike else a.name), read_side(b, str(b) if alike else b.name)
+
+
+def read_side(path: Path, name: str) -> Side:
+    """Read a recording or a result, to be called ``name``.
+
+    Raises:
+        ValueError: one line: it cannot be read, is neither, or is damaged.
+    """
+    text = _text(path)
+    recording = parse(text, str(path)) if _is_recording(text) else None
+    try:
+        if recording is not None:
+            return read_recording(recording, name)
+        return _reader(text)(text, name)
+    except _ERRORS as error:
+        raise ValueError(f'"{path}" is damaged: {error}: {EXPECTED}') from None
+
+
+def _reader(text: bytes) -> Callable[[bytes, str], Side]:
+    """Tell by its keys what a result is of.
+
+    Raises:
+        ValueError: it is no result.
+    """
+    shape = _shape.decode(text)
+    if shape.experiment:
+        return read_experiment
+    if shape.lanes:
+        return read_run
+    raise ValueError("it is neither a recording nor a result")
+
+
+def _text(path: Path) -> bytes:
+    """Read a file, decompressed if it is compressed.
+
+    Raises:
+        ValueError: one line: it cannot be read.
+    """
+    try:
+        if path.is_dir():
+            raise ValueError(f'"{path}" is a folder: {EXPECTED}')
+        data = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f'"{path}": {error.strerror or error}: {EXPECTED}') from None
+    text = decompress(data) if data.startswith(GZIP) else data
+    if not text.strip():
+        raise ValueError(f'"{path}" is empty: {EXPECTED}')
+    return text
+
+
+def _is_recording(text: bytes) -> bool:
+    try:
+        return _type.decode(text.partition(b"\n")[0]).type == KIND
+    except _ERRORS:
+        return False

@@ -1,0 +1,95 @@
+"""One of the two that are compared: its figures, and what they were measured with."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from concwatch.comparing.difference import Measured
+from concwatch.comparing.quantity import Quantity
+from concwatch.units import format_bytes
+
+ALIKE = 0.05
+"""Share by which numbers that describe a measurement, such as its length, may differ without a word."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a figure is of: what is the same on both sides is compared."""
+
+    section: str
+    """An engine, or a table of an experiment."""
+    name: str
+    """The figure, or the series."""
+    quantity: Quantity
+    engine: str
+    size: int | None = None
+    """Tasks, where a section has several sizes."""
+    options: tuple[tuple[str, object], ...] = ()
+    """What else must be the same: the options of a cell, by name."""
+    key: str = field(default="", compare=False)
+    """The figure's name for programs."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that a measurement was made with."""
+
+    text: str
+    size: float | None = None
+    """The number that it is, where a small difference does not matter."""
+
+    def differs(self, other: "Fact") -> bool:
+        """Whether it is to be said that the other side's is another."""
+        if self.size is None or other.size is None:
+            return self.text != other.text
+        return abs(self.size - other.size) > ALIKE * max(abs(self.size), abs(other.size))
+
+
+@dataclass(frozen=True)
+class Side:
+    """One file, read."""
+
+    name: str
+    """The file's name."""
+    kind: str
+    """What it is, in words: only two of the same kind are compared."""
+    told: str
+    """When and how it was made, in a few words."""
+    figures: Mapping[Subject, Measured]
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    """What holds for all of it, by name."""
+    engine_facts: Mapping[str, Mapping[str, Fact]] = field(default_factory=dict)
+    """What holds for one engine or series, by its name and the fact's."""
+    missing: Mapping[Subject, str] = field(default_factory=dict)
+    """Why there is no figure of what was to be measured."""
+    notes: tuple[str, ...] = ()
+    """What to know of it before believing it."""
+
+    @property
+    def engines(self) -> list[str]:
+        """The engines that it has figures of."""
+        return list(dict.fromkeys(subject.engine for subject in self.figures))
+
+
+def machine_facts(machine: Mapping[str, object], concwatch: str) -> dict[str, Fact]:
+    """Give what `concwatch.lab.machine.describe_machine` says and matters to figures."""
+    facts = {
+        name: Fact(str(machine[name])) for name in ("system", "architecture", "cores") if name in machine
+    }
+    memory = machine.get("memory_total")
+    if isinstance(memory, int | float):
+        facts["memory"] = Fact(format_bytes(memory), float(memory))
+    if "python" in machine:
+        facts["Python"] = Fact(str(machine["python"]))
+    if concwatch:
+        facts["concwatch"] = Fact(concwatch)
+    return facts
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Join what shapes a worker's figures: its runtime, and its flags."""
+    return ", ".join(part for part in parts if part)
+
+
+def tell_moment(text: str) -> str:
+    """Write a moment, in ISO 8601, for a person: to the second, and as it stands there."""
+    return text[:19].replace("T", " ")

@@ -1,0 +1,229 @@
+"""What a demo waits for: ``asyncio.live >= 10k``, ``asyncio settled``, ``experiment done``."""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from msgspec import Struct
+
+from concwatch.demos.figures import LAB_FIGURES, LANE_FIGURES, Kind, tell
+from concwatch.demos.scene import Scene
+from concwatch.lab.lane import State
+from concwatch.units import format_count, format_seconds, parse_count, parse_seconds
+from concwatch.worker.workloads import nearest
+
+TOTAL = "total"
+"""Stands for all lanes together."""
+
+ENOUGH = 0.95
+"""Share of a lane's live tasks that a cost must have been taken of to be that of its target."""
+
+LONGEST = 200
+"""Letters of a condition."""
+
+OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+class Condition(Protocol):
+    """Something that holds sooner or later."""
+
+    def holds(self, scene: Scene) -> bool:
+        """Tell whether it holds now."""
+
+    def seen(self, scene: Scene) -> str:
+        """Say what is so now."""
+
+
+class Compared(Struct, frozen=True):
+    """A figure of a lane, or of all together, is more or less than a value."""
+
+    lane: str
+    """Or `TOTAL`."""
+    figure: str
+    operator: str
+    value: float
+
+    def _now(self, scene: Scene) -> tuple[Kind, float | None]:
+        if self.lane == TOTAL:
+            whole = LAB_FIGURES[self.figure]
+            return whole.kind, whole.of(scene.view())
+        one = LANE_FIGURES[self.figure]
+        return one.kind, one.of(scene.lane_view(self.lane))
+
+    def holds(self, scene: Scene) -> bool:
+        """Tell whether it holds now; a figure that is not known fulfils nothing."""
+        _, now = self._now(scene)
+        return now is not None and math.isfinite(now) and OPERATORS[self.operator](now, self.value)
+
+    def seen(self, scene: Scene) -> str:
+        """Say what the figure is now."""
+        kind, now = self._now(scene)
+        aside = "" if self.lane == TOTAL else _condition_of(scene, self.lane)
+        return f"{self.lane}.{self.figure} is {tell(kind, now)}{aside}"
+
+
+class Settled(Struct, frozen=True):
+    """A lane has reached its target, and what a task costs there is known."""
+
+    lane: str
+
+    def holds(self, scene: Scene) -> bool:
+        """Tell whether it holds now."""
+        view, lane = scene.lane_view(self.lane), scene.lane(self.lane)
+        cost = view.cost
+        if lane.reached is None or lane.reached.target != view.target or cost is None:
+            return False
+        traced = scene.view().settings.trace and view.traceable
+        return cost.live >= view.target * ENOUGH and cost.tracing == traced
+
+    def seen(self, scene: Scene) -> str:
+        """Say how far the lane is."""
+        view = scene.lane_view(self.lane)
+        cost = f"cost of {format_count(view.cost.live)} known" if view.cost else "cost not known"
+        return f"{_progress(scene, self.lane)}, {cost}{_condition_of(scene, self.lane)}"
+
+
+class Held(Struct, frozen=True):
+    """A lane has stood at its target for so many seconds of the lab's clock."""
+
+    lane: str
+    seconds: float
+
+    def holds(self, scene: Scene) -> bool:
+        """Tell whether it holds now."""
+        held = scene.held(self.lane)
+        return held is not None and held >= self.seconds
+
+    def seen(self, scene: Scene) -> str:
+        """Say for how long."""
+        held = scene.held(self.lane)
+        if held is None:
+            return f"{_progress(scene, self.lane)}{_condition_of(scene, self.lane)}"
+        return (
+            f"{self.lane} has held {format_count(scene.lane_view(self.lane).live)} for {format_seconds(held)}"
+        )
+
+
+class Switched(Struct, frozen=True):
+    """A lane's worker stands, or is gone."""
+
+    lane: str
+    on: bool
+
+    def holds(self, scene: Scene) -> bool:
+        """Tell whether it holds now."""
+        lane = scene.lane(self.lane)
+        return lane.state is State.RUNNING if self.on else lane.idle
+
+    def seen(self, scene: Scene) -> str:
+        """Say what the lane is doing."""
+        return f"{self.lane} is {scene.lane(self.lane).state.value}{_condition_of(scene, self.lane)}"
+
+
+class Sampled(Struct, frozen=True):
+    """The charts hold so many samples of the lane that has most."""
+
+    count: int
+
+    def _now(self, scene: Scene) -> int:
+        return max((len(lane.series) for lane in scene.lab.lanes), default=0)
+
+    def holds(self, scene: Scene) -> bool:
+        """Tell whether it holds now."""
+        return self._now(scene) >= self.count
+
+    def seen(self, scene: Scene) -> str:
+        """Say how many there are."""
+        return f"{format_count(self._now(scene))} samples"
+
+
+class ExperimentDone(Struct, frozen=True):
+    """The experiment that was started last has ended by itself."""
+
+    def holds(self, scene: Scene) -> bool:
+        """Tell whether it holds now."""
+        return scene.runs is not None and scene.runs.running is None and not scene.runs.problems
+
+    def seen(self, scene: Scene) -> str:
+        """Say how far it is."""
+        runs = scene.runs
+        if runs is None:
+            return "no experiment has been started"
+        return runs.told or "".join(f"{name} broke off: {why}" for name, why in runs.problems.items())
+
+
+def _progress(scene: Scene, name: str) -> str:
+    view = scene.lane_view(name)
+    return f"{name} holds {format_count(view.live)} of {format_count(view.target)}"
+
+
+def _condition_of(scene: Scene, name: str) -> str:
+    """Say what keeps a lane from going on, if something does."""
+    view = scene.lane_view(name)
+    if view.state is State.FAILED:
+        return f" ({view.reason})"
+    if view.missing and not view.on:
+        return f" ({view.missing})"
+    return f" (limited by {view.limited})" if view.limited else ""
+
+
+_COMPARED = re.compile(r"(\w+)\.(\w+)\s*([<>=!]=?)\s*(.+)", re.ASCII)
+_SAMPLES = re.compile(r"samples\s*>=\s*(.+)", re.ASCII)
+_HELD = re.compile(r"(\w+)\s+held\s+(.+)", re.ASCII)
+_STATE = re.compile(r"(\w+)\s+(settled|on|off)", re.ASCII)
+_EXPERIMENT = re.compile(r"experiment\s+done", re.ASCII)
+
+FORMS = (
+    'LANE.FIGURE >= VALUE, "LANE settled", "LANE held 10s", "LANE on", "LANE off", '
+    '"samples >= N" or "experiment done"'
+)
+"""Every form, for who asks."""
+
+
+def parse_condition(text: str, lanes: Collection[str]) -> Condition:
+    """Read a condition.
+
+    Args:
+        text: as a person writes it.
+        lanes: the names of the lanes there are.
+
+    Raises:
+        ValueError: one line that names what is wrong, and what was expected.
+    """
+    plain = " ".join(text.split())
+    if len(plain) > LONGEST:
+        raise ValueError(f'"{plain[:40]}…" is no condition: expected {FORMS}')
+    if found := _EXPERIMENT.fullmatch(plain):
+        return ExperimentDone()
+    if found := _SAMPLES.fullmatch(plain):
+        return Sampled(parse_count(found[1]))
+    if found := _HELD.fullmatch(plain):
+        return Held(_known(found[1], lanes, "lane"), parse_seconds(found[2]))
+    if found := _STATE.fullmatch(plain):
+        lane = _known(found[1], lanes, "lane")
+        return Settled(lane) if found[2] == "settled" else Switched(lane, found[2] == "on")
+    if found := _COMPARED.fullmatch(plain):
+        return _compared(found[1], found[2], found[3], found[4], lanes)
+    raise ValueError(f'"{plain}" is no condition: expected {FORMS}')
+
+
+def _known(word: str, known: Collection[str], what: str) -> str:
+    if word not in known:
+        raise ValueError(f'unknown {what} "{word}": expected one of {", ".join(known)}{nearest(word, known)}')
+    return word
+
+
+def _compared(lane: str, figure: str, sign: str, value: str, lanes: Collection[str]) -> Compared:
+    _known(lane, (*lanes, TOTAL), "lane")
+    kinds = {name: row.kind for name, row in (LAB_FIGURES if lane == TOTAL else LANE_FIGURES).items()}
+    _known(figure, kinds, f"figure of {lane}")
+    _known(sign, OPERATORS, "sign")
+    return Compared(lane, figure, sign, kinds[figure].read(value))

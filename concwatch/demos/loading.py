@@ -1,0 +1,136 @@
+"""The file of a demo: where it is found, how it is read, and what is wrong with it."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from concwatch.demos.acts import theme_problem
+from concwatch.demos.demo import Demo, Head, parse_size
+from concwatch.demos.kinds import KINDS, TABLES
+from concwatch.demos.looks import NAME, Shot
+from concwatch.demos.step import Step
+from concwatch.lab.catalog import SHOWN, find
+from concwatch.toml_files import explain, read_toml
+from concwatch.worker.workloads import nearest
+
+SHIPPED = Path(__file__).parent / "shipped"
+"""The folder of the demos that come with concwatch."""
+
+
+def shipped() -> list[Path]:
+    """List the files that come with concwatch, by name."""
+    return sorted(SHIPPED.glob("*.toml"))
+
+
+def load(name: str) -> Demo:
+    """Read a shipped demo by its name, or anybody's by the path of its file.
+
+    Raises:
+        ValueError: one line that names the file, the step and what was expected.
+    """
+    names = {path.stem: path for path in shipped()}
+    path = names.get(name) or Path(name)
+    if name not in names and not (path.suffix == ".toml" or "/" in name):
+        raise ValueError(
+            f'unknown demo "{name[:60]}": expected one of {", ".join(names)}, '
+            f"or the path of a .toml file{nearest(name[:60], names)}"
+        )
+    try:
+        return decode(path.read_bytes(), path.name)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}: expected the file of a demo") from None
+
+
+def decode(data: bytes, file: str) -> Demo:
+    """Read a demo from the text of its file.
+
+    Raises:
+        ValueError: one line that names the file, the step and what was expected.
+    """
+    plain = read_toml(data, file)
+    try:
+        head = msgspec.convert(plain, Head)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{file}: {explain(str(error), {'': Head})}") from None
+    except RecursionError:
+        raise ValueError(f"{file}: not a demo: tables within tables without end") from None
+    for problem in _problems(head):
+        raise ValueError(f"{file}: {_one_line(problem)}")
+    engines = [engine.name for engine in (find(head.engines) if head.engines else SHOWN)]
+    steps = []
+    for number, table in enumerate(head.step, 1):
+        try:
+            steps.append(_step(table, engines))
+        except ValueError as error:
+            raise ValueError(f"{file}: step {number}: {_one_line(str(error))}") from None
+    for problem in _shot_problems(steps):
+        raise ValueError(f"{file}: {problem}")
+    return Demo(
+        name=head.name,
+        title=head.title,
+        about=_one_line(head.about),
+        size=parse_size(head.size),
+        theme=head.theme,
+        engines=engines,
+        film=head.film,
+        steps=tuple(steps),
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _problems(head: Head) -> Iterable[str]:
+    """Say what is wrong with the head beyond types, each as one line that begins with the key."""
+    if not NAME.fullmatch(head.name):
+        yield f'key "name": "{head.name[:60]}": expected small letters, digits and hyphens'
+    try:
+        parse_size(head.size)
+    except ValueError as error:
+        yield f'key "size": {error}'
+    try:
+        find(head.engines)
+    except ValueError as error:
+        yield f'key "engines": {error}'
+    for problem in theme_problem(head.theme) if head.theme else ():
+        yield f'key "theme": {problem}'
+    if not head.step:
+        yield 'key "step": expected one at least'
+
+
+def _step(table: dict[str, Any], lanes: Sequence[str]) -> Step:
+    """Read one step.
+
+    Raises:
+        ValueError: one line that says what is wrong with it.
+    """
+    kinds = [key for key in table if key in KINDS]
+    if not kinds:
+        found = next(iter(table), "")
+        what = f'unknown kind of step "{found[:40]}"' if found else "no kind of step"
+        raise ValueError(f"{what}: expected one of {', '.join(KINDS)}{nearest(found[:40], KINDS)}")
+    if len(kinds) > 1:
+        raise ValueError(f'"{kinds[0]}" and "{kinds[1]}" in one step: expected a step for each')
+    kind = kinds[0]
+    try:
+        step = msgspec.convert(table, KINDS[kind])
+    except msgspec.ValidationError as error:
+        raise ValueError(explain(str(error), {"": KINDS[kind], **TABLES})) from None
+    try:
+        for problem in step.problems(lanes):
+            raise ValueError(problem)
+    except ValueError as error:
+        raise ValueError(f"{kind}: {error}") from None
+    return step
+
+
+def _shot_problems(steps: Sequence[Step]) -> Iterable[str]:
+    shots: set[str] = set()
+    for number, step in enumerate(steps, 1):
+        if isinstance(step, Shot):
+            if step.shot in shots:
+                yield f'step {number}: shot: a second "{step.shot}": expected another name'
+            shots.add(step.shot)

@@ -1,0 +1,122 @@
+"""What is kept of a demo while it plays, and the files that are made of it."""
+
+import importlib.util
+import time
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from textual.app import App
+from textual.driver import Driver
+
+from concwatch.pictures.cast import Cast
+from concwatch.pictures.drawing import PicturesMissing
+from concwatch.pictures.film import Frame, make_gif
+from concwatch.pictures.png import to_png
+from concwatch.ui.recording_driver import RecordedTerminal
+
+FRAME = 0.2
+"""Seconds between two frames of a film."""
+
+FORMATS: dict[str, tuple[str, ...]] = {
+    "svg": (),
+    "png": ("resvg_py",),
+    "gif": ("resvg_py", "PIL"),
+    "cast": (),
+}
+"""The packages that each format needs besides."""
+
+
+def check_formats(formats: Collection[str]) -> None:
+    """See that all formats can be made here.
+
+    Raises:
+        PicturesMissing: the message says what to install.
+    """
+    for name in formats:
+        for package in FORMATS[name]:
+            if importlib.util.find_spec(package) is None:
+                raise PicturesMissing(package)
+
+
+class Takes:
+    """Keeps pictures, frames and what is written to the terminal, as far as they are wanted."""
+
+    def __init__(self, name: str, title: str, formats: Collection[str]) -> None:
+        """Begin with nothing.
+
+        Args:
+            name: what the files are called after.
+            title: what stands above the pictures.
+            formats: which of `FORMATS` are wanted.
+        """
+        self.shots: dict[str, str] = {}
+        """The pictures as SVG, by name."""
+        self._name = name
+        self._title = title
+        self._formats = formats
+        self._frames: list[Frame] = []
+        self._terminal = RecordedTerminal() if "cast" in formats else None
+        self._size = (0, 0)
+        self._began = 0.0
+
+    def attach(self, app: App[Any], on_screen: bool) -> bool:
+        """Have an app that does not run yet write where it can be kept; False when nobody wants that."""
+        if self._terminal is not None:
+            app.driver_class = (
+                _tee(self._terminal, app.driver_class) if on_screen else self._terminal.driver_class()
+            )
+        return self._terminal is not None
+
+    def begin(self, app: App[Any]) -> None:
+        """Begin to take frames of a running app, if a film is wanted."""
+        self._began, self._size = time.monotonic(), (app.size.width, app.size.height)
+        if "gif" in self._formats:
+            self._take_frame(app)
+            app.set_interval(FRAME, lambda: self._take_frame(app))
+
+    def end(self, app: App[Any]) -> None:
+        """Take the last frame."""
+        if "gif" in self._formats:
+            self._take_frame(app)
+
+    def _take_frame(self, app: App[Any]) -> None:
+        svg = app.export_screenshot(title=self._title)
+        if f"-line-{self._size[1] - 1}" in svg:  # a dialog that has just come has not got all its lines
+            self._frames.append(Frame(time.monotonic() - self._began, svg))
+
+    def take_shot(self, name: str, app: App[Any]) -> None:
+        """Keep a picture of the screen."""
+        self.shots[name] = app.export_screenshot(title=self._title)
+
+    def pictures(self) -> Iterator[tuple[str, str | bytes]]:
+        """Make the pictures: names of files, and what they hold."""
+        for shot, svg in self.shots.items():
+            if "svg" in self._formats:
+                yield f"{self._name}-{shot}.svg", svg
+            if "png" in self._formats:
+                yield f"{self._name}-{shot}.png", to_png(svg)
+
+    def films(self) -> Iterator[tuple[str, str | bytes]]:
+        """Make the film and the recording of the terminal: names of files, and what they hold."""
+        if self._terminal is not None and self._terminal.output:
+            cast = Cast(*self._size, title=self._title)
+            yield f"{self._name}.cast", cast.text(self._terminal.output)
+        if self._frames:
+            yield f"{self._name}.gif", make_gif(self._frames)
+
+
+def _tee(terminal: RecordedTerminal, base: type[Driver]) -> type[Driver]:
+    """Make a driver of a real terminal that keeps what it writes."""
+
+    class Tee(base):  # type: ignore[valid-type,misc]  # which terminal it is only the system knows
+        def start_application_mode(self) -> None:
+            """Take the terminal."""
+            terminal.begin()
+            super().start_application_mode()
+
+        def write(self, data: str) -> None:
+            """Keep it, and write it."""
+            terminal.write(data)
+            super().write(data)
+
+    return Tee

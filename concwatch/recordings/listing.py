@@ -1,0 +1,109 @@
+"""Which recordings a folder holds, told from little of each file."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from concwatch.recordings.format import EndLine
+from concwatch.recordings.load import read_header
+from concwatch.recordings.reading import GZIP, decompress, read_beginning
+from concwatch.recordings.sinks import is_locked
+
+TAIL = 1 << 14
+"""Bytes at a file's end in which its last line is looked for."""
+
+FINISHED, WRITTEN, CUT = "finished", "being written", "cut off"
+
+
+class Summary(Struct, frozen=True):
+    """One recording, in a list."""
+
+    file: str
+    began: str
+    """When, in UTC, as the header has it."""
+    seconds: float
+    lanes: tuple[str, ...]
+    samples: int
+    size: int
+    """Bytes of the file."""
+    state: str
+    """`FINISHED`, `WRITTEN` or `CUT`."""
+
+
+class _Time(Struct):
+    time: float
+
+
+class _SampleTime(Struct, array_like=True):
+    lane: int
+    time: float
+
+
+_end = msgspec.json.Decoder(EndLine)
+_timed = msgspec.json.Decoder(_Time)
+_sampled = msgspec.json.Decoder(_SampleTime)
+
+
+def find_recordings(folder: Path) -> list[Summary]:
+    """List the recordings in ``folder``, the newest first; what is no recording is passed over.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    found = [summary for path in folder.iterdir() if path.is_file() for summary in _summary(path)]
+    return sorted(found, key=lambda summary: (summary.began, summary.file), reverse=True)
+
+
+def _summary(path: Path) -> Iterator[Summary]:
+    """Give what there is to say of one file; nothing where it is no recording, or cannot be read."""
+    try:
+        header = read_header(read_beginning(path).partition(b"\n")[0], str(path))
+        seconds, samples, state = _extent(path)
+        size = path.stat().st_size
+    except (OSError, ValueError):
+        return
+    names = tuple(lane.name for lane in header.lanes)
+    yield Summary(str(path), header.began, seconds, names, samples, size, state)
+
+
+def _extent(path: Path) -> tuple[float, int, str]:
+    """Tell how long a recording is, how many samples it has, and whether it has come to its end.
+
+    Of a plain file that has, its last line is enough; any other is read whole.
+    """
+    with path.open("rb") as file:
+        state = WRITTEN if is_locked(file.fileno()) else CUT
+        compressed = file.read(len(GZIP)) == GZIP
+        if not compressed:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+            end = _read_end(file.read())
+            if end is not None:
+                return end.time, end.samples, FINISHED
+        file.seek(0)
+        data = file.read()
+    text = decompress(data) if compressed else data
+    end = _read_end(text[-TAIL:])
+    if end is not None:
+        return end.time, end.samples, FINISHED
+    whole = text[: text.rfind(b"\n") + 1]  # without what was cut off in mid-line
+    return _last_time(whole[-TAIL:]), whole.count(b"\n["), state
+
+
+def _read_end(tail: bytes) -> EndLine | None:
+    try:
+        return _end.decode(tail.rstrip(b"\n").rpartition(b"\n")[2])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _last_time(tail: bytes) -> float:
+    for line in reversed(tail.split(b"\n")):
+        for decoder in (_sampled, _timed):
+            try:
+                return decoder.decode(line).time
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue
+    return 0.0

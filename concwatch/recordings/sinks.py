@@ -1,0 +1,150 @@
+"""Where the lines of a recording go: a plain file, or one that is compressed on the way."""
+
+import contextlib
+import os
+import stat
+import sys
+import zlib
+from pathlib import Path
+from typing import Protocol
+
+GONE = "it was deleted"
+
+
+class Sink(Protocol):
+    """Takes lines, each of which is in the file when `write` returns."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that the file has taken so far."""
+        ...
+
+    def write(self, line: bytes) -> None:
+        """Put one line into the file.
+
+        Raises:
+            OSError: the system would not take it.
+        """
+        ...
+
+    def check(self) -> None:
+        """See that what was written can still be found.
+
+        Raises:
+            OSError: the file was deleted.
+        """
+        ...
+
+    def close(self) -> None:
+        """Take no more."""
+        ...
+
+
+class FileSink:
+    """An unbuffered file; it is locked, so that others can tell that it is still written to."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the file; one that exists stays as it is, unless it is a special one, such as a pipe.
+
+        Raises:
+            OSError: the system would not have it, or it exists.
+        """
+        special = path.exists() and not path.is_file() and not path.is_dir()
+        flags = os.O_WRONLY | getattr(os, "O_BINARY", 0) | (0 if special else os.O_CREAT | os.O_EXCL)
+        self._file = os.open(path, flags, 0o666)
+        self._ordinary = stat.S_ISREG(os.fstat(self._file).st_mode)
+        self.size = 0
+        if self._ordinary:
+            lock(self._file)
+
+    def write(self, line: bytes) -> None:
+        """Put one line into the file."""
+        while line:
+            count = os.write(self._file, line)
+            self.size += count
+            line = line[count:]
+
+    def check(self) -> None:
+        """See that what was written can still be found."""
+        if self._ordinary and os.fstat(self._file).st_nlink == 0:
+            raise OSError(GONE)
+
+    def close(self) -> None:
+        """Close the file, once."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+class GzipSink:
+    """Compresses what goes into another sink, so that every line can be read as soon as it is written."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._gzip = zlib.compressobj(wbits=31)
+
+    @property
+    def size(self) -> int:
+        """Bytes that the file has taken so far."""
+        return self._sink.size
+
+    def write(self, line: bytes) -> None:
+        """Put one line into the file."""
+        self._sink.write(self._gzip.compress(line) + self._gzip.flush(zlib.Z_SYNC_FLUSH))
+
+    def check(self) -> None:
+        """See that what was written can still be found."""
+        self._sink.check()
+
+    def close(self) -> None:
+        """End the compressed text, and close the file."""
+        try:
+            self._sink.write(self._gzip.flush())
+        finally:
+            self._sink.close()
+
+
+def open_sink(path: Path) -> Sink:
+    """Make the file of a recording; a name that ends in ``.gz`` has it compressed.
+
+    Raises:
+        ValueError: one line: it cannot be made, or exists.
+    """
+    try:
+        file = FileSink(path)
+    except FileExistsError:
+        raise ValueError(f'"{path}" exists: expected the name of a new file, or delete it first') from None
+    except (OSError, ValueError) as error:  # ValueError: a name with a null in it
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f'"{path}": {why}: expected a new file in a folder that can be written') from None
+    return GzipSink(file) if path.suffix == ".gz" else file
+
+
+if sys.platform == "win32":
+
+    def lock(file: int) -> None:
+        """Leave an open file as it is: there are no such locks here."""
+
+    def is_locked(file: int) -> bool:
+        """Say no: it cannot be told here."""
+        return False
+
+else:
+    import fcntl
+
+    def lock(file: int) -> None:
+        """Lock an open file for as long as this process has it open; where that is not possible leave it."""
+        # Not every file system has locks, and nothing but a word in a list depends on it.
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def is_locked(file: int) -> bool:
+        """Tell whether some process has locked an open file."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        fcntl.flock(file, fcntl.LOCK_UN)
+        return False

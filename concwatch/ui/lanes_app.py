@@ -1,0 +1,116 @@
+"""What a program has that shows lanes on the terminal: themes, pictures, and an end in order."""
+
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.reactive import Reactive
+from textual.screen import Screen
+from textual.theme import BUILTIN_THEMES, Theme
+
+from concwatch.ui.palette import THEMES
+from concwatch.ui.screens.lanes import LanesScreen
+
+ALL_THEMES = {**BUILTIN_THEMES, **{theme.name: theme for theme in THEMES}}
+
+
+class LanesApp(App[None]):
+    """Shows one screen of lanes; which one is for those who inherit."""
+
+    TITLE = "concwatch"
+    CSS_PATH = "screens/lanes.tcss"  # of the app, since Textual does not load that of a default screen
+    BINDINGS = [Binding("ctrl+c", "quit", "Quit", show=False, priority=True)]
+
+    theme: Reactive[str] = Reactive(THEMES[0].name)  # a theme set later has every style sheet parsed again
+
+    def __init__(self, pictures: Path = Path("screenshots")) -> None:
+        """Make the app; ``pictures`` is the folder for screenshots, made when it is needed."""
+        super().__init__()
+        self._pictures = pictures
+        self._told_of_png = False
+        self._lanes: LanesScreen | None = None
+
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        """Textual's themes and the program's own."""
+        return ALL_THEMES
+
+    def make_screen(self) -> LanesScreen:
+        """Make the screen that this program shows first."""
+        raise NotImplementedError
+
+    def get_default_screen(self) -> Screen[None]:
+        """Make the screen."""
+        self._lanes = self.make_screen()
+        return self._lanes
+
+    def on_mount(self) -> None:
+        """Follow the theme, and end in order when the system asks for it."""
+        self.theme_changed_signal.subscribe(self, lambda _: self._follow_theme())
+        if sys.platform != "win32":
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(number, self._end, 128 + number)
+
+    def on_ready(self) -> None:
+        """Collect garbage from now on, but not what was made at the start: it lives as long as the program.
+
+        A full collection that walks Textual's classes and styles was seen to take 80 to 200 ms, in which no
+        key is answered.
+        """
+        gc.freeze()
+        gc.enable()
+
+    def _follow_theme(self) -> None:
+        if self._lanes is not None and self._lanes.is_mounted:
+            self._lanes.follow_theme()
+
+    def _end(self, status: int) -> None:
+        self.exit(return_code=status)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Offer in the palette what the screen can do, besides Textual's own."""
+        # Textual's own screenshot goes to another folder, and is SVG alone.
+        yield from (row for row in super().get_system_commands(screen) if row.title != "Screenshot")
+        yield SystemCommand("Screenshot", "Save a picture of the screen", self.action_save_picture)
+        yield SystemCommand(
+            "Chart screenshot", "Save one chart: the one in focus, or the first", self.action_save_chart
+        )
+        if self._lanes is not None and screen is self._lanes:
+            yield from self._lanes.commands()
+
+    def action_save_picture(self) -> None:
+        """Save what is on screen."""
+        self._save(self.export_screenshot(title="concwatch"), "")
+
+    def action_save_chart(self) -> None:
+        """Save one chart by itself: the one that has the focus, or else the first that is seen."""
+        from concwatch.ui.picture_files import chart_svg, chart_to_save  # as in `_save`
+
+        chart = chart_to_save(self.screen)
+        if chart is None:
+            self.notify("no chart to be seen: expected one on the screen, or in focus", severity="warning")
+        else:
+            self._save(chart_svg(chart), chart.title)
+
+    def _save(self, svg: str, subject: str) -> None:
+        """Save a picture of ``subject``, or of everything, and say where it is."""
+        # Only here: the first frame has no use for them.
+        from concwatch.pictures.drawing import can_draw
+        from concwatch.ui.picture_files import PNG_TOO, save_picture
+
+        async def save() -> None:
+            saved = await save_picture(svg, self._pictures, subject)
+            text = saved.text
+            if not (saved.severe or self._told_of_png or can_draw()):
+                self._told_of_png = True
+                text += f"\n{PNG_TOO}"
+            self.notify(
+                text, title="screenshot", severity="error" if saved.severe else "information", markup=False
+            )
+
+        self.run_worker(save(), name="picture")

@@ -1,0 +1,81 @@
+"""A terminal that is not there, and that keeps what the program writes to it."""
+
+import io
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from textual.app import App
+from textual.driver import Driver
+from textual.drivers.headless_driver import HeadlessDriver
+
+BEGIN = "\x1b[?1049h\x1b[?25l"
+"""Take a screen of one's own, and hide the cursor."""
+
+END = "\x1b[?25h\x1b[?1049l"
+"""The opposite."""
+
+
+class RecordedTerminal:
+    """Keeps what one app writes.
+
+    Set ``app.driver_class = terminal.driver_class()`` before the app runs, and run it as if there were a
+    terminal: ``app.run_test(headless=False, size=(120, 40))``. ``Cast(120, 40).text(terminal.output)`` is
+    then what asciinema plays.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin with nothing.
+
+        Args:
+            clock: gives the time in seconds.
+        """
+        self.output: list[tuple[float, str]] = []
+        """What was written, and when: seconds since the app took the terminal."""
+        self._clock = clock
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """Take the terminal: time counts from here."""
+        self._began = self._clock()
+        self.write(BEGIN)
+
+    def write(self, data: str) -> None:
+        """Keep ``data``."""
+        self.output.append((self._clock() - self._began, data))
+
+    def driver_class(self) -> type[Driver]:
+        """Make the class of drivers that write here."""
+        terminal = self
+
+        class RecordingDriver(HeadlessDriver):
+            """Passes on what is written, in all colours, whatever terminal the app was started from."""
+
+            def __init__(self, app: App[Any], **options: Any) -> None:
+                super().__init__(app, **options)
+                app.console = Console(
+                    file=io.StringIO(), color_system="truecolor", force_terminal=True, legacy_windows=False,
+                    markup=True, highlight=False, emoji=False, safe_box=False,
+                )  # fmt: skip
+
+            @property
+            def is_headless(self) -> bool:
+                """No: Textual writes nothing where nobody looks."""
+                return False
+
+            def write(self, data: str) -> None:
+                """Keep it."""
+                terminal.write(data)
+
+            def start_application_mode(self) -> None:
+                """Take the terminal."""
+                terminal.begin()
+                super().start_application_mode()
+
+            def stop_application_mode(self) -> None:
+                """Give the terminal back."""
+                super().stop_application_mode()
+                terminal.write(END)
+
+        return RecordingDriver

@@ -1,0 +1,85 @@
+"""The picture of a recording's length: one line of cells with the play head and the marks on it."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec import Struct
+from textual.content import Content
+
+
+class Mark(Struct, frozen=True):
+    """A mark as it is seen on the line."""
+
+    share: float
+    """Where it stands, from 0.0 at the beginning to 1.0 at the end."""
+    color: str
+    """``#rrggbb`` or the name of a theme's colour."""
+    note: bool = False
+    """Whether a person made it, which is worth more room than what a command left."""
+
+
+def cell_of(share: float, width: int) -> int:
+    """Give the cell, from 0, of a track of ``width`` cells in which a moment stands."""
+    return min(width - 1, max(0, round(share * (width - 1))))
+
+
+def share_at(cell: int, width: int) -> float:
+    """Give the moment that a cell means: the inverse of `cell_of`, with both ends reachable."""
+    return min(1.0, max(0.0, cell / (width - 1))) if width > 1 else 0.0
+
+
+def marks_in(marks: Sequence[Mark], width: int) -> dict[int, Mark]:
+    """Give the mark that is seen in each cell that has one: a person's before others, the last of equals."""
+    seen: dict[int, Mark] = {}
+    for mark in marks:
+        cell = cell_of(mark.share, width)
+        if cell not in seen or mark.note or not seen[cell].note:
+            seen[cell] = mark
+    return seen
+
+
+class TransportLine(Struct, frozen=True):
+    """A track, filled up to the play head.
+
+    Args:
+        width: Cells of the whole track.
+        head: Where the play head stands, from 0.0 to 1.0.
+        marks: What is marked on it, in the order of time.
+    """
+
+    PLAYED: ClassVar[str] = "━"
+    HEAD: ClassVar[str] = "●"
+    REST: ClassVar[str] = "─"
+    PLAYED_MARK: ClassVar[str] = "┿"
+    REST_MARK: ClassVar[str] = "┼"
+    NOTE: ClassVar[str] = "◆"
+
+    width: int
+    head: float
+    marks: tuple[Mark, ...] = ()
+
+    def content(self, played: str, head: str, rest: str) -> Content:
+        """Give the line, in the styles of what was played, of the play head and of what is to come."""
+        if self.width <= 0:
+            return Content()
+        place, marks = cell_of(self.head, self.width), marks_in(self.marks, self.width)
+        parts: list[tuple[str, str]] = []
+        begin = 0
+        for cell in sorted({*marks, place}):
+            parts.append(self._stretch(begin, cell, place, played, rest))
+            if cell == place:
+                parts.append((self.HEAD, head))
+            else:
+                bare = self.PLAYED_MARK if cell < place else self.REST_MARK
+                parts.append((self.NOTE if marks[cell].note else bare, f"bold {marks[cell].color}"))
+            begin = cell + 1
+        parts.append(self._stretch(begin, self.width, place, played, rest))
+        return Content.assemble(*(part for part in parts if part[0]))
+
+    def _stretch(self, begin: int, end: int, place: int, played: str, rest: str) -> tuple[str, str]:
+        """Give the bare cells between two others; all of them lie on one side of the play head."""
+        cells = end - begin
+        return (self.PLAYED * cells, played) if begin < place else (self.REST * cells, rest)
+
+    def __str__(self) -> str:
+        return self.content("", "", "").plain

@@ -1,0 +1,40 @@
+"""The program on the terminal that plays a recording."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from concwatch.recordings.recording import Recording
+from concwatch.ui.lanes_app import LanesApp
+from concwatch.ui.screens.replay import ReplayScreen
+
+
+class ReplayApp(LanesApp):
+    """Shows one recording; no worker runs."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        name: str,
+        speed: float = 1.0,
+        pictures: Path = Path("screenshots"),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Make the app.
+
+        Args:
+            recording: what is played.
+            name: of its file.
+            speed: seconds of the recording a second.
+            pictures: the folder for screenshots, made when it is needed.
+            clock: gives seconds that never go back.
+        """
+        super().__init__(pictures)
+        self._recording = recording
+        self._file = name
+        self._speed = speed
+        self._clock = clock
+
+    def make_screen(self) -> ReplayScreen:
+        """Make the screen that shows the recording."""
+        return ReplayScreen(self._recording, self._file, self.size, self._clock, self._speed)

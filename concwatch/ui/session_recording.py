@@ -1,0 +1,76 @@
+"""The recording of a session on the screen: begun and ended by a key, or there from the start."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from concwatch.lab.lab import Lab
+from concwatch.units import format_bytes
+
+if TYPE_CHECKING:
+    from concwatch.recordings.recorder import Recorder
+
+
+class SessionRecording:
+    """At most one recorder at a time, and a folder for the next."""
+
+    def __init__(self, folder: Path, recorder: "Recorder | None" = None) -> None:
+        """Prepare to record.
+
+        Args:
+            folder: where a key puts recordings; made when it is needed.
+            recorder: one that records from the start.
+        """
+        self.folder = folder
+        self._recorder = recorder
+
+    @property
+    def on(self) -> bool:
+        """Whether something is recorded."""
+        return self._recorder is not None and self._recorder.on
+
+    @property
+    def told(self) -> str:
+        """Say in a few words that and how much is recorded; nothing where nothing is."""
+        if self._recorder is None or not self._recorder.on:
+            return ""
+        from concwatch.recordings.format import tell_time  # as in `begin`
+
+        return f"● rec {tell_time(self._recorder.seconds, 0)} · {format_bytes(self._recorder.size)}"
+
+    def follow(self, lab: Lab) -> None:
+        """Record ``lab``, if it is to be recorded from the start."""
+        if self._recorder is not None:
+            self._recorder.follow(lab)
+
+    def begin(self, lab: Lab) -> Path:
+        """Record ``lab`` from now on, and say into which file.
+
+        Raises:
+            OSError: there can be no such folder.
+            ValueError: one line: there can be no such file.
+        """
+        # Only here: the first frame can do without.
+        from concwatch.recordings.recorder import Recorder, called
+        from concwatch.recordings.sinks import open_sink
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = _new_path(self.folder, datetime.now())
+        engines = [lane.engine for lane in lab.lanes]
+        self._recorder = Recorder(path, open_sink(path), called(), engines)
+        self._recorder.follow(lab)
+        return path
+
+    def end(self, why: str) -> "Recorder | None":
+        """End what is recorded, and give what has been; ``why`` it ends, in a few words."""
+        if not self.on or self._recorder is None:
+            return None
+        self._recorder.stop(why)
+        return self._recorder
+
+
+def _new_path(folder: Path, now: datetime) -> Path:
+    """Give a name that carries the time, and that no file in ``folder`` has."""
+    stem = f"concwatch-{now:%Y-%m-%d-%H%M%S}"
+    names = (f"{stem}{suffix}.jsonl" for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
+    return next(folder / name for name in names if not (folder / name).exists())

@@ -1,0 +1,33 @@
+"""The line in which a demo says what one sees."""
+
+from textual.content import Content
+from textual.widgets import Static
+
+
+class CaptionBar(Static):
+    """A subtitle above the keys; it takes the lines that its text needs."""
+
+    DEFAULT_CSS = """
+    CaptionBar {
+        height: auto;
+        max-height: 4;
+        padding: 0 1;
+        background: $accent 18%;
+        color: $foreground;
+        text-style: bold;
+    }
+    """
+
+    ALLOW_SELECT = False
+
+    def __init__(self, caption: str) -> None:
+        """Say ``caption``."""
+        super().__init__(self._written(caption))
+
+    def say(self, caption: str) -> None:
+        """Say something else."""
+        self.update(self._written(caption))
+
+    @staticmethod
+    def _written(caption: str) -> Content:
+        return Content.assemble(("▸ ", "$accent"), caption)

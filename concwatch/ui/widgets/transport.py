@@ -1,0 +1,202 @@
+"""Where a recording is being played: the line below everything, worked by mouse."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from textual import events
+from textual.content import Content
+from textual.message import Message
+
+from concwatch.ui.moment import format_moment
+from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, marks_in, share_at
+from concwatch.ui.widgets.phrase import Cell, Taps
+
+SPEED_WIDTH = 5
+"""Cells of the longest speed, ``×0.25``."""
+
+NARROWEST = 8
+"""Cells that the line has at least; the speed's make room for it."""
+
+
+class Playing(Struct, frozen=True):
+    """Where the play head is, and how it moves."""
+
+    at: float
+    """Seconds since the recording's beginning."""
+    moves: bool
+    speed: float
+
+
+class Transport(Taps):
+    """Play and pause, position and length, speed, and a line over the whole recording with its marks."""
+
+    DEFAULT_CSS = """
+    Transport {
+        height: 1;
+        padding: 0 1;
+    }
+    """
+
+    class Moved(Message):
+        """The play head was taken to a moment by mouse."""
+
+        def __init__(self, moment: float) -> None:
+            """Tell of a ``moment`` in seconds since the recording's beginning."""
+            super().__init__()
+            self.moment = moment
+
+    class Held(Moved):
+        """It stands there as long as the button is down."""
+
+    class Dropped(Moved):
+        """It was let go there."""
+
+    def __init__(self, duration: float) -> None:
+        """Show a recording of ``duration`` seconds."""
+        super().__init__()
+        self._duration = duration
+        self._marks: tuple[Mark, ...] = ()
+        self._told: Sequence[str] = ()
+        self._playing = Playing(0.0, False, 1.0)
+        self._held: float | None = None
+
+    def show(self, playing: Playing) -> None:
+        """Show where the play head is now."""
+        self._playing = playing
+        self.follow()
+
+    def show_marks(self, marks: Sequence[Mark], told: Sequence[str]) -> None:
+        """Show these marks, in the order of time; ``told`` says what each is about, to who points at it."""
+        self._marks, self._told = tuple(marks), told
+        self.follow()
+
+    # What is seen.
+
+    def _before(self, width: int) -> list[Cell]:
+        """Give what stands on the left of the line."""
+        playing = self._playing
+        button = (
+            Content.styled(" ▶ ", "bold $success")
+            if playing.moves
+            else Content.styled(" ‖ ", "bold $warning")
+        )
+        place = format_moment(playing.at, self._duration)
+        length = f" / {format_moment(self._duration, self._duration)}"
+        cells = [
+            Cell(3, button, "play"),
+            Cell(1),
+            Cell(len(place), Content.styled(place, "bold")),
+            Cell(len(length), Content.styled(length, "$foreground 60%")),
+        ]
+        speed = [
+            Cell(2),
+            Cell(3, Content.styled(" « ", "bold $accent"), "speed(-1)"),
+            Cell(SPEED_WIDTH, Content.styled(f"×{playing.speed:g}".center(SPEED_WIDTH), "bold")),
+            Cell(3, Content.styled(" » ", "bold $accent"), "speed(1)"),
+        ]
+        if _width(cells + speed) + NARROWEST < width:
+            cells += speed
+        return [*cells, Cell(2)]
+
+    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+        """Give the one line."""
+        before = self._before(width)
+        track = self._track_width(before, width)
+        line = TransportLine(track, self._share(self._playing.at), self._marks)
+        head = "bold $accent" if self._held is None else "bold $foreground"
+        return ((*before, Cell(track, line.content("$primary", head, "$foreground 30%"))),)
+
+    def _share(self, moment: float) -> float:
+        return moment / self._duration if self._duration > 0 else 0.0
+
+    @staticmethod
+    def _track_width(before: Sequence[Cell], width: int) -> int:
+        return max(0, width - _width(before) - 1)
+
+    # What the mouse does.
+
+    async def tapped(self, tap: str) -> None:
+        """Run the screen's action."""
+        await self.run_action(f"screen.{tap}")
+
+    def _cell(self, event: events.MouseEvent) -> tuple[int, int]:
+        """Give the cell of the line that is under the mouse, and how many it has."""
+        width = self.content_size.width
+        before = self._before(width)
+        x = event.screen_offset.x - self.content_region.x
+        return x - _width(before), self._track_width(before, width)
+
+    def _moment(self, event: events.MouseEvent) -> float:
+        """Give the moment under the mouse: exactly that of the play head or of a mark where one is seen."""
+        cell, width = self._cell(event)
+        if self._held is None and cell == cell_of(self._share(self._playing.at), width):
+            return self._playing.at
+        mark = marks_in(self._marks, width).get(cell)
+        return (mark.share if mark else share_at(cell, width)) * self._duration
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Take the play head to what is under the mouse."""
+        cell, width = self._cell(event)
+        if event.button == 1 and 0 <= cell < width:
+            event.stop()
+            self.capture_mouse()
+            self._hold(self._moment(event))
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Have the play head follow, or say what is under the mouse."""
+        if self._held is not None:
+            event.stop()
+            self._hold(self._moment(event))
+        else:
+            self._explain(event)
+
+    def _hold(self, moment: float) -> None:
+        if moment != self._held:
+            self._held = moment
+            self.post_message(self.Held(moment))
+
+    def _explain(self, event: events.MouseMove) -> None:
+        cell, width = self._cell(event)
+        text = None
+        if 0 <= cell < width:
+            mark = marks_in(self._marks, width).get(cell)
+            moment = format_moment(self._moment(event), self._duration)
+            text = f"{moment}  {self._told[self._marks.index(mark)]}" if mark else moment
+        if self.tooltip != text:
+            self.tooltip = text
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Let go."""
+        if self._held is not None:
+            event.stop()
+            self._release()
+
+    def on_mouse_release(self) -> None:
+        """Let go when something else, such as a new screen, took the mouse."""
+        if self._held is not None and self.app.mouse_captured is not self:
+            self._release()
+
+    def on_hide(self) -> None:
+        """Let go, since a hidden widget that holds the mouse would leave nobody any."""
+        if self._held is not None:
+            self._release()
+
+    def _release(self) -> None:
+        assert self._held is not None
+        moment, self._held = self._held, None
+        self.release_mouse()
+        self.post_message(self.Dropped(moment))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Go a second back."""
+        event.stop()
+        self.post_message(self.Dropped(self._playing.at - 1.0))
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Go a second on."""
+        event.stop()
+        self.post_message(self.Dropped(self._playing.at + 1.0))
+
+
+def _width(cells: Sequence[Cell]) -> int:
+    return sum(cell.width for cell in cells)

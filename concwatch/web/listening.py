@@ -1,0 +1,60 @@
+"""Where the web server listens: a socket of its own, and what to call it."""
+
+import errno
+import ipaddress
+import os
+import socket
+
+BACKLOG = 128
+"""Connections that may wait to be accepted."""
+
+EXPECTED = {
+    errno.EADDRINUSE: "expected a free port, or --port 0 for any that is free",
+    errno.EACCES: "expected a port that you may use, such as one from 1024 on",
+}
+"""What to do, by the reason why an address cannot be listened on."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Listen on the first address of ``host`` that lets us; of port 0 the system makes a free one.
+
+    Raises:
+        ValueError: one line that says why not.
+    """
+    if not host.strip():
+        raise ValueError("no host: expected a name or an address of this machine, such as 127.0.0.1")
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise ValueError(f'"{host[:80]}" is no host: expected a name or an address of this machine') from None
+    reason = 0
+    for family, _, _, _, address in found:
+        try:
+            return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        except OSError as error:
+            reason = reason or error.errno or 0
+    expected = EXPECTED.get(reason, "expected an address of this machine")
+    raise ValueError(f"cannot listen on {host[:80]}, port {port}: {os.strerror(reason)}: {expected}")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host``, a name or an address, stands for this machine alone, whatever its tables say."""
+    name = host.strip("[]").partition("%")[0]
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+
+
+def address(listening: socket.socket) -> tuple[str, int]:
+    """Give the address and the port on which it really listens."""
+    host, port = listening.getsockname()[:2]
+    return str(host), int(port)
+
+
+def url(host: str, port: int) -> str:
+    """Write what a browser on this machine opens."""
+    found = ipaddress.ip_address(host.partition("%")[0])
+    if found.is_unspecified:  # every address of this machine; a browser needs one
+        host = "::1" if found.version == 6 else "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

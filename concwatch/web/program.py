@@ -1,0 +1,145 @@
+"""The program behind a page: a process of its own, which never outlives what asked for it."""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Awaitable, Callable, Sequence
+
+from textual_serve.app_service import AppService
+from textual_serve.download_manager import DownloadManager
+
+from concwatch.ui.in_page import told
+
+READY = b"__GANGLION__\n"
+"""What Textual's driver for pages writes first; packets follow."""
+
+QUIT = 5.0
+"""Seconds that the program gets to end by itself once its page is gone."""
+
+LEAVE = 3.0
+"""Seconds that it gets after that, once it has been left without input."""
+
+LAST_WORDS = 8_000
+"""Bytes of the end of its standard error that are told when it has ended."""
+
+log = logging.getLogger(__name__)
+
+
+class Program(AppService):
+    """One program and the packets that go in and come out.
+
+    The packets are textual-serve's; start and end are our own. Its own way starts the program through a
+    shell, has no means to end one that does not want to, and stops reading when the page is gone, upon which
+    a program that still paints stands still for ever.
+
+    Args:
+        command: the program and its arguments.
+        write_bytes: shows what is painted.
+        write_str: tells the page what is no painting.
+        close: closes the page.
+        downloads: where files wait that the program hands to its page.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        write_bytes: Callable[[bytes], Awaitable[None]],
+        write_str: Callable[[str], Awaitable[None]],
+        close: Callable[[], Awaitable[None]],
+        downloads: DownloadManager,
+    ) -> None:
+        super().__init__(
+            command[0],
+            write_bytes=write_bytes,
+            write_str=write_str,
+            close=close,
+            download_manager=downloads,
+        )
+        self._arguments = command
+        self._downloads = downloads
+        self._child: asyncio.subprocess.Process | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._words = b""
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter:
+        """Where packets go in; there once it has been started."""
+        assert self._child is not None
+        assert self._child.stdin is not None
+        return self._child.stdin
+
+    async def start(self, width: int, height: int) -> None:
+        """Start it, so many columns wide and lines high.
+
+        Raises:
+            OSError: the system would not.
+        """
+        self._child = await asyncio.create_subprocess_exec(
+            *self._arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, **told(width, height)},
+            start_new_session=True,  # Ctrl-C, and a terminal that is closed, are for the server to act on
+        )
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self.run()), loop.create_task(self._listen())]
+
+    async def run(self) -> None:
+        """Hand on what it paints until its output ends; then close the page."""
+        assert self._child is not None
+        out = self._child.stdout
+        assert out is not None
+        handlers = {b"D": self.on_data, b"M": self.on_meta, b"P": self.on_packed}
+        try:
+            await out.readuntil(READY)
+            while True:
+                kind, size = await out.readexactly(1), await out.readexactly(4)
+                payload = await out.readexactly(int.from_bytes(size, "big"))
+                if kind in handlers:
+                    await handlers[kind](payload)
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            await self.remote_close()
+
+    async def stop(self) -> None:
+        """End it: by asking, then by leaving it without input, then by force."""
+        if self._child is None:
+            return
+        await self._downloads.cancel_app_downloads(app_service_id=self.app_service_id)
+        if not await self._ended(QUIT, self.send_meta({"type": "quit"})):
+            if not self.stdin.is_closing():
+                self.stdin.transport.abort()
+            if not await self._ended(LEAVE):
+                with contextlib.suppress(ProcessLookupError):
+                    self._child.kill()
+                await self._child.wait()
+        # A process that it has started may hold its pipes open, so their end is not waited for.
+        await asyncio.wait(self._tasks, timeout=LEAVE)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        words = self._words.decode(errors="replace").strip()
+        if words:
+            log.error(
+                "concwatch: the program of a page ended with status %s:\n%s", self._child.returncode, words
+            )
+
+    async def _ended(self, seconds: float, first: Awaitable[object] | None = None) -> bool:
+        """Do what is to be done ``first``, and tell whether it has ended within so many seconds."""
+        assert self._child is not None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                if first is not None:
+                    await first
+                await self._child.wait()
+        return self._child.returncode is not None
+
+    async def _listen(self) -> None:
+        """Keep the end of what it says on standard error."""
+        assert self._child is not None
+        assert self._child.stderr is not None
+        while words := await self._child.stderr.read(LAST_WORDS):
+            self._words = (self._words + words)[-LAST_WORDS:]

@@ -1,0 +1,110 @@
+"""What the web server answers: the page, the files that it needs, and a session for each open page."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from textual_serve.server import Server
+
+from concwatch.lab.catalog import ROOT
+from concwatch.web.listening import is_loopback
+from concwatch.web.session import Session
+
+PAGE = Path(__file__).with_name("page.html")
+
+HEARTBEAT = 10.0
+"""Seconds between two pings; a browser that vanished (network gone) is noticed after 15 s at most."""
+
+REFUSED = (
+    "concwatch: refused: expected its own page, under the address that it printed at its start; "
+    "started with --host it answers under other names of this machine as well\n"
+)
+
+HEADERS = {
+    "Cache-Control": "no-cache",
+    # Nothing is loaded from elsewhere, and no other page may have this one clicked in a frame of its own.
+    "Content-Security-Policy": (
+        "default-src 'self' 'unsafe-inline' data:; connect-src 'self' ws: wss:; frame-ancestors 'self'"
+    ),
+}
+
+# Not "-m", which would take modules from the working directory.
+_START = "import sys; sys.path[0] = {root!r}; from concwatch.__main__ import main; main()"
+
+
+def session_command(options: Sequence[str]) -> list[str]:
+    """Give the program and its arguments that show the screen with ``options``."""
+    return [sys.executable, "-c", _START.format(root=ROOT), *options]
+
+
+def may_use(request: web.Request, only_here: bool) -> bool:
+    """Whether a request comes from a page of this server, as far as a browser tells.
+
+    Any page on the web can have a visitor's browser connect to loopback, and a program that starts processes
+    stands behind this one. A browser tells which page it was (``Origin``), and under which name it looked us
+    up (``Host``): on loopback a foreign name is one whose owner has pointed it here.
+    """
+    host = request.headers.get("Host", "")
+    origin = request.headers.get("Origin")
+    try:
+        known = not only_here or is_loopback(urlsplit(f"//{host}").hostname or "")
+        return known and (origin is None or urlsplit(origin).netloc == host)
+    except ValueError:  # an address that is none
+        return False
+
+
+class Site:
+    """The web server's answers.
+
+    Args:
+        command: the program behind a page, and its arguments.
+        only_here: whether it listens on loopback, so that no foreign name may lead to it.
+        heartbeat: seconds between two pings of a page.
+    """
+
+    def __init__(self, command: Sequence[str], only_here: bool, heartbeat: float) -> None:
+        self._command = command
+        self._only_here = only_here
+        self._heartbeat = heartbeat
+        self._sessions: set[Session] = set()
+        # Of textual-serve's own server the terminal for the page and the downloads are taken.
+        self._parts = Server(command[0])
+
+    def app(self) -> web.Application:
+        """Make the application, for aiohttp to run."""
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if not may_use(request, self._only_here):
+                raise web.HTTPForbidden(text=REFUSED)
+            return await handler(request)
+
+        app = web.Application(middlewares=[guard])
+        app.add_routes(
+            [
+                web.get("/", self._show_page),
+                web.get("/ws", self._run_session),
+                web.get("/download/{key}", self._parts.handle_download),
+                web.static("/static", self._parts.statics_path),
+            ]
+        )
+        app.on_shutdown.append(self._close_sessions)
+        return app
+
+    async def _show_page(self, _: web.Request) -> web.FileResponse:
+        return web.FileResponse(PAGE, headers=HEADERS)
+
+    async def _run_session(self, request: web.Request) -> web.WebSocketResponse:
+        session = Session(self._command, self._parts.download_manager, self._heartbeat)
+        self._sessions.add(session)
+        try:
+            return await session.serve(request)
+        finally:
+            self._sessions.discard(session)
+
+    async def _close_sessions(self, _: web.Application) -> None:
+        await asyncio.gather(*(session.close() for session in self._sessions))

@@ -1,0 +1,127 @@
+"""A recording made by arithmetic, in the file format: long ones in a second or two, and always the same."""
+
+import math
+from collections.abc import Iterator
+
+from concwatch.lab.lane import State
+from concwatch.recordings.format import (
+    EndLine,
+    Engine,
+    EventLine,
+    Header,
+    LabLine,
+    LaneLine,
+    Line,
+    MarkLine,
+    OwnLine,
+    Sample,
+    SettingsLine,
+    encode,
+)
+
+MIB = 1 << 20
+NAMES = ("threads", "pool", "asyncio", "uvloop", "gevent", "sequential")
+MACHINE = {"python": "CPython 3.99.1", "cores": 3, "memory_total": 24 << 30, "system": "Linux 6.1"}
+"""Where it is said to have been recorded: no machine on which tests run."""
+
+CHANGE = 60.0
+"""Seconds between two targets of a lane."""
+TARGETS = (1_000, 20_000, 5_000, 50_000, 0, 10_000)
+
+
+def made_lines(seconds: float, hz: float = 10.0, lanes: int = 6, cut: bool = False) -> Iterator[bytes]:
+    """Write a recording of so many seconds, line by line; one that is ``cut`` has no last line."""
+    names = NAMES[:lanes]
+    engines = tuple(Engine(name, f"one of {name}", name == "pool", name == "threads") for name in names)
+    yield encode(
+        Header(1, "2026-11-21T12:30:00.000000+00:00", "0.1.0", MACHINE, "concwatch", hz, engines, 16 << 30)
+    )
+    walls = (("vm.max_map_count", 65_530, 130), ("pid_max", 4_194_304, 500))
+    yield encode(LabLine(0.0, hz, 16 << 30, tuple(range(lanes)), walls))
+    yield encode(SettingsLine(0.0, trace=True))
+    for lane, _ in enumerate(names):
+        yield encode(_lane_line(lane, 0.0, 0))
+        yield encode(EventLine(0.0, names[lane], f"on: CPython 3.11.7, pid {4000 + lane}"))
+    for index in range(round(seconds * hz) + 1):
+        now = index / hz
+        if index % round(hz) == 0:
+            yield encode(OwnLine(now, 41 * MIB, 0.05, 5, 300 * MIB, 18 << 30, 24 << 30, "memory"))
+        for lane, name in enumerate(names if index else ()):
+            yield from map(encode, _changes(lane, name, index, now, hz))
+            yield encode(_sample(lane, now))
+    if not cut:
+        yield encode(EndLine(round(seconds * hz) / hz, "quit", round(seconds * hz) * lanes))
+
+
+def _target(lane: int, now: float) -> int:
+    return TARGETS[(int(now // CHANGE) + lane) % len(TARGETS)]
+
+
+def _changes(lane: int, name: str, index: int, now: float, hz: float) -> Iterator[Line]:
+    """Give what is said of a lane at one moment, besides its sample."""
+    if index % round(CHANGE * hz) == round((5 + lane) * hz):
+        target = _target(lane, now)
+        yield MarkLine(now, name, "target", f"{target:,}")
+        yield _lane_line(lane, now, target)
+        yield EventLine(now, name, f"{target:,} live after 80 ms")
+    if lane == 0 and index % round(4 * CHANGE * hz) == round(30 * hz):
+        yield MarkLine(now, "", "note", f"look at minute {now // 60:.0f}")
+
+
+def _lane_line(lane: int, now: float, target: int) -> LaneLine:
+    return LaneLine(
+        now,
+        lane,
+        State.RUNNING,
+        target=target,
+        create_speed=150_000.0 if target else None,
+        runtime="CPython 3.11.7",
+        pid=4000 + lane,
+        cost_tracing=True,
+        cost_clean=True,
+    )
+
+
+def _live(lane: int, now: float) -> int:
+    """Give how many are live: two seconds after each change of a target they all are, or all are gone."""
+    since = now - 5 - lane
+    if since < 0:
+        return 0
+    before = _target(lane, since - CHANGE) if since >= CHANGE else 0
+    return round(before + (_target(lane, since) - before) * min(1.0, since % CHANGE / 2))
+
+
+def _sample(lane: int, now: float) -> Sample:
+    live = _live(lane, now)
+    wave = math.sin(now * 7 + lane)
+    rss = round(12 * MIB + live * (1_300 + 400 * lane)) + round(wave * 3) * 4096
+    done = round(now * 900)
+    # Tasks that sleep ten seconds end, and are replaced, in bursts as far apart.
+    burst = live * (0.6 + 0.1 * wave) if (now + lane) % 10 < 1.5 else 0.0
+    return Sample(
+        lane=lane,
+        time=now,
+        rss=rss,
+        traced=round(live * (700.0 + 100 * lane)),
+        create_rate=round(burst, 3),
+        completion_rate=round(burst * 0.95, 3),
+        live=live,
+        lag=round(0.002 + 0.001 * wave, 6),
+        cpu=0.1,
+        threads=3,
+        virtual=rss * 3,
+        tick_time=round(now + 1_000.123456, 6),
+        created=done + live,
+        completed=done,
+        failed=0,
+        cancelled=0,
+        queued=0,
+        tick_lag=0.002,
+        gc=round(now / 100, 6),
+        tracer=live * 90,
+        mean_completion_rate=round(live / 10, 3),
+        stalled=0,
+        cost_rss=1_300.0 + 400 * lane,
+        cost_traced=700.0 + 100 * lane,
+        cost_live=live,
+    )

@@ -1,0 +1,686 @@
+"""Two recordings or results side by side: what is worse, by how much, and what of it counts."""
+
+import copy
+import gzip
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from concwatch.cli import main
+from concwatch.comparing.difference import Difference, Measured
+from concwatch.comparing.quantity import LANE_FIGURES, WORSE, Quantity
+from concwatch.experiments.readings import BYTES, RATE, SECONDS, UNITS
+from concwatch.lab.fake import Costs, FakeWorkers
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import State
+from concwatch.recordings.format import (
+    EndLine,
+    Engine,
+    Header,
+    LabLine,
+    LaneLine,
+    Sample,
+    SettingsLine,
+    encode,
+)
+from tests.made_recording import made_lines
+
+MACHINE = {
+    "system": "Linux 6.1", "architecture": "x86_64", "cores": 2, "memory_total": 24 << 30,
+    "memory_available": 20 << 30, "python": "CPython 3.11.7",
+}  # fmt: skip
+
+# The rule.
+
+
+def difference(a, b, kind=BYTES):
+    return Difference(Quantity(kind), Measured.of(a), Measured.of(b))
+
+
+def test_the_median_and_the_spread_are_those_of_an_experiment():
+    measured = Measured.of([10, 12, None, 20, float("nan")])
+    assert (measured.median, measured.low, measured.high, measured.count) == (12, 10, 20, 3)
+    assert measured.spread == pytest.approx(10 / 12)
+    assert Measured.of([7]).spread is None
+    assert Measured.of([0, 0]).spread is None
+    assert Measured.of([None, float("inf")]) is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "real", "verdict"),
+    [
+        ([90, 100, 110], [111, 120, 130], True, "worse"),
+        ([90, 100, 110], [110, 120, 130], False, "within the spread"),  # they touch
+        ([90, 100, 110], [70, 80, 89], True, "better"),
+        ([90, 100, 110], [80, 99, 200], False, "within the spread"),
+        ([90, 100, 110], [105], False, "within the spread"),
+        ([90, 100, 110], [111], True, "worse"),
+        ([100], [101], True, "worse, spread unknown"),
+        ([100], [99], True, "better, spread unknown"),
+        ([100], [100], False, "equal"),
+        ([90, 100, 110], [99, 100, 101], False, "equal"),
+    ],
+)
+def test_a_difference_counts_when_the_ranges_have_nothing_in_common(a, b, real, verdict):
+    found = difference(a, b)
+    assert (found.real, found.verdict) == (real, verdict)
+
+
+@pytest.mark.parametrize(
+    ("kind", "a", "b", "worse_by"),
+    [
+        (BYTES, 100, 125, 0.25),
+        (BYTES, 100, 75, -0.25),
+        (SECONDS, 2.0, 3.0, 0.5),
+        (RATE, 100, 75, 0.25),
+        (RATE, 100, 125, -0.25),
+        (RATE, 100, 0, 1.0),
+        (BYTES, 0, 5, float("inf")),
+        (RATE, 0, 5, float("-inf")),
+        (BYTES, -100, -50, 0.5),
+        (BYTES, 0, 0, 0.0),
+    ],
+)
+def test_worse_is_more_memory_and_time_and_a_lower_rate(kind, a, b, worse_by):
+    found = difference([a], [b], kind)
+    assert found.worse_by == worse_by
+    assert found.change == b - a
+    assert found.fails(10_000_000) is (worse_by == float("inf"))
+
+
+def test_every_kind_of_figure_has_a_direction():
+    kinds = {kind for kind, _ in UNITS.values()}
+    assert kinds | {named.quantity.kind for named in LANE_FIGURES.values()} == set(WORSE)
+
+
+@pytest.mark.parametrize(
+    ("b", "percent", "fails"),
+    [(105, 5, False), (105.1, 5, True), (101, 0, True), (100, 0, False), (50, 0, False), (104.9, 5, False)],
+)
+def test_it_fails_over_the_percentage_and_not_at_it(b, percent, fails):
+    assert difference([100], [b]).fails(percent) is fails
+    # The same of numbers that floating point cannot hold.
+    assert difference([0.1], [b / 1000]).fails(percent) is fails
+
+
+def test_ratio_is_none_where_it_means_nothing():
+    assert difference([100], [150]).ratio == 1.5
+    assert difference([0], [150]).ratio is None
+    assert difference([-1], [150]).ratio is None
+    assert difference([1e-300], [1e300]).ratio is None
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=5),
+    st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=5),
+    st.sampled_from(sorted(WORSE)),
+)
+def test_what_counts_one_way_counts_the_other_way_and_is_the_opposite(a, b, kind):
+    there, back = difference(a, b, kind), difference(b, a, kind)
+    assert there.real == back.real
+    assert not (there.real and set(a) & set(b))
+    assert there.worse_by * back.worse_by <= 0
+    assert there.fails(0) <= there.real
+
+
+# Results of `concwatch run`.
+
+
+def lane(engine="asyncio", **figures):
+    return {
+        "engine": engine, "runtime": "CPython 3.11.7", "flags": [], "state": "done", "reason": None,
+        "traced": False, "gc": "default", "tasks": 1000, "peak_live": 1000, **figures,
+    }  # fmt: skip
+
+
+def run_result(*lanes, workload="sleep:10", **machine):
+    return {
+        "concwatch": "0.1.0", "machine": {**MACHINE, **machine}, "workload": workload, "lanes": list(lanes),
+    }  # fmt: skip
+
+
+@pytest.fixture
+def compare(tmp_path):
+    """Write A and B into files, unless they are bytes already, and compare them."""
+
+    def call(a, b, *options, names=("before.json", "after.json")):
+        paths = [tmp_path / name for name in names]
+        for path, content in zip(paths, (a, b), strict=True):
+            path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+        return CliRunner().invoke(main, ["compare", *map(str, paths), *options])
+
+    return call
+
+
+A_RUN = run_result(
+    lane(rss_per_task=1024.0, create_rate=40_000.0, wake_lag_p99=0.010, peak_rss=50 << 20),
+    lane("threads", rss_per_task=10_240.0),
+)
+B_RUN = run_result(
+    lane(rss_per_task=1280.0, create_rate=50_000.0, wake_lag_p99=0.010, peak_rss=45 << 20),
+    lane("gevent", rss_per_task=8_192.0),
+)
+
+
+def test_two_runs_are_put_side_by_side(compare):
+    done = compare(A_RUN, B_RUN)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "after.json against before.json",
+        "A: before.json, concwatch run",
+        "B: after.json, concwatch run",
+        "",
+        "asyncio            A         B  difference  ratio",
+        "RSS/task       1 KiB  1.25 KiB      +256 B   1.25  worse, spread unknown",
+        "created       40 k/s    50 k/s     +10 k/s   1.25  better, spread unknown",
+        "lag p99        10 ms     10 ms         0 s   1.00  equal",
+        "peak RSS      50 MiB    45 MiB      -5 MiB  0.900  better, spread unknown",
+        "",
+        "only in A: threads",
+        "only in B: gevent",
+        "Beyond the spread: the ranges of A and B, lowest to highest, have no value in common. Spread",
+        "  unknown: one value each, so any difference counts.",
+        "1 worse, 2 better, 1 within the spread or equal.",
+    ]
+
+
+def test_it_fails_with_the_names_of_what_is_worse(compare):
+    done = compare(A_RUN, B_RUN, "--fail-over", "5%")
+    assert done.exit_code == 1
+    assert done.stdout.splitlines()[-2:] == [
+        "1 worse, 2 better, 1 within the spread or equal. 1 of them worse by more than 5 %.",
+        "fails · asyncio · RSS/task: 1 KiB → 1.25 KiB, worse by 25 %, spread unknown",
+    ]
+    done = compare(A_RUN, B_RUN, "--fail-over", "25")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[-1].endswith("Nothing is worse by more than 25 %.")
+    # The other way round it is the rate that falls and the peak that rises.
+    done = compare(B_RUN, A_RUN, "--fail-over", "0")
+    assert done.exit_code == 1
+    assert [line.partition(":")[0] for line in done.stdout.splitlines() if line.startswith("fails")] == [
+        "fails · asyncio · created",
+        "fails · asyncio · peak RSS",
+    ]
+
+
+def test_what_was_nothing_before_and_is_something_now_fails(compare):
+    a, b = run_result(lane(gc_seconds=0.0)), run_result(lane(gc_seconds=0.5))
+    done = compare(a, b, "--fail-over", "1000")
+    assert done.exit_code == 1
+    assert "in GC: 0 s → 500 ms, worse than none, spread unknown" in done.stdout
+    assert compare(b, a, "--fail-over", "0").exit_code == 0
+
+
+def test_json_has_all_of_it(compare):
+    done = compare(A_RUN, B_RUN, "--fail-over", "20", "--json")
+    assert done.exit_code == 1
+    told = json.loads(done.stdout)
+    assert told["figures"][0] == {
+        "section": "asyncio", "name": "RSS/task", "engine": "asyncio", "size": None,
+        "figure": "rss_per_task", "unit": "bytes",
+        "a": {"median": 1024.0, "low": 1024.0, "high": 1024.0, "count": 1, "spread": None},
+        "b": {"median": 1280.0, "low": 1280.0, "high": 1280.0, "count": 1, "spread": None},
+        "difference": 256.0, "ratio": 1.25, "worse_by": 0.25, "spread_known": False, "counts": True,
+        "verdict": "worse, spread unknown", "fails": True,
+    }  # fmt: skip
+    assert [figure["fails"] for figure in told["figures"]] == [True, False, False, False]
+    assert [figure["unit"] for figure in told["figures"]] == ["bytes", "tasks/s", "seconds", "bytes"]
+    assert [each["engine"] for each in told["only_in_a"]] == ["threads"]
+    assert (told["a"]["file"], told["fail_over_percent"], told["fails"]) == ("before.json", 20, True)
+    nothing = json.loads(
+        compare(run_result(lane(gc_seconds=0)), run_result(lane(gc_seconds=1)), "--json").stdout
+    )
+    assert (nothing["figures"][0]["worse_by"], nothing["figures"][0]["ratio"]) == (None, None)
+
+
+def test_markdown_is_a_section_of_a_document(compare, tmp_path):
+    place = tmp_path / "told.md"
+    done = compare(A_RUN, B_RUN, "--markdown", str(place), "--fail-over", "5")
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "after.json against before.json")
+    text = place.read_text()
+    assert "| RSS/task | 1 KiB | – | 1.25 KiB | – | +256 B | 1.25 | worse, spread unknown |" in text
+    assert "- asyncio · RSS/task: 1 KiB → 1.25 KiB, worse by 25 %, spread unknown" in text
+    assert compare(A_RUN, B_RUN, "--markdown", "-", "--fail-over", "5").stdout == text
+
+
+@pytest.mark.parametrize(
+    ("change", "caution"),
+    [
+        ({"machine": {"python": "CPython 3.13.0"}}, "Python: A CPython 3.11.7, B CPython 3.13.0"),
+        ({"machine": {"cores": 8}}, "cores: A 2, B 8"),
+        ({"machine": {"memory_total": 8 << 30}}, "memory: A 24 GiB, B 8 GiB"),
+        ({"concwatch": "0.2.0"}, "concwatch: A 0.1.0, B 0.2.0"),
+        ({"workload": "hold"}, "workload: A sleep:10, B hold"),
+        ({"lane": {"traced": True}}, "tracing (asyncio): A off, B on"),
+        ({"lane": {"gc": "frozen"}}, "collector (asyncio): A default, B frozen"),
+        ({"lane": {"runtime": "CPython 3.13.0"}}, "worker (asyncio): A CPython 3.11.7, B CPython 3.13.0"),
+        ({"lane": {"peak_live": 500}}, "tasks live at most (asyncio): A 1,000, B 500"),
+        ({"lane": {"state": "limited", "reason": "pid_max"}}, "B: asyncio limited: pid_max"),
+        ({"lane": {"failed": 12}}, "B: asyncio: 12 tasks failed"),
+    ],
+)
+def test_other_conditions_are_a_caution_and_no_error(compare, change, caution):
+    a = run_result(lane(rss_per_task=1000.0))
+    b = copy.deepcopy(a)
+    b["machine"].update(change.pop("machine", {}))
+    b["lanes"][0].update(change.pop("lane", {}))
+    b.update(change)
+    done = compare(a, b, "--fail-over", "0")
+    assert done.exit_code == 0
+    assert [line for line in done.stdout.splitlines() if line.startswith("caution")] == [
+        f"caution · {caution}"
+    ]
+
+
+def test_what_is_almost_the_same_and_what_all_engines_share_need_no_words(compare):
+    a = run_result(lane(rss_per_task=1.0), lane("uvloop", rss_per_task=1.0))
+    b = copy.deepcopy(a)
+    b["machine"]["memory_total"] += 1 << 20
+    for each in b["lanes"]:
+        each.update(peak_live=1_010, gc="off")
+    done = compare(a, b)
+    assert [line for line in done.stdout.splitlines() if "caution" in line] == [
+        "caution · collector: A default, B off"
+    ]
+
+
+# Results of experiments.
+
+
+def cell(**options):
+    return {
+        "engine": "asyncio", "size": 1000, "action": "burst", "workload": "sleep:10", "trace": False,
+        "gc": "default", "threads": None, "stack": None, "chunks": 1, "older": 0, "read_after": None,
+        "seconds": 1.0, "repeats": 3, "state": "done", "reason": None,
+        "runs": [{"figures": {}, "runtime": "CPython 3.11.7", "flags": [], "trail": []}], **options,
+    }  # fmt: skip
+
+
+def row(number, values, **more):
+    return {
+        "series": "asyncio", "engine": "asyncio", "size": 1000, "state": "done", "reason": None,
+        "repeats": values, "cell": number, **more,
+    }  # fmt: skip
+
+
+def experiment(rows, cells, *, unit="MB", name="mine", **more):
+    table = {"title": "Memory", "reading": "rss", "unit": unit, "rows": rows}
+    return {
+        "concwatch": "0.1.0", "machine": MACHINE, "experiment": {"name": name}, "partial": False,
+        "begun": "2026-11-21T11:27:08+00:00", "tables": [table], "cells": cells, **more,
+    }  # fmt: skip
+
+
+SIZES = [cell(), cell(size=100)]
+
+
+def two_sizes(large, small, **more):
+    return experiment([row(0, large), row(1, small, size=100)], SIZES, **more)
+
+
+def test_cells_of_an_experiment_are_held_against_their_spread(compare):
+    # 1,000 tasks: medians 10 and 12 MB, the ranges 9..11 and 11.5..12.5 do not meet; spreads 20 % and 8.33 %.
+    # 100 tasks: medians 2 and 3 MB, but 1..4 holds 2.5..5.
+    a, b = two_sizes([9, 10, 11], [1, 2, 4]), two_sizes([11.5, 12.5, 12], [2.5, 3, 5])
+    done = compare(a, b, "--fail-over", "5")
+    assert done.exit_code == 1
+    lines = done.stdout.splitlines()
+    assert lines[1] == "A: before.json, experiment mine, begun 2026-11-21 11:27:08"
+    assert lines[4:7] == [
+        "Memory, MB         A  spread      B  spread  difference  ratio",
+        "100 asyncio    2.000   150 %  3.000  83.3 %      +1.000   1.50  within the spread",
+        "1,000 asyncio  10.00    20 %  12.00  8.33 %      +2.000   1.20  worse",
+    ]
+    assert lines[-1] == "fails · Memory, MB · 1,000 asyncio: 10.00 → 12.00, worse by 20 %"
+    assert compare(a, b, "--fail-over", "20").exit_code == 0
+    assert compare(b, a, "--fail-over", "0").exit_code == 0
+
+
+def test_a_higher_rate_of_an_experiment_is_better(compare):
+    a, b = (two_sizes([v, v + 1], [1, 2], unit="tasks/s") for v in (100, 200))
+    assert compare(a, b, "--fail-over", "0").exit_code == 0
+    done = compare(b, a, "--fail-over", "0")
+    assert done.exit_code == 1
+    assert "200.5 → 100.5, worse by 49.9 %" in done.stdout
+
+
+def test_what_was_run_once_has_no_spread(compare):
+    done = compare(two_sizes([10], [2]), two_sizes([11], [2]), "--fail-over", "5")
+    assert done.exit_code == 1
+    assert "worse, spread unknown" in done.stdout
+    assert "spread  " not in done.stdout.splitlines()[4]
+
+
+def test_cells_of_only_one_are_listed(compare):
+    a = experiment(
+        [row(0, [1, 2]), row(1, [3, 4], size=100), row(2, [5, 6], series="frozen")],
+        [cell(), cell(size=100), cell(gc="frozen")],
+        partial=True,
+    )
+    b = experiment(
+        [
+            row(0, [1, 2]),
+            row(1, [], size=100, state="skipped", reason="too large"),
+            row(2, [50, 60], series="frozen"),
+            row(None, [], series="go", engine="go", state="absent"),
+        ],
+        [cell(), cell(size=100), cell(gc="off")],
+    )
+    done = compare(a, b, "--fail-over", "0")
+    assert done.exit_code == 0
+    text = " ".join(done.stdout.split())
+    assert (
+        "only in A: Memory, MB: 100 asyncio (there skipped: too large), 1,000 frozen (there with gc off)"
+        in text
+    )
+    assert "only in B: Memory, MB: 1,000 frozen (there with gc frozen)" in text
+    assert "caution · A: partial: stopped before all of it had been measured" in done.stdout
+
+
+def test_no_line_exceeds_100_columns(compare):
+    name = "a series whose name nobody would have thought to make as long as this one really is"
+    sides = [
+        experiment([row(0, values, series=f"{name} {n}", size=1_000_000) for n in range(count)], SIZES)
+        for count, values in ((5, [1_234_567.8, 2_345_678.9]), (3, [9_234_567.8, 9_345_678.9]))
+    ]
+    for options in ((), ("--fail-over", "1")):
+        lines = compare(*sides, *options).stdout.splitlines()
+        assert max(map(len, lines)) <= 100
+        assert any("…" in line for line in lines)
+
+
+# Recordings.
+
+
+def sample(lane, time, live, *, completed=0, lag=0.001, gc=0.0, cost=None, tick=None):
+    """A sample of a worker that takes 10 MiB idle, and ``cost`` bytes a task, as its meter says."""
+    return Sample(
+        lane=lane, time=time, rss=(10 << 20) + int(live * (cost or 0)), traced=None, create_rate=0.0,
+        completion_rate=0.0, live=live, lag=lag, cpu=0.1, threads=1, virtual=0,
+        tick_time=time if tick is None else tick, created=completed + live, completed=completed, failed=0,
+        cancelled=0, queued=0, tick_lag=lag, gc=gc, tracer=None, mean_completion_rate=0.0, stalled=0.0,
+        cost_rss=cost, cost_traced=None, cost_live=live if cost else None,
+    )  # fmt: skip
+
+
+def gap(lane, time):
+    return Sample(lane, time, *[None] * 19, 0.0, None, None, None)
+
+
+def recording(*lines, names=("asyncio",), end=True, settings=None):
+    lanes = tuple(Engine(name) for name in names)
+    header = Header(
+        1, "2026-11-21T12:30:00.000000+00:00", "0.1.0", MACHINE, "concwatch", 10.0, lanes, 1 << 30
+    )
+    first = [LabLine(0.0, 10.0, 1 << 30, tuple(range(len(lanes)))), settings or SettingsLine(0.0)]
+    last = [EndLine(10.0, "quit", 0)] if end else []
+    return b"".join(map(encode, [header, *first, *lines, *last]))
+
+
+def state(lane, time, *, speed=None, born=0.0, clean=True):
+    return LaneLine(
+        time, lane, State.RUNNING, create_speed=speed, runtime="CPython 3.11.7", born=born, cost_clean=clean
+    )
+
+
+def session(factor=1.0):
+    """One worker that reaches 500 and 1,000 tasks, then another that reaches 800.
+
+    Known answers, for a factor of 1: near the peak (990 live or more, and settled) the costs are 1,000, 1,020
+    and 1,010 bytes; targets were created at 5,000, 8,000 and 6,000 tasks a second; most tasks ended between
+    0.2 and 1.25 s, 200 in 1.05 s; the collector took 0.25 and 0.5 s; the highest lag with tasks is 0.02 s.
+    """
+    return [
+        state(0, 0.0),
+        sample(0, 0.1, 0, lag=9.0),  # nothing ran yet: its lag is none of the tasks'
+        state(0, 0.2, speed=5_000.0),
+        sample(0, 0.2, 500, cost=700.0 * factor),
+        sample(0, 0.3, 500, cost=700.0 * factor),  # settled, but not near the peak
+        state(0, 0.4, speed=8_000.0),
+        sample(0, 0.4, 1_000, cost=5_000.0 * factor),  # near the peak, not settled
+        sample(0, 0.5, 1_000, cost=1_000.0 * factor),
+        sample(0, 0.6, 995, cost=1_020.0 * factor, completed=100, lag=0.02 * factor),
+        state(0, 0.7, speed=8_000.0, clean=True),  # something else changed: the same target as before
+        sample(0, 1.25, 1_000, cost=1_010.0 * factor, completed=200),
+        # A sample with the same tick as the last counts once.
+        sample(0, 1.6, 1_000, completed=300, gc=0.25 * factor, cost=1_010.0 * factor, tick=1.25),
+        state(0, 1.7, speed=8_000.0, clean=False),
+        sample(0, 1.8, 1_000, completed=300, gc=0.25 * factor, cost=9_000.0),  # spoiled by earlier tasks
+        gap(0, 2.0),
+        state(0, 3.0, born=3.0),
+        state(0, 3.1, speed=6_000.0, born=3.0),
+        sample(0, 3.1, 800, cost=400.0),
+        sample(0, 3.2, 800, cost=400.0, gc=0.5 * factor),
+        gap(0, 3.3),
+    ]
+
+
+def test_a_recording_gives_the_figures_that_were_worked_out_by_hand(compare):
+    done = compare(recording(*session()), recording(*session(2.0)), "--json", names=("a.jsonl", "b.jsonl"))
+    assert done.exit_code == 0, done.output
+    figures = {each["figure"]: each for each in json.loads(done.stdout)["figures"]}
+    a = {name: each["a"] for name, each in figures.items()}
+    assert a["rss_per_task"] == {
+        "median": 1_010.0, "low": 1_000.0, "high": 1_020.0, "count": 3, "spread": pytest.approx(20 / 1_010),
+    }  # fmt: skip
+    assert a["create_rate"] == {
+        "median": 6_000.0, "low": 5_000.0, "high": 8_000.0, "count": 3, "spread": 0.5,
+    }  # fmt: skip
+    assert a["wake_lag_p99"]["median"] == 0.02
+    assert a["gc_seconds"]["median"] == 0.75
+    assert a["peak_rss"]["median"] == (10 << 20) + 9_000 * 1_000
+    assert a["completion_rate"]["median"] == pytest.approx(200 / 1.05)
+    assert "traced_per_task" not in figures  # nothing was traced
+    assert figures["rss_per_task"]["b"]["median"] == 2_020
+    assert (figures["rss_per_task"]["counts"], figures["rss_per_task"]["spread_known"]) == (True, True)
+    assert figures["create_rate"]["verdict"] == "equal"
+
+
+def test_recordings_fail_too(compare):
+    names = ("a.jsonl", "b.jsonl")
+    a, b = recording(*session()), recording(*session(1.1))
+    done = compare(a, b, "--fail-over", "5", names=names)
+    assert done.exit_code == 1
+    assert [line.partition(":")[0] for line in done.stdout.splitlines() if line.startswith("fails")] == [
+        "fails · asyncio · RSS/task",
+        "fails · asyncio · lag p99",
+        "fails · asyncio · in GC",
+    ]
+    assert compare(b, a, "--fail-over", "0", names=names).exit_code == 0
+    # 1.01 times as much: 1,010..1,030.2 and 1,000..1,020 overlap, which one sample of each cannot.
+    done = compare(a, recording(*session(1.01)), names=names)
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("RSS/task"))
+    assert line.endswith("within the spread")
+
+
+def test_a_recording_cut_off_is_compared_with_what_is_there_and_says_so(compare):
+    whole = recording(*session())
+    cut = recording(*session(), end=False)[:-60]
+    done = compare(whole, gzip.compress(cut), names=("whole.jsonl", "cut.jsonl.gz"))
+    assert done.exit_code == 0
+    assert re.search(r"caution · B: cut off after .* compared with what is there", done.stdout)
+    damaged = whole.replace(b"[0,0.3,", b"[0,0.3?,", 1)
+    assert "caution · B: 1 damaged lines passed over" in compare(whole, damaged).stdout
+
+
+def test_a_recording_of_other_conditions_is_compared_with_a_caution(compare):
+    a = recording(*session())
+    b = recording(*session(), settings=SettingsLine(0.0, workload="hold", gc="frozen"))
+    done = compare(a, b)
+    assert [line for line in done.stdout.splitlines() if "caution" in line] == [
+        "caution · workload (asyncio): A sleep:10, B hold",
+        "caution · collector (asyncio): A default, B frozen",
+    ]
+
+
+def test_a_lane_that_never_ran_is_none_of_the_engines(compare):
+    two = ("asyncio", "uvloop")
+    a = recording(*session(), state(1, 0.0), sample(1, 0.1, 0), names=two)
+    done = compare(a, a, "--json")
+    assert {each["engine"] for each in json.loads(done.stdout)["figures"]} == {"asyncio"}
+
+
+def test_a_long_recording_is_equal_to_itself(compare):
+    text = b"".join(made_lines(130, lanes=3))
+    done = compare(text, text, "--fail-over", "0", "--json")
+    assert done.exit_code == 0
+    figures = json.loads(done.stdout)["figures"]
+    assert {each["engine"] for each in figures} == {"threads", "pool", "asyncio"}
+    assert {each["verdict"] for each in figures} == {"equal"}
+    cost = next(each for each in figures if (each["engine"], each["figure"]) == ("pool", "rss_per_task"))
+    assert cost["a"]["median"] == 1_700
+
+
+# What cannot be compared.
+
+RUN = run_result(lane(rss_per_task=1.0))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (RUN, recording(*session()), 'is a result of concwatch run, "after.json" is a recording'),
+        (RUN, two_sizes([1], [2]), 'a result of the experiment "mine": expected two of the same'),
+        (two_sizes([1], [2]), two_sizes([1], [2], name="yours"), 'the experiment "mine", "after.json" is'),
+        (RUN, run_result(lane("uvloop", rss_per_task=1.0)), "expected an engine in common"),
+        (RUN, run_result(lane(peak_rss=1)), "have no figure in common"),
+        (RUN, run_result(), '"after.json" has no figure to compare'),
+        (RUN, run_result(lane(runtime=None, state="failed", reason="no", rss_per_task=1.0)), "failed: no"),
+        (recording(*session()), recording(), '"after.json" has no figure to compare'),
+        (RUN, b"", "is empty: expected a recording, or what concwatch run --json"),
+        (RUN, b"hello", "is damaged: JSON is malformed"),
+        (RUN, b"[]", "is damaged: Expected `object`"),
+        (RUN, {}, "it is neither a recording nor a result"),
+        (RUN, {"lanes": 5}, "is damaged"),
+        (RUN, b"[" * 100_000, "is damaged"),
+        (RUN, json.dumps(RUN).replace('task": 1.0', 'task": ' + "1" * 400).encode(), "is damaged"),
+        (RUN, json.dumps(RUN).replace('"rss_per_task": 1.0', '"rss_per_task": "1"').encode(), "rss_per_task"),
+        (RUN, b'{"type":"concwatch-recording","version":2}\n', "was written by a newer concwatch"),
+        (RUN, b'{"type":"concwatch-recording","version":1}\n', "its first line is damaged"),
+        (two_sizes([1], [2]), experiment([row(7, [1])], SIZES), "there is no cell 7"),
+        (two_sizes([1], [2]), two_sizes([1], [2], unit="furlong"), 'unknown unit "furlong"'),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared_is_one_line_and_exit_status_2(compare, a, b, expected):
+    done = compare(a, b)
+    assert (done.exit_code, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("concwatch: ")
+    assert expected in line
+
+
+@pytest.mark.parametrize("percent", ["", "five", "-1", "nan", "inf", "1e3", "5%%", "5 percent"])
+def test_a_percentage_is_a_number_from_0(compare, percent):
+    done = compare(RUN, RUN, f"--fail-over={percent}")
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert 'is not a percentage: expected a number from 0, such as "5" or "2.5%"' in line
+
+
+@pytest.mark.parametrize("percent", ["0", "5", "5%", " 5 % ", "2.5", ".5%", "100."])
+def test_a_percentage_may_have_its_sign(compare, percent):
+    assert compare(RUN, RUN, "--fail-over", percent).exit_code == 0
+
+
+def test_files_that_cannot_be_read_or_written_are_one_line(compare, tmp_path):
+    def refused(*arguments):
+        done = CliRunner().invoke(main, ["compare", *map(str, arguments)])
+        assert (done.exit_code, done.stdout) == (2, "")
+        (line,) = done.stderr.splitlines()
+        return line
+
+    compare(RUN, RUN)
+    good = tmp_path / "before.json"
+    assert "No such file" in refused(good, tmp_path / "none.json")
+    assert "is a folder" in refused(tmp_path, good)
+    assert "Missing argument 'B'" in refused(good)
+    assert "No such file" in refused(good, good, "--markdown", tmp_path / "none" / "a.md")
+    assert "is what is compared" in refused(good, good, "--markdown", good)
+    assert "both go to standard output" in refused(good, good, "--json", "--markdown", "-")
+
+
+def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path):
+    for folder in ("old", "new"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "r.json").write_text(json.dumps(RUN))
+    done = CliRunner().invoke(main, ["compare", str(tmp_path / "old/r.json"), str(tmp_path / "new/r.json")])
+    assert f"{tmp_path}/new/r.json against" in " ".join(done.stdout.split())
+
+
+def test_nothing_in_a_file_commands_the_terminal(compare):
+    result = experiment([row(0, [1], series="\x1b[31mred\n\x07")], SIZES, name="\x1b[2Jmine")
+    done = compare(result, result)
+    assert done.exit_code == 0
+    assert "\x1b" not in done.stdout
+    assert "\x07" not in done.stdout
+
+
+WHOLE = {
+    "run": json.dumps(A_RUN).encode(),
+    "experiment": json.dumps(two_sizes([9, 10, 11], [1, 2, 4])).encode(),
+    "recording": recording(*session()),
+}
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(WHOLE)), st.data())
+def test_whatever_is_damaged_there_is_no_traceback(compare, kind, data):
+    whole = WHOLE[kind]
+    start = data.draw(st.integers(0, len(whole)))
+    end = data.draw(st.integers(start, min(len(whole), start + 40)))
+    patch = data.draw(
+        st.sampled_from([b"", b"null", b"-1", b"1e308", b"9" * 30, b"9" * 400, b'"x"', b"[]", b"{", b"\xff"])
+        | st.binary(max_size=5)
+    )
+    done = compare(whole, whole[:start] + patch + whole[end:], "--fail-over", "0")
+    assert done.exit_code in (0, 1, 2)
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert len(done.stderr.splitlines()) == (done.exit_code == 2)
+
+
+# With workers.
+
+
+def run_json(path, *arguments):
+    done = CliRunner().invoke(
+        main, ["run", "asyncio", "--tasks", "1000", "--seconds", "0.1", "--json", *arguments]
+    )
+    assert done.exit_code == 0, done.output
+    path.write_text(done.stdout)
+    return str(path)
+
+
+def test_two_runs_of_fake_workers(tmp_path, monkeypatch):
+    workers = FakeWorkers()
+    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "open_link", workers)
+    monkeypatch.setattr("concwatch.lab.run.SETTLE", 0.1)
+    cheap = run_json(tmp_path / "cheap.json")
+    workers.costs["asyncio"] = Costs(task=10_000)
+    dear = run_json(tmp_path / "dear.json")
+    done = CliRunner().invoke(main, ["compare", cheap, dear, "--fail-over", "50"])
+    assert done.exit_code == 1
+    assert "fails · asyncio · RSS/task: 1.23 KiB → 9.77 KiB, worse by 694 %, spread unknown" in done.stdout
+
+
+def test_two_quick_experiments_of_real_workers(tmp_path):
+    (tmp_path / "small.toml").write_text(
+        'name = "small"\ntitle = "t"\nabout = "a"\nmethod = "m"\n[[table]]\ntitle = "Memory of all"\n'
+        'reading = "rss_per_task"\nunit = "KiB"\nworkload = "hold"\naction = "hold"\nseconds = 0.2\n'
+        'sizes = [500]\nrepeats = 2\n[[table.series]]\nengine = "asyncio"\n'
+    )
+    paths = [str(tmp_path / name) for name in ("first.json", "second.json")]
+    for path in paths:
+        done = CliRunner().invoke(main, ["experiment", str(tmp_path / "small.toml"), "--json", path])
+        assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(main, ["compare", *paths, "--json", "--fail-over", "1000"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    (figure,) = told["figures"]
+    assert (figure["section"], figure["size"], figure["engine"]) == ("Memory of all, KiB", 500, "asyncio")
+    assert (figure["a"]["count"], figure["b"]["count"], figure["spread_known"]) == (2, 2, True)
+    assert told["cautions"] == []

@@ -1,0 +1,270 @@
+"""What is expected of a measurement: how it is written, and whether it holds."""
+
+import json
+import math
+import re
+from dataclasses import fields
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concwatch.cli import main
+from concwatch.lab.catalog import CATALOG
+from concwatch.lab.expect import COMPARISONS, FIGURES, check_engines, judge, read_expectation
+from concwatch.lab.fake import Costs, FakeWorkers, Fault
+from concwatch.lab.lab import Lab
+from concwatch.lab.link import Ended
+from concwatch.lab.run import Result
+from concwatch.units import LARGEST_COUNT
+
+# How it is written.
+
+
+@pytest.mark.parametrize(
+    ("text", "engine", "figure", "op", "value"),
+    [
+        ("asyncio.rss_per_task < 2KiB", "asyncio", "rss_per_task", "<", 2048),
+        ("asyncio.rss_per_task<2KiB", "asyncio", "rss_per_task", "<", 2048),
+        ("  threads . peak_rss  >=  1.5 MB ", "threads", "peak_rss", ">=", 1_500_000),
+        ("asyncio.rss_per_task <= 800.5", "asyncio", "rss_per_task", "<=", 800.5),
+        ("asyncio.retained_rss > 0", "asyncio", "retained_rss", ">", 0),
+        ("uvloop.wake_lag_p99 < 200ms", "uvloop", "wake_lag_p99", "<", 0.2),
+        ("uvloop.wake_lag_p99 < 80 µs", "uvloop", "wake_lag_p99", "<", 0.00008),
+        ("uvloop.gc_seconds < 1.5s", "uvloop", "gc_seconds", "<", 1.5),
+        ("uvloop.stop_seconds < 0.2", "uvloop", "stop_seconds", "<", 0.2),
+        ("pool.create_seconds < 2 min", "pool", "create_seconds", "<", 120),
+        ("pool.created >= 10k", "pool", "created", ">=", 10_000),
+        ("pool.failed <= 0", "pool", "failed", "<=", 0),
+        ("gevent.create_rate > 50k", "gevent", "create_rate", ">", 50_000),
+        ("gevent.create_rate > 50 k/s", "gevent", "create_rate", ">", 50_000),
+        ("gevent.completion_rate > 0.5/s", "gevent", "completion_rate", ">", 0.5),
+    ],
+)
+def test_an_expectation_is_read_as_a_person_writes_it(text, engine, figure, op, value):
+    found = read_expectation(text)
+    assert (found.engine, found.figure, found.op) == (engine, figure, op)
+    assert found.value == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "expected ENGINE.FIGURE OP VALUE"),
+        ("asyncio", "expected ENGINE.FIGURE OP VALUE"),
+        ("asyncio < 5", "expected ENGINE.FIGURE OP VALUE"),
+        (".rss_per_task < 5", "expected ENGINE.FIGURE OP VALUE"),
+        ("asyncio. < 5", "expected ENGINE.FIGURE OP VALUE"),
+        ("asyncoi.rss_per_task < 5", 'did you mean "asyncio"?'),
+        ("asyncio.rss_per_tsk < 5", 'did you mean "rss_per_task"?'),
+        ("asyncio.state < 5", 'unknown figure "state": expected one of rss_per_task'),
+        ("asyncio.rss_per_task == 5", 'unknown comparison "==": expected one of <, <=, >, >='),
+        ("asyncio.rss_per_task <> 5", 'unknown comparison "<>"'),
+        ("asyncio.rss_per_task < ", '"" is not a size: expected bytes from 0, such as "2KiB"'),
+        ("asyncio.rss_per_task < 5s", '"5s" is not a size'),
+        ("asyncio.rss_per_task < 50%", '"50%" is not a size'),
+        ("asyncio.rss_per_task < -5", '"-5" is not a size'),
+        ("asyncio.rss_per_task < 5 < 6", '"5 < 6" is not a size'),
+        ("asyncio.gc_seconds < 5KiB", '"5KiB" is not a time: expected seconds from 0, such as "200ms"'),
+        ("asyncio.gc_seconds < nan", '"nan" is not a time'),
+        ("asyncio.create_rate > 5/min", '"5/min" is not a rate: expected a number a second from 0'),
+        ("asyncio.created > 1.5", '"1.5" is not a number of tasks'),
+    ],
+)
+def test_a_wrong_one_is_one_line_that_says_what_was_expected(text, expected):
+    with pytest.raises(ValueError, match=re.escape(expected)) as error:
+        read_expectation(text)
+    assert "\n" not in str(error.value)
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.builds(
+            "{}.{}{}{}".format,
+            st.sampled_from([row.name for row in CATALOG]) | st.text(max_size=5),
+            st.sampled_from(list(FIGURES)) | st.text(max_size=5),
+            st.sampled_from(list(COMPARISONS)) | st.text(max_size=3),
+            st.text(alphabet="0123456789.,_ kKMiBbsmµ%/-e") | st.text(),
+        ),
+    )
+)
+def test_whatever_is_written_is_read_or_refused_in_one_line(text):
+    found, said = None, ""
+    try:
+        found = read_expectation(text)
+    except ValueError as error:
+        said = str(error)
+    assert "\n" not in said
+    if found is None:
+        assert "expected" in said
+    else:
+        assert found.figure in FIGURES
+        assert math.isfinite(found.value)
+        assert read_expectation(found.text) == found
+
+
+def test_every_figure_of_a_result_can_be_expected():
+    numbers = {
+        field.name for field in fields(Result) if "int" in str(field.type) or "float" in str(field.type)
+    }
+    assert numbers - {"tasks"} == set(FIGURES)  # tasks are what was asked for, not what came out
+
+
+def test_it_has_to_be_about_an_engine_of_the_run():
+    wanted = [read_expectation("asyncio.failed <= 0"), read_expectation("uvloop.failed <= 0")]
+    check_engines(wanted, ["uvloop", "asyncio"])
+    with pytest.raises(ValueError, match='no engine "uvloop": expected one of asyncio, threads'):
+        check_engines(wanted, ["asyncio", "threads"])
+
+
+# Whether it holds.
+
+
+def result(**figures):
+    return Result("asyncio", runtime="CPython 3.11.7", **figures)
+
+
+@pytest.mark.parametrize(
+    ("op", "below", "equal", "above"),
+    [
+        ("<", True, False, False),
+        ("<=", True, True, False),
+        (">", False, False, True),
+        (">=", False, True, True),
+    ],
+)
+def test_comparisons(op, below, equal, above):
+    wanted = read_expectation(f"asyncio.rss_per_task {op} 2KiB")
+    assert [wanted.judge(result(rss_per_task=size)).holds for size in (2047.9, 2048.0, 2048.1)] == [
+        below, equal, above,
+    ]  # fmt: skip
+
+
+@given(
+    st.sampled_from(list(FIGURES)),
+    st.sampled_from(list(COMPARISONS)),
+    st.integers(0, LARGEST_COUNT),
+    st.data(),
+)
+def test_what_holds_is_what_python_says_of_the_same_numbers(figure, op, value, data):
+    measured = data.draw(st.integers(0, LARGEST_COUNT) | st.just(value))
+    (verdict,) = judge([read_expectation(f"asyncio.{figure} {op} {value}")], [result(**{figure: measured})])
+    assert verdict.measured == measured
+    assert verdict.holds is COMPARISONS[op](measured, value)
+
+
+@pytest.mark.parametrize("figure", ["rss_per_task", "traced_per_task", "create_rate"])
+def test_what_was_not_measured_does_not_hold(figure):
+    verdict = read_expectation(f"asyncio.{figure} >= 0").judge(result())
+    assert (verdict.holds, verdict.measured, verdict.shown) == (False, None, "not measured")
+
+
+def test_nothing_was_measured_of_a_worker_that_never_came_up():
+    wanted = read_expectation("asyncio.failed <= 0")
+    assert wanted.judge(Result("asyncio", state="failed")).shown == "not measured"
+    assert not judge([wanted], [])[0].holds
+    assert wanted.judge(result()).holds
+
+
+def test_what_was_measured_is_exact_where_it_would_look_like_what_was_expected():
+    wanted = read_expectation("asyncio.rss_per_task < 2KiB")
+    assert wanted.judge(result(rss_per_task=1260)).shown == "1.23 KiB"
+    assert wanted.judge(result(rss_per_task=2048)).shown == "2 KiB"
+    assert wanted.judge(result(rss_per_task=2049.5)).shown == "2 KiB (exactly 2,049.5)"
+
+
+# The command.
+
+
+def run(*arguments, tasks="1000", seconds="0.1"):
+    return CliRunner().invoke(main, ["run", *arguments, "--tasks", tasks, "--seconds", seconds])
+
+
+@pytest.fixture
+def fakes(monkeypatch):
+    """Have the lab start fake workers, and measure with less care."""
+    workers = FakeWorkers()
+    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "open_link", workers)
+    monkeypatch.setattr("concwatch.lab.run.SETTLE", 0.1)
+    return workers
+
+
+@pytest.mark.usefixtures("fakes")
+def test_all_that_holds_is_told_below_the_table():
+    done = run("asyncio", "--expect", "asyncio.rss_per_task < 2KiB", "--expect", "asyncio.failed<=0")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[2:] == [
+        "holds  asyncio.rss_per_task < 2KiB  1.23 KiB",
+        "holds  asyncio.failed<=0            0",
+    ]
+
+
+@pytest.mark.usefixtures("fakes")
+def test_one_that_fails_is_told_and_the_exit_status_is_1():
+    done = run("asyncio", "--expect", "asyncio.rss_per_task<1KiB", "--expect", "asyncio.traced_per_task<9KiB")
+    assert done.exit_code == 1
+    assert [line.split() for line in done.stdout.splitlines()[2:]] == [
+        ["fails", "asyncio.rss_per_task<1KiB", "1.23", "KiB"],
+        ["fails", "asyncio.traced_per_task<9KiB", "not", "measured"],
+    ]
+
+
+@pytest.mark.usefixtures("fakes")
+def test_json_has_each_with_what_was_measured():
+    done = run(
+        "asyncio", "--json", "--expect", "asyncio.peak_live >= 1k", "--expect", "asyncio.traced_per_task < 1"
+    )
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["expect"] == [
+        {
+            "expect": "asyncio.peak_live >= 1k", "engine": "asyncio", "figure": "peak_live", "op": ">=",
+            "value": 1_000, "measured": 1_000, "holds": True,
+        },
+        {
+            "expect": "asyncio.traced_per_task < 1", "engine": "asyncio", "figure": "traced_per_task",
+            "op": "<", "value": 1.0, "measured": None, "holds": False,
+        },
+    ]  # fmt: skip
+
+
+def test_a_failed_lane_is_a_failure_whatever_holds(fakes):
+    fakes.faults["asyncio"] = [Fault(0.05, Ended("killed by SIGKILL"))]
+    done = run("asyncio", "uvloop", "--expect", "uvloop.peak_live >= 1k")
+    assert done.exit_code == 1
+    assert "holds  uvloop.peak_live >= 1k  1,000" in done.stdout
+
+
+def test_a_wall_fails_what_counts_on_all_tasks(fakes):
+    fakes.costs["asyncio"] = Costs(most=300)
+    done = run("asyncio", "--expect", "asyncio.peak_live >= 1k")
+    assert done.exit_code == 1
+    assert done.stdout.splitlines()[-1] == "fails  asyncio.peak_live >= 1k  300"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("uvloop.failed <= 0", 'this run has no engine "uvloop": expected one of asyncio'),
+        ("asyncio.faild <= 0", 'did you mean "failed"?'),
+        ("x\ny", "expected ENGINE.FIGURE OP VALUE"),
+    ],
+)
+def test_a_wrong_one_is_refused_before_anything_runs(fakes, text, expected):
+    done = run("asyncio", "--expect", text)
+    assert (done.exit_code, done.stdout, fakes.links) == (2, "", {})
+    (line,) = done.stderr.splitlines()
+    assert expected in line
+
+
+def test_a_real_worker_is_held_against_it():
+    good, bad = "asyncio.rss_per_task < 1MiB", "asyncio.create_rate > 1000M/s"
+    done = run("asyncio", "--json", "--expect", good, "--expect", "asyncio.created >= 500", tasks="500")
+    assert done.exit_code == 0, done.output
+    assert all(verdict["holds"] for verdict in json.loads(done.stdout)["expect"])
+    done = run("asyncio", "--expect", good, "--expect", bad, tasks="500")
+    assert done.exit_code == 1
+    holds, fails = done.stdout.splitlines()[-2:]
+    assert holds.startswith(f"holds  {good}")
+    assert fails.startswith(f"fails  {bad}")

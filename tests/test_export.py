@@ -1,0 +1,184 @@
+"""Recordings for other programs: CSV, JSON and Parquet say what the recording says."""
+
+import csv
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from lab_driver import Bench
+
+from concwatch.cli import main
+from concwatch.lab.catalog import ROOT
+from concwatch.lab.settings import Settings
+from concwatch.recordings.export import FORMATS, as_csv, as_json, read_columns, rows
+from concwatch.recordings.format import COLUMNS
+from concwatch.recordings.load import load
+from concwatch.recordings.recorder import Recorder
+from concwatch.recordings.sinks import open_sink
+
+NAMES = ("asyncio", "pool")
+
+
+@pytest.fixture(name="path", scope="module")
+def a_recording(tmp_path_factory):
+    path = tmp_path_factory.mktemp("export") / "a.jsonl"
+    bench = Bench(*NAMES, settings=Settings(trace=True))
+    recorder = Recorder(path, open_sink(path), "concwatch", [lane.engine for lane in bench.lab.lanes])
+    recorder.follow(bench.lab)
+    for lane in bench.lab.lanes:
+        bench.lab.set_target(lane, 1_000)
+    bench.pass_(4)
+    bench.lab.switch(bench.lab.lanes[1], False)
+    bench.pass_(1)
+    recorder.stop("done")
+    return path
+
+
+def export(*arguments):
+    return CliRunner().invoke(main, ["export", *map(str, arguments)])
+
+
+def refused(*arguments):
+    result = export(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+def test_there_is_a_row_for_each_sample_in_the_order_of_time(path):
+    recording = load(path)
+    found = list(rows(recording))
+    assert len(found) == recording.samples > 80
+    times = [row[1] for row in found]
+    assert times == sorted(times)
+    assert {row[0] for row in found} == set(NAMES)
+    for lane in recording.lanes:
+        own = [row for row in found if row[0] == lane.name]
+        for place, name in enumerate(COLUMNS[1:], 1):
+            values = [math.nan if row[place] is None else row[place] for row in own]
+            assert str(values) == str([type(a)(b) for a, b in zip(values, lane.columns[name], strict=True)])
+
+
+def test_csv(path):
+    text = export(path, "--csv").stdout
+    header, *lines = csv.reader(io.StringIO(text))
+    assert tuple(header) == COLUMNS
+    shown = [["" if value is None else str(value) for value in row] for row in rows(load(path))]
+    assert lines == shown
+
+
+def test_json(path):
+    found = json.loads(export(path, "--json").stdout)
+    assert found == [dict(zip(COLUMNS, row, strict=True)) for row in rows(load(path))]
+    assert found[-1]["lane"] == "asyncio"
+    last = [row for row in found if row["lane"] == "pool"][-1]
+    assert last["rss"] is None  # its worker had ended
+
+
+def test_parquet(path, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the extra parquet is not installed")
+    out = tmp_path / "a.parquet"
+    assert export(path, "--parquet", "--out", out).exit_code == 0
+    table = parquet.read_table(out)
+    assert tuple(table.schema.names) == COLUMNS
+    assert [tuple(row.values()) for row in table.to_pylist()] == list(rows(load(path)))
+    assert str(table.schema.field("rss").type) == "int64"
+    assert str(table.schema.field("lag").type) == "double"
+    assert json.loads(table.schema.metadata[b"concwatch"])["type"] == "concwatch-recording"
+    piped = export(path, "--parquet")  # to what is no terminal
+    assert parquet.read_table(io.BytesIO(piped.stdout_bytes)).num_rows == table.num_rows
+
+
+def test_some_columns(path):
+    header, first, *_ = export(path, "--csv", "--columns", "live, rss").stdout.splitlines()
+    assert header == "lane,time,live,rss"
+    assert first.count(",") == 3
+    assert read_columns("rss,lane,rss") == ("lane", "time", "rss")
+    assert 'unknown column "rsss"' in refused(path, "--csv", "--columns", "rsss")
+    assert 'did you mean "rss"?' in refused(path, "--csv", "--columns", "rsss")
+
+
+def test_a_recording_without_samples(path):
+    (header, *_) = path.read_bytes().splitlines(keepends=True)
+    empty = path.with_name("empty.jsonl")
+    empty.write_bytes(header)
+    recording = load(empty)
+    assert b"".join(as_csv(recording)).decode().splitlines() == [",".join(COLUMNS)]
+    assert json.loads(b"".join(as_json(recording))) == []
+    assert set(FORMATS) == {"csv", "json", "parquet"}
+
+
+def test_out_is_written_whole_or_not_at_all(path, tmp_path):
+    out = tmp_path / "a.csv"
+    assert export(path, "--csv", "--out", out).stdout == ""
+    assert out.read_text() == export(path, "--csv").stdout
+    assert os.listdir(tmp_path) == ["a.csv"]
+    assert "expected a file that can be written" in refused(path, "--csv", "--out", tmp_path / "no" / "a.csv")
+    assert "is a folder" in refused(path, "--csv", "--out", tmp_path)
+
+
+def test_what_is_asked_wrongly_is_one_line(path, tmp_path, monkeypatch):
+    assert "no format: expected one of --csv, --json, --parquet" in refused(path)
+    assert "is a folder: expected a recording" in refused(tmp_path, "--csv")
+    assert "No such file" in refused(tmp_path / "gone", "--csv")
+    (tmp_path / "mine").write_text("not one")
+    assert "is not a recording" in refused(tmp_path / "mine", "--json")
+    monkeypatch.setattr(
+        "concwatch.commands.export.why_no_parquet", lambda: "pip install 'concwatch[parquet]'"
+    )
+    assert "pip install 'concwatch[parquet]'" in refused(path, "--parquet")
+
+
+def test_what_is_missing_is_told_beside_the_rows(path):
+    cut = path.with_name("cut.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    damaged = next(number for number, line in enumerate(lines) if line.startswith(b"[0"))
+    lines[damaged] = b"[0,\n"
+    cut.write_bytes(b"".join(lines[:-1]))
+    found = export(cut, "--csv")
+    assert found.exit_code == 0
+    assert len(found.stdout.splitlines()) == load(path).samples
+    assert "cut off after 00:0" in found.stderr
+    assert "lines that could not be read: 1" in found.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such pipes")
+def test_who_reads_no_further_ends_it_quietly(path):
+    long = path.with_name("long.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    samples = [line for line in lines if line.startswith(b"[")]
+    long.write_bytes(b"".join([lines[0], *samples * 200]))  # more than a pipe holds
+    with subprocess.Popen(
+        [sys.executable, "-m", "concwatch", "export", str(long), "--csv"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout.readline().startswith(b"lane,time")
+        process.stdout.close()
+        errors = process.stderr.read().decode()
+        assert process.wait(60) == 0
+    assert "Traceback" not in errors
+    assert "BrokenPipe" not in errors
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_behind_standard_output_is_one_line(path):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "concwatch", "export", str(path), "--csv"],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line == 'concwatch: "standard output" not written: No space left on device'

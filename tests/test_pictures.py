@@ -1,0 +1,556 @@
+"""Pictures: what is drawn and saved, films, recordings of a terminal, and the screen's keys for them."""
+
+import asyncio
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import unicodedata
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image, ImageChops, ImageSequence
+from rich.console import Console
+from rich.text import Text
+from screen import stage, svg_lines
+from textual.errors import NoWidget
+
+from concwatch.lab.catalog import ROOT
+from concwatch.pictures import drawing, film, glyphs
+from concwatch.pictures.apart import to_png_apart
+from concwatch.pictures.cast import Cast
+from concwatch.pictures.cells import CELL_HEIGHT, CELL_WIDTH, Face, read_cells
+from concwatch.pictures.drawing import PicturesMissing
+from concwatch.pictures.film import HELD, Frame, make_gif
+from concwatch.pictures.fonts import FOLDER, is_drawn
+from concwatch.pictures.inks import MOST, make_palette
+from concwatch.pictures.png import PIXELS, to_png
+from concwatch.ui.picture_files import picture_path
+from concwatch.ui.recording_driver import RecordedTerminal
+
+GROUND = (41, 41, 41)
+"""Rich's own, where a program leaves it to the terminal."""
+
+HIGH = PIXELS * 2
+"""Pixels of a cell from top to bottom."""
+
+
+def terminal(*lines, width=20):
+    """The SVG of a terminal that shows ``lines`` and a blank one, of which Rich cuts off the lower edge."""
+    console = Console(
+        width=width, file=io.StringIO(), record=True, force_terminal=True, color_system="truecolor"
+    )
+    console.print("\n".join([*lines, " "]), highlight=False, end="")
+    return console.export_svg(title="")
+
+
+def opened(data):
+    picture = Image.open(io.BytesIO(data))
+    picture.load()
+    return picture
+
+
+def cells(picture, column, row, width=1, height=1):
+    """The part of a PNG that some cells cover."""
+    left, top = round(9 * PIXELS / CELL_WIDTH), round(42.5 * PIXELS / CELL_WIDTH)
+    x, y = left + column * PIXELS, top + row * HIGH
+    return picture.convert("RGB").crop((x, y, x + width * PIXELS, y + height * HIGH))
+
+
+def marks(picture, ground=GROUND):
+    """The pixels that are not ``ground``, as lines of booleans."""
+    flat = Image.new("RGB", picture.size, ground)
+    grey = ImageChops.difference(picture, flat).convert("L")
+    data, width = grey.tobytes(), grey.width
+    return [[byte > 40 for byte in data[at : at + width]] for at in range(0, len(data), width)]
+
+
+# What a PNG shows.
+
+
+def test_text_is_there_and_blanks_are_blank():
+    picture = opened(to_png(terminal("ab  [bold]M[/]", "[red]x[/]")))
+    for column, row, inked in (
+        (0, 0, True),
+        (1, 0, True),
+        (2, 0, False),
+        (4, 0, True),
+        (0, 1, True),
+        (1, 1, False),
+    ):
+        assert any(map(any, marks(cells(picture, column, row)))) == inked, (column, row)
+    regular, bold = (opened(to_png(terminal(text))) for text in ("M", "[bold]M[/]"))
+    assert sum(map(sum, marks(cells(bold, 0, 0)))) > sum(map(sum, marks(cells(regular, 0, 0))))
+    reds = [pixel for _, pixel in cells(picture, 0, 1).getcolors()]
+    assert max(reds, key=lambda pixel: pixel[0])[0] > 150
+
+
+def test_the_title_stands_above():
+    console = Console(width=40, file=io.StringIO(), record=True)
+    console.print("x")
+    picture = opened(to_png(console.export_svg(title="concwatch"))).convert("RGB")
+    assert any(map(any, marks(picture.crop((picture.width // 2 - 20, 8, picture.width // 2 + 20, 32)))))
+
+
+@pytest.mark.parametrize("character", "│┃║┤├┼█▌")
+def test_vertical_lines_join_from_row_to_row(character):
+    rows = marks(cells(opened(to_png(terminal(*[character] * 4))), 0, 0, 1, 4))
+    column = max(range(PIXELS), key=lambda x: sum(row[x] for row in rows))
+    assert all(row[column] for row in rows)
+
+
+@pytest.mark.parametrize("character", "─━═┴┼█▁▔")
+def test_horizontal_lines_join_from_cell_to_cell(character):
+    rows = marks(cells(opened(to_png(terminal(character * 6))), 0, 0, 6, 1))
+    assert any(map(all, rows))
+
+
+@pytest.mark.parametrize("character", "│─")
+def test_a_line_is_as_dark_where_cells_meet_as_within_them(character):
+    lines = [character] * 4 if character == "│" else [character * 4]
+    picture = cells(opened(to_png(terminal(*lines))), 0, 0, len(lines[0]), len(lines)).convert("L")
+    if character == "│":
+        picture = picture.transpose(Image.Transpose.ROTATE_90)
+    darkest = [
+        max(picture.crop((x, 0, x + 1, picture.height)).tobytes()) for x in range(1, picture.width - 1)
+    ]
+    assert max(darkest) - min(darkest) <= 10, "and the ends are nobody's seam"
+
+
+def test_a_box_is_closed():
+    box = ("╭──╮", "│  │", "╰──╯")
+    rows = marks(cells(opened(to_png(terminal(*box))), 0, 0, 4, 3))
+    x, y = len(rows[0]) // 2, len(rows) // 2
+    reached, waiting = set(), [(x, y)]  # as paint runs: what is inside cannot get out
+    while waiting:
+        x, y = waiting.pop()
+        assert 0 < x < len(rows[0]) - 1, "the box leaks"
+        assert 0 < y < len(rows) - 1, "the box leaks"
+        if (x, y) not in reached and not rows[y][x]:
+            reached.add((x, y))
+            waiting += [(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)]
+    assert len(reached) > PIXELS * HIGH
+
+
+def test_braille_dots_lie_on_one_grid_over_all_cells():
+    rows = marks(cells(opened(to_png(terminal("⣿⣿⣿", "⣿⣿⣿"))), 0, 0, 3, 2))
+    pitch = PIXELS // 2
+    dots = {tuple(tuple(row[x : x + pitch]) for row in rows[y : y + pitch])
+            for y in range(0, 2 * HIGH, pitch) for x in range(0, 3 * PIXELS, pitch)}  # fmt: skip
+    assert len(dots) == 1, "every dot looks the same at its place"
+    (dot,) = dots
+    assert any(map(any, dot))
+    assert not any(dot[0]), "and does not touch the next"
+    assert not any(row[0] for row in dot)
+
+
+def test_each_braille_dot_is_where_it_belongs():
+    for bit, (column, row) in enumerate(((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3))):
+        rows = marks(cells(opened(to_png(terminal(chr(0x2800 + (1 << bit))))), 0, 0))
+        inked = {(x * 2 // PIXELS, y * 4 // HIGH) for y in range(HIGH) for x in range(PIXELS) if rows[y][x]}
+        assert inked == {(column, row)}
+
+
+def test_the_size_follows_the_terminal():
+    assert opened(to_png(terminal("x", width=120))).width == pytest.approx(1460, abs=5)
+    assert opened(to_png(terminal("x", width=80))).width == pytest.approx(980, abs=5)
+
+
+def test_every_character_that_the_program_shows_is_drawn():
+    sources = [
+        path for path in Path(ROOT, "concwatch").rglob("*") if path.suffix in (".py", ".toml", ".tcss")
+    ]
+    shown = {letter for path in sources for letter in path.read_text("utf-8") if ord(letter) > 0x7E}
+    borders = "╭╮╰╯─│━┃┌┐└┘├┤┬┴┼▁▂▃▄▅▆▇█▔▏▎▍▌▋▊▉▐░▒▓"
+    wanted = (
+        shown | set(borders) | set("┈╍·×÷–−…‖≈ᵗ●○◐◌▸▾▲▴▼⏎←→↑↓✓✕µ°🔎") | set(map(chr, range(0x2800, 0x2900)))
+    )
+    lacking = {letter for letter in wanted if not is_drawn(letter)}
+    # Chinese words of an experiment's source, and a figure of another script that a test of input names.
+    assert all("CJK" in name or "DIGIT" in name for name in map(unicodedata.name, lacking)), lacking
+
+
+def test_what_the_fonts_are_said_to_have_they_have():
+    rows = (FOLDER / "characters.txt").read_text().split()
+    ends = {chr(int(end, 16)) for row in rows for end in row.split("-")}
+    assert all(map(is_drawn, ends))
+    nobodys = chr(0xE0FF)  # for private use
+    assert not is_drawn(nobodys)
+    shapes = glyphs.draw_masks([Face(letter, bold) for letter in (*ends, nobodys) for bold in (False, True)])
+    for bold in (False, True):
+        missing = shapes[Face(nobodys, bold)].tobytes()
+        same = {letter for letter in ends if shapes[Face(letter, bold)].tobytes() == missing}
+        assert all(unicodedata.category(letter) in ("Zs", "Cf") or letter == "⠀" for letter in same), same
+    assert "Bitstream" in (FOLDER / "LICENSE").read_text()
+
+
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
+    svg = terminal("x")
+    for module in ("PIL", "resvg_py"):
+        with monkeypatch.context() as patched:
+            patched.setitem(sys.modules, module, None)
+            with pytest.raises(PicturesMissing, match=r"^[^\n]*pip install 'concwatch\[shots\]'$"):
+                make_gif([Frame(0, svg)])
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(PicturesMissing, match="resvg-py is not installed"):
+        to_png(svg)
+
+
+async def test_another_process_draws_the_same_and_tells_what_went_wrong():
+    svg = terminal("drawn ─ ⣿ elsewhere")
+    assert await to_png_apart(svg) == to_png(svg)
+    with pytest.raises(ValueError, match=r"^ValueError: .+") as told:
+        await to_png_apart("<no picture")
+    assert "\n" not in str(told.value)
+
+
+async def test_a_drawing_that_nobody_waits_for_any_more_is_ended(monkeypatch):
+    start, begun, processes = asyncio.create_subprocess_exec, asyncio.Event(), []
+
+    async def endless(*command, **options):
+        processes.append(await start(sys.executable, "-c", "import time; time.sleep(60)", **options))
+        begun.set()
+        return processes[0]
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", endless)
+    task = asyncio.create_task(to_png_apart("x"))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert processes[0].returncode
+
+
+# Cells, and films of them.
+
+
+@given(
+    st.lists(
+        st.text(st.sampled_from(" <>&\"'─⣿aÅ×;#"), max_size=18),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_the_cells_are_those_of_the_terminal(lines):
+    text = Text("\n".join(f"|{line}|" for line in lines), style="#112233 on #445566")
+    console = Console(
+        width=20, file=io.StringIO(), record=True, force_terminal=True, color_system="truecolor"
+    )
+    console.print(text, end="")
+    rows = read_cells(console.export_svg(title="a title"))
+    read = ["".join(cell.face.character for cell in row).rstrip() for row in rows]
+    assert read == [f"|{line}|" for line in lines]
+    for row, line in zip(rows, lines, strict=True):
+        assert all(
+            (cell.ink, cell.ground) == ("#112233", "#445566")
+            for cell in row[: len(line) + 2]
+            if cell.face.character != " "
+        )
+
+
+def test_what_is_no_terminal_is_told():
+    with pytest.raises(ValueError, match="not a picture of a terminal: expected"):
+        read_cells("<svg></svg>")
+
+
+def frames_of(data):
+    return [frame.convert("RGB") for frame in ImageSequence.Iterator(opened(data))]
+
+
+def durations(data):
+    return [frame.info["duration"] / 1000 for frame in ImageSequence.Iterator(opened(data))]
+
+
+def test_a_film_shows_its_frames_for_as_long_as_they_were_seen_and_begins_again():
+    texts = [(0, "[red]one[/]"), (0.2, "[red]one[/]"), (0.533, "two ─│ ⣿"), (1.0666, "three"), (1.5, "three")]
+    data = make_gif([Frame(seconds, terminal(text)) for seconds, text in texts])
+    assert data.startswith(b"GIF89a")
+    assert durations(data) == pytest.approx([0.53, 0.54, 1.5 - 1.07 + HELD])
+    assert opened(data).info["loop"] == 0
+    shown = frames_of(data)
+    for (_, text), picture in zip((texts[0], texts[2], texts[3]), shown, strict=True):
+        (alone,) = frames_of(make_gif([Frame(0, terminal(text))]))
+        assert picture.size == (20 * glyphs.WIDTH, 2 * glyphs.HEIGHT)
+        worst = max(high for _, high in ImageChops.difference(picture, alone).getextrema())
+        assert worst <= 40, "what has not changed since the frame before is as it was"
+
+
+def test_a_film_stores_what_changes():
+    still = [f"line {number} of a screen that stays as it is ─────" for number in range(20)]
+    one = make_gif([Frame(0, terminal(*still, "0", width=60))])
+    many = make_gif([Frame(n / 5, terminal(*still, str(n), width=60)) for n in range(50)])
+    assert len(many) - len(one) < 50 * 200
+
+
+def test_frames_of_two_sizes_and_none_at_all_are_told():
+    with pytest.raises(ValueError, match="one size: found 20x2 and 30x2"):
+        make_gif([Frame(0, terminal("a")), Frame(1, terminal("a", width=30))])
+    with pytest.raises(ValueError, match="there is none"):
+        make_gif([])
+
+
+def test_colours_come_out_as_they_are_and_text_is_not_dithered():
+    svg = terminal("[#ff7a85 on #0c0f15]█████[/][#59c9f0 on #1b2230]     x[/]")
+    (picture,) = frames_of(make_gif([Frame(0, svg)]))
+    assert picture.getpixel((5, 10)) == (0xFF, 0x7A, 0x85)
+    assert picture.getpixel((5 * glyphs.WIDTH + 5, 10)) == (0x1B, 0x22, 0x30)
+    letter = picture.crop((10 * glyphs.WIDTH, 0, 11 * glyphs.WIDTH, glyphs.HEIGHT))
+    assert len(letter.getcolors()) <= film.MOST
+    blue = [pixel for _, pixel in letter.getcolors()]
+    assert all(0x1B <= red <= 0x59 and 0x22 <= green <= 0xC9 for red, green, _ in blue), (
+        "between ground and ink"
+    )
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(0, 0xFFFFFF), st.integers(0, 0xFFFFFF)),
+        st.integers(1, 1000),
+        min_size=1,
+        max_size=400,
+    )
+)
+def test_however_many_colours_there_are_a_palette_has_room_for_no_more(numbers):
+    used = {(f"#{ink:06x}", f"#{ground:06x}"): count for (ink, ground), count in numbers.items()}
+    palette = make_palette(used)
+    assert len(palette.colors) == len(set(palette.colors)) <= MOST
+    assert palette.tables.keys() == used.keys()
+    for (ink, ground), table in palette.tables.items():
+        assert len(table) == 256
+        assert max(table) < len(palette.colors)
+        if len(used) < 20:
+            shown = [palette.colors[table[share]] for share in (0, 255)]
+            assert ["#{:02x}{:02x}{:02x}".format(*color) for color in shown] == [ground, ink]
+
+
+# Recordings of a terminal.
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1e5), st.text()), max_size=20),
+    st.text(st.characters(exclude_categories=["Cs"])),
+)
+def test_a_cast_is_a_header_and_a_line_for_each_piece_of_output(output, title):
+    text = Cast(120, 40, title, 1_700_000_000).text(sorted(output))
+    header, *lines = [json.loads(line) for line in text.encode().decode().split("\n")[:-1]]
+    assert {"version": 2, "width": 120, "height": 40, "timestamp": 1_700_000_000}.items() <= header.items()
+    assert header.get("title", "") == title
+    assert header["env"]["TERM"] == "xterm-256color"
+    assert [(kind, data) for _, kind, data in lines] == [("o", data) for _, data in sorted(output)]
+    assert [seconds for seconds, _, _ in lines] == pytest.approx(
+        [seconds for seconds, _ in sorted(output)], abs=1e-6
+    )
+
+
+async def test_what_textual_writes_shows_the_same_screen_in_a_terminal(tmp_path):
+    tmux = shutil.which("tmux")
+    if tmux is None:
+        pytest.skip("needs tmux, which is a real terminal")
+    recorded = RecordedTerminal()
+    async with stage(terminal=recorded) as s:
+        await s.switch_on("threads", "asyncio", tasks=2_000)
+        await s.run(5)
+        expected = s.lines()
+        await s.until(lambda: len(recorded.output) > 3, "Textual writes")
+        for _ in range(3):  # what is drawn comes a frame later
+            await s.pilot.pause(0.1)
+    moments = [seconds for seconds, _ in recorded.output]
+    assert moments == sorted(moments)
+    assert "\x1b[38;2;" in "".join(data for _, data in recorded.output), "in all colours"
+    shown = "".join(data for _, data in recorded.output[:-1])  # the last gives the terminal back
+    assert played(tmux, shown, expected, tmp_path / "output") == expected
+
+
+def played(tmux, output, expected, file):
+    """Write ``output`` to a terminal and give what it shows, at once if that is as ``expected``."""
+    file.write_text(output)
+    server = [tmux, "-L", f"pictures-{os.getpid()}", "-f", "/dev/null"]
+    command = f"cat {file}; sleep 60"
+    subprocess.run([*server, "new-session", "-d", "-x", "120", "-y", "40", command], check=True)
+    deadline, seen = time.monotonic() + 20, []
+    try:
+        while seen != expected and time.monotonic() < deadline:
+            time.sleep(0.05)
+            done = subprocess.run([*server, "capture-pane", "-p"], stdout=subprocess.PIPE, check=True)
+            seen = [line.rstrip() for line in done.stdout.decode().split("\n")[:40]]
+    finally:
+        subprocess.run([*server, "kill-server"], check=True)
+    return seen
+
+
+# The screen's keys.
+
+
+async def tells(s, *texts):
+    """Wait for a toast that says all of ``texts``, wherever its lines break."""
+
+    def said():
+        toasts = s.app.screen.query("Toast")
+        try:
+            return " ".join(s.text(toasts.last()).replace("▌", " ").split()) if toasts else ""
+        except NoWidget:  # not laid out yet
+            return ""
+
+    await s.until(lambda: all(text in said() for text in texts), lambda: f"expected {texts}: {said()}")
+
+
+async def saved(s, folder, count):
+    await s.until(lambda: len(list(folder.glob("*.png"))) == count, f"{count} PNG")
+    await tells(s, "saved ")
+
+
+async def test_s_saves_svg_and_png_and_says_where(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "shown [here]"  # brackets are markup elsewhere
+    async with stage(pictures=Path(folder.name)) as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(2)
+        lines = s.lines()
+        await s.press("s")
+        await saved(s, folder, 1)
+        await tells(s, "saved shown [here]/concwatch-", ".svg", ".png")
+        (svg,), (png,) = folder.glob("*.svg"), folder.glob("*.png")
+        assert svg.stem == png.stem
+        assert svg_lines(svg.read_text("utf-8"), 120, 40) == lines
+        assert opened(png.read_bytes()).size == opened(to_png(svg.read_text("utf-8"))).size
+        assert sorted(path.suffix for path in folder.iterdir()) == [".png", ".svg"]
+
+
+async def test_the_screen_stays_alive_while_a_png_is_drawn(tmp_path, monkeypatch):
+    going = asyncio.Event()
+
+    async def slow(svg):
+        await going.wait()
+        return b"a PNG"
+
+    monkeypatch.setattr("concwatch.ui.picture_files.to_png_apart", slow)
+    async with stage(pictures=tmp_path) as s:
+        await s.press("s", "3", "plus")
+        await s.run(1)
+        assert s.lane("asyncio").live
+        assert not list(tmp_path.glob("*.png"))
+        going.set()
+        await saved(s, tmp_path, 1)
+
+
+async def test_without_the_extra_s_saves_svg_and_says_once_how_to_get_png(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "can_draw", lambda: False)
+    monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: False)
+    async with stage(pictures=tmp_path) as s:
+        await s.press("s")
+        await tells(s, "saved", "pip install 'concwatch[shots]'")
+        await s.press("s")
+        await s.until(lambda: len(s.app.screen.query("Toast")) == 2, "another")
+        await tells(s, "saved")
+        assert "pip" not in s.text(s.toast())
+        assert [path.suffix for path in tmp_path.iterdir()] == [".svg"] * 2
+
+
+async def test_a_full_disk_after_the_svg_is_told_in_one_toast(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    replace = os.replace
+
+    def refuse(old, new):
+        if str(new).endswith(".png"):
+            raise OSError(28, "No space left on device", str(new))
+        replace(old, new)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    async with stage(pictures=Path()) as s:
+        await s.press("s")
+        await tells(s, "but no PNG", "No space left on device")
+        assert len(s.app.screen.query("Toast")) == 1
+        assert [path.suffix for path in tmp_path.iterdir()] == [".svg"]
+
+
+async def test_a_process_that_cannot_start_costs_the_png_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def refuse(*command, **options):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse)
+    async with stage(pictures=Path()) as s:
+        await s.press("s")
+        await tells(s, "but no PNG", "Resource temporarily unavailable")
+
+
+async def test_shift_s_saves_the_chart_in_focus_or_the_first(tmp_path):
+    async with stage(pictures=tmp_path) as s:
+        await s.switch_on("threads", "asyncio", tasks=2_000)
+        await s.run(5)
+        await s.press("S")
+        await saved(s, tmp_path, 1)
+        chart = s.chart("create_rate")
+        chart.focus()
+        await s.settle()
+        s.app.clear_notifications()
+        await s.until(lambda: not s.app.screen.query("Toast"), "toasts are gone")
+        screen = s.lines()
+        await s.press("S")
+        await saved(s, tmp_path, 2)
+        rss, rate = sorted(tmp_path.glob("*.svg"), key=lambda path: "created" in path.name)
+        assert re.match(r"concwatch-rss-\d{4}-", rss.name)
+        assert re.match(r"concwatch-created-s-\d{4}-", rate.name)
+        width, height = chart.outer_size
+        lines = svg_lines(rate.read_text("utf-8"), width, height + 1)
+        area = chart.region
+        there = [line[area.x : area.right] for line in screen[area.y : area.bottom]]
+        assert lines[:-1] == [line.rstrip() for line in there], "a cut-out of the screen"
+        assert lines[-1].split() == ["●", "threads", "●", "asyncio"], "and whose colour is which"
+        box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', rate.read_text("utf-8"))
+        assert float(box[1]) == pytest.approx(width * CELL_WIDTH, abs=3)
+        assert float(box[2]) == pytest.approx((height + 1) * CELL_HEIGHT, abs=3)
+        picture = opened(rate.with_suffix(".png").read_bytes())
+        assert picture.size == pytest.approx((width * PIXELS, (height + 1) * HIGH), abs=3)
+        assert picture.getchannel("A").getextrema() == (255, 255), "no part is left open"
+
+
+async def test_shift_s_without_a_chart_says_so(tmp_path):
+    async with stage((80, 24), pictures=tmp_path) as s:
+        for chart in s.monitor.query("Chart"):
+            chart.display = False
+        await s.settle()
+        await s.press("S")
+        await tells(s, "no chart to be seen")
+        assert not list(tmp_path.iterdir())
+
+
+async def test_the_palette_saves_without_itself_in_the_picture(tmp_path):
+    async with stage(pictures=tmp_path) as s:
+        await s.press("ctrl+p")
+        await s.sees("Search for commands")
+        for letter in "Chart scr":
+            await s.press("space" if letter == " " else letter)
+        await s.sees("Chart screenshot")
+        await s.press("enter", "enter")
+        await saved(s, tmp_path, 1)
+        (svg,) = tmp_path.glob("*.svg")
+        assert "RSS" in " ".join(svg_lines(svg.read_text("utf-8"), 120, 40))
+
+
+def test_no_name_is_taken_twice_of_either_kind(tmp_path):
+    now = datetime(2026, 1, 2, 3, 4, 5)
+    names = []
+    for suffix in (".svg", ".png", ".svg"):
+        path = picture_path(tmp_path, now, "created / s")
+        names.append(path.name)
+        path.with_suffix(suffix).touch()
+    stem = "concwatch-created-s-2026-01-02-030405"
+    assert names == [f"{stem}.svg", f"{stem}-2.svg", f"{stem}-3.svg"]
+
+
+def test_the_folder_is_an_option(tmp_path):
+    command = [sys.executable, "-m", "concwatch", "--screenshots", str(tmp_path / "file")]
+    (tmp_path / "file").touch()
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert re.search(r'file" is not a folder: expected one', done.stderr)
+    assert len(done.stderr.splitlines()) == 1

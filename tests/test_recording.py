@@ -1,0 +1,888 @@
+"""Recordings: what is written while labs run, and what can be read of it afterwards."""
+
+import errno
+import gzip
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from array import array
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lab_driver import ENGINES, Bench, end, standing, tick
+from screen import stage
+from test_monitor_real import Terminal
+
+from concwatch.cli import main
+from concwatch.lab.catalog import ROOT
+from concwatch.lab.events import KEPT
+from concwatch.lab.fake import FakeWorkers, Fault
+from concwatch.lab.lane import State
+from concwatch.lab.limits import Fit
+from concwatch.lab.link import Ended
+from concwatch.lab.series import METRICS, Series
+from concwatch.lab.settings import Settings
+from concwatch.lab.view import LabView, LaneView, take_view
+from concwatch.recordings import sinks
+from concwatch.recordings.format import COLUMNS, KIND, cut_time, rounded, tell_time
+from concwatch.recordings.listing import CUT, FINISHED, WRITTEN, find_recordings
+from concwatch.recordings.load import load, parse
+from concwatch.recordings.past import RecordedSeries
+from concwatch.recordings.recorder import Recorder
+from concwatch.recordings.sinks import open_sink
+from concwatch.worker.walls import Wall
+
+LIMIT = 30.0
+"""Seconds that anything real may take, on however loaded a machine."""
+
+RAW = (
+    "rss", "traced", "live", "cpu", "threads", "virtual", "tick_time", "created", "completed", "failed",
+    "cancelled", "queued", "tick_lag", "gc", "tracer",
+)  # fmt: skip
+"""The columns that are written exactly."""
+
+WALLS = (Wall("vm.max_map_count", 65_530, 130),)
+
+
+def record(bench, path, **more):
+    """Follow a bench's lab into a file from now on."""
+    recorder = Recorder(path, open_sink(path), "concwatch", [lane.engine for lane in bench.lab.lanes], **more)
+    recorder.follow(bench.lab)
+    return recorder
+
+
+def recorded(path, seconds=5.0, names=("asyncio", "pool")):
+    """Write a short recording that was ended in order, and give its samples."""
+    bench = Bench(*names)
+    recorder = record(bench, path)
+    for lane in bench.lab.lanes:
+        bench.lab.set_target(lane, 1_000)
+    bench.pass_(seconds)
+    recorder.stop("done")
+    return recorder.samples
+
+
+def raw_row(lane):
+    """What a lane's newest sample says that is written exactly."""
+    tick_, reading = lane.tick, lane.reading
+    return {
+        **{name: getattr(reading, name, None) for name in ("rss", "cpu", "threads", "virtual")},
+        **{
+            name: getattr(tick_, name, None)
+            for name in (
+                "created", "live", "completed", "failed", "cancelled", "queued", "gc", "traced", "tracer"
+            )
+        },
+        "tick_time": getattr(tick_, "time", None),
+        "tick_lag": getattr(tick_, "lag", None),
+    }  # fmt: skip
+
+
+# What is read is what was seen.
+
+
+DERIVED = {"stalled", "create_speed", "completion_rate", "gc_share", "ratio", "bytes_per_task"}
+
+
+def near(seen, read):
+    """Whether a derived figure is the same but for its rounding: 6 digits, and microseconds of age."""
+    if seen is None or read is None:
+        return seen is read
+    return (math.isnan(seen) and math.isnan(read)) or math.isclose(seen, read, rel_tol=3e-5, abs_tol=1e-9)
+
+
+def same(seen, read):
+    return seen == read or (seen != seen and read != read)  # NaN is what was not known, twice
+
+
+def assert_same_lane(seen: LaneView, read: LaneView):
+    for name in LaneView.__struct_fields__:
+        one, other = getattr(seen, name), getattr(read, name)
+        if name == "cost" and one is not None and other is not None:
+            assert near(one.rss, other.rss)
+            assert near(one.traced, other.traced)
+            exact = [(cost.live, cost.tracing, cost.clean) for cost in (one, other)]
+            assert exact[0] == exact[1]
+        elif name == "fit":
+            assert isinstance(other, Fit)
+            assert one.wall == other.wall
+            assert math.isclose(one.tasks, other.tasks, rel_tol=3e-5, abs_tol=1)
+        elif name in DERIVED:
+            assert near(one, other), (name, one, other)
+        else:
+            assert same(one, other), (name, one, other)
+
+
+def assert_same_view(seen: LabView, read: LabView):
+    for name in ("hz", "settings", "total_rss", "budget", "memory_total", "own"):
+        assert getattr(seen, name) == getattr(read, name), name
+    assert [lane.name for lane in seen.lanes] == [lane.name for lane in read.lanes]
+    for one, other in zip(seen.lanes, read.lanes, strict=True):
+        assert_same_lane(one, other)
+
+
+NAMES = ("threads", "pool", "asyncio")
+LANES = st.integers(0, len(NAMES) - 1)
+ACTIONS = st.one_of(
+    st.tuples(st.just("target"), LANES, st.sampled_from((0, 50, 1_000, 30_000, 1_000_000))),
+    st.tuples(st.just("switch"), LANES, st.booleans()),
+    st.tuples(st.just("trim"), LANES),
+    st.tuples(st.just("workload"), st.sampled_from(("sleep:2", "ticks:5x0.1", "hold", "payload:4KiB"))),
+    st.tuples(st.just("trace"), st.booleans()),
+    st.tuples(st.just("refill"), st.booleans()),
+    st.tuples(st.just("gc"), st.sampled_from(("default", "frozen", "off"))),
+    st.tuples(st.just("stop")),
+    st.tuples(st.just("wait"), st.sampled_from((0.1, 0.5, 3.0))),
+)
+FAULTS = st.dictionaries(
+    st.sampled_from(NAMES),
+    st.builds(
+        lambda after, arrival, silence: [Fault(after, arrival, silence)],
+        st.floats(0.3, 6.0),
+        st.sampled_from((None, Ended("killed by SIGKILL"), Ended("exit status 1"))),
+        st.sampled_from((0.0, 0.3, 2.5)),
+    ),
+)
+
+
+def act(bench, action):
+    lab, (what, *values) = bench.lab, action
+    if what == "target":
+        lab.set_target(lab.lanes[values[0]], values[1])
+    elif what == "switch":
+        lab.switch(lab.lanes[values[0]], values[1])
+    elif what == "trim":
+        lab.trim(lab.lanes[values[0]])
+    elif what == "stop":
+        lab.stop_all()
+    elif what != "wait":
+        getattr(lab, f"set_{what}")(values[0])
+
+
+def waits(action):
+    return action[1] if action[0] == "wait" else 0.2
+
+
+@given(
+    actions=st.lists(ACTIONS, min_size=1, max_size=15),
+    faults=FAULTS,
+    tracing=st.booleans(),
+    before=st.integers(0, 8),
+    compressed=st.booleans(),
+    hz=st.sampled_from((10.0, 20.0)),
+)
+@settings(max_examples=100, deadline=None)
+def test_every_view_and_every_sample_is_read_as_it_was(actions, faults, tracing, before, compressed, hz):
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / ("a.jsonl.gz" if compressed else "a.jsonl")
+        bench = Bench(
+            *NAMES, links=FakeWorkers(faults=faults), settings=Settings(trace=tracing), hz=hz, walls=WALLS
+        )
+        for action in actions[:before]:  # it may begin in mid-session
+            act(bench, action)
+            bench.pass_(waits(action), 1 / hz)
+        began, recorder = bench.now, record(bench, path)
+        views, samples = [take_view(bench.lab, bench.now)], [[] for _ in NAMES]
+        events, marks = bench.lab.events.count, bench.lab.marks.count
+        sampled = [lane.sampled for lane in bench.lab.lanes]
+        for action in actions[before:]:
+            act(bench, action)
+            for _ in range(max(1, round(waits(action) * hz))):
+                bench.pass_(1 / hz, 1 / hz)
+                views.append(take_view(bench.lab, bench.now))
+                for index, lane in enumerate(bench.lab.lanes):
+                    if lane.sampled != sampled[index]:
+                        sampled[index] = lane.sampled
+                        samples[index].append((cut_time(lane.sampled - began), raw_row(lane)))
+        recorder.stop("done")
+        assert not recorder.problem
+        found = load(path)
+
+    assert (found.cut, found.damaged, found.end.why) == ("", 0, "done")
+    for view in views:
+        assert_same_view(view, found.view(cut_time(view.now - began)))
+    for lane, expected in zip(found.lanes, samples, strict=True):
+        own = [(one.time, {name: getattr(one, name) for name in RAW}) for one in lane.samples()]
+        assert own[len(own) - len(expected) :] == expected
+        assert len(own) <= len(expected) + 1  # the sample that there was as it began
+    assert found.samples == recorder.samples
+
+    texts = [event.text for event in bench.lab.events.since(events)]
+    assert [event.text for event in found.events(math.inf).since(0)] == texts
+    kinds = [(mark.lane, mark.kind, mark.text) for mark in bench.lab.marks.since(marks)]
+    assert [(mark.lane, mark.kind, mark.text) for mark in found.marks(math.inf).since(0)] == kinds
+
+
+def test_charts_are_given_what_they_were_given_live(tmp_path):
+    bench = Bench("asyncio", settings=Settings(trace=True))
+    recorder = record(bench, tmp_path / "a.jsonl")
+    (lane,) = bench.lab.lanes
+    bench.lab.set_target(lane, 20_000)
+    bench.pass_(20)
+    recorder.stop("done")
+    (found,) = load(tmp_path / "a.jsonl").lanes
+    for metric in METRICS:
+        times, values = lane.series.since(metric, 1_010.0)
+        own_times, own_values = found.series.since(metric, 10.0)
+        assert len(times) == len(own_times)
+        assert all(map(near, values, own_values)), metric
+        assert all(abs(one - 1_000 - other) < 2e-6 for one, other in zip(times, own_times, strict=True))
+        assert near(lane.series.last(metric), found.series.last(metric))
+
+
+def test_a_lag_that_grows_while_a_worker_is_silent_is_recorded(tmp_path):
+    bench, lane, _ = standing()
+    recorder = record(bench, tmp_path / "a.jsonl")
+    bench.pass_(3.0)  # and it says nothing
+    recorder.stop("done")
+    found = load(tmp_path / "a.jsonl")
+    assert lane.state is State.STALLED
+    read = found.view(found.duration).lanes[0]
+    assert read.state is State.STALLED
+    assert read.stalled == pytest.approx(lane.stalled_for(bench.now))
+    assert read.lag == lane.series.last("lag") > 2.0
+    assert found.lanes[0].columns["tick_lag"][-1] == 0.0
+
+
+def test_nothing_of_an_earlier_worker_is_shown_before_the_next_has_said_anything(tmp_path):
+    bench, lane, link = standing()
+    recorder = record(bench, tmp_path / "a.jsonl")
+    link.say(tick(bench.now, live=5), end())
+    bench.pass_()
+    bench.lab.switch(lane, True)
+    bench.links.last.rss = 0  # not to be looked at yet
+    bench.pass_()
+    seen = take_view(bench.lab, bench.now)
+    recorder.stop("done")
+    found = load(tmp_path / "a.jsonl")
+    assert_same_lane(seen.lanes[0], found.view(found.duration).lanes[0])
+
+
+def test_labs_one_after_another_are_on_one_clock(tmp_path):
+    path = tmp_path / "a.jsonl"
+    engines = [ENGINES["asyncio"], ENGINES["pool"]]
+    recorder = Recorder(path, open_sink(path), "concwatch run", engines)
+    now = 0.0
+    for name in ("asyncio", "pool"):
+        bench = Bench(name, budget=len(name) << 30)
+        bench.now += now
+        bench.lab.began = bench.now
+        recorder.follow(bench.lab)
+        bench.lab.set_target(bench.lab.lanes[0], 500)
+        bench.pass_(3)
+        bench.lab.stop_all()
+        bench.pass_(0.5)
+        now += 10
+    recorder.stop("done")
+    found = load(path)
+    assert [lane.name for lane in found.lanes] == ["asyncio", "pool"]
+    assert found.duration == pytest.approx(13.5, abs=1e-3)
+    first, last = found.view(2.0), found.view(12.0)
+    assert [lane.live for lane in first.lanes] == [500, 0]
+    assert [lane.live for lane in last.lanes] == [0, 500]
+    assert [lane.state for lane in last.lanes] == [State.OFF, State.RUNNING]
+    assert (first.budget, last.budget) == (7 << 30, 4 << 30)
+    assert first.lanes[1].bytes_per_task == pytest.approx(ENGINES["pool"].bytes_per_task)
+    times = [event.time for event in found.events(math.inf).since(0)]
+    assert times == sorted(times)
+    assert times[-1] > 13
+
+
+def test_a_recording_that_begins_in_mid_session_knows_nothing_of_before(tmp_path):
+    bench = Bench("asyncio")
+    bench.lab.set_target(bench.lab.lanes[0], 1_000)
+    bench.pass_(5)
+    recorder = record(bench, tmp_path / "a.jsonl")
+    bench.lab.note("of before", bench.now - 2)
+    bench.lab.note("of now", bench.now)
+    bench.pass_(1)
+    recorder.stop("done")
+    found = load(tmp_path / "a.jsonl")
+    assert found.view(0.0).lanes[0].live == 1_000
+    assert [mark.text for mark in found.marks(math.inf).since(0)] == ["of now"]
+    assert not any("on:" in event.text for event in found.events(math.inf).since(0))
+    assert found.lanes[0].times[0] == 0.0
+
+
+def test_what_happened_is_there_from_its_moment_on(tmp_path):
+    bench = Bench("asyncio")
+    recorder = record(bench, tmp_path / "a.jsonl")
+    bench.pass_(2)
+    bench.lab.set_target(bench.lab.lanes[0], 10)
+    bench.pass_(2)
+    bench.lab.note("afterwards", bench.now - 3)  # a note may be put on a moment of the past
+    bench.pass_(1)
+    recorder.stop("done")
+    found = load(tmp_path / "a.jsonl")
+    assert [mark.kind for mark in found.marks(math.inf).since(0)] == ["note", "switch", "target"]
+    assert found.marks(0.5).count == 0
+    assert [mark.text for mark in found.marks(1.5).since(0)] == ["afterwards"]
+    assert [mark.number for mark in found.marks(math.inf).since(1)] == [2, 3]
+    assert found.events(1.0).count == 0
+    count = found.events(math.inf).count
+    assert count >= 2
+    assert [event.number for event in found.events(math.inf).since(count - 1)] == [count]
+    assert not found.events(math.inf).since(count)
+
+
+def test_a_long_log_gives_its_last_entries(tmp_path):
+    bench = Bench("asyncio")
+    recorder = record(bench, tmp_path / "a.jsonl")
+    for number in range(3):
+        for _ in range(KEPT // 2):
+            bench.lab.events.add(number, "", f"{number}")
+        bench.pass_()
+    recorder.stop("done")
+    log = load(tmp_path / "a.jsonl").events(math.inf)
+    assert log.count == KEPT // 2 * 3
+    assert len(log.since(0)) == KEPT
+    with pytest.raises(TypeError):
+        log.append(log.since(0)[0])
+
+
+def test_the_ends_of_sliders(tmp_path):
+    bench = Bench("threads", "asyncio", walls=WALLS)
+    recorder = record(bench, tmp_path / "a.jsonl")
+    bench.pass_(1)
+    recorder.stop("done")
+    found = load(tmp_path / "a.jsonl")
+    assert [found.largest_target(lane) for lane in (0, 1)] == [21_800, 1_000_000]
+
+
+# Hours of samples.
+
+
+@st.composite
+def long_columns(draw):
+    count = draw(st.integers(1, 12)) * 1_000 + draw(st.integers(0, 999))
+    gaps = draw(st.sets(st.integers(0, count - 1), max_size=20))
+    gaps |= set(range(draw(st.integers(0, count)), draw(st.integers(0, count))))
+    return array("d", [math.nan if i in gaps else float(i * 7919 % 1009) for i in range(count)])
+
+
+@given(values=long_columns(), until=st.floats(0, 1.1), start=st.floats(0, 1.0))
+@settings(max_examples=30, deadline=None)
+def test_a_long_window_is_given_extremes_and_nothing_of_what_comes_after(values, until, start):
+    times = array("d", [index / 10 for index in range(len(values))])
+    columns = dict.fromkeys(METRICS, values)
+    moment, begin = until * times[-1], start * until * times[-1]
+    found_times, found = RecordedSeries(times, columns).until(moment).since("rss", begin)
+    assert len(found_times) == len(found) <= 6_100 + 2 * len(values) / 100
+    assert list(found_times) == sorted(found_times)
+    assert all(time_ <= moment for time_ in found_times)
+    inside = [v for t, v in zip(times, values, strict=True) if begin <= t <= moment and not math.isnan(v)]
+    known = [value for value in found if not math.isnan(value)]
+    if inside:
+        assert max(known) >= max(inside)
+        assert min(known) <= min(inside)
+        assert set(known) <= set(values)
+
+
+def test_the_newest_ten_minutes_are_given_whole_as_they_are_live():
+    live, times, values = Series(), array("d"), array("d")
+    for index in range(9_000):
+        live.append(index / 10, {"rss": index % 77})
+        times.append(index / 10)
+        values.append(index % 77)
+    read = RecordedSeries(times, dict.fromkeys(METRICS, values))
+    whole = read.since("rss", times[-1] - 590)
+    assert whole == live.since("rss", times[-1] - 590)
+    assert len(read.since("rss", 0.0)[0]) < 6_300
+    assert len(read) == 9_000
+    assert read.until(0.05).last("rss") == 0
+    assert math.isnan(read.until(-1.0).last("rss"))
+
+
+# Whatever became of the file.
+
+
+def test_a_recording_cut_anywhere_in_its_last_200_bytes_opens(tmp_path):
+    recorded(tmp_path / "a.jsonl")
+    text = (tmp_path / "a.jsonl").read_bytes()
+    for gone in range(1, 201):
+        found = parse(text[:-gone], "a.jsonl")
+        lines = text[:-gone].count(b"\n[") - (1 if text[-gone - 1 : -gone] != b"\n" and gone > 100 else 0)
+        assert abs(found.samples - lines) <= 1
+        assert found.damaged == 0
+        assert gone == 1 or found.cut.startswith("cut off after 00:0"), gone
+    assert parse(text, "a.jsonl").cut == ""
+
+
+def test_a_compressed_recording_cut_anywhere_in_its_last_200_bytes_opens(tmp_path):
+    samples = recorded(tmp_path / "a.jsonl.gz")
+    data = (tmp_path / "a.jsonl.gz").read_bytes()
+    for gone in range(1, 201):
+        (tmp_path / "b").write_bytes(data[:-gone])  # known by its content, whatever its name says
+        found = load(tmp_path / "b")
+        assert samples - 15 <= found.samples <= samples
+        assert found.damaged == 0
+
+
+def test_gzip_reads_a_compressed_recording_and_a_plain_one_compressed_later_opens(tmp_path):
+    samples = recorded(tmp_path / "a.jsonl.gz")
+    text = gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes())
+    assert load(tmp_path / "a.jsonl.gz").samples == samples
+    (tmp_path / "plain.gz").write_bytes(text)
+    assert load(tmp_path / "plain.gz").samples == samples
+    half = len(text) // 2
+    (tmp_path / "members").write_bytes(gzip.compress(text[:half]) + gzip.compress(text[half:]))
+    assert load(tmp_path / "members").samples == samples
+    assert len(text) > 2 * (tmp_path / "a.jsonl.gz").stat().st_size
+
+
+def test_a_recording_can_be_read_while_it_is_written(tmp_path):
+    for name in ("a.jsonl", "a.jsonl.gz"):
+        bench = Bench("asyncio")
+        recorder = record(bench, tmp_path / name)
+        bench.lab.set_target(bench.lab.lanes[0], 10)
+        bench.pass_(3)
+        found = load(tmp_path / name)
+        assert found.samples == recorder.samples == 30
+        assert found.cut == f"cut off after {tell_time(found.duration)}, 30 samples"
+        recorder.stop("done")
+
+
+def test_damaged_lines_are_passed_over_and_counted(tmp_path):
+    samples = recorded(tmp_path / "a.jsonl")
+    lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
+    places = [number for number, line in enumerate(lines) if line.startswith(b"[1,")]
+    lines[places[3]] = lines[places[3]][:20]
+    lines[places[5]] = b"\xff\xfe\x00 not text"
+    lines[places[7]] = b"[99" + lines[places[7]][2:]  # of a lane that there is not
+    lines[places[9]] = b'[1,"soon"]'
+    lines[places[11]] = lines[places[11]] + b"," + lines[places[12]]  # two in one
+    lines[places[13]] = b'{"type":"event"}'
+    lines.insert(places[15], b'{"type":"of a later version","time":1}')
+    found = parse(b"\n".join(lines), "a.jsonl")
+    assert found.damaged == 6
+    assert found.samples == samples - 6
+    assert found.cut == ""
+    for at in (0.0, 1.0, 4.0):
+        assert found.view(at).lanes[1].name == "pool"
+
+
+def test_a_sample_whose_end_is_damaged_costs_only_its_view(tmp_path):
+    recorded(tmp_path / "a.jsonl", names=("asyncio",))
+    lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
+    places = [number for number, line in enumerate(lines) if line.startswith(b"[0,")]
+    lines[places[20]] = lines[places[20]].rpartition(b",")[0] + b"]"
+    lines[places[30]], lines[places[31]] = lines[places[31]], lines[places[30]]  # out of order
+    found = parse(b"\n".join(lines), "a.jsonl")
+    (lane,) = found.lanes
+    assert list(lane.times) == sorted(lane.times)
+    assert lane.sample(lane.times[20]).time == lane.times[19]
+    assert math.isnan(lane.columns["cost_live"][20])
+    assert len(lane.columns["created"]) == len(lane) == len(list(lane.samples())) + 1
+
+
+HEADER = {"type": KIND, "version": 1, "began": "", "concwatch": "", "machine": {}, "command": "",
+          "rate": 10.0, "lanes": [], "budget": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (b"hello\n", "is not a recording"),
+        (b"\x00\xff\xfe\n", "is not a recording"),
+        (b"[1,2]\n", "is not a recording"),
+        (b'{"type":"ready"}\n', "is not a recording"),
+        (b"[" * 100_000, "is not a recording"),
+        (json.dumps(HEADER | {"type": "other"}).encode(), "is not a recording"),
+        (json.dumps(HEADER | {"version": 2}).encode(), "written by a newer concwatch"),
+        (json.dumps({"type": KIND, "version": 7, "all": "else"}).encode(), "of version 7, expected 1"),
+        (json.dumps(HEADER | {"version": 0}).encode(), "unknown version"),
+        (json.dumps(HEADER | {"columns": ["lane", "time"]}).encode(), "unknown version"),
+        (json.dumps(HEADER | {"rate": "fast"}).encode(), "first line is damaged"),
+        (json.dumps(HEADER).encode()[:-20], "is not a recording"),
+        (gzip.compress(b""), "is empty"),
+        (gzip.compress(b"hello"), "is not a recording"),
+        (b"\x1f\x8b\x08 broken", "is empty"),
+    ],
+    ids=[*map(str, range(17))],
+)
+def test_a_file_that_is_no_recording_is_one_line(tmp_path, content, said):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=said) as caught:
+        load(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
+    with pytest.raises(ValueError, match="is a folder: expected a recording"):
+        load(tmp_path)
+    with pytest.raises(ValueError, match="No such file"):
+        load(tmp_path / "gone.jsonl")
+
+
+def test_a_header_alone_is_a_recording_of_nothing():
+    found = parse(json.dumps(HEADER | {"lanes": [{"name": "asyncio"}]}).encode(), "a")
+    assert found.cut == "cut off after 00:00.0, 0 samples"
+    assert found.view(0.0).lanes[0].state is State.OFF
+    assert found.series_until(1.0)[0].since("rss", 0.0) == (array("d"), array("d"))
+    assert found.largest_target(0) == 1_000_000
+
+
+# What goes wrong while it is written.
+
+
+class Full:
+    """A sink with room for so many lines; then it fails as ``error`` says."""
+
+    def __init__(self, room, error):
+        self.room, self.error = room, error
+        self.lines, self.closed = [], 0
+
+    @property
+    def size(self):
+        return sum(map(len, self.lines))
+
+    def write(self, line):
+        if len(self.lines) >= self.room:
+            raise self.error
+        self.lines.append(line)
+
+    def check(self):
+        pass
+
+    def close(self):
+        self.closed += 1
+
+
+@pytest.mark.parametrize("room", [0, 1, 3, 40])
+def test_a_full_disk_ends_the_recording_and_not_the_session(room):
+    sink = Full(room, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    bench = Bench("asyncio")
+    recorder = Recorder(Path("a.jsonl"), sink, "concwatch", [ENGINES["asyncio"]])
+    recorder.follow(bench.lab)
+    bench.lab.set_target(bench.lab.lanes[0], 1_000)
+    bench.pass_(10)
+    assert bench.lab.lanes[0].live == 1_000
+    (text,) = bench.texts("error")
+    began = "recording stopped: a.jsonl: No space left on device: what came after 00:0"
+    assert text.startswith(began)
+    assert text.endswith(" is not in it")
+    assert text == recorder.problem
+    assert (recorder.on, sink.closed, len(sink.lines)) == (False, 1, room)
+    recorder.stop("done")
+    assert len(sink.lines) == room
+    if room > 1:
+        found = parse(b"".join(sink.lines), "a.jsonl")
+        at = text.removeprefix("recording stopped: a.jsonl: No space left on device: what came after ")
+        # At most the lines of one step come after the last moment that is known to be whole.
+        assert found.duration <= float(at.split()[0].partition(":")[2]) + 0.3
+
+
+def test_a_last_line_that_cannot_be_written_is_told():
+    sink = Full(10_000, ValueError("closed"))
+    bench = Bench("asyncio")
+    recorder = Recorder(Path("a.jsonl"), sink, "concwatch", [ENGINES["asyncio"]])
+    recorder.follow(bench.lab)
+    bench.pass_(1)
+    sink.room = 0
+    recorder.stop("done")
+    assert "closed" in recorder.problem
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there")
+def test_a_recording_that_is_deleted_is_told(tmp_path):
+    bench = Bench("asyncio")
+    recorder = record(bench, tmp_path / "a.jsonl")
+    bench.pass_(2)
+    (tmp_path / "a.jsonl").unlink()
+    bench.pass_(2)
+    assert not recorder.on
+    (text,) = bench.texts("error")
+    assert "it was deleted: what came after 00:0" in text
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a tmpfs")
+def test_a_full_tmpfs(tmp_path):
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("this container may not mount a tmpfs")
+    try:
+        bench = Bench("asyncio", "pool", "uvloop")
+        recorder = record(bench, tmp_path / "a.jsonl")
+        for lane in bench.lab.lanes:
+            lane.missing = None
+            bench.lab.set_target(lane, 1_000)
+        bench.until(lambda: not recorder.on, 120)
+        bench.pass_(1)
+        assert "No space left on device" in recorder.problem
+        found = load(tmp_path / "a.jsonl")
+        assert found.cut
+        assert found.samples > 50
+        assert found.damaged == 0
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path)], check=False)
+
+
+def wait_for(condition, what):
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_kill_9_costs_at_most_one_line(tmp_path, name):
+    path = tmp_path / name
+    command = [sys.executable, "-m", "concwatch", "run", "asyncio", "--tasks", "10", "--seconds", "60"]
+    with subprocess.Popen(
+        [*command, "--record", str(path)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            wait_for(lambda: path.exists() and path.stat().st_size, "no recording")
+            wait_for(lambda: load(path).samples >= 10, "no samples")
+            (summary,) = find_recordings(tmp_path)
+            assert summary.state == WRITTEN
+        finally:
+            process.kill()
+    found = load(path)
+    assert found.samples >= 10
+    assert found.damaged == 0
+    assert found.cut.startswith("cut off after")
+    assert found.lanes[0].times[-1] >= found.duration - 1.5
+    (summary,) = find_recordings(tmp_path)
+    assert (summary.state, summary.samples) == (CUT, found.samples)
+
+
+# The commands.
+
+
+def refused(*arguments):
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+def test_a_recording_that_cannot_be_made_is_refused_before_anything_starts(tmp_path):
+    run = ("run", "asyncio", "--tasks", "5", "--record")
+    (tmp_path / "a.jsonl").write_text("mine")
+    assert "exists: expected the name of a new file, or delete it first" in refused(
+        *run, str(tmp_path / "a.jsonl")
+    )
+    assert (tmp_path / "a.jsonl").read_text() == "mine"
+    assert "No such file or directory" in refused(*run, str(tmp_path / "gone" / "a.jsonl"))
+    assert "expected" in refused(*run, str(tmp_path))
+    assert "null" in refused(*run, "a\0b")
+    wrong = ("run", "asyncoi", "--tasks", "5", "--record", str(tmp_path / "b.jsonl"))
+    assert "asyncoi" in refused(*wrong)
+    assert not (tmp_path / "b.jsonl").exists()
+
+
+def test_a_recording_that_nothing_came_of_leaves_no_file(tmp_path):
+    path = tmp_path / "a.jsonl"
+    recorder = Recorder(path, open_sink(path), "concwatch", [ENGINES["asyncio"]])
+    recorder.stop("broke off")
+    assert not path.exists()
+    assert not recorder.problem
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_special_file_is_written_to_as_it_stands():
+    sink = open_sink(Path("/dev/null"))
+    sink.write(b"x\n")
+    sink.check()
+    sink.close()
+    with pytest.raises(OSError, match="No space"):
+        open_sink(Path("/dev/full")).write(b"x\n")
+
+
+def test_run_records_all_of_its_labs(tmp_path):
+    path = tmp_path / "a.jsonl"
+    command = [
+        sys.executable,
+        "-m",
+        "concwatch",
+        "run",
+        "asyncio",
+        "threads",
+        "--tasks",
+        "20",
+        "--seconds",
+        "0.3",
+    ]
+    done = subprocess.run(
+        [*command, "--record", str(path)], cwd=ROOT, capture_output=True, text=True, timeout=90
+    )
+    assert done.returncode == 0, done.stderr
+    found = load(path)
+    assert (found.cut, found.damaged, found.end.why) == ("", 0, "done")
+    assert [max(one.live or 0 for one in lane.samples()) for lane in found.lanes] == [20, 20]
+    assert found.header.command.endswith(f"--record {path}")
+    assert found.header.machine["cores"] >= 1
+    kinds = [(mark.lane, mark.kind) for mark in found.marks(math.inf).since(0)]
+    wanted = ["switch", "target", "target", "switch"]
+    assert kinds == [(lane, kind) for lane in ("asyncio", "threads") for kind in wanted]
+    assert any(event.text == "off" for event in found.events(math.inf).since(0))
+    listed = find_recordings(tmp_path)
+    assert [(one.state, one.samples, one.lanes) for one in listed] == [
+        (FINISHED, found.samples, ("asyncio", "threads"))
+    ]
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_a_signal_ends_a_recording_in_order(tmp_path, name):
+    path = tmp_path / "a.jsonl"
+    command = [sys.executable, "-m", "concwatch", "run", "asyncio", "--tasks", "10", "--seconds", "60"]
+    with subprocess.Popen(
+        [*command, "--record", str(path)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            wait_for(lambda: path.exists() and b'"running"' in path.read_bytes(), "no recording")
+            process.send_signal(getattr(signal, name))
+            assert process.wait(LIMIT) == 128 + getattr(signal, name)
+        finally:
+            process.kill()
+    assert load(path).end.why == f"ended by {name}"
+
+
+def test_recordings_are_listed_newest_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    empty = CliRunner().invoke(main, ["recordings"])
+    assert empty.exit_code == 0
+    assert 'no recordings in "recordings": press r' in empty.output
+    assert "is not there: expected a folder" in refused("recordings", "nowhere")
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    recorded(folder / "b-first.jsonl")
+    recorded(folder / "a-second.jsonl.gz", 62.0, ("asyncio",))
+    recorded(folder / "c-third.jsonl")
+    cut = folder / "c-third.jsonl"
+    cut.write_bytes(cut.read_bytes()[:-100])
+    (folder / "notes.txt").write_text("mine")
+    (folder / "newer.jsonl").write_text(json.dumps(HEADER | {"version": 2}) + "\n")
+    (folder / "more").mkdir()
+    lines = CliRunner().invoke(main, ["recordings"]).output.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["c-third.jsonl", "a-second.jsonl.gz", "b-first.jsonl"]
+    assert "cut off" in lines[1]
+    assert "01:02.0" in lines[2] or "01:01.9" in lines[2]
+    assert "finished  asyncio" in lines[2]
+    assert lines[4].startswith(f"concwatch replay {Path('recordings') / 'c-third.jsonl'}")
+    found = json.loads(CliRunner().invoke(main, ["recordings", str(folder), "--json"]).output)
+    assert [one["state"] for one in found] == [CUT, FINISHED, FINISHED]
+    assert found[2]["samples"] == load(folder / "b-first.jsonl").samples
+    assert found[0]["samples"] == load(cut).samples
+    assert found[0]["seconds"] == pytest.approx(load(cut).duration)
+    monkeypatch.setenv("CONCWATCH_SCREEN_RECORDINGS", "elsewhere")
+    assert 'no recordings in "elsewhere"' in CliRunner().invoke(main, ["recordings"]).output
+
+
+def test_without_locks_a_recording_is_made_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(sinks, "lock", lambda file: None)
+    assert recorded(tmp_path / "a.jsonl") > 0
+
+
+# The screen.
+
+
+async def test_the_key_r_begins_and_ends_a_recording(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with stage() as s:
+        await s.run(1.0)
+        await s.press("r")
+        await s.sees("into recordings/concwatch-", ".jsonl")
+        await s.switch_on("asyncio", tasks=2_000)
+        await s.run(12.0)
+        await s.sees("● rec 00:12 · ")
+        await s.press("r")
+        await s.sees("saved recordings/concwatch-")  # the toast of before may be gone by now
+        await s.run(0.1)
+        assert "● rec" not in s.text()
+        await s.press("r")  # another one, in the same second: under another name
+        await s.run(1.0)
+    first, second = sorted(find_recordings(tmp_path / "recordings"), key=lambda one: one.began)
+    assert (first.state, second.state) == (FINISHED, FINISHED)
+    found = load(Path(first.file))
+    assert found.end.why == "ended by key"
+    assert found.view(12.0).lanes[2].live == 2_000
+    assert load(Path(second.file)).end.why == "quit"
+    assert second.seconds == pytest.approx(1.0, abs=0.01)
+
+
+async def test_a_folder_that_cannot_be_made_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recordings").write_text("in the way")
+    async with stage() as s:
+        await s.press("r")
+        await s.sees("not recorded: recordings: File exists")
+        assert not s.app.recording.on
+
+
+@pytest.mark.parametrize(
+    ("end_it", "why"),
+    [
+        (lambda terminal: terminal.type("\x03"), "quit"),
+        (lambda terminal: terminal.process.send_signal(signal.SIGTERM), "ended by SIGTERM"),
+        (lambda terminal: terminal.process.send_signal(signal.SIGHUP), "ended by SIGHUP"),
+    ],
+    ids=["ctrl-c", "SIGTERM", "SIGHUP"],
+)
+def test_however_the_program_ends_its_recording_ends_in_order(tmp_path, end_it, why):
+    path = tmp_path / "a.jsonl"
+    with Terminal("-m", "concwatch", "--engines", "asyncio", "--record", str(path)) as terminal:
+        terminal.until(lambda: "● rec 00:0" in terminal.text(), "it is recorded")
+        terminal.type(" ")
+        terminal.until(lambda: load(path).samples, "samples are recorded")
+        end_it(terminal)
+        terminal.ended()
+    found = load(path)
+    assert (found.end.why, found.cut) == (why, "")
+    assert found.header.rate == 10.0
+
+
+# Small things.
+
+
+@pytest.mark.parametrize(
+    ("seconds", "digits", "text"),
+    [(0, 1, "00:00.0"), (12.39, 1, "00:12.3"), (59.99, 1, "00:59.9"), (59.99, 0, "00:59"), (60, 0, "01:00"),
+     (3_723.45, 1, "1:02:03.4"), (-1, 1, "00:00.0"), (754.0, 0, "12:34")],
+)  # fmt: skip
+def test_times_are_told_as_they_are_and_not_rounded_up(seconds, digits, text):
+    assert tell_time(seconds, digits) == text
+
+
+@given(st.floats(0, 1e6))
+def test_times_are_cut_to_microseconds(seconds):
+    assert seconds - 1.1e-6 <= cut_time(seconds) <= seconds + 1e-9
+    assert cut_time(cut_time(seconds)) == pytest.approx(cut_time(seconds), abs=1.1e-6)
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True))
+def test_derived_figures_keep_six_digits(value):
+    found = rounded(value)
+    if not math.isfinite(value):
+        assert found is None
+    else:
+        assert found == pytest.approx(value, rel=5e-6)
+        assert len(f"{found:e}".partition("e")[0].replace(".", "").strip("-").rstrip("0")) <= 7
+
+
+def test_the_specification_names_every_column():
+    from concwatch.recordings import format as specification
+
+    text = specification.__doc__
+    assert [text.index(f"    ``{column}``") for column in COLUMNS] == sorted(
+        text.index(f"    ``{column}``") for column in COLUMNS
+    )
+    for kind in specification.Line.__args__:
+        assert f"\n``{kind.__struct_config__.tag}``" in text
+        for field in kind.__struct_fields__:
+            assert f"``{field}``" in text

@@ -1,0 +1,477 @@
+"""The screen in a browser: a real server, real pages, and no process left behind whoever is killed."""
+
+import asyncio
+import contextlib
+import importlib.util
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import aiohttp
+import psutil
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+from click.testing import CliRunner
+
+from concwatch.cli import main
+from concwatch.commands import serve
+from concwatch.lab.catalog import ROOT
+from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
+from concwatch.ui.in_page import told
+from concwatch.web import program
+from concwatch.web.listening import is_loopback, listen, url
+from concwatch.web.session import fitting
+from concwatch.web.site import Site, may_use
+from tests.browser import MISSING, PATIENCE, Browser, until
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing is served on Windows")
+
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+
+
+# What can be asked wrongly.
+
+
+def refused(*arguments):
+    """The one line with which the command refuses."""
+    result = CliRunner().invoke(main, ["serve", *arguments])
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("concwatch: ")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "expected"),
+    [
+        (("--port", "http"), '"http"', "expected a number from 0 (any free one) to 65,535"),
+        (("--port", "65536"), '"65536"', "expected a number from 0"),
+        (("--port", "-1"), '"-1"', "expected a number from 0"),
+        (("--host", ""), "no host", "such as 127.0.0.1"),
+        (("--host", "192.0.2.1", "--port", "0"), "192.0.2.1", "expected an address of this machine"),
+        (("--engines", "uvlop"), '"uvlop"', 'did you mean "uvloop"?'),
+        (("--rate", "0"), '"0"', "expected samples a second from 0.5 to 50"),
+        (("--max-memory", "2XB"), '"2XB"', "expected a positive number of bytes"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_it_and_what_was_expected(arguments, named, expected):
+    line = refused(*arguments)
+    assert named in line
+    assert expected in line
+
+
+def test_a_port_in_use_is_one_line_with_what_to_do():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = refused("--port", str(port))
+    assert f"cannot listen on 127.0.0.1, port {port}: " in line
+    assert line.endswith("expected a free port, or --port 0 for any that is free")
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "textual_serve" else real(name, *rest),
+    )
+    assert refused().endswith("pip install 'concwatch[web]'")
+
+
+# Who may use it.
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True), ("127.3.2.1", True), ("::1", True), ("[::1]", True), ("localhost", True),
+        ("a.localhost", True), ("0.0.0.0", False), ("::", False), ("192.168.0.2", False),
+        ("localhost.example.org", False), ("127.0.0.1.example.org", False), ("", False),
+    ],
+)  # fmt: skip
+def test_loopback_is_told_from_everything_else(host, loopback):
+    assert is_loopback(host) is loopback
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80"),
+        ("::1", "http://[::1]:80"),
+        ("0.0.0.0", "http://127.0.0.1:80"),
+        ("::", "http://[::1]:80"),
+    ],
+)
+def test_the_address_is_one_that_a_browser_here_can_open(host, shown):
+    assert url(host, 80) == shown
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "only_here", "may"),
+    [
+        ("127.0.0.1:8000", "http://127.0.0.1:8000", True, True),
+        ("localhost:9000", "http://localhost:9000", True, True),  # through a tunnel
+        ("127.0.0.1:8000", None, True, True),  # no browser, or the address typed by hand
+        ("127.0.0.1:8000", "https://example.org", True, False),
+        ("127.0.0.1:8000", "http://127.0.0.1:8001", True, False),
+        ("127.0.0.1:8000", "null", True, False),
+        ("example.org:8000", "http://example.org:8000", True, False),  # a name pointed at loopback
+        ("example.org:8000", "http://example.org:8000", False, True),
+        ("[::1", None, True, False),
+        ("box:8000", "http://[", False, False),
+    ],
+)
+def test_a_page_from_elsewhere_may_not_use_it(host, origin, only_here, may):
+    headers = {"Host": host} | ({"Origin": origin} if origin else {})
+    assert may_use(make_mocked_request("GET", "/ws", headers=headers), only_here) is may
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [
+        (("120", "40"), (120, 40)), ((182, 41), (182, 41)), ((None, "x"), (80, 24)),
+        (("1e9", "-3"), (80, 5)), ((10**12, 10**12), (1_000, 500)), ((float("inf"), [1]), (80, 24)),
+    ],
+)  # fmt: skip
+def test_a_size_is_brought_within_bounds(asked, given):
+    assert fitting(*asked) == given
+
+
+# Sessions with programs that misbehave.
+
+SAY = 'import os, sys, time; os.write(1, b"__GANGLION__\\n"); '
+DEAF = SAY + "sys.stdin.buffer.read(); os._exit(0)"
+"""Ignores whatever it is told, and ends with its input."""
+FLOOD = SAY + "exec(\"while True: os.write(1, b'D' + (60000).to_bytes(4, 'big') + bytes(60000))\")"
+"""Paints without end, and ends when nobody takes it."""
+
+
+@pytest.fixture
+async def serving(monkeypatch):
+    """Gives a function that serves programs from Python code; it gives the address."""
+    monkeypatch.setattr(program, "QUIT", 0.2)
+    runners = []
+
+    async def start(code, heartbeat=10.0):
+        site = Site([sys.executable, "-c", code], only_here=True, heartbeat=heartbeat)
+        runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=PATIENCE)
+        await runner.setup()
+        listening = listen("127.0.0.1", 0)
+        await web.SockSite(runner, listening).start()
+        runners.append(runner)
+        return url(*listening.getsockname()[:2])
+
+    yield start
+    for runner in runners:
+        await runner.cleanup()
+
+
+def children():
+    return {child.pid for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE}
+
+
+async def soon(condition, what):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"still not: {what}"
+        await asyncio.sleep(0.02)
+
+
+async def test_a_program_that_does_not_quit_ends_with_its_input(serving):
+    before = children()
+    where = await serving(DEAF)
+    async with aiohttp.ClientSession() as client:
+        async with client.ws_connect(f"{where}/ws"):
+            await soon(lambda: children() - before, "the program runs")
+        await soon(lambda: not children() - before, "it has ended")
+
+
+async def test_a_page_that_vanished_without_a_word_ends_its_program(serving):
+    before = children()
+    where = await serving(DEAF, heartbeat=0.3)
+    async with aiohttp.ClientSession() as client:
+        page = await client.ws_connect(f"{where}/ws", autoping=False)  # answers no ping
+        await soon(lambda: children() - before, "the program runs")
+        await soon(lambda: not children() - before, "it has ended")
+        await page.close()
+
+
+async def test_a_page_that_reads_nothing_and_vanishes_ends_its_program(serving):
+    before = children()
+    where = await serving(FLOOD, heartbeat=0.3)
+    port = int(where.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as page:
+        page.sendall(
+            f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
+        )
+        await soon(lambda: children() - before, "the program runs")
+        await soon(lambda: not children() - before, "it has ended")
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit(3)", SAY + "os._exit(3)"], ids=["at once", "later"])
+async def test_a_program_that_dies_closes_its_page(serving, code):
+    where = await serving(code)
+    async with aiohttp.ClientSession() as client, client.ws_connect(f"{where}/ws") as page:
+        async with asyncio.timeout(PATIENCE):
+            message = await page.receive()
+        assert message.type in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED)
+
+
+async def test_what_makes_no_sense_is_ignored(serving):
+    where = await serving(DEAF)
+    async with aiohttp.ClientSession() as client, client.ws_connect(f"{where}/ws") as page:
+        for text in ("", "{", "7", "[]", '"x"', '["stdin"]', '["stdin", 5]', '["resize", {}]', '["x", {}]',
+                     '["resize", {"width": "many", "height": 1e99}]', '[["stdin"], "q"]'):  # fmt: skip
+            await page.send_str(text)
+        await page.send_bytes(b"\xff\x00")
+        await page.send_str('["ping", "12"]')
+        assert json.loads((await page.receive(timeout=PATIENCE)).data) == ["pong", "12"]
+
+
+async def test_the_page_needs_nothing_from_elsewhere_and_is_refused_to_others(serving):
+    where = await serving(DEAF)
+    async with aiohttp.ClientSession() as client:
+        async with client.get(where) as answer:
+            text = await answer.text()
+        assert not re.findall(r'(?:src|href)\s*=\s*"(?:https?:)?//', text)
+        for path in re.findall(r'(?:src|href)="(static[^"]*)"|url\("(static[^"]*)"\)', text):
+            async with client.get(f"{where}/{path[0] or path[1]}") as answer:
+                assert answer.status == 200, path
+        async with client.get(f"{where}/ws", headers={"Origin": "https://example.org"}) as answer:
+            assert (answer.status, "refused" in await answer.text()) == (403, True)
+
+
+# The program's own end.
+
+
+@pytest.mark.parametrize("make", [os.pipe, socket.socketpair], ids=["pipe", "socket"])
+def test_the_screen_is_told_and_then_ended_when_its_input_ends(make, monkeypatch):
+    told, ended = [], []
+    monkeypatch.setattr("concwatch.ui.hangup.GRACE", 0.01)
+    monkeypatch.setattr("concwatch.ui.hangup.os.kill", lambda pid, number: told.append((pid, number)))
+    ours, theirs = make()
+    end_with_page(ours if isinstance(ours, int) else ours.fileno(), ended.append)
+    assert not told
+    os.close(theirs) if isinstance(theirs, int) else theirs.close()
+    until(lambda: ended, "the end")
+    assert (told, ended) == ([(os.getpid(), signal.SIGHUP)], [HANGUP_STATUS])
+    os.close(ours) if isinstance(ours, int) else ours.close()
+
+
+# The real server.
+
+
+PATIENT = "import concwatch.web.site as site; site.HEARTBEAT = 3600.0; from concwatch.cli import main; main()"
+"""The program, whose pings come too late to notice what it shall notice at once."""
+
+
+class Served:
+    """``concwatch serve`` on any free port, with one lane."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PATIENT, "serve", "--port", "0", "--engines", "asyncio", *options],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.tree = psutil.Process(self.process.pid)
+        self.line = self.process.stdout.readline()
+        found = re.search(r"http://\S+", self.line)
+        assert found, self.process.communicate(timeout=PATIENCE)
+        self.url = found[0]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate(timeout=PATIENCE)
+
+    def screens(self):
+        """The processes behind the pages."""
+        return self.tree.children()
+
+    def workers(self):
+        """The workers of all pages."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return [process for process in self.tree.children(recursive=True) if is_worker(process)]
+        return []
+
+
+def is_worker(process):
+    try:
+        return "concwatch.worker" in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+
+
+def assert_gone(processes):
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
+    assert alive == []
+
+
+@contextlib.asynccontextmanager
+async def page_of(served):
+    """A page without a browser: gives what it has been sent, and a function that types."""
+    seen = bytearray()
+
+    async def read(page):
+        async for message in page:
+            if message.type is aiohttp.WSMsgType.BINARY:
+                seen.extend(message.data)
+
+    async with aiohttp.ClientSession() as client:
+        page = await client.ws_connect(f"{served.url}/ws?width=120&height=40", max_msg_size=0)
+        reading = asyncio.create_task(read(page))
+        try:
+            yield seen, lambda keys: page.send_str(json.dumps(["stdin", keys]))
+        finally:
+            await page.close()
+            await reading
+
+
+async def switched_on(served, count):
+    """Wait until so many workers hold 10,000 tasks, and give all processes."""
+    await soon(lambda: len(served.workers()) == count, f"{count} workers run")
+    return served.tree.children(recursive=True)
+
+
+async def started(page):
+    seen, type_ = page
+    await soon(lambda: b"drag to start" in seen, "the screen is shown")
+    await type_("+")
+    await soon(lambda: b"10,000" in seen and b"live" in seen, "10,000 tasks are live")
+
+
+@pytest.mark.timeout(240)
+async def test_several_pages_are_sessions_of_their_own_and_options_are_handed_on():
+    with Served("--rate", "20") as served:
+        async with page_of(served) as first:
+            async with page_of(served) as second:
+                await started(first)
+                await started(second)
+                everything = await switched_on(served, 2)
+                assert len({worker.ppid() for worker in served.workers()}) == 2
+                assert len(everything) == 4
+                assert b"20 Hz" in first[0]
+                assert b"uvloop" not in first[0]
+            (kept,) = until(lambda: len(served.screens()) == 1 and served.screens(), "one session is left")
+            assert_gone([process for process in everything if process not in (kept, *kept.children())])
+            assert len(served.workers()) == 1
+        assert_gone(everything)
+        assert served.process.poll() is None
+
+
+@LINUX
+@pytest.mark.timeout(240)
+async def test_a_worker_has_nothing_of_the_page():
+    with Served() as served:
+        async with page_of(served) as page:
+            await started(page)
+            await switched_on(served, 1)
+            (worker,), (screen,) = served.workers(), served.screens()
+            assert not set(told(80, 24)) & set(worker.environ())
+            pipes = {os.readlink(f"/proc/{screen.pid}/fd/{number}") for number in range(3)}
+            folder = f"/proc/{worker.pid}/fd"
+            assert not pipes & {os.readlink(f"{folder}/{number}") for number in os.listdir(folder)}
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)],
+    ids=lambda value: value.name if isinstance(value, signal.Signals) else "",
+)
+async def test_the_servers_end_is_the_end_of_all(number, status):
+    with Served() as served:
+        async with page_of(served) as page:
+            await started(page)
+            everything = await switched_on(served, 1)
+            assert len(everything) == 2
+            served.process.send_signal(number)
+            await soon(lambda: served.process.poll() is not None, "the server has ended")
+            assert served.process.returncode == status
+            assert_gone(everything)
+        _, told = served.process.communicate(timeout=PATIENCE)
+        assert told == ""
+
+
+def test_not_on_loopback_it_warns_and_on_loopback_it_does_not(monkeypatch):
+    # Nothing is served: the address alone decides.
+    monkeypatch.setattr(serve, "run_until_signal", lambda work: (work.close(), 2))
+    warned = CliRunner().invoke(main, ["serve", "--host", "0.0.0.0", "--port", "0"])
+    assert re.fullmatch(
+        r"concwatch: warning: whoever reaches 0\.0\.0\.0, port \d+, can start tasks on this machine\n",
+        warned.stderr,
+    )
+    quiet = CliRunner().invoke(main, ["serve", "--port", "0"])
+    assert (quiet.stderr, quiet.exit_code) == ("", 130)
+
+
+# In a real browser.
+
+
+def tasks_live(browser):
+    found = re.search(r"([\d,]+) live", "\n".join(browser.lines()))
+    return found and found[1]
+
+
+@pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
+@pytest.mark.timeout(400)
+def test_in_a_browser_the_screen_shows_charts_and_obeys_the_mouse_until_the_page_or_the_browser_ends(
+    tmp_path,
+):
+    with Served() as served, contextlib.closing(Browser(tmp_path)) as browser:
+        browser.open(served.url)
+        browser.sees("RSS", "live tasks", "what a task costs", "drag to start", "○ off", "1 asyncio")
+        columns, lines = browser.run("return [seenTerminal.cols, seenTerminal.rows]")
+        assert columns >= 120
+        assert lines >= 40
+        assert browser.run("return document.fonts.check(\"16px 'Roboto Mono'\")")
+        (screen,) = served.screens()
+        assert served.workers() == []
+
+        # A click switches the lane on: a worker runs.
+        browser.mouse(browser.find("○ off"))
+        browser.sees("● on", "0 live")
+        (worker,) = served.workers()
+        idle = worker.memory_info().rss
+
+        # A drag moves the slider, which tells what that many would cost; letting go starts them.
+        column, line = browser.find("●───")
+        assert line == browser.find("1 asyncio")[1] + 1
+        browser.mouse((column, line), (column + 10, line), (column + 29, line), held=True)
+        browser.sees("→ about")
+        browser.let_go()
+        browser.sees("started in")
+        target = re.search(r"target ([\d,]+) →", "\n".join(browser.lines()))[1]
+        assert int(target.replace(",", "")) >= 1_000
+        until(lambda: tasks_live(browser) == target, lambda: f"{target} are live: {tasks_live(browser)}")
+        until(lambda: worker.memory_info().rss > idle + 500 * int(target.replace(",", "")), "it weighs more")
+        browser.sees("MiB┤", "┴", "now", "KiB ᵗ")
+        assert any("⠀" < char <= "⣿" for row in browser.lines() for char in row), "no line on a chart"
+
+        # Leaving the page ends its session; coming back begins another.
+        browser.open("about:blank")
+        assert_gone([screen, worker])
+        assert served.screens() == []
+        browser.open(served.url)
+        browser.sees("drag to start")
+        browser.type("+")
+        until(lambda: tasks_live(browser) == "10,000", "10,000 are live")
+        everything = served.tree.children(recursive=True)
+        assert len(everything) == 2
+        browser.kill()
+        assert_gone(everything)
+        assert served.process.poll() is None

@@ -66,3 +66,17 @@ def test_what_was_measured_is_seen_before_the_cursor():
     assert under.count("│") == len(under) - 1
     assert next(row[column] for row in without if row[column] not in " ┈─┴") in under
     assert rows(lines=[level], cursor=20.0) == without
+
+
+@given(
+    st.lists(st.tuples(st.floats(40.0, 100.0), st.text("abc", min_size=1, max_size=30)), max_size=5),
+    st.integers(20, 60),
+)
+def test_texts_never_run_into_each_other_or_over_the_edge(notes, columns):
+    moments = [Moment(time, "#ffffff", text) for time, text in notes]
+    seen = [
+        set(range(flag.start, flag.start + len(flag.text))) | {flag.column}
+        for flag in flags(moments, 100.0, 60.0, columns)
+    ]
+    for index, cells in enumerate(seen):
+        assert all(not cells & others for others in seen[index + 1 :])

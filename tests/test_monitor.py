@@ -679,7 +679,7 @@ async def test_quitting_leaves_no_lane(key):
 
 
 async def test_every_size_shows_what_it_has_room_for_and_none_crashes():
-    async with stage(by_hand=False) as s:
+    async with stage(by_hand=False, settings=Settings(trace=True)) as s:
         await s.press("3", "plus", "4", "plus")
         await s.sees("10,000 live", within=s.card("asyncio"))
         shown = {(120, 40): CHARTS[:4], (80, 24): CHARTS[:1], (200, 60): CHARTS}
@@ -734,8 +734,27 @@ async def test_80_by_24_shows_every_lane_the_settings_one_chart_the_table_and_th
         await s.sees("○ off", within=s.card("asyncio"))
 
 
+async def test_the_live_tasks_stand_where_nothing_is_traced_unless_they_are_seen_anyway():
+    async with stage((120, 40)) as s:
+        await s.sees("nothing is traced: t turns tracing on")
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(1)
+        assert s.shown_charts() == ["RSS", "live tasks", *CHARTS[2:4]]
+        await s.sees("live tasks 10 k", within=s.chart("traced"))
+        await s.press("t")
+        await s.run(2)
+        assert s.shown_charts() == CHARTS[:4]
+        await s.press("t")
+        await s.run(100)
+        await s.press("z", "c")
+        await s.until(lambda: s.shown_charts() == ["tracemalloc"], "a chart that is alone is itself")
+        await s.press("z")
+        await s.pilot.resize_terminal(200, 60)
+        await s.until(lambda: s.shown_charts() == CHARTS, "six charts are themselves")
+
+
 async def test_one_chart_takes_all_the_room_and_gives_it_back():
-    async with stage() as s:
+    async with stage(settings=Settings(trace=True)) as s:
         await s.switch_on("asyncio", tasks=100)
         await s.press("tab", "tab", "tab", "tab", "tab")
         assert isinstance(s.app.focused, Chart)

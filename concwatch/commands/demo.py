@@ -1,8 +1,8 @@
 """``concwatch demo``: the program played by itself, and pictures of it."""
 
-import gc
+import asyncio
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -15,13 +15,14 @@ from concwatch.demos.demo import Demo, parse_size
 from concwatch.demos.loading import load, shipped
 from concwatch.demos.player import Played, play
 from concwatch.demos.takes import FORMATS, Takes, check_formats
+from concwatch.lab.again import command_line
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.saving import why_not_writable, write_whole
 from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.hangup import end_with_terminal
+from concwatch.ui.hangup import end_with_page, end_with_terminal
 from concwatch.units import format_bytes
 from concwatch.worker.workloads import nearest
 
@@ -46,6 +47,11 @@ def _read_formats(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def _end_with_input(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        end_with_page(sys.stdin.fileno())
+
+
 @click.command("demo")
 @click.argument("name", metavar="[NAME|FILE.toml]", required=False)
 @click.option("--all", "every", is_flag=True, help="Play every shipped demo, for the gallery.")
@@ -66,6 +72,14 @@ def _read_formats(text: str) -> tuple[str, ...]:
 )
 @click.option(
     "--screen", is_flag=True, help="Show it on the terminal, even where --out or --format is given."
+)
+@click.option(
+    "--watched",
+    is_flag=True,
+    hidden=True,
+    expose_value=False,
+    callback=_end_with_input,
+    help="End when standard input does.",
 )
 @max_memory
 @click.pass_context
@@ -106,20 +120,54 @@ def command(
         folder = _folder(out or FOLDER)
     except (ValueError, PicturesMissing) as error:
         raise click.UsageError(str(error), ctx) from None
-    status, stopped = 0, 0
-    kept: list[Takes] = []
+    if every:
+        apart = _play_apart(demos, wanted, folder, size, max_memory)
+        worst, stopped = run_until_signal(apart)
+        sys.exit(128 + stopped if stopped else worst)
+    (demo,) = demos
+    takes = Takes(demo.name, demo.title, wanted[demo.name])
+    status, stopped = _perform(demo, takes, folder, on_screen, size, max_memory)
+    unwritten = _write(takes.pictures() if stopped else chain(takes.pictures(), takes.films()), folder)
+    sys.exit(128 + stopped if stopped else max(status, int(unwritten)))
+
+
+async def _play_apart(
+    demos: Iterable[Demo],
+    wanted: Mapping[str, Sequence[str]],
+    folder: Path,
+    size: tuple[int, int] | None,
+    budget: int | None,
+) -> int:
+    """Play demos one after another, each in a process of its own, and its film in one more.
+
+    What the program itself takes is on the pictures: it shall not be what earlier demos and films left.
+
+    Returns:
+        The worst exit status.
+    """
+    options = ["--watched", f"--out={folder}"]
+    options += [f"--size={size[0]}x{size[1]}"] if size else []
+    options += [f"--max-memory={budget}"] if budget is not None else []
+    status = 0
     for demo in demos:
-        takes = Takes(demo.name, demo.title, wanted[demo.name])
-        kept.append(takes)
-        worst, stopped = _perform(demo, takes, folder, on_screen, size, max_memory)
-        status = max(status, worst)
-        if stopped:
-            break
-    # Not before all have been played: what draws takes memory, which the next would show as the program's.
-    for takes in kept:
-        unwritten = _write(takes.pictures() if stopped else chain(takes.pictures(), takes.films()), folder)
-        status = max(status, int(unwritten))
-    sys.exit(128 + stopped if stopped else status)
+        for film in (False, True):
+            formats = [name for name in wanted[demo.name] if (name in FILM) == film]
+            if formats:
+                arguments = ["demo", demo.name, f"--format={','.join(formats)}", *options]
+                status = max(status, await _call(command_line(arguments)))
+    return status
+
+
+async def _call(command: Sequence[str]) -> int:
+    """Run a command that ends with its standard input, and give its exit status."""
+    player = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE)
+    try:
+        return await player.wait()
+    finally:
+        if player.returncode is None:  # a signal has ended this
+            assert player.stdin is not None
+            player.stdin.close()
+            await player.wait()
 
 
 def _chosen(name: str | None, every: bool) -> list[Demo]:
@@ -192,8 +240,6 @@ def _perform(
     played = done or Played(problem="ended by a signal", status=128 + stopped)
     if played.problem:
         say_error(f"demo {demo.name}: {played.problem}")
-    gc.unfreeze()  # the app froze what it had made; the next shall not be seen to weigh that as well
-    gc.collect()
     return played.status or int(bool(played.problem)), stopped
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from concwatch.commands.options import one_line
+from concwatch.commands.options import one_line, screenshots
 from concwatch.commands.telling import BAD_INPUT, say_error
 
 SLOWEST, FASTEST = 0.1, 100.0
@@ -30,8 +30,9 @@ def _speed(text: str) -> float:
     metavar="N",
     help="Seconds of the recording a second, from 0.1 to 100.  [default: 1]",
 )
+@screenshots
 @click.pass_context
-def command(ctx: click.Context, file: Path, speed: float) -> None:
+def command(ctx: click.Context, file: Path, speed: float, screenshots: Path) -> None:
     """Play a recording in the same screen: pause, step, jump, faster and slower.
 
     It needs a terminal. Press ? there for its keys.
@@ -53,6 +54,6 @@ def command(ctx: click.Context, file: Path, speed: float) -> None:
     from concwatch.ui.replay_app import ReplayApp
 
     end_with_terminal(sys.stderr.fileno())
-    app = ReplayApp(recording, file.name, speed)
+    app = ReplayApp(recording, file.name, speed, screenshots)
     app.run()
     ctx.exit(app.return_code or 0)

@@ -12,6 +12,7 @@ import click
 from concwatch.commands.options import ENGINES, FOLDER, RATE, SIZE, one_line
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error
+from concwatch.lab.again import command_line
 
 ENDING = 8.0
 """Seconds that open sessions get to end when the server ends."""
@@ -108,9 +109,9 @@ async def _serve(listening: socket.socket, options: list[str], only_here: bool, 
     """Serve pages until this is cancelled."""
     from aiohttp import web
 
-    from concwatch.web.site import HEARTBEAT, Site, session_command
+    from concwatch.web.site import HEARTBEAT, Site
 
-    site = Site(session_command(options), only_here, HEARTBEAT)
+    site = Site(command_line(options), only_here, HEARTBEAT)
     runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=ENDING)
     await runner.setup()
     try:

@@ -1,7 +1,6 @@
 """What the web server answers: the page, the files that it needs, and a session for each open page."""
 
 import asyncio
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,7 +9,6 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from textual_serve.server import Server
 
-from concwatch.lab.catalog import ROOT
 from concwatch.web.listening import is_loopback
 from concwatch.web.session import Session
 
@@ -31,14 +29,6 @@ HEADERS = {
         "default-src 'self' 'unsafe-inline' data:; connect-src 'self' ws: wss:; frame-ancestors 'self'"
     ),
 }
-
-# Not "-m", which would take modules from the working directory.
-_START = "import sys; sys.path[0] = {root!r}; from concwatch.__main__ import main; main()"
-
-
-def session_command(options: Sequence[str]) -> list[str]:
-    """Give the program and its arguments that show the screen with ``options``."""
-    return [sys.executable, "-c", _START.format(root=ROOT), *options]
 
 
 def may_use(request: web.Request, only_here: bool) -> bool:

@@ -25,7 +25,12 @@ class Flag(Struct, frozen=True):
 
     column: int
     color: str
-    text: str
+    tall: bool = False
+    """Whether it is a line from top to bottom, not a tick on the axis."""
+    text: str = ""
+    """What is written in the topmost row."""
+    start: int = 0
+    """The column where the text begins."""
 
 
 def _grid(now: float, window: float, columns: int) -> tuple[float, int]:
@@ -58,13 +63,36 @@ def time_of(column: int, now: float, window: float, columns: int) -> float:
 
 
 def flags(moments: Iterable[Moment], now: float, window: float, columns: int) -> tuple[Flag, ...]:
-    """Place the moments that the chart shows; of several ticks in a column the last is seen."""
-    placed = ((column_of(moment.time, now, window, columns), moment) for moment in moments)
-    return tuple(
-        Flag(column, moment.color, moment.text[:LONGEST_TEXT])
-        for column, moment in placed
-        if 0 <= column < columns
-    )
+    """Place the moments that the chart shows; of several of a kind in a column the last is seen."""
+    placed = [(column_of(moment.time, now, window, columns), moment) for moment in moments]
+    inside = [(column, moment) for column, moment in placed if 0 <= column < columns]
+    ticks = [Flag(column, moment.color) for column, moment in inside if not moment.text]
+    # One a column, from the left: each text has the room until the next one's line.
+    texts = sorted({column: moment for column, moment in inside if moment.text}.items())
+    edges = [*(column for column, _ in texts[1:]), columns][: len(texts)]
+    taken, lines = 0, []
+    for (column, moment), edge in zip(texts, edges, strict=True):
+        lines.append(_lettered(column, moment, taken, edge))
+        taken = max(column + 1, lines[-1].start + len(lines[-1].text) + 1)
+    return (*ticks, *lines)
+
+
+def _lettered(column: int, moment: Moment, taken: int, edge: int) -> Flag:
+    """Place a moment and its text: to the right of its line if it fits there, else to its left, else cut.
+
+    Args:
+        column: of the line.
+        moment: with a text.
+        taken: the first column that other texts leave free.
+        edge: the first column on the right that is not free.
+    """
+    text, room = moment.text[:LONGEST_TEXT], edge - column - 1
+    start = column + 1
+    if len(text) > room and column - len(text) >= taken:
+        start = column - len(text)
+    elif len(text) > room:
+        text = text[: room - 1] + "…" if room else ""
+    return Flag(column, moment.color, True, text, start)
 
 
 Cell = tuple[str, str]
@@ -81,23 +109,16 @@ def draw_flags(row: list[Cell | None], placed: Iterable[Flag], *, floor: bool, t
         top: whether it is the highest.
     """
     for flag in placed:
-        if not flag.text:
+        if not flag.tall:
             if floor:
                 row[flag.column] = ("▴", flag.color)
             continue
         if row[flag.column] is None:
             row[flag.column] = ("┊", flag.color)
         if top:
-            _write(row, flag)
-
-
-def _write(row: list[Cell | None], flag: Flag) -> None:
-    """Write a flag's text to the right of it, or to its left where there is no room."""
-    start = flag.column + 1
-    if start + len(flag.text) > len(row):
-        start = max(0, flag.column - len(flag.text))
-    for column, character in enumerate(flag.text[: len(row)], start):
-        row[column] = (character, flag.color)
+            for column, character in enumerate(flag.text, flag.start):
+                if column < len(row):
+                    row[column] = (character, flag.color)
 
 
 def draw_cursor(row: list[Cell | None], column: int | None, color: str) -> None:

@@ -25,15 +25,18 @@ TITLE_MARGIN = 4
 def caption(title: str, entries: Sequence[tuple[str, str]], width: int) -> Content:
     """Return a title and as many values as fit into ``width`` cells; a value is whole or not there.
 
-    The title gives way first, down to `SHORTEST_TITLE`; then values are left off from the end, with ``…``.
+    The title gives way first, down to `SHORTEST_TITLE`; then the units, down to their first letter; then
+    values are left off from the end, with ``…``.
 
     Args:
         title: what the chart shows.
         entries: the text and the style of each value.
         width: cells there are.
     """
-    texts = [text for text, _ in entries]
     shortest = min(len(title), SHORTEST_TITLE)
+    if shortest + 2 + len(" ".join(text for text, _ in entries)) > width:
+        entries = [(_brief(text), style) for text, style in entries]
+    texts = [text for text, _ in entries]
     shown = len(texts)
     while shown and shortest + 1 + len(" ".join(["", *texts[:shown], *_ellipsis(shown, texts)])) > width:
         shown -= 1
@@ -47,6 +50,13 @@ def caption(title: str, entries: Sequence[tuple[str, str]], width: int) -> Conte
     if rest and len(heading) + values <= width:
         parts.append(" …" if shown else "  …")
     return Content.assemble(*parts)
+
+
+def _brief(text: str) -> str:
+    """Shorten a value's unit, which the axis has in full: ``32.5 MiB`` to ``32.5M``; a name stays."""
+    if not text[:1].isdigit():
+        return text
+    return text.removesuffix("/s").removesuffix("iB").replace(" ", "")
 
 
 def _ellipsis(shown: int, texts: list[str]) -> list[str]:

@@ -52,11 +52,13 @@ class Row(Struct, frozen=True):
     hint: str = ""
     extra: bool = False
     """Shown only where there is room for six."""
+    instead: str = ""
+    """The metric of the chart that stands here, beside others, while this one has no line."""
 
 
 CHARTS = (
     Row("RSS", "rss", BYTES, "press 3, then drag the slider to 10,000"),
-    Row("tracemalloc", "traced", BYTES, "nothing is traced: t turns tracing on"),
+    Row("tracemalloc", "traced", BYTES, "nothing is traced: t turns tracing on", instead="live"),
     Row("created / s", "create_rate", RATE, "tasks started a second"),
     Row("completed / s", "completion_rate", RATE, "tasks that ended by themselves a second"),
     Row("live tasks", "live", COUNT, "started and not yet ended", extra=True),
@@ -156,7 +158,19 @@ class ChartGrid(Container):
         for row, chart in zip(CHARTS, self.query(Chart), strict=True):
             if chart.display:
                 chart.window = window
-                chart.show(self._lines(row, lanes, now - window), now, moments)
+                drawn, lines = self._drawn(row, lanes, now - window)
+                chart.title, chart.kind = drawn.title, drawn.kind
+                chart.show(lines, now, moments)
+
+    def _drawn(self, row: Row, lanes: Sequence[Shown], start: float) -> tuple[Row, list[Line]]:
+        """Give what a row's chart draws: its own lines, or those of the one that stands in for it."""
+        lines = self._lines(row, lanes, start)
+        seen = [other for other, chart in zip(CHARTS, self.query(Chart), strict=True) if chart.display]
+        instead = next((other for other in CHARTS if other.metric == row.instead), None)
+        if lines or instead is None or instead in seen or len(seen) == 1:
+            return row, lines
+        lines = self._lines(instead, lanes, start)
+        return (instead if lines else row), lines
 
     @staticmethod
     def _lines(row: Row, lanes: Sequence[Shown], start: float) -> list[Line]:

@@ -120,7 +120,7 @@ COLUMNS = (
 )
 """The columns behind the engine's name."""
 
-NAME_WIDTH = 9
+NAME_WIDTH = 10
 
 
 class CostTable(Phrase):

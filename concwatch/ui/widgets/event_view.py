@@ -49,7 +49,7 @@ class EventView(VerticalScroll):
         lines = [
             Content.assemble(
                 (f"{format_clock(event.time)}  ", "$foreground 45%"),
-                (f"{event.lane or 'all':9}", colors.get(event.lane, "$foreground 70%")),
+                (f"{event.lane or 'all':10}", colors.get(event.lane, "$foreground 70%")),
                 (event.text, STYLES[event.weight]),
             )
             for event in list(events)[-SHOWN:]

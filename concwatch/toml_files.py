@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -21,6 +22,38 @@ _TYPES = {
     "time": "a time",
 }
 """A type as msgspec calls it → as a person does."""
+
+
+def shipped_files(folder: Path) -> list[Path]:
+    """List the files of ``folder`` that come with concwatch, by name."""
+    return sorted(folder.glob("*.toml"))
+
+
+def read_named(name: str, folder: Path, kind: str) -> tuple[bytes, str]:
+    """Read one of the files in ``folder`` by its name, or anybody's by its path.
+
+    Args:
+        name: what a person typed.
+        folder: where those that come with concwatch are.
+        kind: what the files describe, with its article, such as "a demo".
+
+    Returns:
+        The text, and the file's name.
+
+    Raises:
+        ValueError: one line that says what there is, or why it cannot be read.
+    """
+    names = {path.stem: path for path in shipped_files(folder)}
+    path = names.get(name) or Path(name)
+    if name not in names and not (path.suffix == ".toml" or "/" in name):
+        raise ValueError(
+            f'unknown {kind.partition(" ")[2]} "{name[:60]}": expected one of {", ".join(names)}, '
+            f"or the path of a .toml file{nearest(name[:60], names)}"
+        )
+    try:
+        return path.read_bytes(), path.name
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}: expected the file of {kind}") from None
 
 
 def read_toml(data: bytes, file: str) -> dict[str, Any]:

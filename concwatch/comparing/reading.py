@@ -12,7 +12,7 @@ from concwatch.comparing.run_result import read_run
 from concwatch.comparing.side import Side
 from concwatch.recordings.format import KIND
 from concwatch.recordings.load import parse
-from concwatch.recordings.reading import GZIP, decompress
+from concwatch.recordings.reading import read_text
 
 EXPECTED = "expected a recording, or what concwatch run --json or concwatch experiment --json wrote"
 
@@ -73,18 +73,12 @@ def _reader(text: bytes) -> Callable[[bytes, str], Side]:
 
 
 def _text(path: Path) -> bytes:
-    """Read a file, decompressed if it is compressed.
+    """Read a file that is not empty.
 
     Raises:
         ValueError: one line: it cannot be read.
     """
-    try:
-        if path.is_dir():
-            raise ValueError(f'"{path}" is a folder: {EXPECTED}')
-        data = path.read_bytes()
-    except OSError as error:
-        raise ValueError(f'"{path}": {error.strerror or error}: {EXPECTED}') from None
-    text = decompress(data) if data.startswith(GZIP) else data
+    text = read_text(path, EXPECTED)
     if not text.strip():
         raise ValueError(f'"{path}" is empty: {EXPECTED}')
     return text

@@ -12,7 +12,7 @@ from concwatch.demos.kinds import KINDS, TABLES
 from concwatch.demos.looks import NAME, Shot
 from concwatch.demos.step import Step
 from concwatch.lab.catalog import SHOWN, find
-from concwatch.toml_files import explain, read_toml
+from concwatch.toml_files import explain, read_named, read_toml, shipped_files
 from concwatch.worker.workloads import nearest
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -21,7 +21,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 
 def shipped() -> list[Path]:
     """List the files that come with concwatch, by name."""
-    return sorted(SHIPPED.glob("*.toml"))
+    return shipped_files(SHIPPED)
 
 
 def load(name: str) -> Demo:
@@ -30,17 +30,7 @@ def load(name: str) -> Demo:
     Raises:
         ValueError: one line that names the file, the step and what was expected.
     """
-    names = {path.stem: path for path in shipped()}
-    path = names.get(name) or Path(name)
-    if name not in names and not (path.suffix == ".toml" or "/" in name):
-        raise ValueError(
-            f'unknown demo "{name[:60]}": expected one of {", ".join(names)}, '
-            f"or the path of a .toml file{nearest(name[:60], names)}"
-        )
-    try:
-        return decode(path.read_bytes(), path.name)
-    except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}: expected the file of a demo") from None
+    return decode(*read_named(name, SHIPPED, "a demo"))
 
 
 def decode(data: bytes, file: str) -> Demo:

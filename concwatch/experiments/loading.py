@@ -12,7 +12,7 @@ import msgspec
 from concwatch.experiments.experiment import Compare, Experiment, Series, Source, Table, said
 from concwatch.experiments.readings import BURST, READINGS, UNITS
 from concwatch.lab.catalog import find
-from concwatch.toml_files import explain, read_toml
+from concwatch.toml_files import explain, read_named, read_toml, shipped_files
 from concwatch.worker.workloads import nearest, parse
 
 SHIPPED = Path(__file__).parent / "published"
@@ -23,7 +23,7 @@ LARGEST_SIZE = 1_000_000_000
 
 def shipped() -> list[Path]:
     """List the files that come with concwatch, by name."""
-    return sorted(SHIPPED.glob("*.toml"))
+    return shipped_files(SHIPPED)
 
 
 def load(name: str) -> Experiment:
@@ -32,17 +32,7 @@ def load(name: str) -> Experiment:
     Raises:
         ValueError: one line that names the file, the key and what was expected.
     """
-    names = {path.stem: path for path in shipped()}
-    path = names.get(name) or Path(name)
-    if name not in names and not (path.suffix == ".toml" or "/" in name):
-        raise ValueError(
-            f'unknown experiment "{name[:60]}": expected one of {", ".join(names)}, '
-            f"or the path of a .toml file{nearest(name[:60], names)}"
-        )
-    try:
-        return decode(path.read_bytes(), path.name)
-    except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}: expected the file of an experiment") from None
+    return decode(*read_named(name, SHIPPED, "an experiment"))
 
 
 def decode(data: bytes, file: str) -> Experiment:

@@ -12,20 +12,21 @@ PIECE = 1 << 20
 EXPECTED = "expected a recording, as --record and the key r write them"
 
 
-def read_text(path: Path) -> bytes:
+def read_text(path: Path, expected: str = EXPECTED) -> bytes:
     """Read a file, and decompress it if its content says that it is compressed, whatever its name says.
 
     A compressed one that breaks off, or is damaged, gives what can be had of it.
+    Errors end with ``expected``.
 
     Raises:
         ValueError: one line: it cannot be read.
     """
     try:
         if path.is_dir():
-            raise ValueError(f'"{path}" is a folder: {EXPECTED}')
+            raise ValueError(f'"{path}" is a folder: {expected}')
         data = path.read_bytes()
     except OSError as error:
-        raise ValueError(f'"{path}": {error.strerror or error}: {EXPECTED}') from None
+        raise ValueError(f'"{path}": {error.strerror or error}: {expected}') from None
     return decompress(data) if data.startswith(GZIP) else data
 
 

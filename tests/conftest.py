@@ -1,6 +1,7 @@
 """How the whole suite runs."""
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -12,3 +13,7 @@ settings.load_profile("same")
 
 # Nor by the settings of who runs it: this is an empty file, for this process and those that it starts.
 os.environ["CONCWATCH_SETTINGS"] = os.devnull
+
+# Nor by nohup, under which every process that is started here would pass over the signal.
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -7,13 +7,16 @@ from hypothesis import settings
 
 # The same examples in every run: a change is judged by itself, not by the luck of the day. New ones are
 # looked for with --hypothesis-profile=explore.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("explore", max_examples=1000)
+# None has a deadline: how long one takes says more about the machine.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("same")
 
 # Nor by the settings of who runs it: this is an empty file, for this process and those that it starts.
 os.environ["CONCWATCH_SETTINGS"] = os.devnull
 
-# Nor by nohup, under which every process that is started here would pass over the signal.
+# Nor by nohup, or by a shell that runs this in the background: what is started here would ignore those signals.
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

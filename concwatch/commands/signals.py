@@ -29,7 +29,7 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             if hasattr(signal, name) and sys.platform != "win32":
                 number = int(getattr(signal, name))
-                if signal.getsignal(number) is signal.SIG_IGN:  # as nohup asks for
+                if name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN:  # as nohup asks for
                     continue
                 asyncio.get_running_loop().add_signal_handler(number, stop, task, number)
         return await work

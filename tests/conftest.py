@@ -15,7 +15,7 @@ settings.load_profile("same")
 # Nor by the settings of who runs it: this is an empty file, for this process and those that it starts.
 os.environ["CONCWATCH_SETTINGS"] = os.devnull
 
-# Nor by nohup, or by a shell that runs this in the background: what is started here would ignore those signals.
+# Nor by nohup, or by a shell that runs this in the background: what is started here would ignore signals.
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

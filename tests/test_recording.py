@@ -35,7 +35,7 @@ from concwatch.recordings import sinks
 from concwatch.recordings.format import COLUMNS, KIND, cut_time, rounded, tell_time
 from concwatch.recordings.listing import CUT, FINISHED, WRITTEN, find_recordings
 from concwatch.recordings.load import load, parse
-from concwatch.recordings.past import RecordedSeries
+from concwatch.recordings.past import FINEST, STEPS, RecordedSeries
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.sinks import open_sink
 from concwatch.worker.walls import Wall
@@ -375,7 +375,7 @@ def test_a_long_window_is_given_extremes_and_nothing_of_what_comes_after(values,
     columns = dict.fromkeys(METRICS, values)
     moment, begin = until * times[-1], start * until * times[-1]
     found_times, found = RecordedSeries(times, columns).until(moment).since("rss", begin)
-    assert len(found_times) == len(found) <= 6_100 + 2 * len(values) / 100
+    assert len(found_times) == len(found) <= 2 * FINEST + STEPS[-1]
     assert list(found_times) == sorted(found_times)
     assert all(time_ <= moment for time_ in found_times)
     inside = [v for t, v in zip(times, values, strict=True) if begin <= t <= moment and not math.isnan(v)]
@@ -386,16 +386,19 @@ def test_a_long_window_is_given_extremes_and_nothing_of_what_comes_after(values,
         assert set(known) <= set(values)
 
 
-def test_the_newest_ten_minutes_are_given_whole_as_they_are_live():
+def test_minutes_are_given_whole_as_they_are_live_and_the_newest_sample_always():
     live, times, values = Series(), array("d"), array("d")
     for index in range(9_000):
         live.append(index / 10, {"rss": index % 77})
         times.append(index / 10)
         values.append(index % 77)
     read = RecordedSeries(times, dict.fromkeys(METRICS, values))
-    whole = read.since("rss", times[-1] - 590)
-    assert whole == live.since("rss", times[-1] - 590)
-    assert len(read.since("rss", 0.0)[0]) < 6_300
+    whole = read.since("rss", times[-1] - 290)
+    assert whole == live.since("rss", times[-1] - 290)
+    assert len(read.since("rss", 0.0)[0]) < 1_900
+    for end in range(8_900, 9_000):  # wherever in a group of samples that is
+        found_times, found = read.until(times[end]).since("rss", 0.0)
+        assert (found_times[-1], found[-1]) == (times[end], values[end])
     assert len(read) == 9_000
     assert read.until(0.05).last("rss") == 0
     assert math.isnan(read.until(-1.0).last("rss"))

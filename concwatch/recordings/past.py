@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 from concwatch.lab.events import KEPT, Entry, Log
-from concwatch.lab.series import BUCKET, FINE, METRICS, extremes
+from concwatch.lab.series import METRICS, extremes
 
 
 def quick_extremes(values: list[float]) -> tuple[float, float]:
@@ -18,30 +18,36 @@ def quick_extremes(values: list[float]) -> tuple[float, float]:
     return extremes(values) if math.isnan(values[0]) else (min(values), max(values))
 
 
-class FoldedColumn:
-    """One metric of one lane: the extremes of each bucket, folded when they are first asked for."""
+STEPS = (1, 10, 100)
+"""Samples that one pair of extremes stands for, from one level to the next."""
 
-    def __init__(self, times: "array[float]", values: "array[float]") -> None:
+FINEST = 3_000
+"""Samples, or groups of them, that one level gives at most: several for each column of a chart's dots."""
+
+
+class Level:
+    """One metric of one lane: the extremes of each ``step`` samples."""
+
+    def __init__(self, times: "array[float]", values: "array[float]", step: int) -> None:
         known = values.tolist()
-        buckets = len(values) // BUCKET
         self.times = array("d")
         self.values = array("d")
-        for start in range(0, buckets * BUCKET, BUCKET):
-            self.times.extend((times[start], times[start + BUCKET // 2]))
-            self.values.extend(quick_extremes(known[start : start + BUCKET]))
+        for start in range(0, len(values) // step * step, step):
+            self.times.extend((times[start], times[start + step // 2]))
+            self.values.extend(quick_extremes(known[start : start + step]))
 
 
 class RecordedSeries:
     """The samples of one lane until a moment, read as a `concwatch.lab.series.Series` is.
 
-    The newest `FINE` samples before the moment are given whole, what is older as extremes.
+    Over a long time they are given as extremes, finer than any chart that shows so much can draw.
     """
 
     def __init__(
         self,
         times: "array[float]",
         columns: "Mapping[str, array[float]]",
-        folded: dict[str, FoldedColumn] | None = None,
+        levels: dict[tuple[str, int], Level] | None = None,
         until: float = math.inf,
     ) -> None:
         """Read ``columns`` at ``times``, in seconds.
@@ -49,34 +55,44 @@ class RecordedSeries:
         Args:
             times: when each sample was taken.
             columns: at least one value a sample of each of `METRICS`.
-            folded: what has been folded of them so far, shared by all moments.
+            levels: what has been folded of them so far, by metric and step, shared by all moments.
             until: the moment; what comes after it is left out.
         """
         self._times = times
         self._columns = columns
-        self._folded = {} if folded is None else folded
+        self._levels = {} if levels is None else levels
         self._end = bisect_right(times, until)
 
     def until(self, moment: float) -> "RecordedSeries":
         """Give the same, until another moment."""
-        return RecordedSeries(self._times, self._columns, self._folded, moment)
+        return RecordedSeries(self._times, self._columns, self._levels, moment)
 
     def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
         """Give times and values of one metric from the last one before ``start`` on; copies."""
         assert metric in METRICS
         times, values = self._times, self._columns[metric]
         begin = max(0, bisect_left(times, start, 0, self._end) - 1)
-        fine = max(begin, (self._end - FINE) // BUCKET * BUCKET)
-        if fine == begin:
+        step = next((step for step in STEPS if self._end - begin <= FINEST * step), STEPS[-1])
+        if step == 1:
             return times[begin : self._end], values[begin : self._end]
-        if metric not in self._folded:
-            self._folded[metric] = FoldedColumn(times, values)
-        folded = self._folded[metric]
-        first, last = begin // BUCKET * 2, fine // BUCKET * 2
+        level = self.level(metric, step)
+        rest = (self._end - 1) // step * step  # from here on whole: what a lane has now is read off the end
+        first, last = begin // step * 2, rest // step * 2
         return (
-            folded.times[first:last] + times[fine : self._end],
-            folded.values[first:last] + values[fine : self._end],
+            level.times[first:last] + times[rest : self._end],
+            level.values[first:last] + values[rest : self._end],
         )
+
+    def level(self, metric: str, step: int) -> Level:
+        """Give the extremes of a metric for each ``step`` samples, folded when they are first asked for."""
+        if (metric, step) not in self._levels:
+            self._levels[metric, step] = Level(self._times, self._columns[metric], step)
+        return self._levels[metric, step]
+
+    def fold(self, metric: str) -> None:
+        """Fold a metric ahead, so that the first look at hours of it need not wait."""
+        for step in STEPS[1:]:
+            self.level(metric, step)
 
     def last(self, metric: str) -> float:
         """Give the newest value of one metric, NaN before the first."""

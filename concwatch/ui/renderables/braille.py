@@ -1,50 +1,73 @@
-"""Lines as braille characters: the one place that calls plotext."""
+"""Lines as braille characters: two dots a cell across, four up."""
 
 from functools import lru_cache
-from typing import Any
 
-import plotext
+from concwatch.ui.renderables.plot import Dot, Path
 
-from concwatch.ui.renderables.plot import Path
-
-
-@lru_cache(maxsize=1)
-def _canvas() -> Any:
-    """Return plotext's figure as a bare canvas: no frame, no ticks, no colours, and no limit to its size."""
-    plotext.terminal.limit(False, False)
-    figure = plotext.figure.clear()
-    figure.canvas("default").axes(False)
-    figure.ruler(["x", "y"]).frequency(0).alignment(lim="edge")
-    return figure
+_LEFT = (0x40, 0x04, 0x02, 0x01)
+_RIGHT = (0x80, 0x20, 0x10, 0x08)
+"""The bit of each dot in a braille character's code, from the bottom up."""
 
 
-@lru_cache(maxsize=1)
-def _pen() -> Any:
-    """Return the one marker all points share: making one for each point would cost more than drawing it."""
-    return plotext.marker("braille")
+def _character(left: int, right: int) -> str:
+    dots = sum(bit for row, bit in enumerate(_LEFT) if left >> row & 1)
+    dots += sum(bit for row, bit in enumerate(_RIGHT) if right >> row & 1)
+    return chr(0x2800 | dots) if dots else " "
+
+
+_CHARACTERS = tuple(_character(dots & 15, dots >> 4) for dots in range(256))
+"""By the dots of the left column (the lower four bits) and of the right one."""
+
+
+def _stroke(columns: list[int], start: Dot, end: Dot) -> None:
+    """Set the dots of the straight line from ``start`` to ``end``, no thicker than one dot.
+
+    A column is one number, its lowest bit the lowest dot, so a run of dots is set at once, however high.
+    """
+    (x, y), (right, top) = start, end
+    across, up = right - x, top - y
+    if not across:
+        columns[x] |= (2 << max(y, top)) - (1 << min(y, top))
+    elif not up:
+        for column in range(x, right + 1):
+            columns[column] |= 1 << y
+    elif abs(up) <= across:
+        for step in range(across + 1):
+            columns[x + step] |= 1 << y + (2 * step * up + across) // (2 * across)
+    else:
+        steps, first = abs(up), 0
+        for column in range(across + 1):
+            # The rows that are nearer to this column than to the next.
+            beyond = min(steps + 1, ((2 * column + 1) * steps - 1) // (2 * across) + 1)
+            low, high = (y + first, y + beyond) if up > 0 else (y - beyond + 1, y - first + 1)
+            columns[x + column] |= (1 << high) - (1 << low)
+            first = beyond
 
 
 @lru_cache(maxsize=64)
 def rasterize(paths: tuple[Path, ...], columns: int, rows: int) -> tuple[str, ...]:
-    """Draw the paths of one line with plotext; a line that has not changed comes from the cache.
+    """Draw the paths of one line; a line that has not changed comes from the cache.
 
-    Each line is drawn on a canvas of its own: on a shared one, a cell's last colour would win and a line
-    that runs behind another would vanish without a trace.
+    Args:
+        paths: within ``2 * columns`` by ``4 * rows`` dots; columns never go back.
+        columns: width in cells.
+        rows: height in cells.
 
     Returns:
         One string for each row, top row first, of braille characters and blanks.
     """
-    canvas = _canvas()
-    canvas.clear.data()
-    canvas.plot_size(columns, rows)
-    canvas.ruler("x").lim(0, 2 * columns)
-    canvas.ruler("y").lim(0, 4 * rows)
-    dots = [dot for path in paths for dot in path]
-    # A dot's middle is half a dot from its edge.
-    signal = canvas.signal([x + 0.5 for x, _ in dots], [y + 0.5 for _, y in dots], marker=_pen()).lines()
-    start = 0
+    dots = [0] * (2 * columns)
     for path in paths:
-        signal.line(start, False)
-        start += len(path)
-    canvas.draw(signal)
-    return tuple(canvas.build().string(colorless=True).splitlines())
+        for start, end in zip(path, path[1:] or path, strict=False):  # one dot: a stroke to itself
+            _stroke(dots, start, end)
+    used = 0
+    for column in dots:
+        used |= column
+    blank = " " * columns
+    pairs = list(zip(dots[::2], dots[1::2], strict=True))
+    return tuple(
+        "".join([_CHARACTERS[left >> low & 15 | (right >> low & 15) << 4] for left, right in pairs])
+        if used >> low & 15
+        else blank
+        for low in range(4 * rows - 4, -1, -4)
+    )

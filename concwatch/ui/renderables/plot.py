@@ -23,8 +23,11 @@ SMALLEST = (LABEL_WIDTH + 4, 4)
 DASH = 2
 """Cells in a row that one line gets where several lines share their cells."""
 
-Path = tuple[tuple[int, int], ...]
-"""Dots that a pen visits without being lifted: columns from the left, rows from the bottom."""
+Dot = tuple[int, int]
+"""Column from the left, row from the bottom."""
+
+Path = tuple[Dot, ...]
+"""Dots that a pen visits without being lifted, never to the left."""
 
 
 class Line(Struct, frozen=True):
@@ -92,7 +95,8 @@ def decimate(
     size = round((end - start) / columns, 9)
     first = math.floor(end / size) - columns + 1
     stop = min(bisect_right(times, end), len(values))
-    index = bisect_left(times, first * size, 0, stop)
+    index = begin = bisect_left(times, first * size, 0, stop)
+    shown = list(values[begin:stop])  # an array would make a new float of each value at each look
     points: list[tuple[int, float]] = []
     if index and math.isfinite(values[index - 1]):
         points.append((min(-1, math.floor(times[index - 1] / size) - first), values[index - 1]))
@@ -102,15 +106,16 @@ def decimate(
         # The last column takes all that is left: rounding must not push the newest sample out of it.
         edge = bisect_left(times, (first + column + 1) * size, index, stop) if column < columns - 1 else stop
         if edge > index:
-            points += _extremes(column, values[index:edge])
+            points += _extremes(column, shown[index - begin : edge - begin])
             index = edge
     return points
 
 
-def _extremes(column: int, values: Sequence[float]) -> list[tuple[int, float]]:
+def _extremes(column: int, values: list[float]) -> list[tuple[int, float]]:
     """Return the lowest and the highest of ``values`` as they came, and NaN for a gap at either end."""
-    if math.isfinite(sum(values)):
-        low, high = min(values), max(values)
+    low, high = min(values), max(values)
+    # Unless it comes first, both pass over a NaN.
+    if all(map(math.isfinite, (values[0], values[-1], low, high))):
         if low == high:
             return [(column, low)]
         pair = (low, high) if values.index(low) < values.index(high) else (high, low)
@@ -119,8 +124,6 @@ def _extremes(column: int, values: Sequence[float]) -> list[tuple[int, float]]:
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return gap
-    if len(finite) == len(values):  # finite, but their sum is not
-        return [(column, min(finite)), (column, max(finite))]
     before = [] if math.isfinite(values[0]) else gap
     after = [] if math.isfinite(values[-1]) else gap
     return before + _extremes(column, finite) + after
@@ -274,7 +277,7 @@ def paint(picture: Picture, axis_color: str, grid_color: str, background: str | 
         grid_color: ``#rrggbb`` of the lines from tick to tick.
         background: ``#rrggbb`` behind it all, or None for what is there already.
     """
-    from concwatch.ui.renderables.braille import rasterize  # plotext takes 0.1 s, which a first frame has not
+    from concwatch.ui.renderables.braille import rasterize  # which imports this file
 
     rasters = [rasterize(paths, picture.columns, picture.rows) for _, paths in picture.lines]
     labels = {tick.position: tick.label for tick in picture.scale.ticks}

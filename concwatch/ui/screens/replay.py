@@ -1,5 +1,6 @@
 """A recording, played back: where the play head stands, and what a person does to it."""
 
+import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from concwatch.ui.play_head import PlayHead
 from concwatch.ui.renderables import transport_line
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import ChartGrid
+from concwatch.ui.widgets.chart_grid import CHARTS, ChartGrid
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.past_costs import PastCosts
 from concwatch.ui.widgets.replay_bar import ReplayBar
@@ -39,6 +40,9 @@ REFUSAL_SECONDS = 5.0
 
 GRACE = 0.5
 """Seconds after passing a mark, on a person's clock, in which the way back leads to the one before it."""
+
+IDLE = 0.02
+"""Seconds between two things that are done ahead of time, so that no key waits for more than one."""
 
 
 def tell_facts(header: Header) -> str:
@@ -155,6 +159,14 @@ class ReplayScreen(LanesScreen):
             chart.hint = "nothing recorded by this moment"
         self._head.play(self._clock())
         self._show_marks()
+        self.call_after_refresh(self.run_worker, self._fold_ahead, name="fold")
+
+    async def _fold_ahead(self) -> None:
+        """Fold what the charts show while nobody waits, so that the first jump over hours need not."""
+        for lane in self._recording.lanes:
+            for row in CHARTS:
+                lane.series.fold(row.metric)
+                await asyncio.sleep(IDLE)
 
     def look(self) -> None:
         """Show everything as it was at the play head."""

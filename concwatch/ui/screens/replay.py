@@ -88,7 +88,7 @@ class ReplayScreen(LanesScreen):
     BAR = replay_keys.BAR
     CARD = StillCard
     COSTS = PastCosts
-    EVENTS = 50  # fewer than a monitor has: older ones are a jump away, which need not wait for all of them
+    EVENTS = 20  # fewer than a monitor has: older ones are a jump away, which need not wait for all of them
 
     def __init__(
         self, recording: Recording, name: str, size: Size, clock: Callable[[], float], speed: float = 1.0
@@ -206,7 +206,8 @@ class ReplayScreen(LanesScreen):
             self.call_later(self._show_moved)
 
     def _show_moved(self) -> None:
-        self.query_one(ChartGrid).redraw()
+        if self._head.at(self._clock()) != self._at:  # else it was let go where it was held
+            self.query_one(ChartGrid).redraw()
         self.look()
 
     def _jump(self, moment: float) -> None:

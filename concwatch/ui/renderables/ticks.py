@@ -241,7 +241,8 @@ def elapsed_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
         length: seconds from the left end to the right one.
         columns: width of the plot, cells.
     """
-    for step in (*SHORT_STEPS, *TIME_STEPS):
+    steps = [step for step in (*SHORT_STEPS, *TIME_STEPS) if columns * step / length >= len("0s") + LABEL_GAP]
+    for step in steps:  # those so short that not even the shortest label fits would be ticks without number
         size, unit = (3600, "h") if step % 3600 == 0 else (60, "m") if step % 60 == 0 else (1, "s")
         counts = range(math.ceil((end - length) / step), math.floor(end / step + 1e-9) + 1)
         ticks = [

@@ -10,8 +10,9 @@ def main() -> None:
     for it delays the first frame by a tenth.
     """
     gc.disable()
-    from concwatch import cli
+    from concwatch import cli, streams
 
+    streams.fill_missing()
     cli.main()
 
 

@@ -9,7 +9,8 @@ import click
 from concwatch.commands.group import Commands
 from concwatch.commands.options import ENGINES, RATE, max_memory, screenshots
 from concwatch.commands.record import open_recorder, record
-from concwatch.commands.telling import BAD_INPUT
+from concwatch.commands.telling import BAD_INPUT, say_error
+from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.machine import program_version
@@ -81,12 +82,9 @@ def main(
                 )
         return
     page = in_page()
-    if not page and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        click.echo(
-            "concwatch: the screen needs a terminal on standard input and standard error; "
-            'without one use "concwatch run"',
-            err=True,
-        )
+    problem = None if page else why_no_screen("concwatch run")
+    if problem:
+        say_error(problem)
         sys.exit(BAD_INPUT)
     from concwatch.ui.app import ConcwatchApp  # only here: it takes a fifth of a second
     from concwatch.ui.hangup import end_with_page, end_with_terminal
@@ -97,7 +95,7 @@ def main(
     if page:
         end_with_page(sys.stdin.fileno())
     else:
-        end_with_terminal(sys.stderr.fileno())
+        end_with_terminal(*take_terminal())
     app = ConcwatchApp(
         lambda: Lab(engines or SHOWN, settings=Settings(trace=True), budget=max_memory, hz=rate),
         screenshots,

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+WALL = "ulimit -n"
+"""How the limit is called: by the command that tells and sets it."""
+
+LONGEST_CHAIN = 10
+"""Errors looked at behind one: a client wraps the system's own three or four times."""
 
 
 def raise_limit() -> None:
@@ -12,5 +20,30 @@ def raise_limit() -> None:
     except ImportError:  # Windows has none
         return
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # macOS names a hard limit that it does not grant
+    try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):  # macOS names a hard limit that it does not grant
+        return
+
+
+def limit_now() -> Optional[int]:
+    """Give the number of files that this process may have open, where that can be told."""
+    try:
+        import resource  # in some builds itself a file to open, which may be what cannot be done
+    except (ImportError, OSError):
+        return None
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def is_refusal(error: Optional[BaseException]) -> bool:
+    """Tell whether ``error`` comes from a file that could not be opened because too many are."""
+    from errno import EMFILE  # only here, as everything that an idle worker can do without
+
+    for _ in range(LONGEST_CHAIN):
+        if error is None:
+            break
+        if isinstance(error, OSError) and error.errno == EMFILE:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -1,6 +1,5 @@
 """What the commands print: lines of progress, and the tables at the end."""
 
-import contextlib
 import os
 import sys
 import textwrap
@@ -11,6 +10,7 @@ import click
 
 from concwatch.lab.events import plain
 from concwatch.lab.lab import Lab
+from concwatch.streams import let_go
 from concwatch.units import (
     format_bytes,
     format_count,
@@ -21,6 +21,7 @@ from concwatch.units import (
 )
 
 if TYPE_CHECKING:
+    from concwatch.doctor.piece import Piece
     from concwatch.experiments.cell import Cell
     from concwatch.experiments.report import Occasion
     from concwatch.experiments.runner import Runner
@@ -35,6 +36,14 @@ LONGEST_BAR, SHORTEST_BAR = 30, 5
 LONGEST_AUTHOR = 23
 
 
+def tell(text: str, nl: bool = True) -> None:
+    """Write ``text`` on standard error; where nobody reads that, what is done goes on all the same."""
+    try:
+        click.echo(text, err=True, nl=nl)
+    except OSError:
+        let_go(sys.stderr.fileno())
+
+
 class ProgressLine:
     """One line on standard error that says what is being done; on a terminal it is written over."""
 
@@ -44,13 +53,12 @@ class ProgressLine:
     def show(self, lab: Lab, lane: str, text: str) -> None:
         """Say what ``lane`` is doing."""
         line = f"{lane}: {text} · workers take {format_bytes(lab.total_rss)}"
-        click.echo(f"\r\x1b[K{line}" if self._live else line, err=True, nl=not self._live)
+        tell(f"\r\x1b[K{line}" if self._live else line, nl=not self._live)
 
     def clear(self) -> None:
         """Make room for what comes next, where there still is a terminal."""
         if self._live:
-            with contextlib.suppress(OSError):
-                click.echo("\r\x1b[K", err=True, nl=False)
+            tell("\r\x1b[K", nl=False)
 
 
 def _shown(value: float | None, form: Callable[[float], str]) -> str:
@@ -145,14 +153,14 @@ class ExperimentProgress:
     def tell(self) -> None:
         """Tell how far it is now."""
         if self._live:
-            click.echo(f"\r\x1b[K{plain(self.line(_terminal_width() - 1))}", err=True, nl=False)
+            tell(f"\r\x1b[K{plain(self.line(_terminal_width() - 1))}", nl=False)
         else:
             self._tell_cells()
 
     def end(self) -> None:
         """Tell what is left to tell, and make room for what comes next."""
         if self._live:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            tell("\r\x1b[K", nl=False)
         else:
             self._tell_cells()
 
@@ -188,7 +196,7 @@ class ExperimentProgress:
             reason = f": {outcome.reason}" if outcome.reason else ""
             where = f"{self._runner.experiment.name}: {number} of {len(outcomes)}"
             text = " ".join(f"{where} · {self._names[cell]} · {what}{reason}".split())
-            click.echo(plain(text), err=True)
+            tell(plain(text))
 
 
 _TONES: dict[str, dict[str, object]] = {
@@ -197,6 +205,7 @@ _TONES: dict[str, dict[str, object]] = {
     "doubt": {"fg": "yellow"},
     "bad": {"fg": "red"},
     "quiet": {"dim": True},
+    "copy": {"fg": "cyan"},
 }
 
 
@@ -211,6 +220,13 @@ def print_lines(lines: "Iterable[Line]") -> None:
     """Print lines, each in the colour of how it is meant."""
     for line in lines:
         click.echo(click.style(plain(line.text), **_TONES[line.tone]) if line.tone else plain(line.text))  # type: ignore[arg-type]
+
+
+def print_pieces(rows: "Iterable[Sequence[Piece]]") -> None:
+    """Print rows of pieces, each piece in the colour of how it is meant."""
+    for row in rows:
+        pieces = [(plain(piece.text), _TONES[piece.tone] if piece.tone else {}) for piece in row]
+        click.echo("".join(click.style(text, **tone) if tone else text for text, tone in pieces))  # type: ignore[arg-type]
 
 
 def print_experiments(runners: "Sequence[Runner]") -> None:

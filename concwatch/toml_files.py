@@ -8,7 +8,14 @@ from typing import Any, get_args
 
 import msgspec
 
+from concwatch.one_line import one_line
+from concwatch.units import format_bytes
 from concwatch.worker.workloads import nearest
+
+LARGEST = 1 << 18
+"""Bytes of a file."""
+MOST_DOTS = 200
+"""In a line."""
 
 _TYPES = {
     "str": "text",
@@ -51,17 +58,32 @@ def read_named(name: str, folder: Path, kind: str) -> tuple[bytes, str]:
             f"or the path of a .toml file{nearest(name[:60], names)}"
         )
     try:
-        return path.read_bytes(), path.name
+        return read_file(path), path.name
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}: expected the file of {kind}") from None
+
+
+def read_file(path: Path) -> bytes:
+    """Read a file for `read_toml`; of one that is too large only so much as tells that.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(LARGEST + 1)
 
 
 def read_toml(data: bytes, file: str) -> dict[str, Any]:
     """Read the tables of a file from its text.
 
     Raises:
-        ValueError: one line that names the file, and its line, and says why it is not TOML.
+        ValueError: one line that names the file, and its line, and says why it is not TOML, or too large.
     """
+    if len(data) > LARGEST:
+        raise ValueError(f"{file}: more than {format_bytes(LARGEST)}: expected a file that a person writes")
+    for number, text in enumerate(data.split(b"\n"), 1):
+        if text.count(b".") > MOST_DOTS:  # to read keys of so many parts takes the square of their number
+            raise ValueError(f"{file}: not TOML: more than {MOST_DOTS} dots in a line (at line {number})")
     try:
         return tomllib.loads(data.decode("utf-8-sig"))  # some editors put a mark before the text
     except UnicodeDecodeError as error:
@@ -70,7 +92,7 @@ def read_toml(data: bytes, file: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         # Besides what is not TOML: endless numbers and brackets.
         last = data.rstrip().count(b"\n") + 1
-        why = " ".join(str(error).split()).replace("(at end of document)", f"(at line {last}, the last)")
+        why = one_line(str(error)).replace("(at end of document)", f"(at line {last}, the last)")
         raise ValueError(f"{file}: not TOML: {why}") from None
 
 

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 
+from concwatch.one_line import one_line
+
 BINARY_PREFIXES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 DECIMAL_PREFIXES = ("", "k", "M", "G", "T")
 
@@ -35,6 +37,15 @@ UNKNOWN = "–"
 
 LARGEST_COUNT = 1_000_000_000
 LARGEST_SIZE = 1 << 60
+LONGEST_NUMBER = 40
+"""Letters: a longer text is no number that anybody means."""
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number of hundreds of digits, out of some file
+        return False
 
 
 def _three_digits(value: float) -> str:
@@ -56,7 +67,7 @@ def _scaled(value: float, base: int, prefixes: tuple[str, ...]) -> tuple[str, st
 
 def format_bytes(size: float) -> str:
     """Write a size in bytes with a binary prefix: ``29.5 MiB``; a negative one keeps its sign."""
-    if not math.isfinite(size):
+    if not _finite(size):
         return UNKNOWN
     number, prefix = _scaled(round(size) if abs(size) < 1024 else size, 1024, BINARY_PREFIXES)
     return f"{number} {prefix}"
@@ -64,7 +75,7 @@ def format_bytes(size: float) -> str:
 
 def format_figure(value: float, digits: int = 4) -> str:
     """Write a number with so many significant digits, grouped in threes: ``0.4113``, ``5,167``."""
-    if not math.isfinite(value):
+    if not _finite(value):
         return UNKNOWN
     rounded = f"{value:.{digits - 1}e}"
     number, power = float(rounded), int(rounded.partition("e")[2])
@@ -75,19 +86,19 @@ def format_figure(value: float, digits: int = 4) -> str:
 
 def format_exactly(value: float) -> str:
     """Write a number as it is, grouped in threes, a whole one without a point: ``5,166.721``."""
-    if not math.isfinite(value):
+    if not _finite(value):
         return UNKNOWN
     return f"{int(value) if value == int(value) else value:,}"
 
 
 def format_count(count: float) -> str:
     """Write a count exactly, grouped in threes: ``10,000``."""
-    return f"{round(count):,}" if math.isfinite(count) else UNKNOWN
+    return f"{round(count):,}" if _finite(count) else UNKNOWN
 
 
 def format_short(count: float) -> str:
     """Write a count in three significant digits: ``10 k``, ``1.25 M``."""
-    if not math.isfinite(count):
+    if not _finite(count):
         return UNKNOWN
     number, prefix = _scaled(count, 1000, DECIMAL_PREFIXES)
     return f"{number} {prefix}".rstrip()
@@ -95,12 +106,12 @@ def format_short(count: float) -> str:
 
 def format_rate(per_second: float) -> str:
     """Write a number of things per second: ``40 k/s``."""
-    return f"{format_short(per_second)}/s" if math.isfinite(per_second) else UNKNOWN
+    return f"{format_short(per_second)}/s" if _finite(per_second) else UNKNOWN
 
 
 def format_seconds(seconds: float) -> str:
     """Write a duration with the unit that fits it: ``80 µs``, ``2.4 s``, ``1 min 42 s``, ``2 h 05 min``."""
-    if not math.isfinite(seconds):
+    if not _finite(seconds):
         return UNKNOWN
     if seconds < 0:
         return f"-{format_seconds(-seconds)}" if seconds <= -0.0000005 else "0 s"
@@ -131,7 +142,7 @@ def format_forecast(seconds: float) -> str:
 
 def format_clock(seconds: float) -> str:
     """Write a time since the start as ``HH:MM:SS``."""
-    if not math.isfinite(seconds):
+    if not _finite(seconds):
         return UNKNOWN
     minutes, rest = divmod(max(0, math.floor(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
@@ -140,16 +151,20 @@ def format_clock(seconds: float) -> str:
 
 def format_percent(share: float) -> str:
     """Write a share (1.0 is all) as a percentage: ``4.2 %``."""
-    if not math.isfinite(share):
+    if not _finite(share):
         return UNKNOWN
     return f"{_three_digits(share * 100)} %" if abs(share) < 10 else f"{share * 100:,.0f} %"
 
 
 def _split(text: str) -> tuple[Decimal, str] | None:
-    found = _NUMBER.fullmatch(text.strip().lower())
-    if found is None or len(text) > 40:
+    found = _NUMBER.fullmatch(text.strip().lower()) if len(text) <= LONGEST_NUMBER else None
+    if found is None:
         return None
     return Decimal(found["number"].replace(",", "").replace("_", "")), found["unit"]
+
+
+def _quoted(text: str) -> str:
+    return one_line(text[:LONGEST_NUMBER])
 
 
 def parse_size(text: str, whole: int | None = None) -> int:
@@ -169,7 +184,8 @@ def parse_size(text: str, whole: int | None = None) -> int:
             return int(number * _SIZE_FACTORS[unit])
     percent = ' or "60%"' if whole is not None else ""
     raise ValueError(
-        f'"{text[:40]}" is not a size: expected a positive number of bytes such as "2GiB", "500MB"{percent}'
+        f'"{_quoted(text)}" is not a size: '
+        f'expected a positive number of bytes such as "2GiB", "500MB"{percent}'
     )
 
 
@@ -182,13 +198,13 @@ def parse_count(text: str, largest: int = LARGEST_COUNT) -> int:
     parts = _split(text)
     if parts:
         number, unit = parts
-        if unit in _COUNT_FACTORS and (number * _COUNT_FACTORS[unit]) % 1 == 0:
-            count = int(number * _COUNT_FACTORS[unit])
+        count = number * _COUNT_FACTORS.get(unit, 0)
+        if unit in _COUNT_FACTORS and count == count.to_integral_value():
             if count <= largest:
-                return count
-            raise ValueError(f'"{text[:40]}" is too many: expected at most {largest:,}')
+                return int(count)
+            raise ValueError(f'"{_quoted(text)}" is too many: expected at most {largest:,}')
     raise ValueError(
-        f'"{text[:40]}" is not a number of tasks: expected a whole number from 0 to {largest:,}, '
+        f'"{_quoted(text)}" is not a number of tasks: expected a whole number from 0 to {largest:,}, '
         'such as "10,000", "10k" or "1M"'
     )
 
@@ -199,7 +215,7 @@ def _scale(text: str, factors: Mapping[str, int | Decimal], largest: int, expect
         value = parts[0] * factors[parts[1]]
         if value <= largest:
             return float(value)
-    raise ValueError(f'"{text[:40]}" is not {expected}')
+    raise ValueError(f'"{_quoted(text)}" is not {expected}')
 
 
 def parse_bytes(text: str) -> float:

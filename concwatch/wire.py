@@ -10,8 +10,11 @@ Both directions carry UTF-8 text, one JSON object a line, ended by ``\\n``. Ever
 false or null. Counts and bytes are whole numbers, seconds may have a fraction. Both sides ignore keys that
 they do not know, and concwatch ignores unknown types too, so that either side can be the newer one; a worker
 answers a command that it does not know by ``error``. A report is at most 1 MiB long; flush after each.
-Standard error is free text, of which concwatch shows the last. A worker must make sure that what its tasks
-print cannot land on its standard output.
+Counts and bytes are 0 to 2**53, names and flags a few words without control characters. A line that is not
+so, and a tick whose counters fell or do not add up, is told once and passed over; after a hundred of them the
+worker is given up. concwatch looks about ten times a second, at 1,000 reports at most: a worker that sends
+more waits for its pipe. Standard error is free text, of which concwatch shows the last. A worker must make
+sure that what its tasks print cannot land on its standard output.
 
 A life
 ======
@@ -48,6 +51,7 @@ Reports, worker to concwatch
     ``gc``         seconds spent in garbage collection so far; absent where the runtime cannot tell
     ``traced``     bytes the tracer knows of; absent while nothing is traced
     ``tracer``     bytes the tracer itself takes; absent while nothing is traced
+    ``number``     how many ticks the worker has sent, this one included; absent where it does not count them
 
 ``reached``: once for each ``target``, when what it asked for has happened. A ``tick`` should follow at once.
     ``target``     the number asked for
@@ -69,7 +73,8 @@ Reports, worker to concwatch
     ``standing``   tasks live now
     ``wanted``     the target that could not be reached
     ``wall``       string, which limit was hit, by its usual name: ``"vm.max_map_count"``, ``"pid_max"``,
-                   ``"threads-max"``, ``"ulimit -u"``, ``"cgroup pids.max"``, ``"memory"``, ``"unknown"``,
+                   ``"threads-max"``, ``"ulimit -u"``, ``"cgroup pids.max"``, ``"ulimit -n"`` (open files),
+                   ``"memory"``, ``"unknown"``,
                    or the one that ``halt`` gave
     ``value``      that limit's value, or null
     ``detail``     string, the runtime's own words
@@ -79,7 +84,8 @@ Reports, worker to concwatch
     ``seconds``    from its arrival to now
     ``flags``      as in ``ready``, as they are now; absent where a worker's never change
 
-``error``: something went wrong and the worker goes on as it was.
+``error``: something went wrong and the worker goes on as it was; before ``ready`` it exits instead, since
+its engine cannot run here.
     ``command``    the type of the command that was refused; null where a task failed
     ``message``    one line for a person: what, and what was expected
     ``detail``     a traceback, or null. For failing tasks only the first of a workload is reported; the

@@ -85,7 +85,16 @@ class Bench:
     """A lab on a clock that only `pass_` moves."""
 
     def __init__(
-        self, *names, links=None, engines=(), settings=None, budget=None, hz=10.0, walls=(), open_pages=None
+        self,
+        *names,
+        links=None,
+        engines=(),
+        settings=None,
+        budget=None,
+        hz=10.0,
+        walls=(),
+        open_pages=None,
+        memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
     ):
         self.now = 1_000.0
         self.links = FakeWorkers() if links is None else links
@@ -99,7 +108,7 @@ class Bench:
             open_link=self.links,
             open_pages=open_pages or self._open_pages,
             clock=lambda: self.now,
-            memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
+            memory=memory,
             walls=lambda: walls,
         )
 
@@ -135,8 +144,8 @@ def standing(**arguments):
     bench, lane = hand_bench(**arguments)
     bench.lab.switch(lane, True)
     trace = bench.lab.settings.trace
-    bench.links.last.stand(bench.now)
+    bench.links.last.stand()
     if trace:
-        bench.links.last.say(tick(bench.now, traced=600_000, tracer=100))
+        bench.links.last.say(tick(0.0, traced=600_000, tracer=100))
     bench.pass_()
     return bench, lane, bench.links.last

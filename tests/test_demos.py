@@ -36,8 +36,8 @@ from concwatch.lab.settings import Settings
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.worker.walls import Wall
+from tests.faults.terminal import Terminal
 from tests.screen import MEMORY, WALLS, svg_lines
-from tests.test_monitor_real import Terminal
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = [path.stem for path in shipped()]
@@ -589,7 +589,7 @@ def test_without_a_name_it_lists_the_demos():
         (("models", "--size", "80"), '"80" is not a size: expected columns and rows'),
         (("models", "--size", "80x24", "--screen"), "expected one of them"),
         (("--all", "--screen"), "expected one of them"),
-        (("models", "--screen"), "--screen without a terminal"),
+        (("models", "--screen"), "--screen: the screen needs a terminal"),
         (("models", "--out", "/dev/null/x"), "expected a folder with room to write in"),
     ],
 )

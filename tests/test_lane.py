@@ -4,13 +4,14 @@ import math
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lane import MOST_GARBAGE, START_LIMIT, STOP_LIMIT, State
-from concwatch.lab.link import Garbage, Noise
+from concwatch.lab.link import Ended, Flood, Garbage, Noise
 from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready
 from concwatch.lab.settings import Settings
-from tests.lab_driver import Bench, end, hand_bench, standing, tick
+from tests.lab_driver import Bench, HandLinks, end, hand_bench, standing, tick
 
 
 def test_a_new_lane_is_off_and_has_no_worker():
@@ -121,6 +122,44 @@ def test_a_worker_that_ends_while_starting_fails_with_its_last_words():
     bench.pass_()
     assert lane.state is State.FAILED
     assert lane.reason == "exited with status 1: no module named uvloop"
+
+
+PICKY = Engine("picky", "one toy", 1_000, needs=("msgspec",))
+"""An engine whose package is there."""
+
+
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [
+        (Error("ImportError: no libuv", None), "ImportError: no libuv"),
+        (end("killed by SIGSEGV"), "killed by SIGSEGV"),
+    ],
+)
+def test_a_worker_that_cannot_even_stand_has_its_engine_called_broken_until_one_does(says, reason):
+    bench = Bench(links=HandLinks(), engines=[PICKY])
+    (lane,) = bench.lab.lanes
+    bench.lab.switch(lane, True)
+    bench.links.last.say(says)
+    bench.pass_()
+    told = f"broken msgspec: {reason}; try pip install --force-reinstall msgspec"
+    assert (lane.state, lane.reason, lane.missing) == (State.FAILED, told, told)
+    bench.links.last.say(end("exited with status 1"))
+    bench.pass_()
+    assert bench.texts() == [f"failed: {told}"]
+    bench.lab.switch(lane, True)
+    bench.links.last.stand(bench.now)
+    bench.pass_()
+    assert (lane.state, lane.missing) == (State.RUNNING, None)
+
+
+def test_an_engine_is_not_broken_where_no_process_could_be_started():
+    bench = Bench(links=HandLinks(), engines=[PICKY])
+    (lane,) = bench.lab.lanes
+    bench.lab.switch(lane, True)
+    bench.links.last.say(Ended("could not be started: no room", ran=False))
+    bench.pass_()
+    assert (lane.state, lane.missing) == (State.FAILED, None)
+    assert lane.reason == "could not be started: no room"
 
 
 def test_a_refused_workload_at_the_start_fails_the_lane_once():
@@ -470,9 +509,58 @@ def test_the_first_line_of_garbage_is_told_and_a_hundred_more_end_the_worker():
     link.say(*(Garbage("more") for _ in range(500)))
     bench.pass_()
     assert lane.state is State.FAILED
-    assert lane.reason == "more than 100 lines were not of the wire, the first one: not a line of the wire: 0"
+    assert lane.reason == "more than 100 of its lines could not be used, the first: not a line of the wire: 0"
     assert link.killed
     assert len(bench.texts("error")) == 1
+
+
+def test_a_tick_that_cannot_be_is_told_once_and_no_figure_of_it_is_taken():
+    bench, lane, link = standing()
+    link.say(tick(1.0, 100, created=500))
+    bench.pass_()
+    link.say(tick(1.1, 90, created=400), tick(0.5, 90, created=500), replace(tick(1.2, 100), created=501))
+    link.say(tick(1.2, 80, created=500, queued=81))
+    bench.pass_()
+    assert (lane.live, lane.tick.time) == (100, 1.0)
+    assert bench.texts("warning") == ["a tick that cannot be: created fell from 500 to 400"]
+    link.say(tick(1.3, 110, created=510))
+    bench.pass_()
+    assert (lane.state, lane.live) == (State.RUNNING, 110)
+    assert lane.rates.created == pytest.approx(10 / 0.3)
+
+
+def test_a_worker_is_ready_once():
+    bench, _, link = standing()
+    before = len(link.sent)
+    link.say(Ready("toy", "Other 2.0", 1))
+    bench.pass_()
+    assert bench.texts("warning") == ["ready for the second time"]
+    assert len(link.sent) == before
+
+
+def test_a_worker_of_another_version_of_the_wire_fails():
+    bench, lane = hand_bench()
+    bench.lab.switch(lane, True)
+    bench.links.last.say(Ready("toy", "Toy 1.0", 1, protocol=2))
+    bench.pass_()
+    assert (lane.state, lane.reason) == (State.FAILED, "speaks version 2 of the wire: expected 1")
+
+
+def test_a_worker_that_says_too_much_does_not_fill_the_event_log():
+    bench, _, link = standing()
+    for _ in range(100):
+        link.say(*(Error("x" * 5_000, None, "y" * 20_000) for _ in range(1_000)), Flood("too much"))
+        bench.pass_()
+    assert len(bench.texts()) < 100
+    assert len(bench.texts("error")) >= 30
+    assert all(len(text) < 10_000 for text in bench.texts())
+    assert bench.texts("warning").count("too much") == 1
+    told = [text for text in bench.texts("warning") if "more of its reports are not told here" in text]
+    assert len(told) == 1
+    bench.pass_(10)
+    link.say(Error("at last", "gc"))
+    bench.pass_()
+    assert bench.texts("error")[-1] == "at last"
 
 
 def test_what_a_worker_writes_is_told_once_without_commands_to_the_terminal():
@@ -523,7 +611,7 @@ def test_peaks_are_kept():
     bench.lab.set_target(lane, 500)
     for live, rss in ((500, 30_000_000), (20, 15_000_000)):
         link.rss = rss
-        link.say(tick(live / 100, live))
+        link.say(tick(1 / live, live, created=500))
         bench.pass_()
     assert (lane.peak_live, lane.exact_peak_rss()) == (500, 30_000_000)
 

@@ -480,7 +480,7 @@ async def test_a_failed_lane_says_why_the_others_go_on_and_it_can_be_switched_on
 async def test_the_memory_budget_stops_growth_and_says_so_in_card_and_log():
     async with stage(budget=60 * MIB, engines=PAIR) as s:
         await s.sees("of 60 MiB", within=s.monitor.query_one("#body"))
-        await s.press("1", "end")
+        await s.press("1", "end", "down", "enter")
         await s.run(5)
         lane = s.lane("asyncio")
         assert lane.on
@@ -494,7 +494,7 @@ async def test_the_memory_budget_stops_growth_and_says_so_in_card_and_log():
 
 async def test_a_wall_is_named_in_card_and_log_and_the_lane_goes_on():
     async with stage() as s:
-        await s.press("1", "end", "plus")
+        await s.press("1", "end", "plus", "up", "enter")
         await s.run(6)
         assert (s.lane("threads").state, s.lane("threads").live) == (State.RUNNING, 21_800)
         await s.sees("21,800 live vm.max", within=s.card("threads"))

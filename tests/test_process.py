@@ -1,22 +1,20 @@
 """A worker's process from outside: whatever it writes and however it ends, and that none is left behind."""
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 
 import psutil
 import pytest
 
-from concwatch.lab.catalog import ROOT
 from concwatch.lab.lab import open_process
-from concwatch.lab.link import Ended, Garbage, Noise
+from concwatch.lab.link import Ended, Flood, Garbage, Noise
 from concwatch.lab.messages import Applied, Error, Ready, Tick
-from concwatch.lab.process import MOST_ARRIVALS, NOISE_KEPT, WorkerProcess, ended_how
+from concwatch.lab.pipe_bytes import MOST_LINES
+from concwatch.lab.process import NOISE_KEPT, WorkerProcess, ended_how
 from concwatch.wire import LONGEST_LINE
 from tests.lab_driver import ENGINES
 
@@ -121,28 +119,42 @@ async def test_a_line_over_the_limit_is_dropped_and_the_next_is_read(run):
     assert child.of(Applied) == [Applied("gc", 1)]
 
 
-async def test_a_flood_of_reports_is_held_within_bounds_and_counted(run):
-    count = 5 * MOST_ARRIVALS
-    child = run(f"sys.stdout.write((json.dumps(dict(type='error', message='x')) + '\\n') * {count})\n")
-    link = child.link
-    end = time.monotonic() + PATIENCE
-    while len(link._arrivals) + link._dropped < count and time.monotonic() < end:  # nobody looks meanwhile
+async def test_a_flood_of_reports_is_taken_in_little_by_little_and_none_is_lost(run):
+    count = 20 * MOST_LINES
+    child = run(f"for n in range({count}): say(type='error', message=str(n))\nsys.stdin.read()")
+    looks = []
+    while len(child.of(Error)) < count:
+        looks.append([arrival for arrival in child.look() if isinstance(arrival, Error)])
         await asyncio.sleep(0.005)
-        assert len(link._arrivals) <= MOST_ARRIVALS + 1
-    await child.end()
-    assert len(child.of(Error)) == MOST_ARRIVALS
-    assert child.of(Garbage) == [Garbage("4,000 reports more than could be read: dropped")]
+    assert max(map(len, looks)) <= MOST_LINES
+    assert [int(error.message) for error in child.of(Error)] == list(range(count))
+    assert not child.of(Garbage)
+
+
+async def test_while_nobody_looks_a_flood_waits_and_no_memory_goes_into_it(run):
+    child = run("line = 'x' * 1000 + '\\n'\nwhile True: sys.stdout.write(line)")
+    before = psutil.Process().memory_info().rss
+    end = time.monotonic() + PATIENCE
+    while not child.link._paused:
+        assert time.monotonic() < end
+        await asyncio.sleep(0.005)
+    await asyncio.sleep(0.1)
+    assert psutil.Process().memory_info().rss - before < 20 << 20
+    child.look()
+    assert child.of(Flood) == [Flood("sends more than is read of it: it has to wait")]
 
 
 async def test_of_ticks_that_wait_only_the_newest_is_kept(run):
-    child = run(f"for n in range(3000):\n    {TICK.format('n')}sys.stderr.write('.')\nsys.stdin.read()\n")
-    link = child.link
-    end = time.monotonic() + PATIENCE
-    while not (link._arrivals and link._arrivals[-1].time == 2999):
-        assert time.monotonic() < end
-        await asyncio.sleep(0.005)
-    child.look()
-    assert [item.time for item in child.of(Tick)] == [2999]
+    child = run("time.sleep(1000)")
+    line = '{"type":"tick","time":%d,"created":0,"live":0,"completed":0,"failed":0,"cancelled":0}\n'
+    child.link.pipe_data_received(1, "".join(line % time for time in range(500)).encode())
+    assert [item.time for item in child.link.arrivals(0)] == [499]
+
+
+async def test_the_half_of_a_line_at_the_end_is_told(run):
+    child = run('os.write(1, b\'{"type":"tick",\')')
+    assert await child.end() == "exited with status 0"
+    assert child.of(Garbage) == [Garbage("""ended in the middle of a line: '{"type":"tick",'""")]
 
 
 async def test_what_is_written_to_standard_error_is_kept_within_bounds_with_the_last_words(run):
@@ -244,79 +256,3 @@ async def test_a_real_worker_that_is_told_to_stop_ends_by_itself(run):
     child = run(engine="threads")
     child.link.send("stop")
     assert await child.end() == "exited with status 0"
-
-
-# Nothing is left behind.
-
-
-@pytest.fixture
-def monitor():
-    """A ``concwatch run`` in mid-run, and its two workers as processes."""
-    command = [sys.executable, "-m", "concwatch", "run", "asyncio", "threads", "--together"]
-    process = subprocess.Popen(
-        [*command, "--tasks", "1000", "--seconds", "60"], cwd=ROOT, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        for line in process.stderr:
-            if "threads: holding 1,000" in line:
-                break
-        yield process, psutil.Process(process.pid).children(recursive=True)
-    finally:
-        process.kill()
-        process.communicate()
-
-
-GONE = 5.0
-"""Seconds within which all must have gone; they take milliseconds, and forever where something is wrong."""
-
-
-def gone(worker):
-    try:
-        return worker.status() == psutil.STATUS_ZOMBIE  # which init has not looked at yet
-    except psutil.NoSuchProcess:
-        return True
-
-
-def assert_all_gone(workers):
-    end = time.monotonic() + GONE
-    try:
-        while not all(map(gone, workers)):
-            assert time.monotonic() < end, workers
-            time.sleep(0.01)
-    finally:
-        for worker in workers:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                worker.kill()
-
-
-@pytest.mark.parametrize(("name", "status"), [("SIGKILL", -9), ("SIGTERM", 143), ("SIGINT", 130)])
-def test_no_worker_outlives_its_monitor(monitor, name, status):
-    process, workers = monitor
-    assert len(workers) == 2
-    process.send_signal(getattr(signal, name))
-    assert process.wait(PATIENCE) == status
-    assert_all_gone(workers)
-
-
-@LINUX
-def test_a_stopped_worker_dies_with_its_killed_monitor(monitor):
-    process, workers = monitor
-    for worker in workers:
-        worker.suspend()
-    process.kill()
-    process.wait(PATIENCE)
-    assert_all_gone(workers)
-
-
-def test_interrupting_twice_leaves_no_worker_either(monitor):
-    process, workers = monitor
-    process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGINT)
-    process.wait(PATIENCE)
-    assert_all_gone(workers)
-
-
-def test_an_interrupted_run_shows_no_traceback(monitor):
-    process, _ = monitor
-    process.send_signal(signal.SIGINT)
-    assert "Traceback" not in process.communicate(timeout=PATIENCE)[1]

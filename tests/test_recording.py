@@ -19,7 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab_driver import ENGINES, Bench, end, standing, tick
 from screen import stage
-from test_monitor_real import Terminal
 
 from concwatch.cli import main
 from concwatch.lab.catalog import ROOT
@@ -39,6 +38,7 @@ from concwatch.recordings.past import FINEST, STEPS, RecordedSeries
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.sinks import open_sink
 from concwatch.worker.walls import Wall
+from tests.faults.terminal import Terminal
 
 LIMIT = 30.0
 """Seconds that anything real may take, on however loaded a machine."""
@@ -396,9 +396,9 @@ def test_minutes_are_given_whole_as_they_are_live_and_the_newest_sample_always()
     whole = read.since("rss", times[-1] - 290)
     assert whole == live.since("rss", times[-1] - 290)
     assert len(read.since("rss", 0.0)[0]) < 1_900
-    for end in range(8_900, 9_000):  # wherever in a group of samples that is
-        found_times, found = read.until(times[end]).since("rss", 0.0)
-        assert (found_times[-1], found[-1]) == (times[end], values[end])
+    for last in range(8_900, 9_000):  # wherever in a group of samples that is
+        found_times, found = read.until(times[last]).since("rss", 0.0)
+        assert (found_times[-1], found[-1]) == (times[last], values[last])
     assert len(read) == 9_000
     assert read.until(0.05).last("rss") == 0
     assert math.isnan(read.until(-1.0).last("rss"))

@@ -128,7 +128,7 @@ def test_without_refill_a_burst_is_all_there_is():
 def test_the_memory_budget_limits_a_lane_and_names_itself():
     done = concwatch(
         "run", "asyncio", "--tasks", "1M", "--workload", "payload:65536", "--max-memory", "80MiB",
-        "--seconds", "0.2", "--json", check=0,
+        "--seconds", "0.2", "--force", "--json", check=0,
     )  # fmt: skip
     (lane,) = json.loads(done.stdout)["lanes"]
     assert (lane["state"], lane["reason"]) == ("limited", "memory budget (80 MiB)")

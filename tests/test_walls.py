@@ -1,15 +1,12 @@
-"""Walls: which limit refused the last thread, told from faked figures and by running into real ones."""
+"""Walls: which limit refused the last thread, from faked figures; real ones: faults/walls.py."""
 
 import os
-import shutil
 import sys
 
 import pytest
 
-from concwatch.lab.catalog import find
 from concwatch.worker import walls
 from concwatch.worker.walls import Wall, wall_hit
-from tests.worker_driver import Worker
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux tells all its limits"
@@ -70,66 +67,60 @@ def test_limits_are_read_from_files_and_missing_or_boundless_ones_left_out(monke
     assert walls._number(str(tmp_path / "pids.max")) == 1234
     assert walls._number(str(tmp_path / "nothing")) is None
     (tmp_path / "pids.current").write_text("7\n")
-    monkeypatch.setattr(walls, "_cgroup_folders", lambda: [str(tmp_path), str(tmp_path / "nowhere")])
+    monkeypatch.setattr(walls, "cgroup_folders", lambda _: [str(tmp_path), str(tmp_path / "nowhere")])
     (wall,) = [wall for wall in walls.thread_walls() if wall.name == "cgroup pids.max"]
     assert (wall.value, wall.used) == (1234, 7)
 
 
-def after(setup, engine):
-    """A worker's command, run by a Python that first lowers a limit for itself."""
-    code = f"import os, resource, sys; {setup}; os.execv(sys.argv[1], sys.argv[1:])"
-    return [sys.executable, "-c", code, *find([engine])[0].command()]
+def test_what_binds_depends_on_who_one_is(monkeypatch):
+    def bound(user, caps="0", namespace=walls.FIRST_USER_NAMESPACE):
+        monkeypatch.setattr(walls.os, "getuid", lambda: user)
+        monkeypatch.setattr(walls, "_link", lambda path: namespace)
+        monkeypatch.setattr(walls, "_status", lambda pid: {"CapEff": caps})
+        return walls._bound_as_user()
+
+    assert not bound(0)
+    assert bound(1000)
+    assert not bound(1000, f"{1 << 24:x}")
+    assert bound(1000, f"{1 << 1:x}")
+    # In a namespace of users it depends on who one is outside, which this process's own map tells.
+    assert not bound(0, namespace="user:[1]")
+    assert bound(1000, namespace="user:[1]")
 
 
-def low_user_limit(engine):
-    """The command of a worker whose user may have 250 threads more than now."""
-    limit = walls._user_threads() + 250 if os.geteuid() else 250
-    command = after(f"resource.setrlimit(resource.RLIMIT_NPROC, ({limit}, {limit}))", engine)
-    if os.geteuid():
-        return command, limit
-    if not shutil.which("setpriv"):
-        pytest.skip("the superuser is bound by no ulimit -u, and there is no setpriv to become another")
-    # A user that nobody is, who may still read the interpreter wherever it lies.
-    reads = "-all,+dac_override,+dac_read_search"
-    become = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"]
-    return [*become, f"--inh-caps={reads}", f"--ambient-caps={reads}", *command], limit
+def test_memory_that_is_promised_bounds_threads_by_their_stacks(monkeypatch, tmp_path):
+    limits = {"RLIMIT_AS": 2 << 30, "RLIMIT_STACK": 8 << 20}
+    monkeypatch.setattr(walls, "_soft_limit", limits.get)
+    monkeypatch.setattr(
+        walls, "_number", lambda path: 2 if path == "/proc/sys/vm/overcommit_memory" else None
+    )
+    files = {
+        "/proc/meminfo": {"CommitLimit": 4 << 20, "Committed_AS": 1 << 20},
+        "/proc/self/status": {"VmSize": 1 << 20},
+    }
+    monkeypatch.setattr(walls, "_kib", lambda path: files[path])
+    monkeypatch.setattr(walls, "_arenas_to_come", lambda threads: 0)
+    found = {wall.name: wall for wall in walls.thread_walls()}
+    assert found["ulimit -v memory"].threads == (1 << 30) // (8 << 20)
+    assert found["memory commit limit"].threads == (3 << 30) // (8 << 20)
 
 
-def low_pid_max(engine):
-    """The command of a worker in a pid namespace of its own that has room for few."""
-    # Before Linux 6.14 pid_max was one for the whole machine: then it must not be touched.
-    release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
-    if os.geteuid() or release < (6, 14) or not shutil.which("unshare"):
-        pytest.skip("a pid_max of one's own needs root, Linux 6.14 and unshare")
-    command = after("open('/proc/sys/kernel/pid_max', 'w').write('800')", engine)
-    return ["unshare", "-pf", "--mount-proc", "--kill-child", *command], 800
+def test_the_first_threads_take_an_arena_each(monkeypatch):
+    monkeypatch.setattr(walls.os, "confstr", lambda name: "glibc 2.36")
+    monkeypatch.setattr(walls.os, "sched_getaffinity", lambda pid: {0, 1})
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    assert [walls._arenas_to_come(threads) for threads in (1, 3, 16, 500)] == [15, 13, 0, 0]
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
+    assert walls._arenas_to_come(1) == 3
+
+    def unknown(name):
+        raise ValueError(name)
+
+    monkeypatch.setattr(walls.os, "confstr", unknown)
+    assert walls._arenas_to_come(1) == 0
 
 
-@pytest.mark.parametrize("engine", ["threads", "pool"])
-@pytest.mark.parametrize(("lower", "wall"), [(low_user_limit, "ulimit -u"), (low_pid_max, "pid_max")])
-def test_a_real_wall_is_named_and_the_lane_goes_on(engine, lower, wall):
-    before = walls._number("/proc/sys/kernel/pid_max")
-    command, value = lower(engine)
-    with Worker(engine, command=command) as worker:
-        assert walls._number("/proc/sys/kernel/pid_max") == before
-        worker.do("rate", hz=100)
-        worker.do("workload", spec="hold")
-        if engine == "pool":
-            worker.do("threads", count=1_000)
-        worker.send("target", tasks=1_000)
-        limit = worker.wait("limit")
-        standing = limit["standing"]
-        assert (limit["wall"], limit["value"], limit["wanted"]) == (wall, value, 1_000)
-        assert "start new thread" in limit["detail"]
-        assert 100 < standing < value
-        for tick in worker.next_ticks(3):
-            assert (tick["created"], tick["live"], tick["queued"]) == (standing, standing, 0)
-        assert len(worker.all("limit")) == 1
-        assert worker.target(50)["cancelled"] == standing - 50
-        if engine == "threads":
-            # Not all of them: once around, Linux gives the first 300 numbers to nobody.
-            assert worker.target(standing // 2)["created"] == standing // 2 - 50
-        else:
-            worker.do("threads", count=10)  # a pool keeps its idle threads, so it stands at its wall
-        worker.do("workload", spec="sleep:0.01")
-        worker.tick(lambda tick: tick["completed"] > 50)
+def test_elsewhere_than_on_linux_no_wall_is_known(monkeypatch):
+    monkeypatch.setattr(walls.sys, "platform", "darwin")
+    assert walls.thread_walls() == []
+    assert wall_hit() == ("unknown", None)

@@ -11,6 +11,7 @@ import click
 from concwatch.commands.options import max_memory, one_line
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error
+from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.demos.demo import Demo, parse_size
 from concwatch.demos.loading import load, shipped
 from concwatch.demos.player import Played, play
@@ -105,15 +106,15 @@ def command(
         if not demos:
             _list()
             return
-        terminal = sys.stdin.isatty() and sys.stderr.isatty()
+        no_screen = why_no_screen(f"concwatch demo {name or '--all'} --out {out or FOLDER}")
         if screen and (size or every):
             raise ValueError(
                 f"--screen with {'--all' if every else '--size'}: expected one of them, "
                 "since on the screen a demo has the terminal's size and nothing else to do"
             )
-        if screen and not terminal:
-            raise ValueError("--screen without a terminal: expected one on standard input and standard error")
-        on_screen = screen or (terminal and not (every or out or formats or size))
+        if screen and no_screen:
+            raise ValueError(f"--screen: {no_screen}")
+        on_screen = screen or not (no_screen or every or out or formats or size)
         wanted = {demo.name: formats or _usual_formats(demo, every) for demo in demos}
         for several in wanted.values():
             check_formats(several)
@@ -216,7 +217,7 @@ def _perform(
 ) -> tuple[int, int]:
     """Play one demo; give the exit status, and the signal that ended it or 0."""
     if on_screen:
-        end_with_terminal(sys.stderr.fileno())
+        end_with_terminal(*take_terminal())
     lines: list[str] = []
     target = sys.stdout  # as it is now: while the app runs it takes what is printed
 

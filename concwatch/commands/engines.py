@@ -4,6 +4,7 @@ import click
 
 from concwatch.commands.telling import say_json
 from concwatch.lab.catalog import CATALOG
+from concwatch.lab.probe import why_not
 
 
 @click.command("engines")
@@ -11,11 +12,11 @@ from concwatch.lab.catalog import CATALOG
 def command(as_json_: bool) -> None:
     """List every engine: what a task is there, whether it can run here, and if not what to install.
 
-    Needs nothing.
+    Needs nothing. What an engine needs is tried: a worker is started, and ends as soon as it stands.
     """
     rows = [
-        {"engine": engine.name, "task": engine.task, "runs": missing is None, "missing": missing}
-        for engine, missing in ((engine, engine.missing()) for engine in CATALOG)
+        {"engine": engine.name, "task": engine.task, "runs": reason is None, "missing": reason}
+        for engine, reason in zip(CATALOG, why_not(CATALOG), strict=True)
     ]
     if as_json_:
         say_json(rows)

@@ -120,5 +120,4 @@ async def _follow(runner: Runner) -> None:
     finally:
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)
-        with contextlib.suppress(OSError):  # the terminal may be gone; the result is saved all the same
-            progress.end()
+        progress.end()

@@ -1,4 +1,4 @@
-"""``concwatch export``: a recording's samples for other programs."""
+"""``concwatch export``: a recording's samples for other programs, or as charts in plain text."""
 
 import os
 import sys
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from concwatch.commands.chart import charts_of, check_chart
 from concwatch.commands.options import one_line
 from concwatch.commands.telling import say_error
 from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
@@ -14,7 +15,9 @@ from concwatch.recordings.format import COLUMNS
 from concwatch.recordings.load import load
 from concwatch.saving import why_not_writable, write_whole
 
-NEEDED = "expected one of --csv, --json, --parquet"
+CHART = "chart"
+
+NEEDED = "expected one of --csv, --json, --parquet, --chart"
 
 
 @click.command("export")
@@ -24,6 +27,7 @@ NEEDED = "expected one of --csv, --json, --parquet"
 )
 @click.option("--json", "format_", flag_value="json", help="One list, an object a sample.")
 @click.option("--parquet", "format_", flag_value="parquet", help='Apache Parquet; needs the extra "parquet".')
+@click.option("--chart", "format_", flag_value=CHART, help="Charts in plain text, without a screen.")
 @click.option("--columns", type=one_line(read_columns), metavar="a,b", help="Which.  [default: all]")
 @click.option("--out", metavar="FILE", help="Where to, whole or not at all.  [default: standard output]")
 @click.pass_context
@@ -33,13 +37,18 @@ def command(
     """Write the samples of the recording FILE, one row each: lane, time, and all that was known then.
 
     Times are seconds since the recording began, memory is bytes, rates are tasks a second. Needs no terminal.
+
+    With --chart it draws them instead, at most 120 columns wide, in colour on a terminal.
     """
     try:
         if format_ is None:
             raise ValueError(f"no format: {NEEDED}")
-        _check(format_, out)
+        _check(format_, columns, out)
         recording = load(file)
-        content = FORMATS[format_](recording, columns or COLUMNS)
+        if format_ == CHART:
+            content = charts_of(recording, to_terminal=out is None and sys.stdout.isatty())
+        else:
+            content = FORMATS[format_](recording, columns or COLUMNS)
     except ValueError as error:
         raise click.UsageError(str(error), ctx) from None
     if recording.cut:
@@ -56,7 +65,7 @@ def command(
         sys.exit(1)
 
 
-def _check(format_: str, out: str | None) -> None:
+def _check(format_: str, columns: tuple[str, ...] | None, out: str | None) -> None:
     """See that what is wanted can be written.
 
     Raises:
@@ -65,6 +74,10 @@ def _check(format_: str, out: str | None) -> None:
     problem = why_no_parquet() if format_ == "parquet" else None
     if problem:
         raise ValueError(problem)
+    if format_ == CHART and columns is not None:
+        raise ValueError("--columns with --chart: expected it with --csv, --json or --parquet")
+    if format_ == CHART and out is None:
+        check_chart()
     if out is not None:
         why = why_not_writable(Path(out))
         if why:

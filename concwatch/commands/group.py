@@ -10,11 +10,13 @@ import click
 from concwatch.commands.setting import SCREEN
 from concwatch.commands.sources import Sources
 from concwatch.commands.telling import BAD_INPUT, say_error
+from concwatch.streams import is_unwritable, let_go
 from concwatch.worker.workloads import nearest
 
 NAMES = (
     "compare",
     "demo",
+    "doctor",
     "engines",
     "experiment",
     "export",
@@ -95,6 +97,12 @@ class Commands(click.Group):
             sys.exit(BAD_INPUT)
         except (click.Abort, KeyboardInterrupt):
             sys.exit(130)
+        except OSError as error:
+            if not is_unwritable(error):
+                raise
+            let_go(sys.stdout.fileno())
+            say_error(f"standard output: {error.strerror}: what was to be written there is lost")
+            sys.exit(1)
 
 
 def runs(ctx: click.Context, args: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ import click
 from concwatch.lab.catalog import find
 from concwatch.lab.limits import memory_now
 from concwatch.lab.pages import read_workload
-from concwatch.units import parse_count, parse_size
+from concwatch.units import format_bytes, parse_count, parse_size
 from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import nearest
 
@@ -84,8 +84,17 @@ def _mode(text: str) -> str:
     return text
 
 
+def _budget(text: str) -> int:
+    memory = memory_now()
+    size = parse_size(text, memory.available)
+    if size > memory.total:
+        has = format_bytes(memory.total)
+        raise ValueError(f'"{text[:40]}" is more memory than this machine has: expected at most {has}')
+    return size
+
+
 COUNT = one_line(parse_count)
-SIZE = one_line(lambda text: parse_size(text, memory_now().available))
+SIZE = one_line(_budget)
 SECONDS = one_line(_seconds)
 RATE = one_line(_rate)
 THREADS = one_line(_threads)

@@ -1,12 +1,12 @@
 """``concwatch replay``: a recording, in the screen that it was taken of."""
 
-import sys
 from pathlib import Path
 
 import click
 
 from concwatch.commands.options import one_line, screenshots
 from concwatch.commands.telling import BAD_INPUT, say_error
+from concwatch.commands.terminal import take_terminal, why_no_screen
 
 SLOWEST, FASTEST = 0.1, 100.0
 
@@ -39,11 +39,9 @@ def command(ctx: click.Context, file: Path, speed: float, screenshots: Path) -> 
     """
     from concwatch.recordings.load import load
 
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        say_error(
-            "a replay needs a terminal on standard input and standard error; "
-            f'without one use "concwatch export {file}"'
-        )
+    problem = why_no_screen(f"concwatch export {file}")
+    if problem:
+        say_error(problem)
         ctx.exit(BAD_INPUT)
     try:
         recording = load(file)
@@ -53,7 +51,7 @@ def command(ctx: click.Context, file: Path, speed: float, screenshots: Path) -> 
     from concwatch.ui.hangup import end_with_terminal  # only here: the screen takes a fifth of a second
     from concwatch.ui.replay_app import ReplayApp
 
-    end_with_terminal(sys.stderr.fileno())
+    end_with_terminal(*take_terminal())
     app = ReplayApp(recording, file.name, speed, screenshots)
     app.run()
     ctx.exit(app.return_code or 0)

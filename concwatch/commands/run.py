@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from concwatch.commands.chart import check_chart, print_charts
 from concwatch.commands.options import COUNT, MODE, SECONDS, THREADS, WORKLOAD, max_memory, one_line
 from concwatch.commands.record import open_recorder, record
 from concwatch.commands.signals import run_until_signal
@@ -13,9 +14,10 @@ from concwatch.commands.telling import say_error, say_json
 from concwatch.lab.catalog import CATALOG, Engine, find
 from concwatch.lab.expect import Expectation, check_engines, judge, read_expectation
 from concwatch.lab.lab import Lab
+from concwatch.lab.room import why_too_many
 from concwatch.lab.run import Plan, as_json, run
 from concwatch.lab.settings import Settings
-from concwatch.printing import ProgressLine, print_table, print_verdicts
+from concwatch.printing import ProgressLine, print_table, print_verdicts, tell
 from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import FORMS
 
@@ -59,6 +61,11 @@ RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
 @click.option("--together", is_flag=True, help="All engines at the same time.")
 @max_memory
 @click.option(
+    "--force",
+    is_flag=True,
+    help="Start also what will not fit by the forecast. Growth stops at the wall all the same.",
+)
+@click.option(
     "--expect",
     type=one_line(read_expectation),
     multiple=True,
@@ -70,6 +77,7 @@ RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
 @click.option(
     "--json", "as_json_", is_flag=True, help="One JSON object on standard output in place of the table."
 )
+@click.option("--chart", is_flag=True, help="Below the table, its figures over time as charts in plain text.")
 def command(
     names: Sequence[str],
     tasks: int,
@@ -81,9 +89,11 @@ def command(
     pool_threads: int | None,
     together: bool,
     max_memory: int | None,
+    force: bool,
     expect: Sequence[Expectation],
     record: str | None,
     as_json_: bool,
+    chart: bool,
 ) -> None:
     """Measure engines without a screen."""
     try:
@@ -91,14 +101,21 @@ def command(
             raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
         engines = find(names)
         check_engines(expect, names)
+        if chart:
+            check_chart(as_json_)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     settings = Settings(workload, refill, trace, gc_mode, pool_threads)
+    why_not = None if force else why_too_many(engines, settings, tasks, together, max_memory)
+    if why_not:
+        raise click.UsageError(why_not)
     line = ProgressLine()
     recorder = open_recorder(record, engines)
+    labs: list[Lab] = []
 
     def make_lab(group: Sequence[Engine]) -> Lab:
         lab = Lab(group, settings=settings, budget=max_memory)
+        labs.append(lab)
         if recorder is not None:
             recorder.follow(lab)
         return lab
@@ -121,7 +138,7 @@ def command(
         raise click.UsageError(str(refused[0]))
     for event in events:
         if event.weight != "info":
-            click.echo(f"{event.lane or 'concwatch'}: {event.text}", err=True)
+            tell(f"{event.lane or 'concwatch'}: {event.text}")
     if recorder is not None and recorder.problem not in ("", *(event.text for event in events)):
         say_error(recorder.problem)
     verdicts = judge(expect, results)
@@ -130,5 +147,7 @@ def command(
     else:
         print_table(results)
         print_verdicts(verdicts)
+    if chart:
+        print_charts(labs)
     failed = any(result.state == "failed" for result in results)
     sys.exit(int(failed or not all(verdict.holds for verdict in verdicts)))

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+MOST = 1 << 20
+"""Bytes that are read at most: more than such a file may have, as who reads its text then says."""
+
 NAMED_BY = "CONCWATCH_SETTINGS"
 """The variable that names another file than the one in the user's configuration folder."""
 
@@ -30,7 +33,8 @@ def read_settings_file(path: Path, named: bool) -> dict[str, object] | None:
         ValueError: one line that names the file and says why it cannot be read.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MOST)
     except (FileNotFoundError, NotADirectoryError) as error:
         if not named:
             return None

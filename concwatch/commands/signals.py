@@ -1,4 +1,4 @@
-"""A command's work, ended in order by a signal."""
+"""A command's work, ended in order by a signal, or when nobody reads any more what it gives."""
 
 import asyncio
 import signal
@@ -6,13 +6,25 @@ import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from concwatch.ui.hangup import is_gone
+
 T = TypeVar("T")
+
+STOPS = ("SIGINT", "SIGTERM", "SIGHUP")
+"""Signals that end it."""
+
+LOOK = 0.2
+"""Seconds between two looks whether somebody still reads standard output."""
+
+OUTPUT = 1
+"""Descriptor of standard output."""
 
 
 def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
     """Run a coroutine to its end, or until a signal cancels it, so that workers are ended on the way out.
 
-    Every further signal cancels it once more.
+    Every further signal cancels it once more. The end of who reads standard output is one too, SIGPIPE: what
+    would be measured nobody would see. Where SIGHUP is ignored, as nohup asks for, it goes on all the same.
 
     Returns:
         What it gave, or None when it was cancelled, and the number of the first signal, or 0.
@@ -26,13 +38,27 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
     async def guarded() -> T:
         task = asyncio.current_task()
         assert task is not None
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            if hasattr(signal, name) and sys.platform != "win32":
+        if sys.platform == "win32":
+            return await work
+        loop = asyncio.get_running_loop()
+        ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        for name in STOPS:
+            if not (name == "SIGHUP" and ignored):
                 number = int(getattr(signal, name))
-                if name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN:  # as nohup asks for
-                    continue
-                asyncio.get_running_loop().add_signal_handler(number, stop, task, number)
-        return await work
+                loop.add_signal_handler(number, stop, task, number)
+        if ignored:
+            return await work
+
+        async def watch_output() -> None:
+            while not is_gone(OUTPUT):  # noqa: ASYNC110  # nothing tells of it but a look
+                await asyncio.sleep(LOOK)
+            stop(task, int(signal.SIGPIPE))
+
+        watching = loop.create_task(watch_output())
+        try:
+            return await work
+        finally:
+            watching.cancel()
 
     try:
         return asyncio.run(guarded()), next(iter(caught), 0)

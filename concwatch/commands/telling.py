@@ -3,6 +3,7 @@
 import click
 
 from concwatch.lab.events import plain
+from concwatch.printing import tell
 
 BAD_INPUT = 2
 """Exit status for what was asked wrongly."""
@@ -10,7 +11,7 @@ BAD_INPUT = 2
 
 def say_error(text: str) -> None:
     """Write ``text`` as one line, whatever a person typed into it."""
-    click.echo(f"concwatch: {plain(' '.join(text.split()))}", err=True)
+    tell(f"concwatch: {plain(' '.join(text.split()))}")
 
 
 def say_json(value: object) -> None:

@@ -10,6 +10,7 @@ from concwatch.comparing.experiment_result import read_experiment
 from concwatch.comparing.recorded import read_recording
 from concwatch.comparing.run_result import read_run
 from concwatch.comparing.side import Side
+from concwatch.one_line import one_line
 from concwatch.recordings.format import KIND
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import read_text
@@ -48,14 +49,22 @@ def read_side(path: Path, name: str) -> Side:
     Raises:
         ValueError: one line: it cannot be read, is neither, or is damaged.
     """
-    text = _text(path)
-    recording = parse(text, str(path)) if _is_recording(text) else None
+    return read_bytes(_text(path), str(path), name)
+
+
+def read_bytes(text: bytes, path: str, name: str) -> Side:
+    """Read the text of the file at ``path``, to be called ``name``.
+
+    Raises:
+        ValueError: one line: it is neither a recording nor a result, or is damaged.
+    """
+    recording = parse(text, path) if _is_recording(text) else None
     try:
         if recording is not None:
             return read_recording(recording, name)
         return _reader(text)(text, name)
     except _ERRORS as error:
-        raise ValueError(f'"{path}" is damaged: {error}: {EXPECTED}') from None
+        raise ValueError(f'"{path}" is damaged: {one_line(str(error))}: {EXPECTED}') from None
 
 
 def _reader(text: bytes) -> Callable[[bytes, str], Side]:

@@ -17,6 +17,7 @@ from concwatch.demos.problem import StepFailed
 from concwatch.demos.scene import Scene
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.screens.dialog import TypeDialog
+from concwatch.ui.screens.fit_dialog import FitDialog
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.caption_bar import CaptionBar
@@ -110,7 +111,7 @@ class Hands:
         dialog = self.app.screen
         for letter in (*text, "enter"):
             await self._strike(letter)
-        if not await self.until(lambda: self.app.screen is behind, PROMPT):
+        if not await self.until(lambda: self.app.screen is behind or bool(self._objection()), PROMPT):
             said = dialog.query_one("#said", Widget).render()
             raise StepFailed(f"expected the dialog to take {text}; it says: {said}")
 
@@ -164,8 +165,15 @@ class Hands:
     async def _holds(self, name: str, tasks: int) -> None:
         lane = self.scene.lane(name)
         await self.expect(
-            lambda: lane.target == tasks or lane.limit is not None, f"{name} asked for {format_count(tasks)}"
+            lambda: lane.target == tasks or lane.limit is not None or bool(self._objection()),
+            f"{name} asked for {format_count(tasks)}",
         )
+        if self._objection():
+            raise StepFailed(f"{name} is not to hold {format_count(tasks)} here: {self._objection()}")
+
+    def _objection(self) -> str:
+        """Give the reason why a target will not fit, if that is what the program asks about."""
+        return self.app.screen.said if isinstance(self.app.screen, FitDialog) else ""
 
     async def click(self, text: str, name: str | None) -> None:
         """Click on the first letter of ``text``, where it can be read on the screen, or on a lane's card.

@@ -12,6 +12,7 @@ from concwatch.demos.kinds import KINDS, TABLES
 from concwatch.demos.looks import NAME, Shot
 from concwatch.demos.step import Step
 from concwatch.lab.catalog import SHOWN, find
+from concwatch.one_line import one_line
 from concwatch.toml_files import explain, read_named, read_toml, shipped_files
 from concwatch.worker.workloads import nearest
 
@@ -43,34 +44,30 @@ def decode(data: bytes, file: str) -> Demo:
     try:
         head = msgspec.convert(plain, Head)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{file}: {explain(str(error), {'': Head})}") from None
+        raise ValueError(f"{file}: {one_line(explain(str(error), {'': Head}))}") from None
     except RecursionError:
         raise ValueError(f"{file}: not a demo: tables within tables without end") from None
     for problem in _problems(head):
-        raise ValueError(f"{file}: {_one_line(problem)}")
+        raise ValueError(f"{file}: {one_line(problem)}")
     engines = [engine.name for engine in (find(head.engines) if head.engines else SHOWN)]
     steps = []
     for number, table in enumerate(head.step, 1):
         try:
             steps.append(_step(table, engines))
         except ValueError as error:
-            raise ValueError(f"{file}: step {number}: {_one_line(str(error))}") from None
+            raise ValueError(f"{file}: step {number}: {one_line(str(error))}") from None
     for problem in _shot_problems(steps):
-        raise ValueError(f"{file}: {problem}")
+        raise ValueError(f"{file}: {one_line(problem)}")
     return Demo(
         name=head.name,
         title=head.title,
-        about=_one_line(head.about),
+        about=" ".join(head.about.split()),
         size=parse_size(head.size),
         theme=head.theme,
         engines=engines,
         film=head.film,
         steps=tuple(steps),
     )
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _problems(head: Head) -> Iterable[str]:

@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 
 from concwatch.experiments.readings import BURST
 from concwatch.lab.catalog import CATALOG, Engine
+from concwatch.lab.forecast import Demand, forecast, walls_of, weigh
 from concwatch.lab.lab import Lab
-from concwatch.lab.limits import fits
 from concwatch.lab.settings import Settings
-from concwatch.units import format_bytes, format_count
 from concwatch.worker.workloads import parse
 
 OVERHEAD = 0.7
@@ -15,18 +14,6 @@ OVERHEAD = 0.7
 
 WAKING = 0.00002
 """CPU seconds of waking one of very many sleepers, for the forecast of time."""
-
-MARGIN = 1.2
-"""How much more than the catalog's bytes a task is taken to weigh, so that no size is tried blindly."""
-
-IDLE = 20 << 20
-"""Bytes of a worker without tasks."""
-
-HTTP_BYTES = 400_000
-"""Bytes of a task that holds a page of 100 KB, its buffers and its client."""
-
-FILES_KEPT = 64
-"""Open files that a process needs besides one for each connection."""
 
 
 @dataclass(frozen=True)
@@ -80,41 +67,13 @@ class Cell:
         lasts = each * rounds if self.action == BURST else self.seconds
         return OVERHEAD + tasks / speed + lasts
 
-    def forecast_bytes(self) -> float:
-        """Forecast the RSS in bytes of its worker with all of its tasks."""
-        row, workload = self.row(), parse(self.workload)
-        weight = row.bytes_per_task * (row.traced_factor if self.trace else 1.0) * MARGIN
-        if workload.word == "payload":
-            weight += float(str(workload.values[0]))
-        elif workload.word == "http":
-            weight += HTTP_BYTES
-        return IDLE + weight * (self.size + self.older)
-
     def why_not(self, lab: Lab) -> str | None:
         """Say why this machine cannot hold it, with the figures; None when it can."""
         row = self.row()
         missing = row.missing()
         if missing:
             return missing
-        need = self.forecast_bytes()
-        if need > lab.budget:
-            return f"needs about {format_bytes(need)}, the memory budget is {format_bytes(lab.budget)}"
-        if row.threads:
-            fit = fits(1.0, lab.budget, lab.walls)
-            if self.size > fit.tasks:
-                return f"this machine holds {format_count(fit.tasks)} threads, then {fit.wall} is in the way"
-        if parse(self.workload).word == "http":
-            most = most_files() - FILES_KEPT
-            if self.size > most:
-                return f"this machine lets a process open {format_count(most)} connections (ulimit -n)"
-        return None
-
-
-def most_files() -> int:
-    """Give how many files a process may open when it asks for as many as it can."""
-    try:
-        import resource
-    except ImportError:  # Windows, where sockets are not counted so
-        return 1 << 20
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    return 1 << 20 if hard == resource.RLIM_INFINITY else hard
+        # Whatever they do: a burst has all of its tasks live.
+        demand = Demand(weigh(row, self.settings), walls=walls_of(row, self.settings, lab.walls))
+        held = forecast(self.size + self.older, [demand], lab.guard.room, bound=lab.guard.bound)
+        return None if held.fits else held.why()

@@ -12,6 +12,7 @@ import msgspec
 from concwatch.experiments.experiment import Compare, Experiment, Series, Source, Table, said
 from concwatch.experiments.readings import BURST, READINGS, UNITS
 from concwatch.lab.catalog import find
+from concwatch.one_line import one_line
 from concwatch.toml_files import explain, read_named, read_toml, shipped_files
 from concwatch.worker.workloads import nearest, parse
 
@@ -19,6 +20,8 @@ SHIPPED = Path(__file__).parent / "published"
 """The folder of the experiments that come with concwatch."""
 
 LARGEST_SIZE = 1_000_000_000
+MOST = 100
+"""Tables of an experiment, series of a table, and sizes of a series."""
 
 
 def shipped() -> list[Path]:
@@ -46,9 +49,9 @@ def decode(data: bytes, file: str) -> Experiment:
     except RecursionError:
         raise ValueError(f"{file}: not an experiment: tables within tables without end") from None
     except msgspec.ValidationError as error:
-        raise ValueError(f"{file}: {explain(str(error), _STRUCTS)}") from None
+        raise ValueError(f"{file}: {one_line(explain(str(error), _STRUCTS))}") from None
     for problem in _problems(experiment):
-        raise ValueError(f"{file}: {' '.join(problem.split())}")
+        raise ValueError(f"{file}: {one_line(problem)}")
     return experiment
 
 
@@ -82,6 +85,8 @@ def _problems(experiment: Experiment) -> Iterable[str]:
         yield f'key "name": "{experiment.name}": expected small letters, digits and hyphens'
     if not experiment.table:
         yield 'key "table": expected one at least'
+    if len(experiment.table) > MOST:
+        yield f'key "table": {len(experiment.table):,} of them: expected {MOST} at most'
     for table in experiment.table:
         where = f'table "{table.title}"'
         yield from _table_problems(table, where)
@@ -102,6 +107,9 @@ def _table_problems(table: Table, where: str) -> Iterable[str]:
         yield f'{where}: key "unit": "{table.unit}": expected one of {", ".join(fitting)}'
     if not table.series:
         yield f'{where}: key "series": expected one at least'
+    if len(table.series) > MOST:
+        yield f'{where}: key "series": {len(table.series):,} of them: expected {MOST} at most'
+        return
     names = [series.name for series in table.series]
     for name in names:
         if names.count(name) > 1:
@@ -156,6 +164,8 @@ _BOUNDS: tuple[tuple[str, int, int], ...] = (
 
 def sizes_problem(sizes: Sequence[int]) -> str | None:
     """Say what is wrong with a list of sizes, or None."""
+    if len(sizes) > MOST:
+        return f"{len(sizes):,} sizes: expected {MOST} at most"
     for size in sizes:
         if not 1 <= size <= LARGEST_SIZE:
             return f"{size}: expected sizes from 1 to {LARGEST_SIZE:,}"

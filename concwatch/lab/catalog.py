@@ -47,11 +47,20 @@ class Engine(Struct, frozen=True):
         return [sys.executable, "-c", _START.format(root=ROOT, engine=self.name)]
 
     def missing(self) -> str | None:
-        """Say why this engine cannot run here and what to do, or None when it can."""
+        """Say why this engine cannot run here and what to do, or None when what it needs is there.
+
+        Whether that also works only a worker can tell: nothing is imported here.
+        """
         for package in self.needs:
             if importlib.util.find_spec(package) is None:
                 return f"needs {package}: {self.install}"
         return None
+
+    def broken(self, reason: str) -> str:
+        """Say that what this engine needs is there and does not work here: the reason, and what to try."""
+        if not self.needs:
+            return reason
+        return f"broken {self.needs[0]}: {reason}; try pip install --force-reinstall {self.needs[0]}"
 
 
 CATALOG: tuple[Engine, ...] = (

@@ -4,18 +4,23 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+
+from msgspec import structs
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import EventLog, Weight
+from concwatch.lab.forecast import IDLE, Demand, Forecast, demand, forecast
+from concwatch.lab.guard import Guard
 from concwatch.lab.lane import Lane, State
-from concwatch.lab.limits import DEFAULT_SHARE, Memory, memory_now
+from concwatch.lab.limits import Memory, memory_now
 from concwatch.lab.link import Link
 from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.pages import Pages, PageServer
 from concwatch.lab.process import WorkerProcess
 from concwatch.lab.sampler import Reading, Sampler
 from concwatch.lab.settings import Settings, fetches
-from concwatch.units import format_bytes, format_count
+from concwatch.units import format_count
 from concwatch.worker.collector import MODES
 from concwatch.worker.walls import Wall, thread_walls
 from concwatch.worker.workloads import parse
@@ -25,10 +30,10 @@ LEAST_HZ = 10.0
 """Steps a second even where fewer samples are kept: a worker may take gigabytes in a second."""
 
 SELF_INTERVAL = 1.0
-"""Seconds between two looks at concwatch's own process and at the machine's memory."""
+"""Seconds between two looks at concwatch's own process."""
 
-CLOSE_LIMIT = 2.0
-"""Seconds that workers get to end by themselves when the lab closes."""
+CLOSE_LIMIT = 0.5
+"""Seconds that workers get to end by themselves when the lab closes: after one, none shall be left."""
 
 
 def open_process(engine: Engine) -> Link:
@@ -77,14 +82,8 @@ class Lab:
         self._pages: Pages | None = None
         self.settings = self._with_page(settings or Settings())
         self.lanes = [Lane(engine, open_link, self._note, hz) for engine in engines]
-        self._memory = memory
-        self.memory = memory()
-        self.room = self.memory.available
-        """Bytes that workers may take in all, as the machine stands: what they take now included."""
+        self.guard = Guard(self.lanes, budget, memory, partial(self._note, ""))
         self.walls = tuple(walls())
-        self.budget = budget if budget is not None else int(self.memory.available * DEFAULT_SHARE)
-        self._halted = False
-        self._last_total = 0
         self._self_sampler = Sampler()
         self._self_due = 0.0
         self.own: Reading | None = None
@@ -120,12 +119,12 @@ class Lab:
             self.switch(lane, True)
             if not lane.wanted:
                 return
-        self._halted = False
+        self.guard.asked()
         self._mark("target", format_count(tasks), lane.engine.name)
         if tasks:
             self.check_page()
         lane.set_target(tasks)
-        self._hold_back(self.total_rss, 0)  # what is created faster than we look would never be seen growing
+        self.guard.hold_back()  # what is created faster than we look would never be seen growing
 
     def trim(self, lane: Lane) -> None:
         """Have a lane's worker give memory back."""
@@ -174,7 +173,7 @@ class Lab:
 
     def _change(self, **changes: object) -> None:
         self.settings = replace(self.settings, **changes)  # type: ignore[arg-type]  # names and types are above
-        self._halted = False  # tasks may weigh more from now on
+        self.guard.asked()  # tasks may weigh more from now on
         for lane in self.lanes:
             lane.apply(self.settings)
 
@@ -220,13 +219,11 @@ class Lab:
         for lane in self.lanes:
             lane.step(now)
         self._follow_refusals()
-        self._watch_budget()
+        self.guard.watch(now)
         if now >= self._self_due:
             self._self_due = now + SELF_INTERVAL
             self.watch_pages()
             self.own = self._self_sampler.read()
-            self.memory = self._memory()
-            self.room = self.memory.available + self.total_rss
         for observe in list(self.observers):  # one may leave meanwhile
             observe(now)
 
@@ -236,42 +233,46 @@ class Lab:
         if running and self.settings.workload not in running:
             self.settings = replace(self.settings, workload=running[0])
 
+    # What there is, and what it is held against.
+
     @property
     def total_rss(self) -> int:
         """Bytes of RSS of all workers together."""
-        return sum(lane.reading.rss for lane in self.lanes if lane.reading)
+        return self.guard.taken
 
-    def _watch_budget(self) -> None:
-        total, last = self.total_rss, self._last_total
-        self._last_total = total
-        self._hold_back(total, max(0, total - last))
+    @property
+    def budget(self) -> int:
+        """Bytes of RSS that all workers may take together."""
+        return self.guard.budget
 
-    def _hold_back(self, total: int, growth: int) -> None:
-        """Stop all growth when one more interval like the last one would pass the budget.
+    @property
+    def memory(self) -> Memory:
+        """The machine's memory at the last look."""
+        return self.guard.memory
 
-        Args:
-            total: bytes of RSS that workers take.
-            growth: how much of it has come in the last interval.
-        """
-        growing = [lane for lane in self.lanes if lane.on and lane.live < lane.target]
-        if not growing or self._halted or total + 1.5 * growth < self.budget:
-            return
-        self._halted = True
-        for lane in growing:
-            lane.halt("memory budget", self.budget)
-        self._note(
-            "",
-            f"memory budget: workers take {format_bytes(total)} of {format_bytes(self.budget)}: "
-            "growth stopped, what stands goes on",
-            "warning",
+    @property
+    def room(self) -> int:
+        """Bytes that the machine has for workers, budget or not: what they take now included."""
+        return self.guard.machine_room
+
+    def forecast(self, lane: Lane, tasks: int) -> Forecast:
+        """Tell what so many tasks in a lane would take, with all that the other lanes are still to hold."""
+        others = sum(
+            self._demand(other).bytes(other.target) for other in self.lanes if other.on and other is not lane
         )
+        return forecast(tasks, [self._demand(lane)], self.guard.room, others, self.guard.bound)
+
+    def _demand(self, lane: Lane) -> Demand:
+        idle, reading = (lane.meter.idle_rss, lane.reading) if lane.on else (None, None)
+        found = demand(lane.engine, self.settings, self.walls, lane.meter.cost)
+        return structs.replace(found, idle=IDLE if idle is None else idle, rss=reading.rss if reading else 0)
 
     async def run(self) -> None:
         """Step at the lab's rate, or faster to watch the budget, until cancelled; never catches up."""
         due = self.clock()
         while True:
             self.step()
-            due = max(due + 1 / max(self.hz, LEAST_HZ), self.clock())
+            due = max(due + min(1 / max(self.hz, LEAST_HZ), self.guard.interval), self.clock())
             await asyncio.sleep(max(0.0, due - self.clock()))
 
     async def close(self) -> None:

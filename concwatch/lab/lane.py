@@ -6,17 +6,28 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 
+from concwatch.lab.allowance import Allowance
 from concwatch.lab.catalog import Engine
 from concwatch.lab.cost import CostMeter
 from concwatch.lab.events import Weight, plain
-from concwatch.lab.link import Arrival, Ended, Garbage, Link, Noise
-from concwatch.lab.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.lab.link import Arrival, Ended, Flood, Garbage, Link, Noise
+from concwatch.lab.messages import (
+    Applied,
+    BurstDone,
+    Error,
+    Limit,
+    Reached,
+    Ready,
+    Tick,
+    contradiction,
+)
 from concwatch.lab.rates import TickRates
 from concwatch.lab.sampler import Reading
 from concwatch.lab.series import Series
 from concwatch.lab.settings import Settings, commands
 from concwatch.lab.tell import tell_burst, tell_limit, tell_reached
-from concwatch.units import format_seconds
+from concwatch.units import format_count, format_seconds
+from concwatch.wire import PROTOCOL
 from concwatch.worker.burst import Burst
 
 START_LIMIT = 30.0
@@ -32,7 +43,11 @@ MISSED = 3
 """Ticks that must be missing besides, so that a slow rate is no stall."""
 
 MOST_GARBAGE = 100
-"""Lines that are not of the wire after which a worker is given up."""
+"""Lines that are not of the wire, or cannot be, after which a worker is given up."""
+
+LONGEST_MESSAGE = 1_000
+LONGEST_DETAIL = 8_000
+"""Characters of what a worker says that are kept: of a message the first, of a traceback the last."""
 
 
 class State(Enum):
@@ -52,8 +67,17 @@ Note = Callable[[str, str, Weight], None]
 class Lane:
     """Starts, commands, samples and ends one worker at a time; time is passed in, in seconds."""
 
-    def __init__(self, engine: Engine, open_link: Callable[[Engine], Link], note: Note, hz: float) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        open_link: Callable[[Engine], Link],
+        note: Note,
+        hz: float,
+        start_limit: float = START_LIMIT,
+    ) -> None:
         self.engine = engine
+        self.start_limit = start_limit
+        """Seconds a worker may take from its start to having applied its settings."""
         self.series = Series()
         self.state = State.OFF
         self.reason = ""
@@ -62,7 +86,7 @@ class Lane:
         self.limit: Limit | None = None
         """The wall that holds the lane short of its target."""
         self.missing = engine.missing()
-        """Why the engine cannot run here, looked up once."""
+        """Why the engine cannot run here, as far as is known: looked up again each time it is switched on."""
         self.settings = Settings()
         """What the worker was last told."""
         self.sampled = -math.inf
@@ -106,6 +130,9 @@ class Lane:
         self._garbage = 0
         self._first_garbage = ""
         self._noisy = False
+        self._floods: set[str] = set()  # those told of
+        self._allowance = Allowance(now)
+        self._now = now  # of the last step
 
     # What a person asks for.
 
@@ -219,6 +246,7 @@ class Lane:
         """Take in what has come, look at the process, and add one sample."""
         if self._link is None:
             return
+        self._now = now
         for arrival in self._link.arrivals(now):
             self._take(arrival, now)
         if self._link is not None:
@@ -247,10 +275,16 @@ class Lane:
                 self._take_garbage(arrival)
             case Noise():
                 self._take_noise(arrival)
+            case Flood():
+                self._take_flood(arrival)
             case Ended():
                 self._take_end(arrival, now)
 
     def _take_tick(self, tick: Tick, now: float) -> None:
+        wrong = contradiction(self.tick, tick)
+        if wrong:
+            self._take_garbage(Garbage(f"a tick that cannot be: {wrong}"))
+            return
         self.rates.add(tick)
         if self._unjudged is not None:
             # Only of a reading between two ticks is it known whether tasks came or went about then.
@@ -265,6 +299,12 @@ class Lane:
 
     def _take_ready(self, ready: Ready) -> None:
         assert self._link is not None
+        if self.ready is not None:
+            self._take_garbage(Garbage("ready for the second time"))
+            return
+        if ready.protocol != PROTOCOL:
+            self._fail(f"speaks version {ready.protocol} of the wire: expected {PROTOCOL}")
+            return
         self.ready, self.flags = ready, ready.flags
         # The rate comes last, since a tick follows it at once, and with that tick the lane begins.
         orders = commands(self.settings, self.can)
@@ -283,7 +323,7 @@ class Lane:
         elif applied.command in ("workload", "threads"):
             self.meter.changed(not self._untouched)
         elif applied.command == "trim":
-            self._say(f"trimmed in {format_seconds(applied.seconds)}")
+            self._pass_on(f"trimmed in {format_seconds(applied.seconds)}")
         if applied.command in self._waiting:
             self._waiting.remove(applied.command)
 
@@ -302,22 +342,25 @@ class Lane:
         if reached.created and reached.seconds > 0:
             self.create_speed = reached.created / reached.seconds
         if reached.created or reached.cancelled:
-            self._say(tell_reached(reached))
+            self._pass_on(tell_reached(reached))
 
     def _take_burst(self, done: BurstDone) -> None:
         self.burst_done, self.target = done, 0
-        self._say(tell_burst(done))
+        self._pass_on(tell_burst(done))
 
     def _take_limit(self, limit: Limit) -> None:
         if limit.wanted == self.target:  # else it crossed with a newer target
             self.limit = limit
             self.target = min(self.target, limit.standing)
-        self._say(tell_limit(limit), "warning")
+        self._pass_on(tell_limit(limit)[:LONGEST_MESSAGE], "warning")
 
     def _take_error(self, error: Error) -> None:
+        if self.ready is None:
+            self._cannot_run(error.message[:LONGEST_MESSAGE])
+            return
         if error.command in self._waiting:
             # What this lane was to run it cannot: better no worker than one that runs something else.
-            self._fail(error.message)
+            self._fail(error.message[:LONGEST_MESSAGE])
             return
         if error.command == "workload" and self._workloads:
             # The worker goes on with what it runs; asked for again, the refused one is sent again.
@@ -325,9 +368,9 @@ class Lane:
             workload, page = self._workload
             self.settings = replace(self.settings, workload=workload, page=page)
         if error.command == "burst":
-            self.burst_refused, self.target = error.message, 0
-        detail = f"\n{error.detail.rstrip()}" if error.detail else ""
-        self._say(error.message + detail, "error")
+            self.burst_refused, self.target = error.message[:LONGEST_MESSAGE], 0
+        detail = f"\n{error.detail[-LONGEST_DETAIL:].rstrip()}" if error.detail else ""
+        self._pass_on(error.message[:LONGEST_MESSAGE] + detail, "error")
 
     def _take_garbage(self, garbage: Garbage) -> None:
         self._garbage += 1
@@ -336,13 +379,18 @@ class Lane:
             self._say(garbage.message, "warning")
         if self._garbage > MOST_GARBAGE:
             self._fail(
-                f"more than {MOST_GARBAGE} lines were not of the wire, the first one: {self._first_garbage}"
+                f"more than {MOST_GARBAGE} of its lines could not be used, the first: {self._first_garbage}"
             )
 
     def _take_noise(self, noise: Noise) -> None:
         if not self._noisy and noise.text.strip():
             self._noisy = True
             self._say(f"wrote: {noise.text.strip().splitlines()[0][:200]}")
+
+    def _take_flood(self, flood: Flood) -> None:
+        if flood.message not in self._floods:
+            self._floods.add(flood.message)
+            self._say(flood.message, "warning")
 
     def _take_end(self, ended: Ended, now: float) -> None:
         stopping = self.state is State.STOPPING
@@ -351,10 +399,17 @@ class Lane:
         if stopping:
             self.state, self.reason = State.OFF, ""
             self._say("off")
+        elif self.state is not State.FAILED and ended.ran and self.ready is None:
+            self._cannot_run(ended.reason)
         elif self.state is not State.FAILED:
             self._fail(ended.reason)
         if self._again:
             self.switch_on(self.settings, now)
+
+    def _cannot_run(self, reason: str) -> None:
+        """Fail before the worker stood: what its engine needs is there, and does not work."""
+        self._fail(self.engine.broken(reason))
+        self.missing = self.reason if self.engine.needs else None
 
     def _fail(self, reason: str) -> None:
         if self._link is not None:
@@ -408,8 +463,11 @@ class Lane:
 
     def _judge(self, now: float) -> None:
         """Follow the clock from one state to the next."""
-        if self.state is State.STARTING and now - self._since > START_LIMIT:
-            self._fail(f"did not stand within {format_seconds(START_LIMIT)}")
+        refused = self._allowance.refused(now)
+        if refused:
+            self._say(f"{format_count(refused)} more of its reports are not told here", "warning")
+        if self.state is State.STARTING and now - self._since > self.start_limit:
+            self._fail(f"did not stand within {format_seconds(self.start_limit)}")
         elif self.state is State.RUNNING and self.stalled_for(now):
             self.state = State.STALLED
         elif self.state is State.STALLED and not self.stalled_for(now):
@@ -434,6 +492,15 @@ class Lane:
         """End the worker by force."""
         if self._link is not None:
             self._link.kill()
+
+    def give_up(self, reason: str) -> None:
+        """End the worker by force, and have the lane say why."""
+        self._fail(reason)
+
+    def _pass_on(self, text: str, weight: Weight = "info") -> None:
+        """Tell what the worker has said, as long as it does not say too much."""
+        if self._allowance.take(self._now):
+            self._say(text, weight)
 
     def _say(self, text: str, weight: Weight = "info") -> None:
         self._note(self.engine.name, text, weight)

@@ -21,13 +21,21 @@ class Noise(Struct, frozen=True):
     text: str
 
 
+class Flood(Struct, frozen=True):
+    """The worker sends more than is read of it, and is made to wait."""
+
+    message: str
+
+
 class Ended(Struct, frozen=True):
     """The worker is gone."""
 
     reason: str
+    ran: bool = True
+    """Whether it had been started at all."""
 
 
-Arrival = Report | Garbage | Noise | Ended
+Arrival = Report | Garbage | Noise | Flood | Ended
 
 
 class Link(Protocol):

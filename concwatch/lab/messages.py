@@ -1,84 +1,113 @@
 """A worker's reports, decoded strictly: what each line must hold is written in `concwatch.wire`."""
 
-import msgspec
+from typing import Annotated
 
+import msgspec
+from msgspec import Meta
+
+from concwatch.one_line import one_line
 from concwatch.wire import PROTOCOL
+
+# No real figure is beyond these, and what is within them can be added, divided, drawn and written.
+Whole = Annotated[int, Meta(ge=0, le=1 << 53)]
+"""A count, or bytes; a double still has it exactly."""
+
+Difference = Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
+"""Bytes more, or fewer."""
+
+Value = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+"""The value of a limit of the system's."""
+
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+"""A duration; 30 years are enough."""
+
+Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
+"""Seconds since whenever."""
+
+Words = Annotated[str, Meta(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]*$")]
+"""A few words that are shown as they are: none of them may command a terminal."""
+
+MOST_WORDS = 1_000
+"""Words in a list."""
+
+WordList = Annotated[tuple[Words, ...], Meta(max_length=MOST_WORDS)]
 
 
 class Ready(msgspec.Struct, tag="ready", frozen=True):
     """The worker stands."""
 
-    engine: str
-    runtime: str
-    pid: int
-    protocol: int = PROTOCOL
-    flags: tuple[str, ...] = ()
-    can: tuple[str, ...] = ()
-    workloads: tuple[str, ...] = ()
+    engine: Words
+    runtime: Words
+    pid: Value
+    protocol: Whole = PROTOCOL
+    flags: WordList = ()
+    can: WordList = ()
+    workloads: WordList = ()
 
 
 class Tick(msgspec.Struct, tag="tick", frozen=True):
     """The worker's own counters at one moment; ``time`` in seconds of the worker's clock."""
 
-    time: float
-    created: int
-    live: int
-    completed: int
-    failed: int
-    cancelled: int
-    queued: int = 0
-    lag: float = 0.0
-    gc: float | None = None
-    traced: int | None = None
-    tracer: int | None = None
+    time: Clock
+    created: Whole
+    live: Whole
+    completed: Whole
+    failed: Whole
+    cancelled: Whole
+    queued: Whole = 0
+    lag: Seconds = 0.0
+    gc: Seconds | None = None
+    traced: Whole | None = None
+    tracer: Whole | None = None
+    number: Whole | None = None
 
 
 class Reached(msgspec.Struct, tag="reached", frozen=True):
     """A target has been met."""
 
-    target: int
-    live: int
-    created: int
-    cancelled: int
-    seconds: float
+    target: Whole
+    live: Whole
+    created: Whole
+    cancelled: Whole
+    seconds: Seconds
 
 
 class BurstDone(msgspec.Struct, tag="burst", frozen=True):
     """A burst has ended; seconds, CPU seconds, bytes."""
 
-    tasks: int
-    create_seconds: float
-    create_cpu: float
-    seconds: float
-    cpu: float
-    live: int | None = None
+    tasks: Whole
+    create_seconds: Seconds
+    create_cpu: Seconds
+    seconds: Seconds
+    cpu: Seconds
+    live: Whole | None = None
     """Tasks live at the reading; None without one."""
-    traced: int | None = None
+    traced: Difference | None = None
 
 
 class Limit(msgspec.Struct, tag="limit", frozen=True):
     """The machine refused another task."""
 
-    standing: int
-    wanted: int
-    wall: str
-    value: int | None = None
+    standing: Whole
+    wanted: Whole
+    wall: Words
+    value: Value | None = None
     detail: str = ""
 
 
 class Applied(msgspec.Struct, tag="applied", frozen=True):
     """A command has taken effect."""
 
-    command: str
-    seconds: float
-    flags: tuple[str, ...] | None = None
+    command: Words
+    seconds: Seconds
+    flags: WordList | None = None
 
 
 class Error(msgspec.Struct, tag="error", frozen=True):
     """A command was refused, or a task failed for the first time."""
 
     message: str
-    command: str | None = None
+    command: Words | None = None
     detail: str | None = None
 
 
@@ -110,5 +139,24 @@ def decode(line: bytes) -> Report | None:
                 return None
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             pass
-        shown = line[:60].decode(errors="replace")
-        raise ValueError(f"not a line of the wire: {shown!r}: {error}") from None
+        raise ValueError(one_line(f"not a line of the wire: {shown(line)}: {error}")) from None
+
+
+def shown(line: bytes) -> str:
+    """Quote the beginning of what came."""
+    return repr(line[:60].decode(errors="replace"))
+
+
+def contradiction(before: Tick | None, tick: Tick) -> str | None:
+    """Say what cannot be in ``tick``, by itself or behind ``before`` of the same worker; None if nothing."""
+    ended = tick.completed + tick.failed + tick.cancelled
+    if tick.created != tick.live + ended:
+        return f"created is {tick.created:,}, and live with all that ended {tick.live + ended:,}"
+    if tick.queued > tick.live:
+        return f"queued is {tick.queued:,}, and live {tick.live:,}"
+    if before is not None:
+        for name in ("time", "created", "completed", "failed", "cancelled"):
+            was, now = getattr(before, name), getattr(tick, name)
+            if now < was:
+                return f"{name} fell from {was:,} to {now:,}"
+    return None

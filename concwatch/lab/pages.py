@@ -8,6 +8,7 @@ from typing import Protocol
 
 from concwatch.lab.catalog import ROOT
 from concwatch.lab.process import child_setup, ended_how
+from concwatch.lab.refusal import tell_refusal
 from concwatch.page_server.page import BACKLOG, PATH
 from concwatch.worker.workloads import HTTP, parse
 
@@ -101,7 +102,7 @@ class PageServer:
                 )
         except (OSError, subprocess.SubprocessError) as error:
             self._words.close()
-            raise ValueError(f"the page server could not be started: {error}") from None
+            raise ValueError(f"the page server could not be started: {tell_refusal(error)}") from None
 
     @property
     def pid(self) -> int:

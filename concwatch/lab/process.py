@@ -6,22 +6,21 @@ import os
 import signal
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import cast
 
 import psutil
+from msgspec.structs import replace
 
 from concwatch import wire
-from concwatch.lab.link import Arrival, Ended, Garbage, Noise
-from concwatch.lab.messages import Report, Tick, decode
+from concwatch.lab.link import Arrival, Ended, Flood, Garbage, Noise
+from concwatch.lab.messages import Tick, decode, shown
+from concwatch.lab.pipe_bytes import PipeBytes, PipeLines
+from concwatch.lab.refusal import tell_refusal
 from concwatch.lab.sampler import Reading, Sampler
 
 NICENESS = 5
 """Workers run a little nicer, so that the screen stays alive while they have both cores busy."""
-
-MOST_ARRIVALS = 1_000
-"""Reports that wait between two looks; a flood beyond that is dropped, and counted."""
 
 NOISE_KEPT = 4_000
 """Bytes of standard error kept between two looks, and shown when the worker dies."""
@@ -31,9 +30,16 @@ LAST_WORDS = 0.5
 
 _PR_SET_PDEATHSIG = 1
 
+_ENDED_FIRST = b"1000"
+"""The highest that ``oom_score_adj`` can be; raising it needs no privilege."""
+
 
 def child_setup(niceness: int) -> Callable[[], None] | None:
-    """Give what a new child runs before its program: be so much nicer, and die with this process (Linux)."""
+    """Give what a new child runs before its program.
+
+    It is so much nicer; on Linux it dies with this process, and when memory runs out it is ended first,
+    before anything that its user works with.
+    """
     if sys.platform == "win32":
         return None
     import ctypes  # only here: the screen need not wait for it
@@ -46,6 +52,8 @@ def child_setup(niceness: int) -> Callable[[], None] | None:
         os.nice(niceness)
         if prctl is not None:
             prctl(_PR_SET_PDEATHSIG, kill, 0, 0, 0)
+            with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+                file.write(_ENDED_FIRST)
 
     return setup
 
@@ -61,19 +69,38 @@ def ended_how(status: int) -> str:
     return f"exited with status {status}"
 
 
+def _read(line: bytes | None) -> Arrival | None:
+    """Read one line, None for one that was too long; give None for one that says nothing."""
+    if line is None:
+        return Garbage(f"a line longer than {wire.LONGEST_LINE:,} bytes")
+    if not line.strip():
+        return None
+    try:
+        return decode(line)
+    except ValueError as error:
+        return Garbage(str(error))
+
+
 class WorkerProcess(asyncio.SubprocessProtocol):
-    """A `Link` to a real worker. Must be made on a running event loop."""
+    """A `Link` to a real worker. Must be made on a running event loop.
+
+    What a worker sends is taken in only as fast as it is looked at: one that sends more waits for its pipe,
+    and neither time nor memory of this program goes into it.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._arrivals: deque[Arrival] = deque()
-        self._unread = bytearray()
-        self._skipping = False
-        self._dropped = 0
+        self.merged = 0
+        """Ticks that a newer one took the place of before anybody looked."""
+        self._lines = PipeLines()
+        self._pipes: dict[int, PipeBytes] = {1: self._lines, 2: PipeBytes()}
+        self._paused: set[int] = set()
+        self._ended: Ended | None = None
         self._noise = bytearray()
         self._last_noise = b""
         self._transport: asyncio.SubprocessTransport | None = None
         self._sampler: Sampler | None = None
         self._killed = False
+        self._struck = False
         self._over = False
         self._backlog: list[bytes] = []
         self._starting = asyncio.get_running_loop().create_task(self._start(list(command)))
@@ -90,14 +117,21 @@ class WorkerProcess(asyncio.SubprocessProtocol):
                 start_new_session=True,
                 preexec_fn=child_setup(NICENESS),
             )
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
-            self._arrivals.append(Ended(f"could not be started: {error}"))
+        except (OSError, ValueError, RuntimeError, subprocess.SubprocessError) as error:
+            self._over = True
+            self._ended = Ended(f"could not be started: {tell_refusal(error)}", ran=False)
 
     # What the event loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the pipes of the process that has started."""
         self._transport = cast("asyncio.SubprocessTransport", transport)
+        if self._over:  # it could be started, but there is nothing that would wait for its end
+            process = cast("subprocess.Popen[bytes]", transport.get_extra_info("subprocess"))
+            self._transport.close()
+            process.kill()
+            process.wait()
+            return
         if self._killed:
             self.kill()
             return
@@ -108,42 +142,19 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         self._backlog.clear()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Cut what comes into lines, within bounds whatever comes."""
+        """Keep what comes, and leave a pipe alone of which enough has come."""
+        pipe = self._pipes[fd]
+        pipe.feed(data)
         if fd == 2:
             self._last_noise = (self._last_noise + data)[-NOISE_KEPT:]
             self._noise += data[: max(0, NOISE_KEPT - len(self._noise))]
-            return
-        self._unread += data
-        *lines, rest = self._unread.split(b"\n")
-        self._unread = rest
-        for line in lines:
-            if self._skipping:
-                self._skipping = False
-            elif line.strip():
-                self._take(bytes(line))
-        if len(self._unread) > wire.LONGEST_LINE:
-            self._unread.clear()
-            if not self._skipping:
-                self._skipping = True
-                self._keep(Garbage(f"a line longer than {wire.LONGEST_LINE:,} bytes"))
+        if pipe.full and fd not in self._paused:
+            self._paused.add(fd)
+            self._reader(fd).pause_reading()
 
-    def _take(self, line: bytes) -> None:
-        try:
-            report = decode(line)
-        except ValueError as error:
-            self._keep(Garbage(str(error)))
-        else:
-            if report is not None:
-                self._keep(report)
-
-    def _keep(self, arrival: Report | Garbage) -> None:
-        # Of ticks that wait only the newest matters: counters are cumulative.
-        if isinstance(arrival, Tick) and self._arrivals and isinstance(self._arrivals[-1], Tick):
-            self._arrivals[-1] = arrival
-        elif len(self._arrivals) < MOST_ARRIVALS:
-            self._arrivals.append(arrival)
-        else:
-            self._dropped += 1
+    def _reader(self, fd: int) -> asyncio.ReadTransport:
+        assert self._transport is not None
+        return cast("asyncio.ReadTransport", self._transport.get_pipe_transport(fd))
 
     def process_exited(self) -> None:
         """Note that the process has ended; its pipes may still hold its last words."""
@@ -158,22 +169,49 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             return
         self._over = True
         last = self._last_noise.decode(errors="replace").strip().splitlines()
-        self._arrivals.append(Ended(ended_how(status) + (f": {last[-1][:300]}" if last else "")))
+        self._ended = Ended(ended_how(status) + (f": {last[-1][:300]}" if last else ""))
         self._transport.close()
 
     # What a lane calls.
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Give what has come since the last call."""
-        found = list(self._arrivals)
-        self._arrivals.clear()
-        if self._dropped:
-            found.insert(0, Garbage(f"{self._dropped:,} reports more than could be read: dropped"))
-            self._dropped = 0
+        """Give what has come since the last call; a flood little by little."""
+        found: list[Arrival] = []
         if self._noise:
-            found.insert(0, Noise(self._noise.decode(errors="replace")))
+            found.append(Noise(self._noise.decode(errors="replace")))
             self._noise.clear()
+        for line in self._lines.lines():
+            arrival = _read(line)
+            # Of ticks that wait only the newest matters: counters are cumulative, of lag the worst counts.
+            if isinstance(arrival, Tick) and found and isinstance(found[-1], Tick):
+                found[-1] = replace(arrival, lag=max(arrival.lag, found[-1].lag))
+                self.merged += 1
+            elif arrival is not None:
+                found.append(arrival)
+        found += self._go_on_reading()
+        if self._ended is not None:
+            flooded, rest = self._lines.waiting, self._lines.rest()
+            if flooded:  # nobody waits for the end of a worker that floods
+                found.append(Garbage(f"the last {len(rest):,} bytes that it sent are not read"))
+            elif rest.strip():
+                found.append(Garbage(f"ended in the middle of a line: {shown(rest)}"))
+            found.append(self._ended)
+            self._ended = None
         return found
+
+    def _go_on_reading(self) -> Sequence[Arrival]:
+        """Begin to count anew what comes; say what had to wait."""
+        floods = []
+        if 1 in self._paused or self._lines.waiting:
+            floods.append(Flood("sends more than is read of it: it has to wait"))
+        if 2 in self._paused:
+            floods.append(Flood("writes more to standard error than is read of it: it has to wait"))
+        for fd, pipe in self._pipes.items():
+            pipe.looked()
+            if fd in self._paused and not pipe.full:
+                self._paused.remove(fd)
+                self._reader(fd).resume_reading()
+        return floods
 
     def reading(self) -> Reading | None:
         """Look at the process; None before it runs and after."""
@@ -200,6 +238,8 @@ class WorkerProcess(asyncio.SubprocessProtocol):
     def kill(self) -> None:
         """End the worker by force; before it runs, as soon as it does."""
         self._killed = True
-        if self._transport is not None:
+        if self._transport is not None and not self._struck:
+            # Once: a second time would take the exit status of an ended process away from the event loop.
+            self._struck = True
             with contextlib.suppress(ProcessLookupError):
                 self._transport.kill()

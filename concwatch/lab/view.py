@@ -3,12 +3,12 @@
 from msgspec import Struct
 
 from concwatch.lab.cost import Cost
+from concwatch.lab.forecast import weigh
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane, State
 from concwatch.lab.limits import Fit, fits
 from concwatch.lab.sampler import Reading
 from concwatch.lab.settings import Settings
-from concwatch.worker.workloads import parse
 
 
 class LaneView(Struct, frozen=True):
@@ -69,12 +69,7 @@ class LabView(Struct, frozen=True):
 
 def expected_bytes(lane: Lane, settings: Settings) -> float:
     """Give the bytes of RSS that one more task will take: as measured here, else by the catalog."""
-    cost = lane.meter.cost
-    if cost is not None and cost.tracing == settings.trace and cost.clean:
-        return max(1.0, cost.rss)
-    weight = lane.engine.bytes_per_task * (lane.engine.traced_factor if settings.trace else 1.0)
-    workload = parse(settings.workload)
-    return weight + (int(str(workload.values[0])) if workload.word == "payload" else 0)
+    return weigh(lane.engine, settings, lane.meter.cost).one_more
 
 
 def lane_fit(lab: Lab, lane: Lane) -> Fit:

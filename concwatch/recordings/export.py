@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from concwatch.recordings.format import COLUMNS, Sample
+from concwatch.recordings.format import COLUMNS, Count, Sample
 from concwatch.recordings.recording import Recording
 from concwatch.worker.workloads import nearest
 
@@ -91,7 +91,7 @@ def as_parquet(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterat
 
     types = {"lane": pyarrow.dictionary(pyarrow.int32(), pyarrow.string())}
     for field in msgspec.structs.fields(Sample)[1:]:
-        whole = field.type in (int, int | None)
+        whole = field.type in (Count, Count | None)
         types[field.name] = pyarrow.int64() if whole else pyarrow.float64()
     header = msgspec.json.encode(recording.header)
     schema = pyarrow.schema([(name, types[name]) for name in columns], metadata={"concwatch": header})

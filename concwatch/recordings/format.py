@@ -125,10 +125,10 @@ Objects
 """
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from concwatch.lab.events import Weight
 from concwatch.lab.lane import State
@@ -137,35 +137,40 @@ from concwatch.lab.settings import Settings
 KIND = "concwatch-recording"
 VERSION = 1
 
+Time = Annotated[float, Meta(ge=-1e10, le=1e10)]
+"""Seconds: three centuries. A line that says more is damaged."""
+Count = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""What other programs take for a whole number, too."""
+
 
 class Sample(Struct, array_like=True, frozen=True, gc=False):
     """One sample of one lane; the docstring above says what each place holds."""
 
-    lane: int
-    time: float
-    rss: int | None
-    traced: int | None
+    lane: Count
+    time: Time
+    rss: Count | None
+    traced: Count | None
     create_rate: float | None
     completion_rate: float | None
-    live: int | None
+    live: Count | None
     lag: float | None
     cpu: float | None
-    threads: int | None
-    virtual: int | None
+    threads: Count | None
+    virtual: Count | None
     tick_time: float | None
-    created: int | None
-    completed: int | None
-    failed: int | None
-    cancelled: int | None
-    queued: int | None
+    created: Count | None
+    completed: Count | None
+    failed: Count | None
+    cancelled: Count | None
+    queued: Count | None
     tick_lag: float | None
     gc: float | None
-    tracer: int | None
+    tracer: Count | None
     mean_completion_rate: float | None
     stalled: float
     cost_rss: float | None
     cost_traced: float | None
-    cost_live: int | None
+    cost_live: Count | None
 
 
 COLUMNS = Sample.__struct_fields__
@@ -190,34 +195,34 @@ class Header(Struct, tag=KIND, frozen=True):
     command: str
     rate: float
     lanes: tuple[Engine, ...]
-    budget: int
+    budget: Count
     columns: tuple[str, ...] = COLUMNS
 
 
 class LabLine(Struct, tag="lab", frozen=True):
     """A lab comes in."""
 
-    time: float
+    time: Time
     rate: float
-    budget: int
-    lanes: tuple[int, ...]
-    walls: tuple[tuple[str, int, int], ...] = ()
+    budget: Count
+    lanes: tuple[Count, ...]
+    walls: tuple[tuple[str, Count, Count], ...] = ()
 
 
 class LaneLine(Struct, tag="lane", frozen=True):
     """What changes slowly of a lane."""
 
-    time: float
-    lane: int
+    time: Time
+    lane: Count
     state: State = State.OFF
     reason: str = ""
-    target: int = 0
+    target: Count = 0
     limited: str = ""
     create_speed: float | None = None
     runtime: str | None = None
-    pid: int | None = None
+    pid: Count | None = None
     flags: tuple[str, ...] = ()
-    born: float = 0.0
+    born: Time = 0.0
     cost_tracing: bool = False
     cost_clean: bool = False
     bytes_per_task: float | None = None
@@ -228,33 +233,33 @@ class LaneLine(Struct, tag="lane", frozen=True):
 class SettingsLine(Struct, tag="settings", frozen=True):
     """What all lanes have in common."""
 
-    time: float
+    time: Time
     workload: str = Settings.workload
     refill: bool = Settings.refill
     trace: bool = Settings.trace
     gc: str = Settings.gc
-    threads: int | None = Settings.threads
-    stack: int | None = Settings.stack
+    threads: Count | None = Settings.threads
+    stack: Count | None = Settings.stack
     page: str | None = Settings.page
 
 
 class OwnLine(Struct, tag="own", frozen=True):
     """What concwatch takes, and what the machine has."""
 
-    time: float
-    rss: int | None
+    time: Time
+    rss: Count | None
     cpu: float | None
-    threads: int | None
-    virtual: int | None
-    room: int
-    total: int
+    threads: Count | None
+    virtual: Count | None
+    room: Count
+    total: Count
     bound: str
 
 
 class EventLine(Struct, tag="event", frozen=True):
     """A line of the event log."""
 
-    time: float
+    time: Time
     lane: str
     text: str
     weight: Weight = "info"
@@ -263,7 +268,7 @@ class EventLine(Struct, tag="event", frozen=True):
 class MarkLine(Struct, tag="mark", frozen=True):
     """What was asked for, or noted."""
 
-    time: float
+    time: Time
     lane: str
     kind: str
     text: str
@@ -272,9 +277,9 @@ class MarkLine(Struct, tag="mark", frozen=True):
 class EndLine(Struct, tag="end", frozen=True):
     """The last line."""
 
-    time: float
+    time: Time
     why: str
-    samples: int
+    samples: Count
 
 
 Line = LabLine | LaneLine | SettingsLine | OwnLine | EventLine | MarkLine | EndLine

@@ -23,7 +23,7 @@ CHUNK = 1_000
 def _read(line: bytes) -> Sample | None:
     try:
         return _sample.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from concwatch.recordings.format import EndLine
-from concwatch.recordings.load import read_header
-from concwatch.recordings.reading import GZIP, decompress, read_beginning
+from concwatch.lab.limits import memory_now
+from concwatch.recordings.format import Count, EndLine, Time
+from concwatch.recordings.load import ERRORS, read_header
+from concwatch.recordings.reading import GZIP, SHARE, decompress, read_beginning
 from concwatch.recordings.sinks import is_locked
 
 TAIL = 1 << 14
@@ -33,17 +34,17 @@ class Summary(Struct, frozen=True):
     """`FINISHED`, `WRITTEN` or `CUT`."""
 
 
-class _Time(Struct):
-    time: float
+class _Timed(Struct):
+    time: Time
 
 
 class _SampleTime(Struct, array_like=True):
-    lane: int
-    time: float
+    lane: Count
+    time: Time
 
 
 _end = msgspec.json.Decoder(EndLine)
-_timed = msgspec.json.Decoder(_Time)
+_timed = msgspec.json.Decoder(_Timed)
 _sampled = msgspec.json.Decoder(_SampleTime)
 
 
@@ -84,7 +85,7 @@ def _extent(path: Path) -> tuple[float, int, str]:
                 return end.time, end.samples, FINISHED
         file.seek(0)
         data = file.read()
-    text = decompress(data) if compressed else data
+    text = decompress(data, memory_now().available // SHARE) if compressed else data
     end = _read_end(text[-TAIL:])
     if end is not None:
         return end.time, end.samples, FINISHED
@@ -95,7 +96,7 @@ def _extent(path: Path) -> tuple[float, int, str]:
 def _read_end(tail: bytes) -> EndLine | None:
     try:
         return _end.decode(tail.rstrip(b"\n").rpartition(b"\n")[2])
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except ERRORS:
         return None
 
 
@@ -104,6 +105,6 @@ def _last_time(tail: bytes) -> float:
         for decoder in (_sampled, _timed):
             try:
                 return decoder.decode(line).time
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except ERRORS:
                 continue
     return 0.0

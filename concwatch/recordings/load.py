@@ -13,15 +13,18 @@ import msgspec
 from msgspec import Struct
 
 from concwatch.lab.series import METRICS
+from concwatch.one_line import one_line
 from concwatch.recordings.format import (
     COLUMNS,
     KIND,
     VERSION,
+    Count,
     EndLine,
     Engine,
     Header,
     LaneLine,
     Line,
+    Time,
     tell_time,
 )
 from concwatch.recordings.lane import CHUNK, RecordedLane
@@ -36,8 +39,8 @@ class Head(Struct, array_like=True, gc=False):
     To read all of an hour of six lanes takes 1.5 s, to read this much 0.4 s.
     """
 
-    lane: int
-    time: float
+    lane: Count
+    time: Time
     rss: float | None
     traced: float | None
     create_rate: float | None
@@ -55,6 +58,11 @@ class _Version(Struct):
     version: int
 
 
+SHORTEST = 8
+"""Bytes of a line on the average: shorter ones would take many times their bytes, and hours to pass over."""
+SPARE_LINES = 10_000
+"""Lines that may be shorter all the same."""
+
 _kind = msgspec.json.Decoder(_Kind)
 _version = msgspec.json.Decoder(_Version)
 _header = msgspec.json.Decoder(Header)
@@ -63,7 +71,8 @@ _heads = msgspec.json.Decoder(list[Head])
 _head = msgspec.json.Decoder(Head)
 
 _KNOWN = {line.__struct_config__.tag for line in Line.__args__}
-_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What a line that cannot be read raises: RecursionError for brackets within brackets."""
 
 
 @contextmanager
@@ -111,8 +120,8 @@ def read_header(line: bytes, name: str) -> Header:
         header = _header.decode(line)
         if version < VERSION or header.columns[: len(COLUMNS)] != COLUMNS:
             raise ValueError("its samples have other columns")
-    except _ERRORS as error:
-        raise ValueError(f'"{name}": its first line is damaged: {error}: {EXPECTED}') from None
+    except ERRORS as error:
+        raise ValueError(f'"{name}": its first line is damaged: {one_line(str(error))}: {EXPECTED}') from None
     except ValueError as error:
         raise ValueError(f'"{name}" is of an unknown version: {error}') from None
     return header
@@ -126,6 +135,8 @@ def parse(text: bytes, name: str) -> Recording:
     """
     if not text.strip():
         raise ValueError(f'"{name}" is empty: {EXPECTED}')
+    if (text.count(b"\n") - SPARE_LINES) * SHORTEST > len(text):
+        raise ValueError(f'"{name}" is not a recording: its lines are too short: {EXPECTED}')
     first, *lines = text.split(b"\n")
     header = read_header(first, name)
     groups = _group(lines)
@@ -167,7 +178,7 @@ def _group(lines: list[bytes]) -> dict[bytes, list[bytes]]:
 def _is_whole(line: bytes) -> bool:
     try:
         msgspec.json.decode(line)
-    except _ERRORS:
+    except ERRORS:
         return False
     return True
 
@@ -176,14 +187,14 @@ def _read_lines(lines: Sequence[bytes], damage: _Damage) -> Iterator[Line]:
     for line in lines:
         try:
             yield _line.decode(line)
-        except _ERRORS:
+        except ERRORS:
             damage.lines += not _is_of_newer_type(line)
 
 
 def _is_of_newer_type(line: bytes) -> bool:
     try:
         return _kind.decode(line).type not in _KNOWN
-    except _ERRORS:
+    except ERRORS:
         return False
 
 
@@ -215,7 +226,7 @@ def _read_lane(
         chunk = lines[start : start + CHUNK]
         try:
             heads = _heads.decode(b"[" + b",".join(chunk) + b"]")
-        except _ERRORS:
+        except ERRORS:
             chunk, heads = _read_one_by_one(chunk, damage)
         if len(heads) != len(chunk):  # what was two values in a line is no sample
             chunk, heads = _read_one_by_one(chunk, damage)
@@ -247,7 +258,7 @@ def _read_one_by_one(lines: Sequence[bytes], damage: _Damage) -> tuple[list[byte
     for line in lines:
         try:
             head = _head.decode(line)
-        except _ERRORS:
+        except ERRORS:
             damage.lines += 1
         else:
             kept.append(line)

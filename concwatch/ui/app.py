@@ -1,5 +1,6 @@
 """The program on the terminal: one lab, one screen, and a clean end."""
 
+import asyncio
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -81,10 +82,20 @@ class ConcwatchApp(LanesApp):
         """End every worker before the program ends."""
         # Before all else: where the terminal is gone there may be no time left.
         self.recording.end(_why(self.return_code or 0))
-        if self.runs is not None:
-            await self.runs.close()
-        if self.lab is not None:
-            await self.lab.close()
+        # All at the same time: no worker waits for the end of another.
+        closing = [part.close() for part in (self.runs, self.lab) if part is not None]
+        await asyncio.gather(*closing)
+
+    def bell(self) -> None:
+        """Sound the terminal's bell, as Textual does first of all when something unforeseen has broken it.
+
+        It then takes a second and more to write down why, in which no worker shall run on.
+        """
+        if self.return_code:
+            for part in (self.lab, self.runs):
+                for lane in part.lanes if part is not None else ():
+                    lane.kill()
+        super().bell()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer in the palette what the screen can do, besides Textual's own."""

@@ -9,12 +9,15 @@ from pathlib import Path
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.events import Resize
+from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 
 from concwatch.ui.palette import THEMES
 from concwatch.ui.screens.lanes import LanesScreen
+from concwatch.ui.widgets.room_notice import RoomNotice, has_room
 
 ALL_THEMES = {**BUILTIN_THEMES, **{theme.name: theme for theme in THEMES}}
 
@@ -53,7 +56,7 @@ class LanesApp(App[None]):
         """Follow the theme, and end in order when the system asks for it."""
         self.theme_changed_signal.subscribe(self, lambda _: self._follow_theme())
         if sys.platform != "win32":
-            for number in (signal.SIGTERM, signal.SIGHUP):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, self._end, 128 + number)
 
     def on_ready(self) -> None:
@@ -64,6 +67,23 @@ class LanesApp(App[None]):
         """
         gc.freeze()
         gc.enable()
+        self._follow_room(self.size)
+
+    def on_resize(self, event: Resize) -> None:
+        """Follow the terminal's size."""
+        if self._lanes is not None and self._lanes.is_mounted:
+            self._follow_room(event.size)
+
+    def _follow_room(self, size: Size) -> None:
+        """Cover every screen with what is needed while the terminal is too small for it, and only then."""
+        for screen in self.screen_stack:
+            notices = screen.query_children(RoomNotice)
+            if has_room(size):
+                notices.remove()
+            elif notices:
+                notices.first().show(size)
+            else:
+                screen.mount(RoomNotice(size))
 
     def _follow_theme(self) -> None:
         if self._lanes is not None and self._lanes.is_mounted:

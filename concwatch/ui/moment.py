@@ -2,11 +2,12 @@
 
 import re
 
+from concwatch.one_line import one_line
 from concwatch.recordings.format import tell_time
 from concwatch.units import parse_seconds
 
 _CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,3}):(\d{1,2}(?:\.\d*)?)", re.ASCII)
-_SHARE = re.compile(r"(\d+(?:\.\d*)?)\s*%", re.ASCII)
+_SHARE = re.compile(r"(\d{1,9}(?:\.\d{0,9})?)\s*%", re.ASCII)
 
 EXPECTED = 'expected one such as "1:23", "83.5s" or "50%"'
 
@@ -30,7 +31,7 @@ def read_moment(text: str, duration: float) -> float:
     seconds = _seconds(text, duration)
     if seconds > duration:
         end = tell_time(duration)
-        raise ValueError(f'"{text[:40]}" is behind the end: expected a moment from 0:00 to {end}')
+        raise ValueError(f'"{one_line(text[:40])}" is behind the end: expected a moment from 0:00 to {end}')
     return seconds
 
 
@@ -46,4 +47,4 @@ def _seconds(text: str, duration: float) -> float:
             return parse_seconds(text)
         except ValueError:
             pass
-    raise ValueError(f'"{text[:40]}" is not a moment: {EXPECTED}')
+    raise ValueError(f'"{one_line(text[:40])}" is not a moment: {EXPECTED}')

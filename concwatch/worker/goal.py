@@ -90,6 +90,11 @@ class Goal:
         self._left += again
         self._due += again
 
+    @property
+    def replacing(self) -> bool:
+        """Whether what is live is still of the workload before, and none of the new one has begun."""
+        return self._replacing
+
     def settle(self, live: int) -> None:
         """Take what is live as the target: a wall was hit, or growth is to stop."""
         self.target = min(self.target, live)

@@ -23,6 +23,7 @@ class Reporter:
         self._engine = engine
         self._collector = collector
         self._interval = 0.1
+        self._sent = 0
         self._soon = threading.Event()
         self._busy = threading.Lock()  # held while a tick is made, whose own bytes are no task's
         self.memory: Callable[[], Dict[str, int]] = dict
@@ -55,8 +56,11 @@ class Reporter:
     def _run(self) -> None:
         due = monotonic()
         while True:
-            with self._busy:
-                self._tick(max(0.0, monotonic() - due))
+            try:
+                with self._busy:
+                    self._tick(max(0.0, monotonic() - due))
+            except MemoryError:  # the next one finds some
+                self._engine.reserve.let_go()
             # Never catch up: after a silence the next tick is one interval away, like any other.
             due = max(due + self._interval, monotonic())
             if self._soon.wait(max(0.0, due - monotonic())):
@@ -65,6 +69,7 @@ class Reporter:
 
     def _tick(self, late: float) -> None:
         engine = self._engine
+        engine.look_at_walls()
         counts = engine.counts.report()
         fields: Dict[str, Any] = {
             **counts,
@@ -73,4 +78,5 @@ class Reporter:
             "gc": round(self._collector.seconds, 6),
             **self.memory(),
         }
-        self._send("tick", time=monotonic(), **fields)
+        self._sent += 1
+        self._send("tick", time=monotonic(), number=self._sent, **fields)

@@ -157,7 +157,7 @@ def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[
                 break
             if name == "target":
                 count = _whole(fields, "tasks", MOST_TASKS)
-                engine.submit(lambda count=count, now=arrived: engine.goal.ask(count, engine.counts, now))  # type: ignore[misc]  # defaults bind this turn's values
+                engine.submit(lambda count=count, now=arrived: engine.ask(count, now))  # type: ignore[misc]  # defaults bind this turn's values
             elif name in table:
                 engine.submit(_answered(channel, engine, name, partial(table[name], fields), arrived))
             else:
@@ -167,6 +167,9 @@ def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[
                 )
         except ValueError as error:
             channel.refuse(name, error)
+        except MemoryError:
+            engine.reserve.let_go()
+            channel.refuse(name, ValueError("there is no memory to take it in"))
     os._exit(0)
 
 
@@ -178,6 +181,8 @@ def _answered(
             act()
         except ValueError as error:
             channel.refuse(name, error)
+        except OSError as error:  # tasks have taken all files there are, and this would need one
+            channel.refuse(name, ValueError(f"{name} could not be applied: {error}"))
         else:
             channel.send("applied", command=name, seconds=monotonic() - arrived, flags=engine.flags())
 
@@ -191,13 +196,12 @@ def runtime() -> str:
     return name + " " + ".".join(map(str, implementation.version[:3]))
 
 
-def _volunteer_for_the_oom_killer() -> None:
-    """Ask Linux to end this process first when memory runs out, before anything the user works with."""
-    try:
-        with open("/proc/self/oom_score_adj", "wb") as file:
-            file.write(b"900")
-    except OSError:  # another system, or one that does not let us
-        pass
+def _no_thread(error: RuntimeError) -> str:
+    """Say which limit leaves no room for a worker's own threads."""
+    from concwatch.worker.walls import wall_hit  # only here
+
+    wall, value = wall_hit()
+    return f"{error}: {wall}" + ("" if value is None else f" ({value:,})")
 
 
 def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> None:
@@ -208,12 +212,13 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
         dont_write_bytecode: what ``sys.dont_write_bytecode`` is to be for the user's own modules.
     """
     channel = Channel()
-    _volunteer_for_the_oom_killer()
     collector = Collector()
     try:
         engine = ENGINES[name]()(channel.send, collector)
-    except ImportError as error:
-        sys.exit(f'engine "{name}" cannot run here: {error}')
+    except Exception as error:  # whatever a package does that is broken, or not of the right version
+        why = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+        channel.send("error", command=None, message=why, detail=None)
+        sys.exit(f'engine "{name}" cannot run here: {why}')
     sys.dont_write_bytecode = dont_write_bytecode
     engine.load(parse(DEFAULT))
     reporter = Reporter(channel.send, engine, collector)
@@ -230,10 +235,14 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
         workloads=WORDS,
     )
     table = commands(engine, reporter, collector)
-    threading.Thread(
+    take = threading.Thread(
         target=_take_commands, args=(channel, engine, table), name="commands", daemon=True
-    ).start()
-    reporter.start()
+    )
+    try:
+        take.start()
+        reporter.start()
+    except RuntimeError as error:
+        sys.exit(_no_thread(error))
     try:
         engine.serve()
     except SystemExit:  # a coroutine's own wish

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.faults.driving import THOROUGH
 from tests.faults.fault import Fault, Impossible
 from tests.faults.rows import FAULTS
 
@@ -60,6 +62,7 @@ def inject_apart(fault: Fault, tally: Tally) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.faults", "--inject", fault.name],
         cwd=ROOT,
+        env={**os.environ, THOROUGH: "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """What dialogs look like, and the one in which something is typed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from textual import on
@@ -9,19 +9,20 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
 Answer = TypeVar("Answer")
 
 
-class TypeDialog(ModalScreen[Answer | None]):
-    """Asks for one value, reads it while it is typed, and says beside the field what is wrong with it."""
+class Dialog(ModalScreen[Answer | None]):
+    """A box before the screen that asks for something; escape answers nothing."""
 
     BINDINGS = [Binding("escape", "dismiss(None)", "Cancel", show=False)]
 
     DEFAULT_CSS = """
-    TypeDialog {
+    Dialog {
         align: center middle;
         background: $background 60%;
         & > Vertical {
@@ -38,9 +39,41 @@ class TypeDialog(ModalScreen[Answer | None]):
         /* Textual cannot wrap an option into no cells at all, as in a terminal a few cells wide. */
         & Input, & #said, & OptionList { min-width: 20; }
         & #said { width: 100%; height: auto; min-height: 2; padding: 0 1; }
-        & OptionList { height: auto; max-height: 12; border: none; background: $surface; }
+        & OptionList, & OptionList:focus {
+            height: auto;
+            max-height: 12;
+            border: none;
+            background: $surface;
+            background-tint: $surface 0%;
+        }
+        /* Textual's own is as bright as the accent: the quieter half of a line could not be read on it. */
+        & OptionList:focus > .option-list--option-highlighted {
+            background: $accent 30%;
+            color: $foreground;
+        }
     }
     """
+
+    def on_screen_suspend(self) -> None:
+        """Forget what was painted: Textual keeps some of a widget that is gone, with all its lines."""
+        for widget in self.walk_children(with_self=True):
+            if isinstance(widget, Widget):
+                widget.refresh()
+
+
+def choice_list(choices: Sequence[tuple[str, str]]) -> OptionList:
+    """Make a list to choose from, of words and what each does."""
+    width = max(len(word) for word, _ in choices)
+    return OptionList(
+        *(
+            Option(Content.assemble(f"{word:{width}}  ", (what, "$foreground 60%")), id=f"choice-{index}")
+            for index, (word, what) in enumerate(choices)
+        )
+    )
+
+
+class TypeDialog(Dialog[Answer]):
+    """Asks for one value, reads it while it is typed, and says beside the field what is wrong with it."""
 
     def __init__(
         self,
@@ -73,16 +106,7 @@ class TypeDialog(ModalScreen[Answer | None]):
             yield Input(self._value, id="field")
             yield Label(id="said")
             if self._choices:
-                width = max(len(value) for value, _ in self._choices)
-                yield OptionList(
-                    *(
-                        Option(
-                            Content.assemble(f"{value:{width}}  ", (what, "$foreground 60%")),
-                            id=f"choice-{index}",
-                        )
-                        for index, (value, what) in enumerate(self._choices)
-                    )
-                )
+                yield choice_list(self._choices)
 
     def on_mount(self) -> None:
         """Take the keys; what stands in the field is replaced by typing."""

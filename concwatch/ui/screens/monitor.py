@@ -7,6 +7,7 @@ from textual.app import SystemCommand
 from textual.geometry import Size
 
 from concwatch.lab.events import EventLog
+from concwatch.lab.forecast import Forecast
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.marks import NOTE, MarkLog
@@ -40,6 +41,7 @@ class MonitorScreen(LanesScreen):
         ``aside`` says in a few words what else runs, or nothing.
         """
         self._lab = lab
+        self._asking = False
         super().__init__(size, aside)
 
     # What stands behind the screen.
@@ -87,9 +89,26 @@ class MonitorScreen(LanesScreen):
 
     @on(TargetAsked)
     def _ask(self, event: TargetAsked) -> None:
-        lane = self._lab.lanes[event.lane]
-        self._lab.set_target(lane, min(event.tasks, LARGEST_TARGET))
+        lane, tasks = self._lab.lanes[event.lane], min(event.tasks, LARGEST_TARGET)
+        found = self._lab.forecast(lane, tasks) if tasks > lane.target and not lane.missing else None
+        if found is None or found.fits:
+            self._lab.set_target(lane, tasks)
+        elif not self._asking:
+            self._ask_whether(lane, found)
         self.look()
+
+    def _ask_whether(self, lane: Lane, found: Forecast) -> None:
+        """Ask what to do about a target that will not fit; until then the lane holds what it held."""
+        from concwatch.ui.screens.fit_dialog import FitDialog  # only here: the first frame can do without
+
+        def answer(tasks: int | None) -> None:
+            self._asking = False
+            if tasks is not None:
+                self._lab.set_target(lane, tasks)
+                self.look()
+
+        self._asking = True  # more keys may have been pressed before the question can be seen
+        self.app.push_screen(FitDialog(lane.engine.name, found, lane.target), answer)
 
     @on(TargetMoved)
     def _move(self, event: TargetMoved) -> None:

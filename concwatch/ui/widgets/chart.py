@@ -179,8 +179,15 @@ class Chart(Widget, can_focus=True):
         self._show_title(caption(self.title, self.legend(), width))
 
     def legend(self) -> list[tuple[str, str]]:
-        """Give what stands behind the title, text and style: the value that each line has now."""
-        return [(self._current(line), f"bold {line.color}") for line in self._lines]
+        """Give what stands behind the title, text and style: the value that each line has now.
+
+        Where no colour says whose it is, the first letter of the line's name does.
+        """
+        values = [self._current(line) for line in self._lines]
+        if self.app.no_color:
+            named = zip(self._lines, values, strict=True)
+            values = [value if value == "–" else f"{line.name[:1]} {value}" for line, value in named]
+        return [(value, f"bold {line.color}") for line, value in zip(self._lines, values, strict=True)]
 
     @property
     def now(self) -> float:

@@ -32,6 +32,9 @@ MARKS: dict[State, tuple[str, str]] = {
 }
 """What a lane's switch shows in each state, and its colour."""
 
+CANNOT_RUN = ("✕ cannot run", "$foreground 45%")
+"""What it shows, whether it was tried or not, where what the engine needs is missing or broken."""
+
 
 def forecast(view: LaneView, tasks: int) -> str:
     """Say what holding ``tasks`` would take: ``10,000 → about +15 MiB``."""
@@ -41,11 +44,11 @@ def forecast(view: LaneView, tasks: int) -> str:
 
 
 def holdings(view: LaneView, hint: str) -> Content:
-    """Say what a lane holds, why it failed, or ``hint`` what to do."""
-    if view.state is State.FAILED:
-        return Content.styled(view.reason, "$error")
+    """Say what a lane holds, why it cannot run or has failed, or ``hint`` what to do."""
     if view.missing and not view.on:
         return Content.styled(view.missing, "$foreground 45%")
+    if view.state is State.FAILED:
+        return Content.styled(view.reason, "$error")
     if not view.on:
         return Content.styled(hint, "$foreground 45%")
     parts: list[str | tuple[str, str]] = [(f"{format_count(view.live)} live", "bold")]
@@ -61,8 +64,8 @@ def holdings(view: LaneView, hint: str) -> Content:
 
 
 def switch(view: LaneView) -> Content:
-    """Say whether a lane is on, and for how long it has stalled."""
-    text, style = MARKS[view.state]
+    """Say whether a lane is on, and for how long it has stalled, or that its engine cannot run here."""
+    text, style = CANNOT_RUN if view.missing and not view.on else MARKS[view.state]
     if view.stalled:
         text = f"{text} {format_seconds(view.stalled)}"
     return Content.styled(text, style)

@@ -6,7 +6,9 @@ import threading
 from collections import deque
 from time import monotonic
 
+from concwatch.worker.engines.file_wall import FileWall
 from concwatch.worker.goal import Counts, Goal
+from concwatch.worker.reserve import Reserve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ class Engine:
         self.send = send
         self.collector = collector
         self.counts = Counts()
+        self.reserve = Reserve()
         self.goal = Goal()
         self.on_reached: Callable[[], None] = lambda: None
         """Called when a target has been met, or a burst has ended."""
@@ -38,6 +41,7 @@ class Engine:
         """Bursts asked for and not begun."""
         self._inbox: Deque[Callable[[], None]] = deque()
         self._failure_told = threading.Lock()  # taken by the first task of a workload that fails
+        self._file_wall = FileWall(self.goal, self.counts, self.submit)
 
     # Called from any thread.
 
@@ -62,6 +66,10 @@ class Engine:
         """Live tasks that have not begun because they wait for a thread."""
         return 0
 
+    def look_at_walls(self) -> None:
+        """Have a wall reported that tasks have hit by themselves; to be called before each tick."""
+        self._file_wall.look(self.tell_limit)
+
     # Called on the engine's own thread.
 
     def serve(self) -> None:
@@ -85,6 +93,17 @@ class Engine:
         self.load(workload)
         self._failure_told = threading.Lock()
         self.goal.replace(self.counts.live)
+
+    def ask(self, target: int, now: float) -> None:
+        """Take a new target that arrived at ``now`` (seconds)."""
+        self.goal.ask(target, self.counts, now)
+        # While allocations are traced the reserve would be taken for one of them.
+        if target > self.counts.live and not self.reserve.kept and self.traced() is None:
+            try:
+                self.collector.trim()
+                self.reserve.take()
+            except (MemoryError, OSError):  # then it grows without
+                pass
 
     def set_threads(self, count: int) -> None:
         """Set how many threads serve the tasks.
@@ -126,10 +145,21 @@ class Engine:
 
     def tell_failure(self, error: BaseException) -> None:
         """Report the first failure of a workload with its traceback; the counter tells the rest."""
-        if self._failure_told.acquire(blocking=False):
-            import traceback  # with tokenize behind it, only for who fails
+        if isinstance(error, MemoryError):
+            self.reserve.let_go()
+        # While tasks are replaced they belong to a workload that is over; its successor may still fail.
+        if (
+            not self._file_wall.hit_by(error)
+            and not self.goal.replacing
+            and self._failure_told.acquire(blocking=False)
+        ):
+            lines: List[str] = []
+            try:
+                import traceback  # with tokenize behind it, only for who fails
 
-            lines = traceback.format_exception(type(error), error, error.__traceback__)
+                lines = traceback.format_exception(type(error), error, error.__traceback__)
+            except (ImportError, OSError, MemoryError):  # there is no file more to be opened, or no memory
+                pass
             self.send(
                 "error",
                 command=None,
@@ -139,13 +169,22 @@ class Engine:
 
     def hit_wall(self, error: BaseException) -> None:
         """Stay with what stands, and say which wall was hit."""
+        short = isinstance(error, MemoryError)
+        if short:
+            self.reserve.let_go()
         from concwatch.worker.walls import wall_hit  # only here
 
-        wall, value = ("memory", None) if isinstance(error, MemoryError) else wall_hit()
-        self.stop_growing(wall, value, str(error)[:500])
+        wall, value = wall_hit()
+        if short and "memory" not in wall:
+            wall, value = "memory", None
+        self.stop_growing(wall, value, str(error)[:500] or ("out of memory" if short else ""))
 
     def stop_growing(self, wall: str, value: Optional[int], detail: str) -> None:
         """Make what is live the target, and report what holds the rest back."""
         wanted, standing = self.goal.target, self.counts.live
         self.goal.settle(standing)
+        self.tell_limit(standing, wanted, wall, value, detail)
+
+    def tell_limit(self, standing: int, wanted: int, wall: str, value: Optional[int], detail: str) -> None:
+        """Report what holds back all but ``standing`` of the tasks wanted."""
         self.send("limit", standing=standing, wanted=wanted, wall=wall, value=value, detail=detail)

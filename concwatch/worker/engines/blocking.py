@@ -126,6 +126,11 @@ class BlockingEngine(Engine):
         self._cancelling = 0  # tasks told to end that have not been counted yet
         self._baton = Baton(self._claim)
         self._body: Body = partial(_nop, self._baton)
+        # The C library loads what unwinds a thread when the first one ends. With no memory left it would
+        # abort then, and so would the whole worker.
+        first = threading.Thread(target=int)
+        first.start()
+        first.join()
         self.task: Body = self.run_task
         """`run_task`, bound once: a bound method for each thread would be 64 bytes more."""
 

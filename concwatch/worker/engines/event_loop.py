@@ -10,7 +10,7 @@ from time import monotonic, thread_time
 
 from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import Engine
-from concwatch.worker.engines.pace import PROBE, Batch, Lateness
+from concwatch.worker.engines.pace import PROBE, Batch, EndBatch, Lateness
 from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
@@ -77,9 +77,10 @@ class EventLoopEngine(Engine):
         super().__init__(send, collector)
         self.loop = new_loop()
         asyncio.set_event_loop(self.loop)
+        self.loop.run_until_complete(asyncio.sleep(0))  # a loop that does not run shows here, and can be told
         self._library = library
         self._awake = asyncio.Event()
-        self._batch = Batch()
+        self._batch, self._end_batch = Batch(), EndBatch()
         self._lateness = Lateness()
         self._body: Body = _nop
         # Made once, so that tasks share them: each would be 64 bytes more for every one.
@@ -120,6 +121,7 @@ class EventLoopEngine(Engine):
             body = BODIES[workload.word]
             self._body = partial(body, *workload.values) if workload.values else body
         self._keep = workload.word not in ANCHORED
+        self._batch = Batch()  # how long they take to create is not known any more
 
     def serve(self) -> None:
         """Run the loop, and on it hold the goal."""
@@ -230,14 +232,13 @@ class EventLoopEngine(Engine):
         """Cancel up to ``count`` tasks, in slices; say whether any ended."""
         # The loop knows its tasks already: keeping them ourselves would cost each of them 60 to 180 bytes.
         # Where we keep them all the same, those that the user's functions started are not among them.
-        ours = set(self._kept) or asyncio.all_tasks(self.loop)
-        ours.discard(asyncio.current_task(self.loop))
+        ours = list(self._kept) or asyncio.all_tasks(self.loop)
+        itself = asyncio.current_task(self.loop)
         before = self.counts.live
-        ours -= self._ending
-        tasks = iter(ours)
+        tasks = (task for task in ours if task is not itself and task not in self._ending)
         while self._excess() > 0:
             began = monotonic()
-            chosen = list(islice(tasks, min(self._excess(), self._batch.size)))
+            chosen = list(islice(tasks, min(self._excess(), self._end_batch.size)))
             if not chosen:
                 break
             self._ending.update(task for task in chosen if task.cancel())
@@ -245,7 +246,7 @@ class EventLoopEngine(Engine):
             for _ in range(3):
                 await asyncio.sleep(0)
             del chosen
-            self._batch.shrank(monotonic() - began)
+            self._end_batch.shrank(monotonic() - began)
             self.apply_commands()
         return self.counts.live < before
 

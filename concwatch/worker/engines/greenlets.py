@@ -9,7 +9,7 @@ from gevent.event import Event
 
 from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import Engine
-from concwatch.worker.engines.pace import PROBE, Batch, Lateness
+from concwatch.worker.engines.pace import PROBE, Batch, EndBatch, Lateness
 from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ class GeventEngine(Engine):
         self._waker = hub.loop.async_()  # the one part of a hub that another thread may touch
         self._waker.start(self._awake.set)
         self._timer = hub.loop.timer(PROBE)
-        self._batch = Batch()
+        self._batch, self._end_batch = Batch(), EndBatch()
         self._lateness = Lateness()
         # Greenlets are called with their arguments: a partial would have each keep 500 bytes more of stack.
         self._call: Tuple[Any, ...] = (_nop,)
@@ -117,6 +117,7 @@ class GeventEngine(Engine):
             self._call = (_find_fetch(workload),)
         else:
             self._call = (BODIES[workload.word], *workload.values)
+        self._batch = Batch()  # how long they take to create is not known any more
 
     def serve(self) -> None:
         """Hold the goal; the hub runs whenever this greenlet waits."""
@@ -224,14 +225,14 @@ class GeventEngine(Engine):
         before = self.counts.live
         while self._excess() > 0 and self._kept:
             began = monotonic()
-            for _ in range(min(self._excess(), len(self._kept), self._batch.size)):
+            for _ in range(min(self._excess(), len(self._kept), self._end_batch.size)):
                 task = self._kept.pop()
                 self._ending.add(task)
                 task.kill(block=False)
             # It is thrown into, it ends, its link is called: three rounds of what is ready.
             for _ in range(3):
                 gevent.sleep(0)
-            self._batch.shrank(monotonic() - began)
+            self._end_batch.shrank(monotonic() - began)
             self.apply_commands()
         return self.counts.live < before
 

@@ -9,12 +9,14 @@ from concwatch.worker.engines.base import SLICE
 PROBE = 0.05
 """Seconds between two looks at how late the loop wakes."""
 
-FIRST_BATCH = 64
-LARGEST_BATCH = 8192
+FIRST_BATCH = 1
+"""Tasks of the first slice: each may take gigabytes, and no growth can be stopped within a slice."""
+
+FIRST_TO_END, LARGEST_BATCH = 64, 8192
 
 
 class Batch:
-    """How many tasks make a slice, by how long the last ones took."""
+    """How many tasks make a slice of growth, by how long the last ones took."""
 
     def __init__(self) -> None:
         self.size = FIRST_BATCH
@@ -26,10 +28,17 @@ class Batch:
         elif seconds < SLICE / 2 and count == self.size:
             self.size = min(LARGEST_BATCH, self.size * 2)
 
+
+class EndBatch:
+    """How many tasks make a slice of those to be ended."""
+
+    def __init__(self) -> None:
+        self.size = FIRST_TO_END
+
     def shrank(self, seconds: float) -> None:
         """Note that ending a slice of tasks took so long."""
         if seconds > SLICE:
-            self.size = max(FIRST_BATCH, self.size // 2)
+            self.size = max(FIRST_TO_END, self.size // 2)
         else:
             self.size = min(LARGEST_BATCH, self.size * 2)
 

@@ -1,0 +1,58 @@
+"""``concwatch doctor``: what this machine can hold, and what would stop it."""
+
+import sys
+
+import click
+
+from concwatch.commands.signals import run_until_signal
+from concwatch.commands.telling import say_error, say_json
+from concwatch.doctor.examination import Examination, as_json, examine
+from concwatch.doctor.proof import ENGINE, Proof, prove
+from concwatch.doctor.report import proof_rows, rows, verdict
+from concwatch.lab.catalog import find
+from concwatch.lab.lab import Lab
+from concwatch.lab.limits import Fit
+from concwatch.lab.settings import Settings
+from concwatch.printing import ProgressLine, print_pieces
+
+
+@click.command("doctor")
+@click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output.")
+@click.option(
+    "--prove",
+    "prove_",
+    is_flag=True,
+    help="Really start as many threads as can stand, up to 40,000, and end them: takes some seconds, "
+    "in which other programs may meet the same limit.",
+)
+def command(as_json_: bool, prove_: bool) -> None:
+    """Tell what this machine can hold, what would stop it, and what to change for more.
+
+    Needs nothing. What the system does not tell is said to be unknown.
+
+    Exit status 0; with --prove 1 if more than a tenth of the forecast is missing.
+    """
+    examination = examine()
+    if not as_json_:
+        print_pieces(rows(examination))
+    proof = _prove(examination) if prove_ else None
+    if as_json_:
+        say_json(as_json(examination, proof))
+    elif proof is not None:
+        print_pieces([(), *proof_rows(proof)])
+    if proof is not None and not proof.holds:
+        say_error(proof.reason or verdict(proof))
+        sys.exit(1)
+
+
+def _prove(examination: Examination) -> Proof:
+    """Go there; a signal on the way ends the worker, and this program with its number."""
+    row = next(row for row in examination.engines if row.engine == ENGINE)
+    line = ProgressLine()
+    lab = Lab(find([ENGINE]), settings=Settings("hold"))
+    work = prove(lab, Fit(row.tasks, row.wall), lambda text: line.show(lab, ENGINE, text))
+    proof, stopped = run_until_signal(work)
+    line.clear()
+    if proof is None:
+        sys.exit(128 + stopped)
+    return proof

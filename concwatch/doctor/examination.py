@@ -1,0 +1,52 @@
+"""All that the doctor has looked up, in one object."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from concwatch.doctor.advice import Advice, advise
+from concwatch.doctor.forecasts import EngineForecast, engine_forecasts
+from concwatch.doctor.machine import Machine, look_at_machine
+from concwatch.doctor.proof import Proof
+from concwatch.doctor.terminal import Terminal, look_at_terminal
+from concwatch.doctor.thread_limits import ThreadLimit, thread_limits
+from concwatch.doctor.versions import Versions, look_at_versions
+from concwatch.lab.catalog import CATALOG
+from concwatch.lab.probe import why_not
+from concwatch.worker.walls import thread_walls
+
+
+class Examination(Struct, frozen=True):
+    """What this machine can hold, and what would stop it; its fields are the keys of the JSON."""
+
+    machine: Machine
+    limits: list[ThreadLimit]
+    engines: list[EngineForecast]
+    terminal: Terminal
+    versions: Versions
+    for_more: list[Advice]
+
+
+def examine() -> Examination:
+    """Look everything up; of engines that need a package a worker is started, to see whether it stands."""
+    machine, walls = look_at_machine(), thread_walls()
+    engines = engine_forecasts(machine.budget, walls, why_not(CATALOG))
+    return Examination(
+        machine=machine,
+        limits=thread_limits(walls),
+        engines=engines,
+        terminal=look_at_terminal(),
+        versions=look_at_versions(),
+        for_more=advise(machine, walls, engines),
+    )
+
+
+def as_json(examination: Examination, proof: Proof | None) -> dict[str, Any]:
+    """Give the object that ``concwatch doctor --json`` prints.
+
+    Sizes are bytes, times seconds, shares of 1, the rest counts. A value that is not known, or does not bind,
+    is null; so is ``proof`` unless it was asked for.
+    """
+    found: dict[str, Any] = msgspec.to_builtins(examination)
+    return {**found, "proof": None if proof is None else msgspec.to_builtins(proof)}

@@ -1,0 +1,87 @@
+"""How many tasks of each engine this machine would hold, and which wall comes first."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+
+from msgspec import Struct
+
+from concwatch.lab.catalog import CATALOG, Engine
+from concwatch.lab.forecast import demand, forecast
+from concwatch.lab.limits import Fit
+from concwatch.lab.settings import Settings
+from concwatch.units import LARGEST_COUNT
+from concwatch.worker.walls import Wall
+
+MOST = "the most one can ask for"
+"""What comes where nothing of the machine's does."""
+
+FETCHES = "http"
+
+
+class EngineForecast(Struct, frozen=True):
+    """What is expected of one engine, with nothing else running."""
+
+    engine: str
+    task: str
+    workload: str
+    """What each task does."""
+    runs: bool
+    missing: str | None
+    """Why it cannot run here, and what to do."""
+    bytes_per_task: int
+    """RSS in bytes of one task, by the catalog; 20 % more are reckoned with until it is measured here."""
+    tasks: int
+    """How many would stand."""
+    wall: str
+    """What comes then."""
+    sure: bool
+    """False where limits on threads bind it that this system does not tell."""
+
+
+def fit(engine: Engine, workload: str, room: int, walls: Iterable[Wall]) -> Fit:
+    """Tell how many tasks fit into ``room`` bytes, and which wall comes first.
+
+    It is the forecast that a target is held against before it is applied.
+    """
+    found = forecast(LARGEST_COUNT, [demand(engine, Settings(workload), walls)], room)
+    return Fit(found.fitting, found.wall or MOST)
+
+
+def engine_forecasts(room: int, walls: Sequence[Wall], reasons: Sequence[str | None]) -> list[EngineForecast]:
+    """Make the forecast for every engine of the catalog, and for tasks that fetch.
+
+    Args:
+        room: bytes of RSS that tasks may take.
+        walls: limits on threads as they are with no task live.
+        reasons: why each engine of the catalog cannot run here, or None.
+    """
+    rows = [
+        _row(engine, Settings().workload, room, walls, reason)
+        for engine, reason in zip(CATALOG, reasons, strict=True)
+    ]
+    fetching = [engine for engine in CATALOG if engine.name == "asyncio"]
+    return rows + [_row(engine, FETCHES, room, walls, _no_client()) for engine in fetching]
+
+
+def _no_client() -> str | None:
+    """Say why tasks on a loop cannot fetch, or None when they can."""
+    return None if find_spec("aiohttp") else "needs aiohttp: pip install 'concwatch[http]'"
+
+
+def _row(
+    engine: Engine, workload: str, room: int, walls: Sequence[Wall], missing: str | None
+) -> EngineForecast:
+    found = fit(engine, workload, room, walls)
+    weight = demand(engine, Settings(workload), ()).weight
+    return EngineForecast(
+        engine=engine.name,
+        task=engine.task,
+        workload=workload,
+        runs=missing is None,
+        missing=missing,
+        bytes_per_task=round(weight.one_more),
+        tasks=found.tasks,
+        wall=found.wall,
+        sure=sys.platform.startswith("linux") or not engine.threads,
+    )

@@ -1,0 +1,210 @@
+"""What a target would take, held against what there is, before anything is started: plain values only."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from concwatch.lab.catalog import Engine
+from concwatch.lab.cost import Cost
+from concwatch.lab.limits import Fit, fits
+from concwatch.lab.settings import Settings, fetches
+from concwatch.open_files import WALL as OPEN_FILES
+from concwatch.units import format_bytes, format_count
+from concwatch.worker.engines.pool import default_threads
+from concwatch.worker.walls import Wall
+from concwatch.worker.workloads import parse
+
+BUDGET = "memory budget"
+"""The wall that concwatch itself sets."""
+
+MARGIN = 1.2
+"""How much more than the catalog's bytes a task is taken to weigh until it has been measured here."""
+
+OFFERED = 0.97
+"""Share of the room that is offered where not all fit: growth is stopped a little before the wall."""
+
+IDLE = 20 << 20
+"""Bytes of a worker without tasks, until it has been measured."""
+
+HTTP_BYTES = 400_000
+"""Bytes of a task that holds a page of 100 KB, its buffers and its client."""
+
+FILES_KEPT = 64
+"""Open files that a process needs besides one for each connection."""
+
+MOST_BYTES = 1 << 60
+
+
+class TaskBytes(Struct, frozen=True):
+    """Bytes of RSS that tasks take."""
+
+    each: float
+    """Of every live task."""
+    held: float = 0.0
+    """More of a task that has begun: what its workload holds."""
+    begun: int | None = None
+    """How many can have begun at once; None where all have."""
+    measured: bool = False
+    """Whether it was measured here; else it is the catalog's."""
+
+    @property
+    def one_more(self) -> float:
+        """What one task more is expected to take."""
+        return self.each + (self.held if self.begun is None else 0.0)
+
+    def bytes(self, tasks: int) -> float:
+        """Give what so many are taken to weigh, rather too much than too little."""
+        margin = 1.0 if self.measured else MARGIN
+        begun = tasks if self.begun is None else min(tasks, self.begun)
+        return self.each * margin * tasks + self.held * begun
+
+
+def weigh(engine: Engine, settings: Settings, cost: Cost | None = None) -> TaskBytes:
+    """Tell what tasks weigh.
+
+    Args:
+        engine: what runs them.
+        settings: what they do, and whether that is traced.
+        cost: what was measured; it counts if it was taken in the same way.
+    """
+    workload = parse(settings.workload)
+    held = float(str(workload.values[0])) if workload.word == "payload" else 0.0
+    held += HTTP_BYTES if fetches(settings.workload) else 0
+    begun = (settings.threads or default_threads()) if engine.queues else None
+    # Of a mean over jobs that hold something and jobs that wait it cannot be told what more of them take.
+    mixed = bool(held) and engine.queues
+    if cost is not None and cost.clean and cost.tracing == settings.trace and not mixed:
+        return TaskBytes(max(1.0, cost.rss), measured=True)
+    return TaskBytes(engine.bytes_per_task * (engine.traced_factor if settings.trace else 1.0), held, begun)
+
+
+class Demand(Struct, frozen=True):
+    """What one worker takes, by the number of its tasks."""
+
+    weight: TaskBytes
+    idle: float = IDLE
+    """Bytes of RSS before the first task."""
+    rss: int = 0
+    """Bytes of RSS now: a worker hardly gives memory back, but fills again what it has."""
+    walls: tuple[Fit, ...] = ()
+    """How many tasks each wall but memory lets stand."""
+
+    def bytes(self, tasks: int) -> float:
+        """Give the RSS, in bytes, with so many tasks."""
+        return max(self.rss, self.idle + self.weight.bytes(tasks))
+
+
+def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple[Fit, ...]:
+    """Tell how many tasks the walls but memory let stand, the first wall of each kind.
+
+    Args:
+        engine: what runs them.
+        settings: what they do.
+        walls: limits on threads as they were with no task live.
+    """
+    found = [fits(1.0, MOST_BYTES, walls)] if engine.threads else []
+    if fetches(settings.workload) and not engine.queues:
+        found.append(Fit(max(0, most_files() - FILES_KEPT), OPEN_FILES))
+    return tuple(found)
+
+
+def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost | None = None) -> Demand:
+    """Tell what a worker takes that has not been started; the arguments are those of `weigh` and `walls_of`.
+
+    Where tasks end as fast as they are started hardly any are ever live, so they take nothing.
+    """
+    if parse(settings.workload).word == "nop" and not engine.queues:
+        return Demand(TaskBytes(0.0))
+    return Demand(weigh(engine, settings, cost), walls=walls_of(engine, settings, walls))
+
+
+class Forecast(Struct, frozen=True):
+    """What a number of tasks would take, against what there is."""
+
+    tasks: int
+    fitting: int
+    """How many of them would fit."""
+    wall: str
+    """What the others would hit first; empty when all fit."""
+    need: float
+    """Bytes of RSS that all workers would take."""
+    room: float
+    """Bytes of RSS that they may take."""
+    others: float = 0.0
+    """How much of what is needed goes to other lanes."""
+    bound: str = BUDGET
+    """What ends the memory."""
+    measured: bool = True
+    """Whether it goes by what was measured here."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is room for all."""
+        return not self.wall
+
+    @property
+    def memory(self) -> bool:
+        """Whether memory is what ends first."""
+        return self.wall == self.bound
+
+    def why(self) -> str:
+        """Say, with figures, why not all fit: ``needs about 1.43 GiB, the memory budget is 300 MiB``."""
+        if not self.memory:
+            what = "connections" if self.wall == OPEN_FILES else "threads"
+            return f"this machine holds {format_count(self.fitting)} {what}, then {self.wall} is in the way"
+        others = f" with {format_bytes(self.others)} for the other lanes" if self.others else ""
+        room = format_bytes(self.room)
+        there = f"the {BUDGET} is {room}" if self.wall == BUDGET else f"{self.wall} leaves workers {room}"
+        return f"needs about {format_bytes(self.need)}{others}, {there}"
+
+
+def forecast(
+    tasks: int, demands: Sequence[Demand], room: float, others: float = 0.0, bound: str = BUDGET
+) -> Forecast:
+    """Tell whether each of some workers can hold so many tasks, and how many each can.
+
+    Args:
+        tasks: how many each is asked to hold.
+        demands: what each takes.
+        room: bytes of RSS that all workers may take together.
+        others: bytes that go to workers not among them.
+        bound: what ends the memory.
+    """
+
+    def need(each: int) -> float:
+        return others + sum(demand.bytes(each) for demand in demands)
+
+    most = tasks
+    if need(tasks) > room:
+        most = _no_finer(bisect_right(range(tasks), room * OFFERED, key=need) - 1)
+    best = Fit(most, bound)
+    for wall in (wall for demand in demands for wall in demand.walls):
+        if wall.tasks < best.tasks:
+            best = wall
+    return Forecast(
+        tasks,
+        best.tasks,
+        best.wall if best.tasks < tasks else "",
+        need(tasks),
+        room,
+        others,
+        bound,
+        all(demand.weight.measured for demand in demands),
+    )
+
+
+def _no_finer(tasks: int) -> int:
+    """Round down to three digits: a forecast of memory knows no more."""
+    grain = int(10 ** max(0, len(str(tasks)) - 3))
+    return max(0, tasks // grain * grain)
+
+
+def most_files() -> int:
+    """Give how many files a process may open when it asks for as many as it can."""
+    try:
+        import resource
+    except ImportError:  # Windows, where sockets are not counted so
+        return 1 << 20
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return 1 << 20 if hard == resource.RLIM_INFINITY else hard

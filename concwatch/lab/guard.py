@@ -1,0 +1,157 @@
+"""The guard: watches what all workers take, and what the machine has left, and stops what would harm it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from concwatch.lab.events import Weight
+from concwatch.lab.forecast import BUDGET
+from concwatch.lab.lane import Lane
+from concwatch.lab.limits import DEFAULT_SHARE, Memory
+from concwatch.units import format_bytes, format_percent
+
+LOOK = 1.0
+"""Seconds between two looks at the machine's memory while nothing grows."""
+
+SPARED = 0.05
+"""Share of the memory available at the start that is left to the machine, whoever takes the rest."""
+
+FASTEST = 2 << 30
+"""Bytes a second that tasks can fill at most, or nearly."""
+
+SHORTEST, LONGEST = 0.02, 0.1
+"""Seconds between two steps while anything grows: near the end, and far from it."""
+
+AHEAD = 4
+"""Steps in which what is left could be filled at the fastest."""
+
+RELEASE_LIMIT = 5.0
+"""Seconds that a stopped worker gets to give its memory back before another is stopped."""
+
+
+def nearly_gone(now: Memory, start: Memory) -> bool:
+    """Tell whether hardly anything is left of the memory that was available at the start."""
+    return now.available <= start.available * SPARED
+
+
+def step_interval(left: float) -> float:
+    """Give the seconds until the next step while tasks grow and ``left`` bytes are left for them."""
+    return min(LONGEST, max(SHORTEST, left / FASTEST / AHEAD))
+
+
+def total_rss(lanes: Sequence[Lane]) -> int:
+    """Give the bytes of RSS of all workers together."""
+    return sum(lane.reading.rss for lane in lanes if lane.reading)
+
+
+class Guard:
+    """Stops growth at the budget, and the largest lane when the machine itself runs out of memory."""
+
+    def __init__(
+        self,
+        lanes: Sequence[Lane],
+        budget: int | None,
+        memory: Callable[[], Memory],
+        say: Callable[[str, Weight], None],
+    ) -> None:
+        """Watch over ``lanes``.
+
+        Args:
+            lanes: all that there are.
+            budget: bytes of RSS that all workers may take together; None for 80 % of what is available.
+            memory: looks at the machine's memory.
+            say: takes an event.
+        """
+        self._lanes = lanes
+        self._look = memory
+        self._say = say
+        self.start = memory()
+        """The machine's memory before any worker was started."""
+        self.memory = self.start
+        """The machine's memory at the last look."""
+        self.machine_room = self.start.available
+        """Bytes that the machine then had for workers: what they took themselves included."""
+        self.budget = budget if budget is not None else int(self.start.available * DEFAULT_SHARE)
+        self._looked = 0.0
+        self._last_total = 0
+        self._halted = False
+        self._stopped: Lane | None = None
+        self._stopped_at = 0.0
+
+    @property
+    def taken(self) -> int:
+        """Bytes of RSS of all workers together."""
+        return total_rss(self._lanes)
+
+    @property
+    def room(self) -> float:
+        """Bytes of RSS that all workers may take together, as the machine stands now."""
+        return min(self.budget, self._unspared)
+
+    @property
+    def bound(self) -> str:
+        """What ends that room."""
+        return BUDGET if self.budget <= self._unspared else self.memory.bound
+
+    @property
+    def _unspared(self) -> float:
+        return self.machine_room - self.start.available * SPARED
+
+    @property
+    def interval(self) -> float:
+        """Seconds after which to watch again."""
+        return step_interval(self.room - self.taken) if self._growing else LONGEST
+
+    @property
+    def _growing(self) -> list[Lane]:
+        return [lane for lane in self._lanes if lane.on and lane.live < lane.target]
+
+    def asked(self) -> None:
+        """Note that something has been asked for, by which more may grow than before."""
+        self._halted = False
+
+    def watch(self, now: float) -> None:
+        """Look, and stop what has to be stopped; ``now`` in seconds on the lab's clock."""
+        self.hold_back()
+        self._last_total = self.taken
+        releasing = self._stopped is not None and not self._stopped.idle
+        if self._growing or releasing or now >= self._looked + LOOK:
+            self._looked = now
+            with suppress(OSError):  # no file can be opened to look: what was seen last still stands
+                self.memory = self._look()
+            self.machine_room = self.memory.available + self.taken
+            self._relieve(now)
+
+    def hold_back(self) -> None:
+        """Stop all growth when one more interval like the last one would pass the budget."""
+        taken, growing = self.taken, self._growing
+        growth = max(0, taken - self._last_total)
+        if not growing or self._halted or taken + 1.5 * growth < self.budget:
+            return
+        self._halted = True
+        for lane in growing:
+            lane.halt(BUDGET, self.budget)
+        self._say(
+            f"{BUDGET}: workers take {format_bytes(taken)} of {format_bytes(self.budget)}: "
+            "growth stopped, what stands goes on",
+            "warning",
+        )
+
+    def _relieve(self, now: float) -> None:
+        """Stop the largest lane when the machine's memory is nearly gone; one at a time."""
+        if not nearly_gone(self.memory, self.start):
+            return
+        if self._stopped is not None and not self._stopped.idle and now < self._stopped_at + RELEASE_LIMIT:
+            return
+        running = [lane for lane in self._lanes if lane.on and lane.reading]
+        if not running:
+            return
+        largest = max(running, key=lambda lane: lane.reading.rss if lane.reading else 0)
+        self._stopped, self._stopped_at = largest, now
+        self._say(
+            f"{self.memory.bound}: {format_bytes(self.memory.available)} left of the "
+            f"{format_bytes(self.start.available)} available at the start, "
+            f"less than {format_percent(SPARED)}: the largest lane is stopped",
+            "warning",
+        )
+        took = format_bytes(largest.reading.rss if largest.reading else 0)
+        largest.give_up(f"stopped at {took}: the machine's {self.memory.bound} was nearly gone")

@@ -1,0 +1,77 @@
+"""What comes out of a worker's pipe, kept as bytes within bounds until somebody looks."""
+
+from concwatch.wire import LONGEST_LINE
+
+MOST_BYTES = 4 << 20
+"""Bytes taken from one pipe between two looks; 40 MiB a second at ten looks a second."""
+
+MOST_LINES = 1_000
+"""Lines given at one look; a worker that keeps to the wire sends ten."""
+
+
+class PipeBytes:
+    """Counts what comes between two looks, so that its reader knows when to leave the pipe alone."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take what has come."""
+        self._count += len(data)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should be read before the next look."""
+        return self._count >= MOST_BYTES
+
+    def looked(self) -> None:
+        """Begin to count anew."""
+        self._count = 0
+
+
+class PipeLines(PipeBytes):
+    """Cuts what comes into lines, but only when they are asked for: a flood costs no more than its bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unread = bytearray()
+        self._skipping = False
+        """Whether what comes next is the rest of a line that was too long."""
+
+    def feed(self, data: bytes) -> None:
+        """Take what has come; the rest of a line that was too long is not kept."""
+        super().feed(data)
+        if self._skipping:
+            _, end, data = data.partition(b"\n")
+            self._skipping = not end
+        self._unread += data
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should be read before the next look."""
+        return super().full or len(self._unread) > LONGEST_LINE
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a whole line waits to be given."""
+        return b"\n" in self._unread
+
+    def lines(self) -> list[bytes | None]:
+        """Give the next whole lines, `MOST_LINES` at most, without their ends; None for one too long."""
+        found: list[bytes | None] = []
+        begin = 0
+        while len(found) < MOST_LINES and (end := self._unread.find(b"\n", begin)) >= 0:
+            found.append(bytes(self._unread[begin:end]) if end - begin <= LONGEST_LINE else None)
+            begin = end + 1
+        del self._unread[:begin]
+        if len(self._unread) > LONGEST_LINE and not self.waiting:
+            self._unread.clear()
+            self._skipping = True
+            found.append(None)
+        return found
+
+    def rest(self) -> bytes:
+        """Take all that is left: the beginning of a line that never ended, and whole lines not given."""
+        rest = bytes(self._unread)
+        self._unread.clear()
+        return rest

@@ -1,0 +1,60 @@
+"""What there is to draw: the series of each lane over the seconds since it began."""
+
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from concwatch.lab.lab import Lab
+from concwatch.lab.series import METRICS
+from concwatch.recordings.recording import Recording
+
+Values = tuple[Sequence[float], Sequence[float]]
+"""Times, in seconds and ascending, and one value for each, NaN where it was not known."""
+
+
+class Samples(Protocol):
+    """One lane's samples over time, as `concwatch.lab.series.Series`."""
+
+    def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
+        """Give times and values of one metric from the last one before ``start`` on."""
+        ...
+
+
+class Trace(Struct, frozen=True):
+    """One lane's samples."""
+
+    name: str
+    metrics: Mapping[str, Values]
+    """By the names of `METRICS`; times count from the lane's beginning."""
+
+    @property
+    def seconds(self) -> float:
+        """From the lane's beginning to its last sample; 0 where there is none."""
+        return max((times[-1] for times, _ in self.metrics.values() if times), default=0.0)
+
+
+def traces_of_labs(labs: Sequence[Lab]) -> list[Trace]:
+    """Give a trace a lane of labs that have ended; each begins with its own lab."""
+    return [_trace(lane.engine.name, lane.series, lab.began) for lab in labs for lane in lab.lanes]
+
+
+def traces_of_recording(recording: Recording) -> list[Trace]:
+    """Give a trace a lane of a recording; each begins as its first lab comes in.
+
+    So what ``concwatch run`` recorded one after another lies over each other, as in its own charts.
+    """
+    return [
+        _trace(lane.name, lane.series, next((line.time for line in lane.changes.entries), 0.0))
+        for lane in recording.lanes
+    ]
+
+
+def _trace(name: str, samples: Samples, began: float) -> Trace:
+    found = {metric: samples.since(metric, -math.inf) for metric in METRICS}
+    return Trace(
+        name,
+        {metric: ([time - began for time in times], values) for metric, (times, values) in found.items()},
+    )

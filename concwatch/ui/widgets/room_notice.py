@@ -1,0 +1,56 @@
+"""What stands on a terminal that has no room for the screen: what is needed, and what there is."""
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.widgets import Static
+
+NEEDED = Size(60, 14)
+"""Columns and lines below which no screen is drawn."""
+
+GOOD = Size(80, 24)
+"""Columns and lines from which on nothing is left out but charts beside each other."""
+
+
+def has_room(size: Size) -> bool:
+    """Whether a terminal of ``size`` has room for the screen."""
+    return size.width >= NEEDED.width and size.height >= NEEDED.height
+
+
+def _told(size: Size) -> str:
+    return f"{size.width} × {size.height}"
+
+
+def notice(size: Size) -> Content:
+    """Say it, the most needed first: of a very small terminal the end is cut off."""
+    return Content.assemble(
+        (_told(size), "bold"),
+        " is too small: ",
+        ("concwatch", "bold"),
+        f" needs {_told(NEEDED)}, better {_told(GOOD)}. Keys still work; q quits.",
+    )
+
+
+class RoomNotice(Static):
+    """Covers a screen while the terminal is too small for it; all below goes on."""
+
+    DEFAULT_CSS = """
+    RoomNotice {
+        overlay: screen;
+        constrain: none;
+        position: absolute;
+        width: 100vw;
+        height: 100vh;
+        background: $background;
+        color: $foreground;
+        content-align: center middle;
+        text-align: center;
+    }
+    """
+
+    def __init__(self, size: Size) -> None:
+        """Say at first that ``size`` is what there is."""
+        super().__init__(notice(size))
+
+    def show(self, size: Size) -> None:
+        """Say what is needed and that ``size`` is what there is."""
+        self.update(notice(size))

@@ -1,0 +1,167 @@
+"""``python -m concwatch`` as a person starts it: on a pseudo-terminal of its own."""
+
+import fcntl
+import os
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 30.0
+"""Seconds that anything may take on a loaded machine."""
+
+MODES = {"alternate screen": ("h", 1049), "mouse": ("h", 1000), "cursor hidden": ("l", 25)}
+"""What a terminal is asked for: whether by setting or by resetting which of its private modes."""
+
+
+MARK = "CONCWATCH_FAULT"
+"""The variable by which all that a program started is found again, however it was started."""
+
+
+def alive(process: psutil.Process) -> bool:
+    """Whether a process runs; one that has ended and waits for its parent to look does not."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def set_size(terminal: int, size: tuple[int, int]) -> None:
+    """Have an open terminal be of ``size``, columns by lines."""
+    columns, lines = size
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+
+class Terminal:
+    """A program on a terminal of ``size``, columns by lines, with the variables of ``told`` besides.
+
+    ``streams`` are descriptors in place of the terminal, by name: ``stdin``, ``stdout``, ``stderr``.
+    """
+
+    def __init__(
+        self,
+        *command: str,
+        size: tuple[int, int] = (120, 40),
+        told: Mapping[str, str] | None = None,
+        streams: Mapping[str, int] | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.got = b""
+        self._mark = uuid.uuid4().hex
+        self.patience = patience
+        self._ours, theirs = os.openpty()
+        self._theirs = theirs
+        set_size(theirs, size)
+        self.sane = termios.tcgetattr(theirs)
+
+        def take_terminal() -> None:
+            os.setsid()
+            fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+        self.process = subprocess.Popen(
+            [sys.executable, *command],
+            **{"stdin": theirs, "stdout": theirs, "stderr": theirs, **(streams or {})},
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "TERM": "xterm-256color",
+                "COLORTERM": "truecolor",
+                MARK: self._mark,
+                **(told or {}),
+            },
+            preexec_fn=take_terminal,
+        )
+        self.monitor = psutil.Process(self.process.pid)
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        for process in self.family():
+            process.kill()
+        self.process.wait(PATIENCE)
+        self.close()
+        os.close(self._theirs)
+
+    def close(self) -> None:
+        """Take the terminal away, as closing its window does."""
+        if self._ours >= 0:
+            os.close(self._ours)
+            self._ours = -1
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Give the terminal another size, of which the kernel tells the program by SIGWINCH."""
+        set_size(self._theirs, (columns, lines))
+
+    def read(self, seconds: float = 0.05) -> None:
+        """Take in what the program writes for so long; never let it wait for a reader."""
+        if self._ours < 0:
+            time.sleep(seconds)
+        elif select.select([self._ours], [], [], seconds)[0]:
+            self.got += os.read(self._ours, 1 << 16)
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        deadline = time.monotonic() + self.patience
+        while not condition():
+            assert time.monotonic() < deadline, (
+                f"{what}: not within {self.patience:g} s\n{self.text()[-2000:]}"
+            )
+            self.read()
+
+    def text(self) -> str:
+        """What came, without what moves and colours it."""
+        return re.sub(r"\x1b(\[[0-?]*[ -/]*[@-~]|[PX^_\]].*?(\x1b\\|\x07)|.)", "", self.raw())
+
+    def raw(self) -> str:
+        return self.got.decode("utf-8", "replace")
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def workers(self) -> list[psutil.Process]:
+        return self.monitor.children(recursive=True) if self.monitor.is_running() else []
+
+    def family(self) -> list[psutil.Process]:
+        """Everything that runs because of the program, itself left out: also what has lost its parent."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get(MARK) == self._mark and process.pid != self.process.pid:
+                    found.append(process)
+            except (psutil.Error, OSError):  # gone meanwhile, or somebody else's
+                continue
+        return found
+
+    def switch_on(self) -> list[psutil.Process]:
+        """Have the one lane hold 10,000 tasks, and give the worker's processes."""
+        self.until(lambda: "drag to start" in self.text(), "the screen is shown")
+        self.type("+")
+        self.until(lambda: "10,000 live" in self.text(), "10,000 tasks are live")
+        found = self.workers()
+        assert len(found) == 1
+        return found
+
+    def ended(self) -> int:
+        self.until(lambda: self.process.poll() is not None, "the program ends")
+        while self._ours >= 0 and select.select([self._ours], [], [], 0)[0]:
+            self.read(0)
+        return self.process.returncode
+
+    def assert_sane(self) -> None:
+        raw = self.raw()
+        for what, (on, number) in MODES.items():
+            said = re.findall(rf"\x1b\[\?{number}([hl])", raw)
+            assert on in said, f"never asked for: {what}"
+            assert said[-1] != on, f"not taken back: {what}"
+        assert termios.tcgetattr(self._theirs) == self.sane

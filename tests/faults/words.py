@@ -1,0 +1,368 @@
+"""Workers that say what they must not, too much, or nothing."""
+
+import asyncio
+import json
+import math
+from collections.abc import Iterator
+
+import msgspec
+
+from concwatch.lab.lane import State
+from concwatch.lab.messages import Report, decode
+from tests.faults.driving import PATIENCE, FaultyStage, driven, inject, thorough
+from tests.faults.fault import Fault
+from tests.faults.toy import command
+
+ANSWERS = "while True: asked.get()"
+
+
+async def stands(s: FaultyStage) -> None:
+    """Wait until the misbehaving worker stands, and have it begin to misbehave."""
+    await s.becomes(State.RUNNING)
+    s.lab.set_target(s.faulty, 1)
+
+
+async def fails(s: FaultyStage, reason: str) -> None:
+    """See that the lane has given its worker up for ``reason``, alone, and can be switched on again."""
+    await s.becomes(State.FAILED)
+    assert reason in s.faulty.reason, s.faulty.reason
+    await s.tells(f"failed: {s.faulty.reason}")
+    await s.others_go_on()
+    await s.on_again(tasks=None)
+
+
+async def goes_on(s: FaultyStage) -> None:
+    """See that newer ticks come through, on both lanes."""
+    await s.becomes(State.RUNNING)
+    assert s.faulty.tick is not None
+    time = s.faulty.tick.time
+    await s.until(lambda: s.faulty.tick and s.faulty.tick.time > time + 0.1, "it goes on", PATIENCE)
+    await s.others_go_on()
+
+
+async def garbage() -> None:
+    script = r"""
+stand()
+asked.get()
+write(b"hello\n\xff\xfe\x00\n\n[1, 2]\n{\"type\": 7}\n{}\n\x1b[2J\n" + b"[" * 100_000 + b"\n")
+write(bytes(range(256)).replace(b"\n", b"") * 40 + b"\n")
+asked.get()
+while True:
+    write(b"nothing of the wire\n" * 100)
+"""
+    async with driven(command(script)) as s:
+        await stands(s)
+        await s.tells("not a line of the wire: 'hello'")
+        await goes_on(s)
+        s.lab.set_target(s.faulty, 2)
+        async with s.pulse() as pulse:
+            await fails(
+                s, "more than 100 of its lines could not be used, the first: not a line of the wire: 'hello'"
+            )
+        pulse.assert_small()
+
+
+async def half() -> None:
+    script = r"""
+stand()
+asked.get()
+quiet.set()
+whole = tick(created=5, live=5)
+with lock:
+    os.write(1, whole[:40])
+    asked.get()
+    os.write(1, whole[40:])
+quiet.clear()
+asked.get()
+quiet.set()
+write(whole[:40])
+os._exit(0)
+"""
+    async with driven(command(script.replace("quiet.clear()", "tick = lambda: whole\nquiet.clear()"))) as s:
+        await stands(s)
+        await s.becomes(State.STALLED)
+        await s.others_go_on()
+        s.lab.set_target(s.faulty, 2)
+        await s.becomes(State.RUNNING)
+        assert s.faulty.live == 5
+        s.lab.set_target(s.faulty, 3)
+        await s.tells("ended in the middle of a line")
+        await fails(s, "exited with status 0")
+
+
+async def long() -> None:
+    """Send lines that are too long, 100 MB in all: one that ends, and one that never does."""
+    size = 100 if thorough() else 20
+    script = f"""
+stand()
+asked.get()
+piece = b"x" * 1_000_000
+with lock:
+    for _ in range({size}):
+        rest = piece
+        while rest:
+            rest = rest[os.write(1, rest):]
+write(b"\\n")
+write(line(type="error", message="the line has ended"))
+asked.get()
+while True:
+    os.write(1, piece)
+"""
+    async with driven(command(script)) as s:
+        await stands(s)
+        async with s.pulse() as pulse:
+            await s.tells("the line has ended")
+        pulse.assert_well()
+        await s.tells("a line longer than 1,048,576 bytes")
+        await goes_on(s)
+        s.lab.set_target(s.faulty, 2)
+        async with s.pulse() as pulse:
+            await s.becomes(State.STALLED)
+        pulse.assert_well()
+        await s.others_go_on()
+        s.lab.switch(s.faulty, False)
+        await s.becomes(State.OFF)
+        await s.on_again(tasks=None)
+
+
+RIGHT: dict[str, dict[str, object]] = {
+    "ready": {
+        "engine": "toy",
+        "runtime": "Toy",
+        "pid": 1,
+        "protocol": 1,
+        "flags": [],
+        "can": [],
+        "workloads": [],
+    },
+    "tick": dict.fromkeys(("time", "created", "live", "completed", "failed", "cancelled", "queued", "lag"), 0)
+    | {"gc": 0.5, "traced": 1, "tracer": 1, "number": 1},
+    "reached": dict.fromkeys(("target", "live", "created", "cancelled", "seconds"), 0),
+    "burst": dict.fromkeys(("tasks", "create_seconds", "create_cpu", "seconds", "cpu", "live", "traced"), 0),
+    "limit": {"standing": 0, "wanted": 0, "wall": "memory", "value": 1, "detail": ""},
+    "applied": {"command": "gc", "seconds": 0, "flags": []},
+    "error": {"message": "", "command": None, "detail": None},
+}
+"""Every field of every report, with what it may hold."""
+
+TEXTS = {"engine", "runtime", "wall", "detail", "command", "message"}
+LISTS = {"flags", "can", "workloads"}
+
+
+def wrong_lines() -> Iterator[str]:
+    """Give a line for each field of each report and each kind of what it must not hold."""
+    for type_, right in RIGHT.items():
+        for name in right:
+            wrong: list[object] = [{}, [[]], True]
+            if name in TEXTS or name in LISTS:
+                wrong += [7, -1.5]
+            else:
+                wrong += ["7", [], 10**30]
+            if (
+                name not in TEXTS
+                and name not in LISTS
+                and (type_, name) not in (("burst", "traced"), ("tick", "time"))
+            ):
+                wrong += [-1]
+            if name in ("engine", "runtime", "wall"):
+                wrong += ["x" * 1_000, "\x1b[2J", None]
+            yield from (json.dumps({"type": type_, **right, name: value}) for value in wrong)
+
+
+def assert_all_fields_are_known() -> None:
+    for report in Report.__args__:
+        tag = report.__struct_config__.tag
+        assert {field.name for field in msgspec.structs.fields(report)} <= set(RIGHT[tag]), tag
+        assert decode(json.dumps({"type": tag, **RIGHT[tag]}).encode()) is not None
+
+
+async def types() -> None:
+    assert_all_fields_are_known()
+    lines = list(wrong_lines())
+    for line in lines:
+        try:
+            read = decode(line.encode())
+        except ValueError:
+            continue
+        raise AssertionError(f"taken for a report: {line}: {read}")
+    # As many as a lane bears with, of every kind, then all of them.
+    some = lines[:: math.ceil(len(lines) / 90)]
+    script = f"""
+stand()
+asked.get()
+write({chr(10).join(some)!r}.encode() + b"\\n")
+asked.get()
+write({chr(10).join(lines)!r}.encode() + b"\\n")
+asked.get()
+"""
+    async with driven(command(script)) as s:
+        await stands(s)
+        await s.tells("not a line of the wire")
+        await goes_on(s)
+        s.lab.set_target(s.faulty, 2)
+        await fails(s, "more than 100 of its lines could not be used, the first: not a line of the wire")
+
+
+async def backwards() -> None:
+    script = """
+stand()
+asked.get()
+quiet.set()
+began = time.monotonic()
+write(tick(created=1_000, live=100, completed=900))
+asked.get()
+wrong = [
+    tick(created=500, live=100, completed=400),
+    tick(created=1_000, live=200, completed=800),
+    tick(created=1_000, live=100, completed=899, failed=1),
+    tick(created=10, live=100, completed=900),
+    tick(created=1_000, live=100, completed=900, queued=101),
+    tick(created=1_000, live=100, completed=900, time=began - 1_000),
+]
+for one in wrong:
+    write(one)
+    time.sleep(0.05)
+write(tick(created=1_100, live=150, completed=950))
+right = tick
+tick = lambda: right(created=1_100, live=150, completed=950)
+quiet.clear()
+asked.get()
+tick = lambda: right(created=0, live=0, completed=0)
+asked.get()
+"""
+    async with driven(command(script)) as s:
+        await stands(s)
+        seen = []
+
+        def watch(now: float) -> None:
+            if s.faulty.tick is not None:
+                seen.append((s.faulty.live, s.faulty.rates.completed, s.faulty.rates.created))
+
+        s.lab.observers.append(watch)
+        await s.until(lambda: s.faulty.live == 100, "the first is taken", PATIENCE)
+        s.lab.set_target(s.faulty, 2)
+        await s.until(lambda: s.faulty.live == 150, "what is right is taken", PATIENCE)
+        s.lab.observers.remove(watch)
+        assert {live for live, _, _ in seen} <= {0, 100, 150}, seen
+        assert all(math.isnan(rate) or rate >= 0 for _, *rates in seen for rate in rates), seen
+        await s.tells("a tick that cannot be: ")
+        await goes_on(s)
+        s.lab.set_target(s.faulty, 3)
+        await s.becomes(State.STALLED)
+        await fails(s, "more than 100 of its lines could not be used, the first: a tick that cannot be: ")
+
+
+async def nothing() -> None:
+    async with driven(command("time.sleep(600)"), start_limit=1.0) as s:
+        await s.others_go_on()
+        await fails_to_stand(s)
+    async with driven(command("stand(); asked.get(); quiet.set(); asked.get()")) as s:
+        await stands(s)
+        await s.becomes(State.STALLED)
+        await s.sees("stalled", within=s.card("toy"))
+        s.lab.switch(s.faulty, False)
+        await s.becomes(State.OFF)
+        await s.on_again(tasks=None)
+
+
+async def fails_to_stand(s: FaultyStage) -> None:
+    await s.becomes(State.FAILED)
+    assert s.faulty.reason == "did not stand within 1 s"
+    await s.until(lambda: s.faulty.idle, "its process is gone", PATIENCE)
+    s.lab.switch(s.faulty, True)
+    assert s.faulty.state is State.STARTING
+    await s.becomes(State.FAILED)
+    await s.tells("failed: did not stand within 1 s", times=2)
+
+
+FLOODS = {
+    "ticks": "tick()",
+    "errors": "line(type='error', message='x' * 50, detail='y' * 200)",
+    "other reports": "line(type='reached', target=1, live=1, created=1, cancelled=0, seconds=0.1)",
+    "newer types": "line(type='news', text='x')",
+    "ready": "line(type='ready', engine='toy', runtime='Toy', pid=1)",
+    "garbage": "b'garbage\\n'",
+    "empty lines": "b'\\n'",
+    "words on standard error": "b'words\\n'",
+}
+"""What is sent 100,000 times a second."""
+
+FATAL = ("ready", "garbage")
+"""Floods that end their worker."""
+
+
+async def flood() -> None:
+    for what, one in FLOODS.items() if thorough() else list(FLOODS.items())[:2]:
+        file = 2 if "error" in what and "words" in what else 1
+        script = f"""
+stand()
+asked.get()
+quiet.set()
+while True:
+    began = time.monotonic()
+    write(({one}) * 10_000, {file})
+    time.sleep(max(0, began + 0.1 - time.monotonic()))
+"""
+        async with driven(command(script)) as s:
+            await stands(s)
+            await asyncio.sleep(0.3)
+            async with s.pulse(f"{what}: ") as pulse:
+                await asyncio.sleep(3 if thorough() else 0.5)
+            pulse.assert_well()
+            assert s.lab.events.count < 100, s.lab.events.since(0)[-100:]
+            if what in FATAL:
+                await fails(s, "more than 100 of its lines could not be used")
+            else:
+                if what in ("ticks", "errors", "other reports"):
+                    await s.tells("sends more than is read of it: it has to wait")
+                await s.others_go_on()
+                s.lab.switch(s.faulty, False)
+                await s.becomes(State.OFF)
+                await s.on_again(tasks=None)
+
+
+FAULTS = (
+    Fault(
+        "words-garbage",
+        "a worker sends garbage",
+        "told once and ignored; after 100 lines its lane fails; the others and the screen go on",
+        lambda: inject(garbage()),
+    ),
+    Fault(
+        "words-half",
+        "a worker sends half a line, and ends within another",
+        "its lane stalls until the rest comes; the cut line is told, nothing is taken from it",
+        lambda: inject(half()),
+    ),
+    Fault(
+        "words-long",
+        "a worker sends a line of 100 MB, and one without an end",
+        "told once and skipped; memory within 20 MiB, the screen within 100 ms",
+        lambda: inject(long()),
+    ),
+    Fault(
+        "words-types",
+        "a worker sends every field of every report with a wrong type, and beyond its bounds",
+        "none is taken; told once; after 100 lines its lane fails",
+        lambda: inject(types()),
+    ),
+    Fault(
+        "words-backwards",
+        "a worker's counters and clock go backwards, or do not add up",
+        "told once; no figure of such a tick is shown; after 100 its lane fails",
+        lambda: inject(backwards()),
+    ),
+    Fault(
+        "words-nothing",
+        "a worker sends nothing at all, from the start or later",
+        "its lane fails after 30 s (1 s here), or is shown as stalled",
+        lambda: inject(nothing()),
+    ),
+    Fault(
+        "words-flood",
+        "a worker sends 100,000 lines a second, of each kind",
+        "told once; it has to wait for its reader; memory within 20 MiB, the screen within 100 ms",
+        lambda: inject(flood()),
+        seconds=300.0,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Whatever a file, a line or an argument holds: ``python -m tests.fuzz --help``."""

@@ -1,0 +1,52 @@
+"""All that ever broke a reader, and hundreds of inputs besides; ``python -m tests.fuzz`` tries a million."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.target import CORPUS, Target
+from tests.fuzz.targets import TARGETS
+
+EXAMPLES = 100
+
+by_name = pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+
+
+def inputs(target: Target) -> st.SearchStrategy[bytes]:
+    """Give bytes, words of the trade in any order, and seeds of which a part is something else."""
+    words = st.sampled_from([word.encode() for word in target.words])
+    few = st.lists(words | st.binary(max_size=4), max_size=20).map(b"".join)
+    seeds = st.sampled_from([seed.read_bytes() for seed in target.seeds])
+    damaged = st.builds(
+        lambda seed, at, gone, new: seed[: int(at * len(seed))] + new + seed[int(at * len(seed)) + gone :],
+        seeds,
+        st.floats(0, 1),
+        st.integers(0, 40),
+        few,
+    )
+    return st.binary(max_size=200) | few | damaged
+
+
+@by_name
+def test_what_broke_it_once_does_no_more(target):
+    assert target.seeds
+    for seed in target.seeds:
+        try:
+            target.check(seed.read_bytes())
+        except Exception as error:
+            error.add_note(f"seed {seed.name}")
+            raise
+
+
+@by_name
+def test_whatever_comes_is_read_or_refused(target):
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+    @given(inputs(target))
+    def check(data):
+        target.check(data)
+
+    check()
+
+
+def test_each_folder_of_seeds_has_its_target():
+    assert {folder.name for folder in CORPUS.iterdir()} == {target.name for target in TARGETS}

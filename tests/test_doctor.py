@@ -1,0 +1,382 @@
+"""The doctor: what it looks up, what it forecasts, what it advises, and whether that is so."""
+
+import builtins
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from click.testing import CliRunner
+
+from concwatch.cli import main
+from concwatch.commands import doctor as command
+from concwatch.doctor import advice, examination, machine, report, terminal
+from concwatch.doctor.advice import advise
+from concwatch.doctor.clock import look_at_clock
+from concwatch.doctor.examination import as_json, examine
+from concwatch.doctor.forecasts import MOST, engine_forecasts
+from concwatch.doctor.machine import look_at_machine
+from concwatch.doctor.proof import MOST_THREADS, most_asked, prove
+from concwatch.doctor.report import proof_rows, rows, verdict
+from concwatch.doctor.terminal import look_at_terminal
+from concwatch.doctor.thread_limits import first_limit, thread_limits
+from concwatch.lab.catalog import CATALOG, ROOT, find
+from concwatch.lab.fake import Costs, FakeWorkers, Fault
+from concwatch.lab.forecast import BUDGET
+from concwatch.lab.lab import Lab
+from concwatch.lab.limits import Fit
+from concwatch.lab.link import Ended
+from concwatch.lab.settings import Settings
+from concwatch.worker.walls import Wall
+from tests.low_walls import low_pid_max, low_user_limit
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells all its limits")
+PATIENCE = 60.0
+GIB = 1 << 30
+
+MAPS = Wall("vm.max_map_count", 65_530, 130)
+PIDS = Wall("pid_max", 32_768, 400)
+ALL_RUN = [None] * len(CATALOG)
+GROUP = Wall("cgroup pids.max", 500, 20, where="/sys/fs/cgroup/app")
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, ["doctor", *arguments])
+
+
+def written(rows):
+    return ["".join(piece.text for piece in row) for row in rows]
+
+
+def on_a_machine(**changes):
+    """A machine with 16 GiB available that is like this one but for ``changes``."""
+    import msgspec
+
+    found = {"memory_available": 16 * GIB, "budget": 8 * GIB, "memory_bound": "memory", **changes}
+    return msgspec.structs.replace(look_at_machine(), **found)
+
+
+# What it tells.
+
+
+def test_a_person_gets_every_group_and_no_line_is_longer_than_a_terminal():
+    result = invoke()
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    groups = ("Machine", "Limits on threads", "Engines & forecast", "Terminal", "Versions", "For more")
+    heads = [line for line in lines if line and not line.startswith(" ")]
+    assert [next(name for name in groups if line.startswith(name)) for line in heads] == list(groups)
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in result.stdout
+    for engine in CATALOG:
+        assert any(line.startswith(f"  {engine.name} ") for line in lines)
+
+
+def test_the_object_has_the_same_keys_everywhere():
+    result = invoke("--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert list(found) == ["machine", "limits", "engines", "terminal", "versions", "for_more", "proof"]
+    assert found["proof"] is None
+    assert [row["engine"] for row in found["engines"]][: len(CATALOG)] == [row.name for row in CATALOG]
+    assert {"name", "value", "used", "free", "threads", "where", "note"} == set(found["limits"][0])
+    assert found["machine"]["budget"] == int(found["machine"]["memory_available"] * 0.8)
+    assert found["versions"]["needed"]["textual"]
+
+
+def test_the_clock_is_read_and_not_only_asked_about():
+    clock = look_at_clock()
+    assert 0 < clock.resolution <= 1
+    assert clock.step is None or 0 < clock.step < 1
+
+
+@linux
+def test_on_linux_every_limit_is_known_or_does_not_bind():
+    found = {limit.name: limit for limit in examine().limits}
+    for name in ("vm.max_map_count", "pid_max", "threads-max"):
+        limit = found[name]
+        assert limit.value is not None
+        assert 0 < limit.used < limit.value
+        assert limit.free == limit.value - limit.used
+    for name in ("cgroup pids.max", "ulimit -u"):
+        assert found[name].value is not None or found[name].note not in ("", "unknown")
+
+
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_another_system_tells_less_and_never_breaks(system, monkeypatch):
+    real = builtins.open
+
+    def opened(path, *arguments, **options):
+        if str(path).startswith(("/proc", "/sys")):
+            raise FileNotFoundError(path)
+        return real(path, *arguments, **options)
+
+    def no_swap():
+        raise RuntimeError("no swap information")
+
+    memory = psutil.virtual_memory()
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr(psutil, "swap_memory", no_swap)
+    monkeypatch.setattr(examination, "why_not", lambda engines: ALL_RUN)  # no process is to be started so
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(builtins, "open", opened)
+    if system == "win32":
+        monkeypatch.setitem(sys.modules, "resource", None)
+        for name in ("getuid", "geteuid", "sched_getaffinity", "readlink"):
+            monkeypatch.delattr(os, name, raising=False)
+    found = examine()
+    text = "\n".join(written(rows(found)))
+    assert {limit.note for limit in found.limits} == {"unknown"}
+    assert found.machine.overcommit is found.machine.swap_total is found.machine.stack is None
+    assert "limits on threads unknown" in text
+    assert "swap             unknown" in text
+    assert json.dumps(as_json(found, None))
+    assert not {row.wall for row in found.for_more} - {BUDGET, "ulimit -n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "quota"),
+    [("150000 100000", 1.5), ("max 100000", None), ("", None), ("garbage", None), ("5 0", None)],
+)
+def test_a_quota_of_a_control_group_counts_in_cores(text, quota, monkeypatch, tmp_path):
+    (tmp_path / "cpu.max").write_text(f"{text}\n")
+    monkeypatch.setattr(machine, "cgroup_folders", lambda _: [str(tmp_path), str(tmp_path / "nowhere")])
+    assert machine._quota() == quota
+
+
+def test_version_1_of_control_groups_has_its_quota_in_two_files(monkeypatch, tmp_path):
+    (tmp_path / "cpu.cfs_quota_us").write_text("50000\n")
+    (tmp_path / "cpu.cfs_period_us").write_text("100000\n")
+    monkeypatch.setattr(machine, "cgroup_folders", lambda _: [str(tmp_path)])
+    assert machine._quota() == 0.5
+
+
+@pytest.mark.parametrize(
+    ("variables", "colors", "mouse"),
+    [
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, 1 << 24, True),
+        ({"TERM": "xterm-256color"}, 256, True),
+        ({"TERM": "xterm"}, 16, True),
+        ({"TERM": "linux"}, 8, False),
+        ({"TERM": "dumb"}, 1, False),
+        ({"TERM": "xterm-256color", "NO_COLOR": ""}, 1, True),
+        ({"TERM": "something"}, None, None),
+        ({}, 1, None),
+    ],
+)
+def test_a_terminal_is_judged_by_its_variables(variables, colors, mouse, monkeypatch):
+    for name in ("TERM", "COLORTERM", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = look_at_terminal()
+    assert (found.colors, found.mouse, found.no_color) == (colors, mouse, "NO_COLOR" in variables)
+
+
+def test_what_cannot_write_boxes_or_is_no_terminal_is_said():
+    assert terminal._writes_unicode("utf-8")
+    assert not terminal._writes_unicode("ascii")
+    assert not terminal._writes_unicode("no such")
+    assert not terminal._is_terminal(None)
+    small = terminal.Terminal(True, True, 40, 10, "dumb", "", True, 1, False, "ascii", "C", False)
+    text = "\n".join(written(report._terminal(small)))
+    for said in ("40 × 10", "needs 80 × 24", "none", "NO_COLOR", "every action has a key", "LC_ALL"):
+        assert said in text
+
+
+# What it forecasts and advises.
+
+
+def test_of_limits_with_the_same_name_the_one_that_binds_is_told():
+    outer = Wall("cgroup pids.max", 100, 90, where="/outer")
+    found = thread_limits([MAPS, GROUP, outer])
+    (group,) = [limit for limit in found if limit.name == "cgroup pids.max"]
+    assert (group.threads, group.where) == (10, "/outer")
+    assert first_limit(found) is group
+
+
+def test_no_row_is_longer_than_a_terminal_whatever_binds():
+    walls = [
+        MAPS,
+        PIDS,
+        GROUP,
+        *(Wall(name, 4 * GIB, GIB, 1 << 30) for name in advice.COMMANDS if "memory" in name),
+    ]
+    found = [*report._limits(thread_limits(walls)), *report._engines(engine_forecasts(GIB, walls, ALL_RUN))]
+    assert max(map(len, written(found))) <= 80
+
+
+def test_threads_are_bound_by_walls_and_the_others_by_memory():
+    found = {(row.engine, row.workload): row for row in engine_forecasts(8 * GIB, [MAPS, PIDS], ALL_RUN)}
+    threads = found["threads", "sleep:10"]
+    assert (threads.tasks, threads.wall) == ((65_530 - 130) // 3, "vm.max_map_count")
+    assert found["asyncio", "sleep:10"].wall == BUDGET
+    assert found["sequential", "sleep:10"].wall == MOST
+    assert found["asyncio", "http"].tasks < found["asyncio", "sleep:10"].tasks
+
+
+def test_an_engine_that_cannot_run_says_why_and_is_given_no_advice():
+    reasons = [None if row.name != "gevent" else "broken gevent: no such symbol" for row in CATALOG]
+    found = engine_forecasts(8 * GIB, [MAPS, PIDS], reasons)
+    (line,) = [line for line in written(report._engines(found)) if "gevent" in line.split()[0]]
+    assert "cannot: broken gevent: no such symbol" in line
+    assert not any("gevent" in row.engines for row in advise(on_a_machine(), [MAPS, PIDS], found))
+
+
+@linux
+@pytest.mark.parametrize(
+    ("walls", "commands", "tasks", "then"),
+    [
+        ([MAPS, PIDS], ("sudo sysctl -w vm.max_map_count=131072",), 32_368, "pid_max"),
+        ([PIDS], ("sudo sysctl -w kernel.pid_max=524288",), None, BUDGET),
+        ([GROUP, MAPS], ("echo 32768 | sudo tee /sys/fs/cgroup/app/pids.max",), 21_800, "vm.max_map_count"),
+        ([Wall("threads-max", 900, 100), PIDS], ("sudo sysctl -w kernel.threads-max=32768",), None, None),
+        (
+            [Wall("memory commit limit", 900, 100, 8)],
+            ("sudo sysctl -w vm.overcommit_memory=0",),
+            None,
+            BUDGET,
+        ),
+    ],
+)
+def test_only_the_wall_that_comes_first_is_to_be_raised(walls, commands, tasks, then, monkeypatch):
+    monkeypatch.setattr(advice, "CONTAINER_MARKS", ())
+    here = on_a_machine()
+    found = [
+        row
+        for row in advise(here, walls, engine_forecasts(here.budget, walls, ALL_RUN))
+        if "threads" in row.engines
+    ]
+    (row,) = found
+    assert (row.wall, row.commands) == (walls[0].name, commands)
+    assert tasks in (None, row.tasks)
+    assert then in (None, row.then)
+
+
+@linux
+def test_in_a_container_and_in_a_scope_the_commands_are_those_that_help_there(monkeypatch, tmp_path):
+    scope = Wall("cgroup pids.max", 500, 20, where="/sys/fs/cgroup/user.slice/session.scope")
+    monkeypatch.setattr(advice, "CONTAINER_MARKS", ())
+    assert advice._group_commands(1024, scope) == ("systemd-run --user --scope -p TasksMax=1024 concwatch",)
+    monkeypatch.setattr(advice, "CONTAINER_MARKS", (str(tmp_path),))
+    assert advice._group_commands(1024, scope)[0] == "docker run --pids-limit 1024 ..."
+
+
+def test_where_memory_comes_first_a_higher_share_is_what_helps():
+    here = on_a_machine()
+    (row,) = [
+        row for row in advise(here, [], engine_forecasts(here.budget, [], ALL_RUN)) if row.wall == BUDGET
+    ]
+    assert row.commands[0] == "concwatch --max-memory 90%"
+    before = next(
+        found for found in engine_forecasts(here.budget, [], ALL_RUN) if found.engine == row.engines[0]
+    )
+    assert row.tasks > before.tasks
+
+
+# Whether that is so.
+
+
+def fake_lab(**costs):
+    workers = FakeWorkers({"threads": Costs(create_rate=50_000.0, **costs)})
+    return Lab(find(["threads"]), settings=Settings("hold"), open_link=workers)
+
+
+def test_no_more_is_asked_for_than_a_little_more_than_the_forecast():
+    assert most_asked(Fit(1_000, "pid_max")) == 1_100
+    assert most_asked(Fit(10_000_000, BUDGET)) == MOST_THREADS
+    assert most_asked(Fit(0, "pid_max")) == 0
+
+
+async def test_a_forecast_holds_when_the_wall_is_where_it_said():
+    said = []
+    proof = await prove(fake_lab(most=960, wall="pid_max"), Fit(1_000, "pid_max"), said.append)
+    assert (proof.asked, proof.standing, proof.wall, proof.reason) == (1_100, 960, "pid_max", None)
+    assert proof.holds
+    assert proof.ended
+    assert proof.difference == pytest.approx(-0.04)
+    assert verdict(proof) == "4.0 % fewer than forecast: the forecast holds"
+    text = "\n".join(written(proof_rows(proof)))
+    assert "960 of 1,100 asked for" in text
+    assert "as forecast" in text
+    assert said[-1] == "ending them"
+
+
+async def test_a_forecast_does_not_hold_when_a_tenth_is_missing():
+    proof = await prove(fake_lab(most=890, wall="threads-max"), Fit(1_000, "pid_max"), str)
+    assert not proof.holds
+    assert "another than forecast" in "\n".join(written(proof_rows(proof)))
+
+
+async def test_a_worker_that_dies_on_the_way_is_said_to_have():
+    workers = FakeWorkers(
+        {"threads": Costs(create_rate=50.0)}, {"threads": [Fault(0.5, Ended("killed by SIGKILL"))]}
+    )
+    lab = Lab(find(["threads"]), settings=Settings("hold"), open_link=workers)
+    proof = await prove(lab, Fit(1_000, "pid_max"), str)
+    assert not proof.holds
+    assert "killed by SIGKILL" in proof.reason
+
+
+def test_a_forecast_that_does_not_hold_is_exit_status_1_and_a_line(monkeypatch):
+    lab = fake_lab(most=50)
+    monkeypatch.setattr(command, "Lab", lambda *_, **__: lab)
+    result = invoke("--prove", "--json")
+    assert result.exit_code == 1
+    proof = json.loads(result.stdout)["proof"]
+    assert proof["standing"] == 50
+    assert result.stderr.splitlines()[-1].startswith("concwatch: ")
+    assert "the forecast does not hold" in result.stderr
+
+
+def program(*arguments):
+    return [sys.executable, "-m", "concwatch", "doctor", *arguments]
+
+
+@linux
+@pytest.mark.parametrize(("lower", "wall"), [(low_user_limit, "ulimit -u"), (low_pid_max, "pid_max")])
+def test_a_real_wall_is_where_the_forecast_says(lower, wall):
+    line, value = lower(program("--prove", "--json"))
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    proof = found["proof"]
+    assert (proof["wall"], proof["wall_value"], proof["forecast_wall"]) == (wall, value, wall)
+    assert abs(proof["difference"]) < 0.05
+    assert proof["ended"]
+    assert proof["reason"] is None
+    assert 0 < proof["standing"] < value
+
+
+def many_threads(process):
+    with contextlib.suppress(psutil.Error):  # one that was only to be tried has ended meanwhile
+        return process.num_threads() > 200
+    return False
+
+
+@linux
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_on_the_way_ends_the_worker_too(number, status):
+    doctor = subprocess.Popen(
+        program("--prove"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT
+    )
+    try:
+        deadline = time.monotonic() + PATIENCE
+        watched = psutil.Process(doctor.pid)
+        while not any(map(many_threads, watched.children())):
+            assert time.monotonic() < deadline
+            assert doctor.poll() is None
+            time.sleep(0.01)
+        workers = watched.children()
+        doctor.send_signal(number)
+        assert doctor.wait(PATIENCE) == status
+        _, alive = psutil.wait_procs(workers, PATIENCE)
+        assert not alive
+    finally:
+        doctor.kill()
+        doctor.wait()

@@ -1,0 +1,105 @@
+"""The wall that tasks find themselves: which errors are of it, what becomes of the goal, what is told."""
+
+import errno
+from collections import deque
+from itertools import pairwise
+
+import pytest
+
+from concwatch.open_files import is_refusal, limit_now
+from concwatch.worker.engines.file_wall import FileWall
+from concwatch.worker.goal import Counts, Goal
+
+
+def caused(*errors):
+    """The last of some errors, each raised because of the one before it."""
+    for before, error in pairwise(errors):
+        error.__cause__ = before
+    return errors[-1]
+
+
+REFUSED = OSError(errno.EMFILE, "Too many open files")
+
+
+@pytest.mark.parametrize(
+    ("error", "refusal"),
+    [
+        (REFUSED, True),
+        (caused(OSError(errno.EMFILE, "x"), ValueError("no connection"), RuntimeError("no page")), True),
+        (caused(*[OSError(errno.EMFILE, "x"), *(ValueError(str(n)) for n in range(20))]), False),
+        (OSError(errno.ECONNREFUSED, "x"), False),
+        (OSError("in words alone"), False),
+        (None, False),
+    ],
+)
+def test_an_error_is_of_this_wall_if_one_of_those_behind_it_is(error, refusal):
+    assert is_refusal(error) is refusal
+
+
+class Bench:
+    """A goal, and an engine's inbox that is emptied by hand."""
+
+    def __init__(self, target, live):
+        self.goal, self.counts = Goal(), Counts()
+        self.counts.created = live
+        self.goal.ask(target, self.counts, 0.0)
+        self.inbox = deque()
+        self.wall = FileWall(self.goal, self.counts, self.inbox.append)
+        self.told = []
+
+    def fail(self, tasks=1):
+        for _ in range(tasks):
+            assert self.wall.hit_by(REFUSED)
+            self.counts.failed += 1
+
+    def turn(self):
+        while self.inbox:
+            self.inbox.popleft()()
+
+    def tick(self):
+        self.wall.look(lambda *fields: self.told.append(fields))
+        self.turn()
+
+
+def test_what_stands_is_the_target_at_once_and_told_when_no_task_fails_any_more():
+    bench = Bench(500, 300)
+    bench.fail(100)
+    assert len(bench.inbox) == 1
+    bench.turn()
+    assert bench.goal.target == 200
+    bench.tick()  # some have failed since the last one
+    bench.fail(50)
+    bench.turn()
+    bench.tick()
+    assert bench.told == []
+    bench.tick()
+    assert bench.told == [(150, 500, "ulimit -n", limit_now(), "Too many open files")]
+    bench.tick()
+    assert len(bench.told) == 1
+    assert bench.goal.wanted(bench.counts.live) == 0
+
+
+def test_a_target_that_is_asked_for_meanwhile_stands():
+    bench = Bench(500, 300)
+    bench.fail(100)
+    bench.turn()
+    bench.goal.ask(50, bench.counts, 1.0)
+    bench.tick()
+    bench.tick()
+    assert bench.told == []
+    assert bench.goal.target == 50
+
+
+def test_tasks_that_are_on_their_way_out_hit_no_wall():
+    bench = Bench(10, 300)
+    bench.fail(100)
+    bench.turn()
+    bench.tick()
+    bench.tick()
+    assert (bench.told, bench.goal.target) == ([], 10)
+
+
+def test_another_error_is_left_alone():
+    bench = Bench(500, 300)
+    assert not bench.wall.hit_by(ValueError("x"))
+    assert not bench.inbox

@@ -1,0 +1,507 @@
+"""The guard: forecasts, the question before what will not fit, and what is stopped when memory runs out."""
+
+import asyncio
+import sys
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concwatch.cli import main
+from concwatch.lab import forecast as forecasting
+from concwatch.lab.catalog import Engine, find
+from concwatch.lab.cost import Cost
+from concwatch.lab.fake import Costs, FakeWorkers
+from concwatch.lab.forecast import (
+    BUDGET,
+    FILES_KEPT,
+    HTTP_BYTES,
+    IDLE,
+    MARGIN,
+    OFFERED,
+    Demand,
+    Forecast,
+    TaskBytes,
+    demand,
+    forecast,
+    walls_of,
+    weigh,
+)
+from concwatch.lab.guard import LONGEST, SHORTEST, step_interval
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import State
+from concwatch.lab.limits import Fit, Memory, memory_now
+from concwatch.lab.pages import PageServer
+from concwatch.lab.room import why_too_many
+from concwatch.lab.settings import Settings
+from concwatch.ui.screens.fit_dialog import FitDialog
+from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.worker.walls import Wall
+from tests.lab_driver import ENGINES, Bench
+from tests.screen import stage
+
+MIB, GIB = 1 << 20, 1 << 30
+TOY = Engine("toy", "", 1_000, traced_factor=2.0)
+QUEUE = Engine("queue", "", 1_000, queues=True)
+WALLS = (Wall("vm.max_map_count", 65_530, 130), Wall("pid_max", 4_194_304, 500))
+
+
+# Forecasts.
+
+
+@pytest.mark.parametrize(
+    ("engine", "settings", "tasks", "expected"),
+    [
+        (TOY, Settings(), 10, 10 * 1_000 * MARGIN),
+        (TOY, Settings(trace=True), 10, 10 * 2_000 * MARGIN),
+        (TOY, Settings("payload:4KiB"), 10, 10 * (1_000 * MARGIN + 4096)),
+        (TOY, Settings("http"), 10, 10 * (1_000 * MARGIN + HTTP_BYTES)),
+        (QUEUE, Settings("payload:1MiB", threads=3), 2, 2 * (1_000 * MARGIN + MIB)),
+        (QUEUE, Settings("payload:1MiB", threads=3), 100, 100 * 1_000 * MARGIN + 3 * MIB),
+    ],
+)
+def test_tasks_weigh_what_the_catalog_says_and_what_they_hold(engine, settings, tasks, expected):
+    assert weigh(engine, settings).bytes(tasks) == pytest.approx(expected)
+
+
+def test_what_was_measured_counts_without_a_margin_if_it_was_measured_in_the_same_way():
+    cost = Cost(rss=3_000.0, traced=None, live=500, tracing=False, clean=True)
+    assert weigh(TOY, Settings(), cost).bytes(10) == 30_000
+    assert not weigh(TOY, Settings(trace=True), cost).measured
+    assert weigh(QUEUE, Settings(), cost).measured
+    assert not weigh(QUEUE, Settings("payload:1KiB"), cost).measured  # some hold it, and most wait
+    spoilt = Cost(rss=3_000.0, traced=None, live=500, tracing=False, clean=False)
+    assert not weigh(TOY, Settings(), spoilt).measured
+
+
+def test_what_fits_by_memory_is_told_with_the_figures_and_no_finer_than_it_is_known():
+    found = forecast(1_000_000, [demand(ENGINES["asyncio"], Settings(), ())], 300 * MIB)
+    assert not found.fits
+    assert (found.fitting, found.wall, found.measured) == (187_000, BUDGET, False)
+    assert found.why() == "needs about 1.43 GiB, the memory budget is 300 MiB"
+    other = forecast(1_000_000, [demand(ENGINES["asyncio"], Settings(), ())], GIB, 100 * MIB, "memory")
+    assert other.why() == "needs about 1.53 GiB with 100 MiB for the other lanes, memory leaves workers 1 GiB"
+
+
+def test_where_all_fit_no_wall_is_named():
+    found = forecast(1_000, [demand(ENGINES["asyncio"], Settings(), ())], GIB)
+    assert (found.fits, found.fitting, found.wall) == (True, 1_000, "")
+
+
+def test_a_thread_wall_is_named_with_what_it_lets_stand():
+    found = forecast(30_000, [demand(ENGINES["threads"], Settings(), WALLS)], 16 * GIB)
+    assert (found.fitting, found.wall) == (21_800, "vm.max_map_count")
+    assert found.why() == "this machine holds 21,800 threads, then vm.max_map_count is in the way"
+    assert forecast(30_000, [demand(ENGINES["asyncio"], Settings(), WALLS)], 16 * GIB).fits
+    # A wall on threads that is about memory is still no matter of the budget.
+    stacks = (Wall("virtual memory (ulimit -v)", 16 * GIB, 8 * GIB, 8 * MIB),)
+    found = forecast(30_000, [demand(ENGINES["threads"], Settings(), stacks)], 16 * GIB)
+    assert found.why() == "this machine holds 1,024 threads, then virtual memory (ulimit -v) is in the way"
+
+
+def test_connections_end_at_the_limit_on_open_files(monkeypatch):
+    monkeypatch.setattr(forecasting, "most_files", lambda: 1_000)
+    found = forecast(5_000, [demand(TOY, Settings("http"), ())], 100 * GIB)
+    assert found.fitting == 1_000 - FILES_KEPT
+    assert found.why() == f"this machine holds {1_000 - FILES_KEPT} connections, then ulimit -n is in the way"
+    assert walls_of(QUEUE, Settings("http"), ()) == ()  # no more than it has threads
+
+
+def test_tasks_that_end_at_once_take_nothing():
+    assert forecast(10_000_000, [demand(ENGINES["threads"], Settings("nop"), WALLS)], 100 * MIB).fits
+    assert not forecast(10_000_000, [demand(ENGINES["pool"], Settings("nop"), WALLS)], 100 * MIB).fits
+
+
+def test_a_worker_fills_again_the_memory_that_it_has():
+    one = Demand(TaskBytes(1_000, measured=True), idle=IDLE, rss=500 * MIB)
+    assert one.bytes(1_000) == 500 * MIB
+    assert one.bytes(1_000_000) == IDLE + 1_000_000_000
+
+
+@given(
+    tasks=st.integers(0, 10**9),
+    each=st.floats(1, 1e7),
+    held=st.floats(0, 1e9),
+    begun=st.none() | st.integers(1, 1_000),
+    room=st.integers(0, 1 << 40),
+    others=st.integers(0, 1 << 40),
+    wall=st.integers(0, 10**9),
+)
+def test_what_a_forecast_says_fits_does_fit_and_hardly_more_would(
+    tasks, each, held, begun, room, others, wall
+):
+    one = Demand(TaskBytes(each, held, begun), walls=(Fit(wall, "pid_max"),))
+    found = forecast(tasks, [one], room, others)
+    assert 0 <= found.fitting <= min(tasks, wall)
+    assert found.fits == (found.fitting == tasks)
+    assert found.fitting == 0 or others + one.bytes(found.fitting) <= room
+    if found.memory:
+        assert others + one.bytes(int(found.fitting * 1.011) + 1) > room * OFFERED
+    assert found.why()
+
+
+# A lab's own forecast.
+
+
+def test_a_lab_counts_in_what_the_other_lanes_are_still_to_hold():
+    bench = Bench("asyncio", "uvloop", budget=1 * GIB)
+    first, second = bench.lab.lanes
+    alone = bench.lab.forecast(first, 500_000)
+    assert alone.fits
+    bench.lab.set_target(second, 400_000)
+    beside = bench.lab.forecast(first, 500_000)
+    assert not beside.fits
+    assert 400_000 * 1_570 < beside.others < 400_000 * 1_570 * 1.3
+    bench.until(lambda: second.live == 400_000)
+    bench.lab.switch(second, False)
+    assert bench.lab.forecast(first, 500_000).others == 0
+
+
+def test_a_lab_goes_by_what_it_has_measured_and_does_not_count_memory_twice():
+    bench = Bench("asyncio", links=FakeWorkers(costs={"asyncio": Costs(task=5_000)}), budget=400 * MIB)
+    (lane,) = bench.lab.lanes
+    bench.lab.set_target(lane, 50_000)
+    bench.until(lambda: lane.live == 50_000)
+    bench.pass_(2)
+    found = bench.lab.forecast(lane, 100_000)
+    assert found.measured
+    assert found.need == pytest.approx(100_000 * 5_000 + (20 << 20), rel=0.01)
+    bench.lab.set_target(lane, 0)
+    bench.until(lambda: lane.live == 0)
+    assert lane.reading.rss > 100 * MIB
+    assert bench.lab.forecast(lane, 50_000).need == pytest.approx(50_000 * 5_000 + (20 << 20), rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["asyncio", "uvloop", "threads"])
+def test_as_many_as_are_offered_do_stand(name):
+    bench = Bench(name, budget=300 * MIB)
+    (lane,) = bench.lab.lanes
+    bench.lab.set_target(lane, 1_000)
+    bench.until(lambda: lane.live == 1_000)
+    bench.pass_(2)
+    offered = bench.lab.forecast(lane, 1_000_000).fitting
+    bench.lab.set_target(lane, offered)
+    while lane.live < offered and lane.limit is None:
+        bench.pass_(bench.lab.guard.interval, bench.lab.guard.interval)
+    assert (lane.live, lane.limit) == (offered, None)
+    assert bench.lab.total_rss > 285 * MIB
+
+
+def test_what_somebody_else_has_taken_since_is_not_there_for_workers():
+    left = [12 * GIB]
+    bench = Bench("asyncio", memory=lambda: Memory(16 * GIB, left[0], "cgroup memory"))
+    (lane,) = bench.lab.lanes
+    assert bench.lab.forecast(lane, 5_000_000).fits
+    left[0] = 1 * GIB
+    bench.pass_(1.5)
+    found = bench.lab.forecast(lane, 5_000_000)
+    assert found.wall == "cgroup memory"
+    assert "cgroup memory leaves workers 410 MiB" in found.why()  # one GiB, less 5 % of twelve
+
+
+# What is left of the machine's memory.
+
+
+class Machine:
+    """Memory that a test takes away; counts the looks."""
+
+    def __init__(self):
+        self.left = 10 * GIB
+        self.looks = 0
+
+    def __call__(self):
+        self.looks += 1
+        return Memory(16 * GIB, self.left, "memory")
+
+
+def three_lanes(machine):
+    """Give a bench whose lanes hold 100, 50,000 and 20,000 tasks."""
+    bench = Bench("pool", "asyncio", "uvloop", memory=machine)
+    for lane, tasks in zip(bench.lab.lanes, (100, 50_000, 20_000), strict=True):
+        bench.lab.set_target(lane, tasks)
+    bench.until(lambda: all(lane.live == lane.target > 0 for lane in bench.lab.lanes))
+    bench.pass_(2)
+    return bench
+
+
+def test_at_95_percent_the_largest_lane_is_stopped_and_the_figures_are_told():
+    machine = Machine()
+    bench = three_lanes(machine)
+    small, large, other = bench.lab.lanes
+    machine.left = 600 * MIB
+    bench.pass_(2)
+    assert all(lane.on for lane in bench.lab.lanes)
+    machine.left = 500 * MIB
+    bench.until(lambda: not large.on, 1.5)
+    machine.left = 900 * MIB
+    bench.pass_(10)
+    assert (small.on, large.state, other.on) == (True, State.FAILED, True)
+    assert "memory: 500 MiB left of the 10 GiB available at the start, less than 5 %: " in bench.texts()[-2]
+    assert bench.texts()[-2].endswith("the largest lane is stopped")
+    assert bench.texts("error") == ["failed: stopped at 80.1 MiB: the machine's memory was nearly gone"]
+    bench.lab.set_target(large, 10)
+    bench.until(lambda: large.live == 10)
+
+
+def test_one_lane_at_a_time_is_stopped_and_the_next_only_when_that_did_not_help():
+    machine = Machine()
+    bench = three_lanes(machine)
+    small, large, other = bench.lab.lanes
+    machine.left = 100 * MIB
+    order = []
+
+    def look(now):
+        order.extend(lane for lane in bench.lab.lanes if not lane.on and lane not in order)
+        running = [lane for lane in bench.lab.lanes if not lane.on and not lane.idle]
+        assert len(running) <= 1
+
+    bench.lab.observers.append(look)
+    bench.pass_(10)
+    assert order == [large, other, small]
+    told = len(bench.texts())
+    bench.pass_(5)
+    assert len(bench.texts()) == told  # nothing is left to stop, and nothing to say
+
+
+def test_a_lane_that_does_not_end_gets_its_time_before_the_next_is_stopped(monkeypatch):
+    machine = Machine()
+    bench = three_lanes(machine)
+    small, large, other = bench.lab.lanes
+    monkeypatch.setattr(bench.links.links["asyncio"], "kill", lambda: None)
+    machine.left = 100 * MIB
+    bench.until(lambda: not large.on, 1.5)
+    bench.pass_(4)
+    assert (small.on, other.on, large.idle) == (True, True, False)
+    bench.pass_(2)
+    assert not other.on
+
+
+def test_memory_is_looked_at_every_step_while_anything_grows_and_once_a_second_otherwise():
+    machine = Machine()
+    bench = Bench("asyncio", memory=machine)
+    bench.pass_(10)
+    assert 9 <= machine.looks <= 12
+    (lane,) = bench.lab.lanes
+    bench.lab.set_target(lane, 500_000)
+    bench.until(lambda: lane.live > 0)
+    before = machine.looks
+    bench.pass_(2)
+    assert machine.looks - before == 20
+
+
+def test_the_nearer_the_end_the_closer_it_is_watched():
+    assert step_interval(100 * GIB) == LONGEST
+    assert SHORTEST < step_interval(400 * MIB) < LONGEST
+    assert step_interval(0) == step_interval(-GIB) == SHORTEST
+    bench = Bench("asyncio", budget=200 * MIB)
+    assert bench.lab.guard.interval == LONGEST
+    bench.lab.set_target(bench.lab.lanes[0], 100_000)
+    assert bench.lab.guard.interval < LONGEST
+
+
+# The kernel's own last resort.
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux lets itself be told whom to end")
+async def test_workers_and_page_servers_are_ended_before_anything_else_when_memory_runs_out():
+    def score(pid):
+        with open(f"/proc/{pid}/oom_score_adj", encoding="ascii") as file:
+            return int(file.read())
+
+    own = score("self")
+    lab = Lab(find(["asyncio"]))
+    pages = PageServer()
+    clock = asyncio.create_task(lab.run())
+    try:
+        lab.switch(lab.lanes[0], True)
+        async with asyncio.timeout(30):
+            while lab.lanes[0].ready is None:  # noqa: ASYNC110  # the lab says it in no other way
+                await asyncio.sleep(0.02)
+        assert score(lab.lanes[0].ready.pid) == 1000
+        assert score(pages.pid) == 1000
+        assert score("self") == own
+    finally:
+        clock.cancel()
+        pages.close()
+        await lab.close()
+
+
+# The command ``run``.
+
+
+def room(engines, tasks, together=False, budget=None, settings=None):
+    return why_too_many(
+        find(engines),
+        settings or Settings(),
+        tasks,
+        together,
+        budget,
+        lambda: Memory(16 * GIB, 12 * GIB, "memory"),
+        lambda: WALLS,
+    )
+
+
+def test_a_run_that_fits_is_not_refused():
+    assert room(["asyncio", "uvloop"], 1_000_000) is None
+    assert room(["threads"], 21_800) is None
+
+
+def test_engines_that_run_one_after_another_are_held_against_the_budget_one_by_one():
+    assert room(["asyncio", "uvloop"], 400_000, budget=GIB) is None
+    assert room(["asyncio", "uvloop"], 400_000, together=True, budget=GIB) == (
+        "asyncio and uvloop: 400,000 tasks each: needs about 1.3 GiB, the memory budget is 1 GiB: "
+        "expected at most 294,000, or --force, with which growth stops there"
+    )
+    assert room(["asyncio", "threads"], 30_000) == (
+        "threads: 30,000 tasks: this machine holds 21,800 threads, then vm.max_map_count is in the way: "
+        "expected at most 21,800, or --force, with which growth stops there"
+    )
+
+
+def test_a_budget_beyond_what_the_machine_has_left_does_not_make_room():
+    assert "memory leaves workers 11.4 GiB" in room(["asyncio"], 20_000_000, budget=16 * GIB)
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, arguments)
+
+
+def test_run_refuses_what_will_not_fit_in_one_line_before_it_starts_anything(monkeypatch):
+    monkeypatch.setattr("concwatch.commands.run.Lab", None)
+    result = invoke("run", "asyncio", "--tasks", "1M", "--max-memory", "300MiB")
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert "asyncio: 1,000,000 tasks: needs about 1.43 GiB, the memory budget is 300 MiB" in line
+    assert "expected at most 187,000, or --force" in line
+
+
+@pytest.mark.parametrize("text", ["0", "-5MB", "0%", "101%", "2XB", "", "nan", "1e3", "60 percent"])
+def test_a_budget_that_is_none_is_refused_in_one_line(text):
+    result = invoke("run", "asyncio", "--tasks", "5", f"--max-memory={text}")
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "expected a positive number of bytes" in line
+
+
+def test_a_budget_larger_than_the_machine_is_refused_with_what_it_has():
+    result = invoke("run", "asyncio", "--tasks", "5", f"--max-memory={2 * memory_now().total}")
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "is more memory than this machine has: expected at most" in line
+
+
+# The question on the screen.
+
+
+def front(s):
+    return s.app.screen
+
+
+async def test_a_target_that_fits_is_never_asked_about():
+    async with stage(budget=300 * MIB) as s:
+        await s.press("3", "plus")
+        assert isinstance(front(s), MonitorScreen)
+        assert s.lane("asyncio").target == 10_000
+
+
+async def test_a_target_beyond_the_budget_is_asked_about_first_and_the_slider_stays():
+    async with stage(budget=300 * MIB) as s:
+        await s.press("3", "plus")
+        await s.run(2)
+        await s.press("end")
+        assert isinstance(front(s), FitDialog)
+        await s.sees(
+            "asyncio: 1,000,000 tasks will not fit", "the memory budget is 300 MiB", "as many as fit"
+        )
+        await s.sees("growth stops there; nothing dies", "the target stays at 10,000")
+        assert (s.slider("asyncio").value, s.lane("asyncio").target) == (10_000, 10_000)
+        await s.press("enter")
+        assert isinstance(front(s), MonitorScreen)
+        assert 220_000 < s.lane("asyncio").target < 300 * MIB / 1_260  # as measured, without a margin
+
+
+@pytest.mark.parametrize("keys", [("escape",), ("down", "down", "enter"), ("end", "enter")])
+async def test_cancelling_leaves_everything_as_it_was(keys):
+    async with stage(budget=300 * MIB) as s:
+        await s.press("3", "end", *keys)
+        assert isinstance(front(s), MonitorScreen)
+        lane = s.lane("asyncio")
+        assert (lane.state, lane.target, s.slider("asyncio").value) == (State.OFF, 0, 0)
+        await s.press("plus")
+        assert lane.target == 10_000
+
+
+async def test_starting_all_the_same_grows_until_the_budget():
+    async with stage(budget=100 * MIB) as s:
+        await s.press("3", "end", "down", "enter")
+        assert s.lane("asyncio").target == 1_000_000
+        await s.run(5)
+        assert s.lane("asyncio").limit.wall == BUDGET
+        assert s.lane("asyncio").on
+
+
+async def test_where_no_more_fit_nothing_more_is_offered_first():
+    async with stage() as s:
+        found = Forecast(2_000, 900, "memory", 3 * MIB, 2 * MIB, bound="memory")
+        answers = []
+        s.app.push_screen(FitDialog("asyncio", found, 1_000), answers.append)
+        await s.sees("start 2,000 the lane is stopped at 95 % of the memory", "cancel")
+        assert "as many as fit" not in s.text()
+        await s.press("enter")
+        assert answers == [None]
+
+
+async def test_a_typed_number_is_asked_about_too_and_the_wall_on_threads_is_named():
+    async with stage() as s:
+        await s.press("1", "enter")
+        await s.enter("30000")
+        await s.press("enter")
+        await s.sees(
+            "threads: 30,000 tasks will not fit", "This machine holds 21,800 threads, then vm.max_map"
+        )
+        assert "Not measured" not in s.text()
+        await s.press("enter")
+        assert s.lane("threads").target == 21_800
+
+
+async def test_a_drag_is_asked_about_when_it_is_let_go():
+    async with stage(budget=100 * MIB) as s:
+        await s.drag("asyncio", 1_000_000, by_way_of=(500_000,))
+        assert isinstance(front(s), MonitorScreen)
+        await s.drop("asyncio", 1_000_000)
+        assert isinstance(front(s), FitDialog)
+        await s.press("escape")
+        assert s.slider("asyncio").value == 0
+
+
+async def test_keys_pressed_in_haste_are_asked_about_once():
+    async with stage(budget=20 * MIB) as s:
+        s.app.simulate_key("3")
+        for _ in range(4):
+            s.app.simulate_key("plus")
+        await s.settle()
+        assert len([screen for screen in s.app.screen_stack if isinstance(screen, FitDialog)]) == 1
+        await s.press("escape")
+        assert isinstance(front(s), MonitorScreen)
+
+
+async def test_fewer_are_never_asked_about():
+    async with stage(budget=100 * MIB) as s:
+        await s.press("3", "end", "down", "enter")
+        await s.run(5)
+        held = s.lane("asyncio").target
+        await s.press("minus")
+        assert isinstance(front(s), MonitorScreen)
+        assert s.lane("asyncio").target == held - 10_000
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (200, 60), (40, 12), (20, 5)])
+async def test_the_question_can_be_read_and_answered_at_every_size(size):
+    async with stage(size, budget=100 * MIB) as s:
+        await s.press("3", "end")
+        assert isinstance(front(s), FitDialog)
+        if size >= (80, 24):
+            await s.sees("will not fit", "as many as fit", "cancel")
+        await s.press("enter")
+        assert 0 < s.lane("asyncio").target < 100_000

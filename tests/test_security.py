@@ -1,0 +1,326 @@
+"""What README promises under "What is trusted": whose code runs, what a name can become, where files lie."""
+
+import ast
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+import concwatch
+from concwatch.comparing.comparison import compare
+from concwatch.comparing.reading import read_side
+from concwatch.demos import loading as demos
+from concwatch.experiments import loading as experiments
+from concwatch.experiments.outputs import outputs
+from concwatch.lab.catalog import find
+from concwatch.pictures.apart import to_png_apart
+from concwatch.pictures.drawing import can_draw
+from concwatch.recordings.export import as_csv
+from concwatch.recordings.listing import find_recordings
+from concwatch.recordings.load import load, parse
+from concwatch.recordings.reading import decompress, read_text
+from concwatch.toml_files import LARGEST, MOST_DOTS, read_toml
+from concwatch.ui.picture_files import picture_path
+from concwatch.ui.replay_app import ReplayApp
+from tests.made_recording import made_lines
+
+PACKAGE = Path(concwatch.__file__).parent
+
+TRAP = "import pathlib; pathlib.Path({marker!r}).write_text(__name__)\n"
+"""A module that tells that it has been imported."""
+
+PATIENCE = 60
+
+
+def sources() -> Iterator[tuple[str, ast.AST]]:
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            yield str(path.relative_to(PACKAGE)), node
+
+
+def called(node: ast.Call) -> str:
+    """The dotted name of what is called, as far as it is one."""
+    try:
+        return ast.unparse(node.func)
+    except ValueError:
+        return ""
+
+
+# Whose code runs.
+
+SHELLS = (
+    "os.system",
+    "os.popen",
+    "create_subprocess_shell",
+    "subprocess_shell",
+    "getoutput",
+    "getstatusoutput",
+)
+EVALUATORS = ("eval", "exec", "compile", "__import__", "runpy.run_path", "runpy.run_module")
+UNSAFE = {"pickle", "marshal", "shelve", "dill", "yaml"}
+
+
+def test_no_shell_starts_anything():
+    for file, node in sources():
+        if isinstance(node, ast.Call):
+            name = called(node)
+            assert not name.endswith(SHELLS), f"{file}:{node.lineno}: {name}"
+            assert not name.startswith(("os.spawn", "os.exec", "pty.")), f"{file}:{node.lineno}: {name}"
+            assert "shell" not in {keyword.arg for keyword in node.keywords}, f"{file}:{node.lineno}"
+
+
+def test_no_text_becomes_code():
+    for file, node in sources():
+        if isinstance(node, ast.Call):
+            assert called(node) not in EVALUATORS, f"{file}:{node.lineno}: {called(node)}"
+        if isinstance(node, ast.Import):
+            assert not UNSAFE & {name.name.partition(".")[0] for name in node.names}, f"{file}:{node.lineno}"
+        if isinstance(node, ast.ImportFrom):
+            assert (node.module or "").partition(".")[0] not in UNSAFE, f"{file}:{node.lineno}"
+
+
+IMPORTERS = {
+    "commands/group.py",  # one of its own commands
+    "experiments/report_pyperf.py",  # pyperf
+    "worker/user_function.py",  # what the workload module:function names
+}
+
+
+def test_modules_named_by_text_are_imported_in_one_place_only():
+    found = {
+        file
+        for file, node in sources()
+        if isinstance(node, ast.Call) and called(node).endswith("import_module")
+    }
+    assert found == IMPORTERS
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The working directory."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def lay(folder: Path, *names: str) -> Path:
+    """Put modules into a folder that tell when they are imported; give the file that tells it."""
+    marker = folder.parent / "imported"
+    for name in names:
+        (folder / f"{name}.py").write_text(TRAP.format(marker=str(marker)))
+    return marker
+
+
+@pytest.fixture
+def trap(here):
+    """What tells that something has been imported from the working directory, where any name is taken."""
+    names = {*sys.stdlib_module_names, "textual", "psutil", "msgspec", "uvloop", "click", "resvg_py"}
+    return lay(here, *(names - {"__main__"}))
+
+
+@pytest.fixture
+def evil(here, monkeypatch):
+    """What tells that ``evil`` has been imported, which could be: the working directory is on the path."""
+    monkeypatch.syspath_prepend(str(here))
+    return lay(here, "evil")
+
+
+def run(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``concwatch`` as its script does: the working directory is not on the path."""
+    (home / "tmp").mkdir(parents=True, exist_ok=True)
+    places = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "XDG_CONFIG_HOME": "", "CONCWATCH_SETTINGS": ""}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "concwatch", *arguments],
+        env={**os.environ, **places},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def listed(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_nothing_is_taken_from_the_working_directory_and_nothing_is_left_anywhere(trap, tmp_path):
+    home = tmp_path / "home"
+    before = listed(Path.cwd())
+    done = run("run", "threads", "asyncio", "--tasks", "20", "--seconds", "0.2", "--json", home=home)
+    assert done.returncode == 0, done.stderr
+    assert {lane["created"] for lane in json.loads(done.stdout)["lanes"]} == {20}
+    assert not trap.exists(), trap.read_text()
+    assert listed(Path.cwd()) == before
+    assert listed(home) == {"tmp"}
+
+
+def test_a_workload_of_the_users_own_is_imported_and_nothing_beside_it(here, tmp_path):
+    marker = lay(here, "evil", "conftest", "setup")
+    (here / "mine.py").write_text("import pathlib\npathlib.Path('ran').touch()\ndef work(): pass\n")
+    words = ("run", "threads", "--tasks", "2", "--seconds", "0", "--workload", "mine:work")
+    done = run(*words, home=tmp_path / "home")
+    assert done.returncode == 0, done.stderr
+    assert (here / "ran").exists()
+    assert not marker.exists()
+
+
+@pytest.mark.skipif(not can_draw(), reason="resvg_py is not installed")
+def test_pictures_are_drawn_by_nothing_from_the_working_directory(trap):
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"/>'
+    assert asyncio.run(to_png_apart(svg)).startswith(b"\x89PNG")
+    assert not trap.exists(), trap.read_text()
+
+
+EVIL = b'"workload":"evil:run"'
+
+
+@pytest.fixture
+def evil_recording(here):
+    path = here / "evil.jsonl"
+    text = b"".join(made_lines(12.0, 4.0, 2)).replace(b'"workload":"sleep:10"', EVIL)
+    path.write_bytes(text.replace(b'"name":"threads"', b'"name":"evil"'))
+    assert EVIL in path.read_bytes()
+    return path
+
+
+async def test_a_recording_is_looked_at_and_never_run(evil_recording, evil, here, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a process was to be started")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse)
+    recording = load(evil_recording)
+    assert recording.view(2.0).settings.workload == "evil:run"
+    assert b"".join(as_csv(recording)).count(b"\n") > 4
+    assert len(find_recordings(here)) == 1
+    side = read_side(evil_recording, "evil")
+    assert compare(side, side).differences
+    app = ReplayApp(recording, evil_recording.name, 1.0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        for key in ("space", "right", "end", "home"):
+            await pilot.press(key)
+        await pilot.pause()
+    assert not evil.exists()
+
+
+EXPERIMENT = """
+name = {name}
+title = "t"
+about = "a"
+method = "m"
+[[table]]
+title = "../../t"
+reading = "seconds"
+unit = "s"
+sizes = [10]
+workload = "evil:run"
+series = [{{engine = "asyncio", label = "../../s"}}]
+"""
+
+DEMO = """
+name = {name}
+title = "t"
+about = "a"
+[[step]]
+workload = "evil:run"
+[[step]]
+shot = {shot}
+"""
+
+
+def test_to_read_what_an_experiment_or_a_demo_names_imports_nothing(evil):
+    experiments.decode(EXPERIMENT.format(name='"x"').encode(), "x.toml")
+    demos.decode(DEMO.format(name='"x"', shot='"y"').encode(), "x.toml")
+    assert not evil.exists()
+
+
+# What a name can become.
+
+NAMES = [
+    "",
+    ".",
+    "..",
+    "../x",
+    "/x",
+    "x/y",
+    "x\\y",
+    "-x",
+    "--out=x",
+    "~x",
+    "x\0",
+    "x\ny",
+    "x y",
+    "$(x)",
+    "X",
+    "é",
+    "x.",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_in_a_file_becomes_no_path_and_no_option(name):
+    written = json.dumps(name)
+    with pytest.raises(ValueError, match='key "name"'):
+        experiments.decode(EXPERIMENT.format(name=written).encode(), "x.toml")
+    with pytest.raises(ValueError, match='key "name"'):
+        demos.decode(DEMO.format(name=written, shot='"y"').encode(), "x.toml")
+    with pytest.raises(ValueError, match="expected small letters"):
+        demos.decode(DEMO.format(name='"x"', shot=written).encode(), "x.toml")
+    with pytest.raises(ValueError, match="unknown engine"):
+        find([name])
+
+
+@pytest.mark.parametrize("subject", NAMES)
+def test_a_picture_lies_in_its_folder_whatever_it_shows(tmp_path, subject):
+    path = picture_path(tmp_path, datetime(2026, 11, 21), subject)
+    assert path.parent == tmp_path
+    assert path.name.startswith("concwatch-")
+
+
+def test_the_result_of_an_experiment_goes_where_its_user_says_and_nowhere_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    experiment = experiments.decode(EXPERIMENT.format(name='"x"').encode(), "x.toml")
+    assert outputs(dict.fromkeys(("json", "markdown", "csv", "pyperf")), experiment) == []
+    assert [output.place for output in outputs({"json": "a.json"}, experiment)] == ["a.json"]
+    assert listed(tmp_path) == set()
+
+
+# What a file can take.
+
+
+def test_a_bomb_is_refused_before_it_goes_off(tmp_path):
+    import gzip
+
+    bomb = gzip.compress(b"\n" * 20_000_000)
+    assert len(bomb) < 40_000
+    assert len(decompress(bomb, 1_000)) == 1_000
+    path = tmp_path / "bomb.jsonl.gz"
+    path.write_bytes(bomb)
+    with pytest.raises(ValueError, match=r"holds more than 9\.77 KiB of text") as caught:
+        read_text(path, most=10_000)
+    assert "\n" not in str(caught.value)
+    assert len(read_text(path)) == 20_000_000
+
+
+def test_what_is_all_line_ends_is_no_recording():
+    header = next(made_lines(1.0))
+    assert parse(header + b"\n" * 5_000, "x").damaged
+    with pytest.raises(ValueError, match="its lines are too short"):
+        parse(header + b"\n" * 5_000_000, "x")
+
+
+def test_a_text_file_is_no_larger_than_a_person_writes_them():
+    read_toml(b"a=1\n" + b"#" * (LARGEST - 4), "x.toml")
+    with pytest.raises(ValueError, match=r"x\.toml: more than 256 KiB"):
+        read_toml(b"#" * (LARGEST + 1), "x.toml")
+    read_toml(b"a." * MOST_DOTS + b"b=1", "x.toml")
+    with pytest.raises(ValueError, match=r"x\.toml: not TOML: more than 200 dots in a line \(at line 2\)"):
+        read_toml(b"\n" + b"a." * (MOST_DOTS + 1) + b"b=1", "x.toml")

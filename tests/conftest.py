@@ -20,3 +20,7 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Nor by the size of a terminal that xdist tells its workers: each test that has a terminal has its own.
+for name in ("COLUMNS", "LINES"):
+    os.environ.pop(name, None)

@@ -277,7 +277,7 @@ class Failing(FakeLink):
 
     def _tick(self):
         tick = super()._tick()
-        return replace(tick, failed=7) if tick.created else tick
+        return replace(tick, created=tick.created + 7, failed=7) if tick.created else tick
 
 
 def test_failed_tasks_fail_the_cell_with_the_first_reason():

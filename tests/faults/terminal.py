@@ -119,12 +119,12 @@ class Terminal:
             )
             self.read()
 
-    def text(self) -> str:
-        """What came, without what moves and colours it."""
-        return re.sub(r"\x1b(\[[0-?]*[ -/]*[@-~]|[PX^_\]].*?(\x1b\\|\x07)|.)", "", self.raw())
+    def text(self, start: int = 0) -> str:
+        """What came, from so many bytes on, without what moves and colours it."""
+        return re.sub(r"\x1b(\[[0-?]*[ -/]*[@-~]|[PX^_\]].*?(\x1b\\|\x07)|.)", "", self.raw(start))
 
-    def raw(self) -> str:
-        return self.got.decode("utf-8", "replace")
+    def raw(self, start: int = 0) -> str:
+        return self.got[start:].decode("utf-8", "replace")
 
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())

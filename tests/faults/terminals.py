@@ -36,13 +36,12 @@ def start_and_end(
                 end = time.monotonic() + 0.02
                 while time.monotonic() < end:
                     terminal.read(0.01)
-            if resizes:
-                terminal.resize(120, 40)
             # What is recorded is not cut by any size.
             terminal.until(lambda: path.exists() and STARTED in path.read_text(), "10,000 tasks have started")
             if resizes:
-                before = len(terminal.text())
-                terminal.until(lambda: "what a task costs" in terminal.text()[before:], "all is drawn again")
+                before = len(terminal.got)
+                terminal.resize(119, 40)
+                terminal.until(lambda: "what a task costs" in terminal.text(before), "all is drawn again")
             workers = terminal.family()
             assert workers
             terminal.type("q")

@@ -80,6 +80,7 @@ def inject_apart(fault: Fault, tally: Tally) -> None:
     tally.injected += 1
     if process.returncode == 0:
         tally.survived += 1
+        sys.stderr.write(err)  # figures that it took on the way
         tally.lost += [out.strip()] if out.strip() else []
     else:
         tally.problems.append(err.strip()[-3000:])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-import sys
 from time import perf_counter
 
+from concwatch.heap import give_back
 from concwatch.worker.workloads import nearest
 
 TYPE_CHECKING = False
@@ -60,13 +60,8 @@ class Collector:
             gc.freeze()
 
     def trim(self) -> None:
-        """Collect everything, then have the C library give free memory back to the system (glibc only)."""
+        """Collect everything, then give free memory back to the system."""
         gc.unfreeze()
         gc.collect()
         self.after_slice()
-        if sys.platform.startswith("linux"):
-            import ctypes  # only here: it weighs half a megabyte
-
-            trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
-            if trim is not None:
-                trim(0)
+        give_back()

@@ -82,7 +82,7 @@ def million(terminal: Terminal) -> None:
     terminal.until(lambda: "drag to start" in terminal.text(), "the screen is shown")
     terminal.type("tw")
     terminal.until(lambda: "what shall each task do?" in terminal.text(), "it asks for the workload")
-    terminal.type("\x15hold\r")
+    terminal.type("hold\r")  # in place of what stands there, which is selected
     terminal.until(lambda: "hold ▾" in terminal.text(), "the workload is chosen")
     terminal.type("+" * 100)
     terminal.until(lambda: "1,000,000 live" in terminal.text(), "a million tasks are live")

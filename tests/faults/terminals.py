@@ -87,6 +87,13 @@ FAULTS: tuple[Fault, ...] = (
         "terminal-300x100", "a terminal of 300 × 100", DRAWN, partial(start_and_end, (300, 100)), short=False
     ),
     Fault(
+        "terminal-no-mouse",
+        "a terminal without a mouse",
+        f"lanes and settings answer to keys alone; {DRAWN}",
+        start_and_end,
+        short=False,
+    ),
+    Fault(
         "terminal-0x0",
         "a terminal that does not know its size",
         DRAWN,

@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,12 +38,18 @@ TRAP = "import pathlib; pathlib.Path({marker!r}).write_text(__name__)\n"
 PATIENCE = 60
 
 
-def sources() -> Iterator[tuple[str, ast.AST]]:
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            yield str(path.relative_to(PACKAGE)), node
+@cache
+def sources() -> tuple[tuple[str, ast.AST], ...]:
+    """Every call and import of the package, with the file that it is in."""
+    return tuple(
+        (str(path.relative_to(PACKAGE)), node)
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Call | ast.Import | ast.ImportFrom)
+    )
 
 
+@cache
 def called(node: ast.Call) -> str:
     """The dotted name of what is called, as far as it is one."""
     try:

@@ -35,6 +35,9 @@ SELF_INTERVAL = 1.0
 CLOSE_LIMIT = 0.5
 """Seconds that workers get to end by themselves when the lab closes: after one, none shall be left."""
 
+KILL_LIMIT = 5.0
+"""Seconds after that in which the end of those that were killed is waited for, on a busy machine."""
+
 
 def open_process(engine: Engine) -> Link:
     """Start a real worker for ``engine``."""
@@ -293,7 +296,7 @@ class Lab:
             if loop.time() > deadline:
                 for lane in self.lanes:
                     lane.kill()
-            if loop.time() > deadline + CLOSE_LIMIT:
+            if loop.time() > deadline + KILL_LIMIT:
                 break  # the system itself cannot end it now; it dies with its input
             self.step()
             await asyncio.sleep(0.01)

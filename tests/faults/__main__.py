@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -38,6 +39,9 @@ class Tally:
 
 def inject_here(fault: Fault) -> int:
     """Inject one fault once in this process; what was lost goes to standard output."""
+    # Under nohup, or in a shell's background, what is started here would ignore what it is to be ended by.
+    for name in ("SIGHUP", "SIGINT"):
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
         print(fault.inject())
     except Impossible as reason:

@@ -247,6 +247,7 @@ async def driven(
             if isinstance(faulty, str):
                 await stage.becomes(State.RUNNING)
             yield stage
+        await stage.lab.close()  # again: on a busy machine Textual does not wait until all have ended
     left = set(psutil.Process().children(recursive=True)) - before
     assert not left, left
 

@@ -248,6 +248,7 @@ async def soak(seconds: float) -> Soaked:
         assert len(stage.lab.marks.since(0)) <= KEPT
         noted = sum(mark.kind == "note" for mark in stage.lab.marks.since(0))
         assert noted == somebody.marks, (noted, somebody.marks)
+    await stage.lab.close()  # again: on a busy machine Textual does not wait until all have ended
     last = rss[-1][0]
     return Soaked(
         round(last, 1),

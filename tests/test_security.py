@@ -37,11 +37,6 @@ TRAP = "import pathlib; pathlib.Path({marker!r}).write_text(__name__)\n"
 
 PATIENCE = 60
 
-KNOWN = pytest.mark.skipif(
-    sys.version_info >= (3, 13),
-    reason="known fault, to be mended: on 3.13 a pathlib.py in the working directory is taken for Python's",
-)
-
 
 @cache
 def sources() -> tuple[tuple[str, ast.AST], ...]:
@@ -162,7 +157,6 @@ def listed(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-@KNOWN
 def test_nothing_is_taken_from_the_working_directory_and_nothing_is_left_anywhere(trap, tmp_path):
     home = tmp_path / "home"
     before = listed(Path.cwd())
@@ -185,7 +179,6 @@ def test_a_workload_of_the_users_own_is_imported_and_nothing_beside_it(here, tmp
 
 
 @pytest.mark.skipif(not can_draw(), reason="resvg_py is not installed")
-@KNOWN
 def test_pictures_are_drawn_by_nothing_from_the_working_directory(trap):
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"/>'
     assert asyncio.run(to_png_apart(svg)).startswith(b"\x89PNG")

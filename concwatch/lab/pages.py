@@ -17,7 +17,9 @@ HOST = "127.0.0.1"
 LAST_WORDS = 4_000
 """Bytes of the end of its standard error that are looked at when the server has died."""
 
-_START = "import sys; sys.path[0] = {root!r}; from concwatch.page_server.serve import serve; serve({fd})"
+_START = (
+    "import sys; sys.path.insert(0, {root!r}); from concwatch.page_server.serve import serve; serve({fd})"
+)
 
 
 class Pages(Protocol):
@@ -92,7 +94,7 @@ class PageServer:
                 self.port = int(listening.getsockname()[1])
                 fd = listening.fileno()
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", _START.format(root=ROOT, fd=fd)],
+                    [sys.executable, "-P", "-c", _START.format(root=ROOT, fd=fd)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=self._words,

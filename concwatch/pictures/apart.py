@@ -10,7 +10,7 @@ ROOT = str(Path(__file__).parents[2])
 
 # Not "-m", which would take modules from the working directory.
 _START = (
-    "import sys; sys.path[0] = {root!r}; from concwatch.pictures.png import to_png; "
+    "import sys; sys.path.insert(0, {root!r}); from concwatch.pictures.png import to_png; "
     "sys.stdout.buffer.write(to_png(sys.stdin.buffer.read().decode()))"
 )
 
@@ -24,6 +24,7 @@ async def to_png_apart(svg: str) -> bytes:
     """
     drawing = await asyncio.create_subprocess_exec(
         sys.executable,
+        "-P",
         "-c",
         _START.format(root=ROOT),
         stdin=asyncio.subprocess.PIPE,

@@ -23,7 +23,8 @@ OUTPUT = 1
 def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
     """Run a coroutine to its end, or until a signal cancels it, so that workers are ended on the way out.
 
-    Every further signal cancels it once more. The end of who reads standard output is one too, SIGPIPE: what
+    Further signals change nothing: closing ends by itself, by force if need be, and cut short it would leave
+    workers to be ended with this process. The end of who reads standard output is one too, SIGPIPE: what
     would be measured nobody would see. Where SIGHUP is ignored, as nohup asks for, it goes on all the same.
 
     Returns:
@@ -32,8 +33,9 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
     caught: list[int] = []
 
     def stop(task: "asyncio.Task[Any]", number: int) -> None:
+        if not caught:
+            task.cancel()
         caught.append(number)
-        task.cancel()
 
     async def guarded() -> T:
         task = asyncio.current_task()

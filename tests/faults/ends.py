@@ -449,7 +449,7 @@ FAULTS: tuple[Fault, ...] = (
     fault(RUN, KILL),
     fault(RUN, SIGTERM),
     fault(RUN, SIGHUP, short=False),
-    fault(RUN, TWICE, short=False),  # on 3.13 asyncio may complain of its closed loop meanwhile
+    fault(RUN, TWICE),
     fault(RUN, CTRL_C, short=False),
     fault(RUN, CLOSED),
     fault(

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT = min(threading.TIMEOUT_MAX, 4_000_000.0)
 
+SIGNAL_WAIT = 0.5
+"""Seconds after which a waiting engine looks up: a signal that came just before the wait does not end it."""
+
 
 SPINS_A_CHECK = 2_000
 """Empty turns, some 50 µs, between two looks at whether a spinning task is to end."""
@@ -164,8 +167,7 @@ class BlockingEngine(Engine):
     def serve(self) -> None:
         """Hold the goal."""
         while True:
-            self._awake.wait()
-            self._awake.clear()
+            self._wait()
             self.apply_commands()
             while self.bursts:
                 self._run_burst(self.bursts.popleft())
@@ -181,6 +183,12 @@ class BlockingEngine(Engine):
                     break
                 self.tell_reached()
             self.tell_reached()
+
+    def _wait(self) -> None:
+        """Wait until woken."""
+        while not self._awake.wait(SIGNAL_WAIT):
+            pass
+        self._awake.clear()
 
     def start_one(self) -> None:
         """Start one task.
@@ -236,8 +244,7 @@ class BlockingEngine(Engine):
                 record.read()
                 record.live(self.counts.live)
             while self.counts.live:
-                self._awake.wait()
-                self._awake.clear()
+                self._wait()
                 self.apply_commands()
             record.end_part()
             del kept

@@ -51,6 +51,7 @@ Reports, worker to concwatch
     ``gc``         seconds spent in garbage collection so far; absent where the runtime cannot tell
     ``traced``     bytes the tracer knows of; absent while nothing is traced
     ``tracer``     bytes the tracer itself takes; absent while nothing is traced
+    ``heap``       bytes that live objects take by the runtime's own count; absent where it has none
     ``number``     how many ticks the worker has sent, this one included; absent where it does not count them
 
 ``reached``: once for each ``target``, when what it asked for has happened. A ``tick`` should follow at once.
@@ -74,8 +75,8 @@ Reports, worker to concwatch
     ``wanted``     the target that could not be reached
     ``wall``       string, which limit was hit, by its usual name: ``"vm.max_map_count"``, ``"pid_max"``,
                    ``"threads-max"``, ``"ulimit -u"``, ``"cgroup pids.max"``, ``"ulimit -n"`` (open files),
-                   ``"memory"``, ``"unknown"``,
-                   or the one that ``halt`` gave
+                   ``"memory"``, one of the runtime's own such as ``"processes +P"``, the one that ``halt``
+                   gave, or ``"unknown"``: then concwatch looks from outside which limit on threads it was
     ``value``      that limit's value, or null
     ``detail``     string, the runtime's own words
 
@@ -96,9 +97,10 @@ Commands, concwatch to worker
 ``target``    ``tasks``: hold this many live tasks. Sent again, it asks again (a new burst without refill).
 ``refill``    ``on``: true (at first): a task that ends is replaced. false: a target is one burst; what ends
               is not replaced.
-``workload``  ``spec``, ``url``: what each task does, see below; where to fetch, for ``http`` alone. Live
-              tasks are cancelled and replaced. Answered by ``error``, with nothing changed, where the spec
-              is wrong, and where what it needs is not there.
+``workload``  ``spec``, ``url``: what each task does, see below; where to fetch, for ``http`` alone. Besides
+              these the parts of the spec, so that no worker has to read it: ``word``, and where the word has
+              them ``seconds``, ``count``, ``size`` in bytes. Live tasks are cancelled and replaced. Answered
+              by ``error``, with nothing changed, where the spec is wrong, or what it needs is not there.
 ``halt``      ``wall``, ``value``: stop growing. What is live becomes the target, and a ``limit`` report
               with this wall and value answers.
 ``rate``      ``hz``: send this many ticks a second, 0.1 to 100.

@@ -67,7 +67,7 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ((*RUN, "--pool-threads", "100001"), '"100001"', "expected at most 100,000"),
         ((*RUN, "--tofether"), "--tofether", "--together"),
         (("rum",), '"rum"', 'did you mean "run"?'),
-        (("engines", "extra"), "extra", "unexpected extra argument"),
+        (("engines", "extra"), "extra", "expected one of threads, pool"),
         (("--engines", "uvlop"), '"uvlop"', 'did you mean "uvloop"?'),
         (("--engines", ""), '""', "expected one of threads"),
         (("--rate", "0"), '"0"', "expected samples a second from 0.5 to 50"),

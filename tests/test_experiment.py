@@ -286,8 +286,8 @@ def test_bytes_that_are_no_text_are_refused():
 
 
 def test_an_optional_series_may_have_any_engine():
-    assert 'key "engine": unknown engine "go"' in complaint(changed('"asyncio"', '"go"'))
-    experiment = read(changed('"asyncio"', '"go"\noptional = true\npublished = { 10 = 28.6 }'))
+    assert 'key "engine": unknown engine "smalltalk"' in complaint(changed('"asyncio"', '"smalltalk"'))
+    experiment = read(changed('"asyncio"', '"smalltalk"\noptional = true\npublished = { 10 = 28.6 }'))
     assert [(entry.size, entry.cell, entry.published) for entry in entries(experiment)] == [
         (1, None, None),
         (10, None, 28.6),

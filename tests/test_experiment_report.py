@@ -93,8 +93,8 @@ label = "Python, all at once | a very long label that nobody can read"
 published = { 1000 = 30, 1000000 = 2232.5 }
 
 [[table.series]]
-engine = "node"
-label = "Node.js"
+engine = "smalltalk"
+label = "Smalltalk"
 optional = true
 published = { 1000000 = 1200 }
 
@@ -251,7 +251,7 @@ def test_the_csv_has_one_line_a_figure(runner):
     assert len(lines) == len(runner.figures()) - 1  # of an engine that is not there, unpublished
     by = {(line["table"], line["engine"], line["size"]): line for line in lines}
     assert float(by["Traced memory", "threads", "1000"]["here"]) == 2_900
-    assert by["Peak memory", "node", "1000000"]["state"] == "absent"
+    assert by["Peak memory", "smalltalk", "1000000"]["state"] == "absent"
     assert by["Created", "uvloop", "100000"]["repeats"] == "1"
 
 

@@ -248,7 +248,7 @@ def test_an_engine_that_is_not_installed_is_skipped_with_what_to_install(monkeyp
 
 
 def test_an_engine_that_there_is_none_of_stands_with_what_was_published():
-    what = experiment('engine = "node", optional = true, published = { 1000 = 77.5 }', "asyncio")
+    what = experiment('engine = "smalltalk", optional = true, published = { 1000 = 77.5 }', "asyncio")
     absent, there = run(what, repeats=1).figures()
     assert (absent.state, absent.entry.published, absent.here) == (State.ABSENT, 77.5, None)
     assert there.state is State.DONE

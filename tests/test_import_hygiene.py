@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from concwatch.lab.catalog import CATALOG, ROOT
+from concwatch.lab.catalog import PYTHONS, ROOT
 from tests.worker_driver import Worker
 
 NEVER = {
@@ -40,7 +40,7 @@ def bare(code):
     return imported(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr)
 
 
-@pytest.mark.parametrize("engine", CATALOG, ids=lambda engine: engine.name)
+@pytest.mark.parametrize("engine", PYTHONS, ids=lambda engine: engine.name)
 def test_a_worker_has_loaded_nothing_of_the_monitor(engine, tmp_path):
     if engine.missing():
         pytest.skip(engine.missing())
@@ -60,13 +60,13 @@ def test_a_worker_has_loaded_nothing_of_the_monitor(engine, tmp_path):
         loaded = set(worker.noise.partition("<")[2].partition(">")[0].split())
     assert "concwatch.worker.serve" in loaded
     assert not NEVER & loaded
-    others = {row.name for row in CATALOG} - {engine.name}
+    others = {row.name for row in PYTHONS} - {engine.name}
     assert not {"uvloop", "gevent"} & others & loaded
 
 
 @pytest.mark.parametrize("name", ["threads", "pool"])
 def test_a_worker_with_threads_has_not_even_loaded_what_weighs(name):
-    engine = next(engine for engine in CATALOG if engine.name == name)
+    engine = next(engine for engine in PYTHONS if engine.name == name)
     program, *arguments = engine.command()
     with Worker(name, command=[program, "-X", "importtime", *arguments]) as worker:
         worker.do("rate", hz=50)

@@ -84,7 +84,7 @@ def test_settings_reach_every_lane_also_those_switched_on_later():
     bench.until(lambda: bench.lab.lanes[2].state is State.RUNNING)
     for link in bench.links.links.values():
         last = dict(link.sent)
-        assert last["workload"] == {"spec": "hold"}
+        assert last["workload"] == {"spec": "hold", "word": "hold"}
         assert last["trace"] == {"on": True}
         assert last["gc"] == {"mode": "frozen"}
     assert bench.lab.settings == Settings("hold", True, True, "frozen")

@@ -35,7 +35,7 @@ def test_switching_on_starts_one_worker_and_runs_when_all_settings_are_applied()
     bench.pass_()
     assert lane.state is State.STARTING
     assert link.sent == [
-        ("workload", {"spec": "sleep:10"}),
+        ("workload", {"spec": "sleep:10", "word": "sleep", "seconds": 10.0}),
         ("refill", {"on": True}),
         ("trace", {"on": False}),
         ("gc", {"mode": "default"}),
@@ -196,7 +196,7 @@ def test_a_workload_that_was_refused_can_be_asked_for_again():
     link.say(Error("no module", "workload"))
     bench.pass_()
     bench.lab.set_workload("app:job")
-    assert [fields for name, fields in link.sent if name == "workload"][1:] == [{"spec": "app:job"}] * 2
+    assert [fields for name, fields in link.sent if name == "workload"][1:] == [{"spec": "app:job", "word": "module:function"}] * 2
 
 
 def test_a_refused_fetch_leaves_the_page_of_before_and_can_be_asked_for_again():
@@ -429,7 +429,7 @@ def test_settings_that_change_are_sent_and_nothing_else():
     assert link.sent == [
         ("refill", {"on": False}),
         ("gc", {"mode": "frozen"}),
-        ("workload", {"spec": "hold"}),
+        ("workload", {"spec": "hold", "word": "hold"}),
     ]
 
 
@@ -439,7 +439,7 @@ def test_settings_changed_while_starting_are_the_ones_applied():
     bench.lab.set_workload("nop")
     bench.links.last.say(Ready("toy", "Toy 1.0", 1))
     bench.pass_()
-    assert ("workload", {"spec": "nop"}) in bench.links.last.sent
+    assert ("workload", {"spec": "nop", "word": "nop"}) in bench.links.last.sent
 
 
 def test_a_new_workload_forgets_the_cost_of_the_old_one():

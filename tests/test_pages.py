@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from concwatch.cli import main
 from concwatch.experiments.loading import decode
 from concwatch.experiments.runner import Choice, Runner, State
-from concwatch.lab.catalog import CATALOG, ROOT
+from concwatch.lab.catalog import PYTHONS, ROOT
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import HOST, PageServer
 from concwatch.lab.settings import Settings
@@ -178,7 +178,7 @@ def test_it_dies_with_its_killed_parent(before, stopped):
 # Fetching.
 
 
-@pytest.fixture(scope="module", params=[engine.name for engine in CATALOG])
+@pytest.fixture(scope="module", params=[engine.name for engine in PYTHONS])
 def engine(request):
     """The name of each engine in turn."""
     missing = ENGINES[request.param].missing()

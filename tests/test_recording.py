@@ -45,7 +45,7 @@ LIMIT = 30.0
 
 RAW = (
     "rss", "traced", "live", "cpu", "threads", "virtual", "tick_time", "created", "completed", "failed",
-    "cancelled", "queued", "tick_lag", "gc", "tracer",
+    "cancelled", "queued", "tick_lag", "gc", "tracer", "heap",
 )  # fmt: skip
 """The columns that are written exactly."""
 
@@ -78,7 +78,8 @@ def raw_row(lane):
         **{
             name: getattr(tick_, name, None)
             for name in (
-                "created", "live", "completed", "failed", "cancelled", "queued", "gc", "traced", "tracer"
+                "created", "live", "completed", "failed", "cancelled", "queued", "gc", "traced", "tracer",
+                "heap",
             )
         },
         "tick_time": getattr(tick_, "time", None),
@@ -486,7 +487,7 @@ def test_a_sample_whose_end_is_damaged_costs_only_its_view(tmp_path):
     assert len(lane.columns["created"]) == len(lane) == len(list(lane.samples())) + 1
 
 
-HEADER = {"type": KIND, "version": 1, "began": "", "concwatch": "", "machine": {}, "command": "",
+HEADER = {"type": KIND, "version": 2, "began": "", "concwatch": "", "machine": {}, "command": "",
           "rate": 10.0, "lanes": [], "budget": 1}  # fmt: skip
 
 
@@ -501,8 +502,8 @@ HEADER = {"type": KIND, "version": 1, "began": "", "concwatch": "", "machine": {
         (b'{"type":"ready"}\n', "is not a recording"),
         (b"[" * 100_000, "is not a recording"),
         (json.dumps(HEADER | {"type": "other"}).encode(), "is not a recording"),
-        (json.dumps(HEADER | {"version": 2}).encode(), "written by a newer concwatch"),
-        (json.dumps({"type": KIND, "version": 7, "all": "else"}).encode(), "of version 7, expected 1"),
+        (json.dumps(HEADER | {"version": 3}).encode(), "written by a newer concwatch"),
+        (json.dumps({"type": KIND, "version": 7, "all": "else"}).encode(), "of version 7, expected 2"),
         (json.dumps(HEADER | {"version": 0}).encode(), "unknown version"),
         (json.dumps(HEADER | {"columns": ["lane", "time"]}).encode(), "unknown version"),
         (json.dumps(HEADER | {"rate": "fast"}).encode(), "first line is damaged"),
@@ -770,7 +771,7 @@ def test_recordings_are_listed_newest_first(tmp_path, monkeypatch):
     cut = folder / "c-third.jsonl"
     cut.write_bytes(cut.read_bytes()[:-100])
     (folder / "notes.txt").write_text("mine")
-    (folder / "newer.jsonl").write_text(json.dumps(HEADER | {"version": 2}) + "\n")
+    (folder / "newer.jsonl").write_text(json.dumps(HEADER | {"version": 3}) + "\n")
     (folder / "more").mkdir()
     lines = CliRunner().invoke(main, ["recordings"]).output.splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["c-third.jsonl", "a-second.jsonl.gz", "b-first.jsonl"]

@@ -423,5 +423,5 @@ def test_a_real_worker_reports_just_the_fields_of_the_text_and_the_lab_understan
             for report in reports:
                 sent = set(report) - {"type"}
                 assert sent <= fields
-                assert fields - sent <= ({"traced", "tracer"} if type_ == "tick" else set())
+                assert fields - sent <= ({"traced", "tracer", "heap"} if type_ == "tick" else set())
                 assert isinstance(messages.decode(json.dumps(report).encode()), messages.Report)

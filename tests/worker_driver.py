@@ -1,6 +1,8 @@
 """A real worker for tests: started as the catalog starts it, driven over its pipes, and always ended."""
 
+import contextlib
 import json
+import math
 import os
 import subprocess
 import threading
@@ -10,6 +12,8 @@ from typing import Any
 
 from concwatch import wire
 from concwatch.lab.catalog import ROOT, find
+from concwatch.lab.settings import parts
+from tests.built import start_command
 
 PATIENCE = 30.0
 """Seconds that any one condition may take; long, since the machine may be busy with other things."""
@@ -46,8 +50,10 @@ class Worker:
         cwd: os.PathLike[str] | str | None = None,
     ) -> None:
         if command is None:
-            command = [python, "-m", "concwatch.worker", engine] if python else find([engine])[0].command()
+            module = [python, "-m", "concwatch.worker", engine]
+            command = module if python else start_command(find([engine])[0])
         self.reports: list[Report] = []
+        self._ahead = math.inf  # seconds that this process's clock is ahead of the worker's
         self.garbage: list[bytes] = []
         self._noise = bytearray()
         self._arrived = threading.Condition()
@@ -87,6 +93,9 @@ class Worker:
                     report = None
                 with self._arrived:
                     if isinstance(report, dict) and len(line) <= wire.LONGEST_LINE:
+                        if report["type"] == "tick":
+                            # A tick takes some time to arrive: the least that any took is all but none.
+                            self._ahead = min(self._ahead, time.monotonic() - report["time"])
                         self.reports.append(report)
                     else:
                         self.garbage.append(line)
@@ -142,8 +151,12 @@ class Worker:
 
     def tick(self, where: Callable[[Report], Any] = _always) -> Report:
         """Wait for a tick made after this call for which ``where`` holds."""
-        now = time.monotonic()  # every process of a machine reads the same clock
-        return self.wait("tick", lambda tick: tick["time"] > now and where(tick), len(self.reports))
+        now = time.monotonic()
+        return self.wait("tick", lambda tick: self.moment(tick) > now and where(tick), len(self.reports))
+
+    def moment(self, tick: Report) -> float:
+        """Give when a tick was made, on this process's clock: a worker's own may begin anywhere."""
+        return tick["time"] + self._ahead
 
     def next_ticks(self, count: int = 3) -> list[Report]:
         """Wait for so many ticks made after this call."""
@@ -158,6 +171,9 @@ class Worker:
 
     def send(self, type_: str, **fields: object) -> int:
         """Send a command; give the number of reports that had come before."""
+        if type_ == "workload":
+            with contextlib.suppress(ValueError):  # one that is wrong has no parts
+                fields = {**parts(str(fields["spec"])), **fields}
         return self.write(wire.encode(type_, **fields))
 
     def do(self, type_: str, **fields: object) -> Report:

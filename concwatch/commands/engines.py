@@ -1,31 +1,111 @@
-"""``concwatch engines``: what can run here."""
+"""``concwatch engines``: what can run here, how it is measured, and what is built for it."""
+
+import sys
+from collections.abc import Sequence
+from functools import partial
 
 import click
 
-from concwatch.commands.telling import say_json
-from concwatch.lab.catalog import CATALOG
+from concwatch.commands.signals import run_until_signal
+from concwatch.commands.telling import BAD_INPUT, say_error, say_json
+from concwatch.lab.catalog import Engine, find
+from concwatch.lab.how import how
 from concwatch.lab.probe import why_not
+from concwatch.units import format_bytes, format_seconds
+
+WIDTH = 100
+"""Cells of a line of text."""
 
 
 @click.command("engines")
+@click.argument("names", metavar="[ENGINE...]", nargs=-1)
 @click.option("--json", "as_json_", is_flag=True, help="One JSON list on standard output.")
-def command(as_json_: bool) -> None:
-    """List every engine: what a task is there, whether it can run here, and if not what to install.
+@click.option("--build", "build_", is_flag=True, help="Build now what would be built on first use.")
+@click.option("--clean", is_flag=True, help="Remove all that was ever built from the cache folder.")
+def command(names: Sequence[str], as_json_: bool, build_: bool, clean: bool) -> None:
+    """List the engines: what a task is there, whether it can run here, and if not what to install.
 
+    With ENGINE…: how each is measured, at length. "python:PATH" stands for the engines of another Python.
     Needs nothing. What an engine needs is tried: a worker is started, and ends as soon as it stands.
+
+    Exit status 1 if --build could not build one whose tools are all there.
     """
+    if clean:
+        _clean()
+        return
+    try:
+        engines = find(names)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if build_:
+        _, stopped = run_until_signal(_build([engine for engine in engines if engine.ways]))
+        sys.exit(128 + stopped if stopped else 0)
     rows = [
-        {"engine": engine.name, "task": engine.task, "runs": reason is None, "missing": reason}
-        for engine, reason in zip(CATALOG, why_not(CATALOG), strict=True)
+        {
+            "engine": engine.name,
+            "task": engine.task,
+            "language": engine.ways[0].language if engine.ways else "Python",
+            "runs": reason is None,
+            "missing": reason,
+            "how": how(engine),
+        }
+        for engine, reason in zip(engines, why_not(engines), strict=True)
     ]
     if as_json_:
         say_json(rows)
         return
-    width = max(len(engine.name) for engine in CATALOG)
+    width = max(len(engine.name) for engine in engines)
+    task_width = max(len(engine.task) for engine in engines)
     for row in rows:
         state = (
             click.style("runs", fg="green")
             if row["runs"]
             else click.style(f"cannot: {row['missing']}", fg="red")
         )
-        click.echo(f"{row['engine']:{width}}  {row['task']:42}  {state}")
+        click.echo(f"{row['engine']:{width}}  {row['task']:{task_width}}  {state}")
+        if names:
+            click.echo()
+            click.echo(click.wrap_text(str(row["how"]), WIDTH, "  ", "  ", preserve_paragraphs=True))
+            click.echo()
+
+
+def _clean() -> None:
+    from concwatch.runtimes import store  # only here, as in `_build`
+
+    try:
+        count, size = store.clean()
+    except OSError as error:
+        say_error(f"{store.folder()}: {error.strerror or error}: not all that was built could be removed")
+        sys.exit(BAD_INPUT)
+    click.echo(f"{store.folder()}: {count} builds removed, {format_bytes(size)}")
+
+
+def _say(name: str, text: str) -> None:
+    click.echo(f"{name}: {text}")
+
+
+async def _build(engines: Sequence[Engine]) -> None:
+    """Build one after another, and say of each what came of it."""
+    from concwatch.lab.building import BuildError, build
+
+    failed = False
+    for engine in engines:
+        missing = engine.missing()
+        if missing:
+            click.echo(f"{engine.name}: cannot be built: {missing}")
+            continue
+        took: list[float] = []
+        try:
+            await build(
+                engine.ways,
+                engine.name,
+                partial(_say, engine.name),
+                took.append,
+            )
+        except BuildError as error:
+            failed = True
+            say_error(f"{engine.name}: {error}")
+        else:
+            click.echo(f"{engine.name}: {f'built in {format_seconds(took[0])}' if took else 'is built'}")
+    if failed:
+        sys.exit(1)

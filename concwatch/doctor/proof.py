@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, State
+from concwatch.lab.lane import COMING, Lane
 from concwatch.lab.limits import Fit, memory_now
 from concwatch.units import format_bytes, format_count, format_seconds
 from concwatch.worker.walls import count_maps
@@ -98,7 +98,7 @@ async def _go(lab: Lab, lane: Lane, forecast: Fit, tell: Callable[[str], None]) 
     asked = most_asked(forecast)
     tell("starting a worker")
     lab.switch(lane, True)
-    await _until(lambda: lane.state is not State.STARTING)
+    await _until(lambda: lane.state not in COMING)
     before = _Look.at(lane)
     if not lane.on:
         return _conclude(forecast, asked, lane.reason)

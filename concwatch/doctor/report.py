@@ -207,7 +207,9 @@ def _advice(advices: Iterable[Advice]) -> Iterator[Row]:
         yield (Piece("  nothing is known that would help"),)
     for advice in found:
         names = ", ".join(advice.engines) + (f" {advice.workload}" if advice.workload == FETCHES else "")
-        yield (Piece(f"  {names}: ", "quiet"), Piece(f"{advice.wall} comes first"))
+        *lines, last = textwrap.wrap(f"{names}:", WIDTH - 4 - len(f"{advice.wall} comes first"))
+        yield from ((Piece(f"  {line}", "quiet"),) for line in lines)
+        yield (Piece(f"  {last} ", "quiet"), Piece(f"{advice.wall} comes first"))
         for command in advice.commands:
             yield (Piece(f"    {command}", "copy"),)
         if advice.tasks is not None:

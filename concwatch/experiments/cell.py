@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from concwatch.experiments.readings import BURST
-from concwatch.lab.catalog import CATALOG, Engine
+from concwatch.lab.catalog import Engine, find
 from concwatch.lab.forecast import Demand, forecast, walls_of, weigh
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -49,7 +49,7 @@ class Cell:
 
     def row(self) -> Engine:
         """Give the catalog's row of its engine."""
-        return next(engine for engine in CATALOG if engine.name == self.engine)
+        return find([self.engine])[0]
 
     def expected_seconds(self) -> float:
         """Forecast how long one run takes, from nothing but what it is; right within a factor of a few."""

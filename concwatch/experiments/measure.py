@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.readings import BURST
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, State
+from concwatch.lab.lane import COMING, Lane, State
 from concwatch.lab.sampler import Reading
 from concwatch.lab.tell import name_wall
 from concwatch.units import format_count, format_seconds
@@ -63,7 +63,7 @@ async def measure(lab: Lab, cell: Cell) -> Run:
     """
     lane, run, began = lab.lanes[0], Run(), _now()
     lab.switch(lane, True)
-    await _until(lab, lane, lambda: lane.state is not State.STARTING, LONGEST)
+    await _until(lab, lane, lambda: lane.state not in COMING, LONGEST)
     await _pass(lab, lane, SETTLE)
     if lane.ready is None:
         raise NotMeasuredError(lane.reason)

@@ -5,8 +5,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from concwatch.lab.pythons import Interpreter, ask
+from concwatch.runtimes.rows import RUNTIMES
+from concwatch.runtimes.runtime import Runtime
 from concwatch.worker.workloads import nearest
 
 ROOT = str(Path(__file__).resolve().parents[2])
@@ -14,13 +17,24 @@ ROOT = str(Path(__file__).resolve().parents[2])
 
 # Why not "-m": that puts the working directory first on the path, where a user's own queue.py would be taken
 # for the standard library's, and brings runpy with it. "-P" keeps it off from the start: Python 3.13 imports
-# linecache before it runs what "-c" gives it. The workers' own bytecode is cached even where the
-# environment says that none shall be: compiling it at every start would weigh 0.7 MB in the idle figure.
+# linecache before it runs what "-c" gives it. The root is on the path for one import only: another Python is
+# not to find this one's packages there. The workers' own bytecode is cached even where the environment says
+# that none shall be: compiling it at every start would weigh 0.7 MB in the idle figure.
 _START = (
-    "import sys; sys.path.insert(0, {root!r}); "
+    "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; "
     "kept = sys.dont_write_bytecode; sys.dont_write_bytecode = False; "
+    "import concwatch; del sys.path[0]; "
     "from concwatch.worker.serve import serve; serve({engine!r}, kept)"
 )
+
+AT = "@"
+"""Between an engine's name and the Python that runs it."""
+
+PYTHON = "python:"
+"""Before a Python of which all engines are wanted."""
+
+ELSEWHERE = ("asyncio", "threads", "uvloop")
+"""The engines that another Python may have."""
 
 
 class Engine(Struct, frozen=True):
@@ -43,26 +57,44 @@ class Engine(Struct, frozen=True):
     """Whether tasks wait there for a thread."""
     shown: bool = True
     """Whether it has a lane on the screen without being asked for."""
+    python: Interpreter | None = None
+    """What runs it, if not the Python that runs this."""
+    ways: tuple[Runtime, ...] = ()
+    """How it can be had, the best first, if it is no Python at all."""
+
+    @property
+    def kind(self) -> str:
+        """The name without the Python that runs it."""
+        return self.name.partition(AT)[0]
 
     def command(self) -> list[str]:
-        """Give the program and its arguments that start one worker."""
-        return [sys.executable, "-P", "-c", _START.format(root=ROOT, engine=self.name)]
+        """Give the program and its arguments that start one worker, of those that need not be built."""
+        program = [self.python.executable, *self.python.safe_path] if self.python else [sys.executable, "-P"]
+        return [*program, "-c", _START.format(root=ROOT, engine=self.kind)]
 
     def missing(self) -> str | None:
         """Say why this engine cannot run here and what to do, or None when what it needs is there.
 
-        Whether that also works only a worker can tell: nothing is imported here.
+        Whether that also works only a worker can tell: nothing is imported or run here.
         """
         for package in self.needs:
             if importlib.util.find_spec(package) is None:
                 return f"needs {package}: {self.install}"
-        return None
+        reasons = [way.missing() for way in self.ways]
+        return reasons[0] if reasons and None not in reasons else None
 
     def broken(self, reason: str) -> str:
         """Say that what this engine needs is there and does not work here: the reason, and what to try."""
         if not self.needs:
             return reason
         return f"broken {self.needs[0]}: {reason}; try pip install --force-reinstall {self.needs[0]}"
+
+
+def _built(name: str, task: str, bytes_per_task: int, threads: bool = False, queues: bool = False) -> Engine:
+    """Give the row of an engine in another language; what it needs stands with its source."""
+    return Engine(
+        name, task, bytes_per_task, threads=threads, queues=queues, shown=False, ways=RUNTIMES.get(name, ())
+    )
 
 
 CATALOG: tuple[Engine, ...] = (
@@ -87,22 +119,71 @@ CATALOG: tuple[Engine, ...] = (
         shown=False,
     ),
     Engine("sequential", "one call after another on one thread", 1, queues=True, shown=False),
+    _built("rust-threads", "one std::thread of Rust's", 9_800, threads=True),
+    _built("tokio", "one task of tokio's", 456),
+    _built("async-std", "one task of async-std's", 379),
+    _built("go", "one goroutine", 3_130),
+    _built("java-threads", "one platform thread of Java's", 25_700, threads=True),
+    _built("java-virtual", "one virtual thread of Java's", 1_140),
+    _built("csharp", "one async method of C#'s, on the thread pool", 615),
+    _built("node", "one async function of Node.js's", 986),
+    _built("node-timers", "one bare timer of Node.js's", 986),
+    _built("elixir", "one Task.async of Elixir's", 3_180),
+    _built("erlang", "one process of Erlang's", 2_770),
 )
+
+PYTHONS: tuple[Engine, ...] = tuple(engine for engine in CATALOG if not engine.ways)
+"""The engines that the Python has which runs this."""
 
 SHOWN: tuple[Engine, ...] = tuple(engine for engine in CATALOG if engine.shown)
 """The engines that have a lane on the screen without being asked for."""
 
+_ROWS = {engine.name: engine for engine in CATALOG}
+
+
+def _elsewhere(kind: str, python: str) -> Engine:
+    """Give the row of an engine that another Python runs."""
+    interpreter = ask(python)
+    row = _ROWS[kind]
+    for package in row.needs:
+        if package not in interpreter.packages:
+            raise ValueError(f"{kind}{AT}{python[:200]}: there is no {package} in {interpreter.executable}")
+    name = f"{kind}{AT}{interpreter.label}"
+    task = row.task.replace("asyncio.", f"Python {interpreter.label}'s asyncio.")
+    return structs.replace(row, name=name, task=task, needs=(), python=interpreter)
+
+
+def _find(name: str) -> list[Engine]:
+    if name in _ROWS:
+        return [_ROWS[name]]
+    if name.startswith(PYTHON):
+        python = name.removeprefix(PYTHON)
+        packages = ask(python).packages
+        return [_elsewhere(kind, python) for kind in ELSEWHERE if {*_ROWS[kind].needs} <= {*packages}]
+    kind, at, python = name.partition(AT)
+    if at and kind in ELSEWHERE:
+        return [_elsewhere(kind, python)]
+    raise ValueError(
+        f'unknown engine "{name}": expected one of {", ".join(_ROWS)}, or {PYTHON}PATH{nearest(name, _ROWS)}'
+    )
+
 
 def find(names: Sequence[str]) -> list[Engine]:
-    """Look engines up by name, in the order asked for; all of them for no names.
+    """Look engines up by name, in the order asked for; all of the catalog for no names.
+
+    ``asyncio@3.13``, or any path or command behind the ``@``, is that engine on another Python;
+    ``python:PATH`` stands for all engines that that Python can have.
 
     Raises:
-        ValueError: one line that names the unknown one, what was expected, and the nearest match.
+        ValueError: one line that names the unknown one, what was expected, and the nearest match; or two
+            different Pythons that cannot be told apart by their versions.
     """
-    rows = {engine.name: engine for engine in CATALOG}
-    for name in names:
-        if name not in rows:
+    found: dict[str, Engine] = {}
+    for row in (row for name in names for row in _find(name)):
+        other = found.setdefault(row.name, row)
+        if row.python and other.python and row.python.prefix != other.python.prefix:
             raise ValueError(
-                f'unknown engine "{name}": expected one of {", ".join(rows)}{nearest(name, rows)}'
+                f"{row.python.executable} and {other.python.executable} are the same version: "
+                f'expected one of them, since both lanes would be called "{row.name}"'
             )
-    return [rows[name] for name in dict.fromkeys(names)] or list(CATALOG)
+    return list(found.values()) or list(CATALOG)

@@ -24,6 +24,9 @@ class Costs:
     most: int | None = None
     """Tasks at which ``wall`` is hit."""
     wall: str = "vm.max_map_count"
+    runtime: str = "CPython 3.11.7"
+    heap: int | None = None
+    """Bytes a task on the runtime's own heap, of one that has such a figure and cannot be traced."""
 
 
 COSTS = {
@@ -33,6 +36,7 @@ COSTS = {
     "uvloop": Costs(22 << 20, 1_570, 1_300, 700, 110_000, 220_000),
     "gevent": Costs(17 << 20, 8_500, 4_000, 800, 40_000, 60_000),
     "sequential": Costs(10 << 20, 1, 0, 0, 400_000, 10_000_000),
+    "go": Costs(6 << 20, 2_720, create_rate=900_000, cancel_rate=400_000, runtime="Go 1.26.0", heap=480),
 }
 
 
@@ -123,8 +127,10 @@ class FakeLink:
             flags = ("6 threads",) if self.engine.name == "pool" else ()
             own = ("threads",) if self.engine.name == "pool" else ()
             can = ("trace", "gc", "trim", "burst", "stack", *own)
+            if self.costs.heap is not None:
+                can = ("trim", "burst")
             self._out.append(
-                Ready(self.engine.name, "CPython 3.11.7", 4242, flags=flags, can=can, workloads=WORDS)
+                Ready(self.engine.name, self.costs.runtime, 4242, flags=flags, can=can, workloads=WORDS)
             )
         self._live_until(now)
         self._suffer(now)
@@ -307,6 +313,7 @@ class FakeLink:
             gc=0.001 * (self._now - (self._began or 0.0)),
             traced=int(600_000 + live * self.costs.traced) if self._trace else None,
             tracer=int(400_000 + live * self.costs.tracer) if self._trace else None,
+            heap=None if self.costs.heap is None else 300_000 + live * self.costs.heap,
         )
 
 

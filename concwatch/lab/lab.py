@@ -8,6 +8,7 @@ from functools import partial
 
 from msgspec import structs
 
+from concwatch.lab.built import BuiltWorker
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import EventLog, Weight
 from concwatch.lab.forecast import IDLE, Demand, Forecast, demand, forecast
@@ -40,7 +41,9 @@ KILL_LIMIT = 5.0
 
 
 def open_process(engine: Engine) -> Link:
-    """Start a real worker for ``engine``."""
+    """Start a real worker for ``engine``, which may have to be built first."""
+    if engine.ways:
+        return BuiltWorker(engine.ways, engine.name, WorkerProcess)
     return WorkerProcess(engine.command())
 
 

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 
+from msgspec import structs
+
 from concwatch.lab.allowance import Allowance
 from concwatch.lab.catalog import Engine
 from concwatch.lab.cost import CostMeter
 from concwatch.lab.events import Weight, plain
-from concwatch.lab.link import Arrival, Ended, Flood, Garbage, Link, Noise
+from concwatch.lab.link import Arrival, Building, Built, Ended, Flood, Garbage, Link, Noise
 from concwatch.lab.messages import (
     Applied,
     BurstDone,
@@ -29,6 +31,7 @@ from concwatch.lab.tell import tell_burst, tell_limit, tell_reached
 from concwatch.units import format_count, format_seconds
 from concwatch.wire import PROTOCOL
 from concwatch.worker.burst import Burst
+from concwatch.worker.walls import UNKNOWN_WALL, wall_hit
 
 START_LIMIT = 30.0
 """Seconds a worker may take from its start to having applied its settings."""
@@ -54,11 +57,19 @@ class State(Enum):
     """What a lane is doing."""
 
     OFF = "off"
+    BUILDING = "building"
     STARTING = "starting"
     RUNNING = "running"
     STALLED = "stalled"
     STOPPING = "stopping"
     FAILED = "failed"
+
+
+COMING = (State.BUILDING, State.STARTING)
+"""While a worker does not stand yet."""
+
+STANDING = (State.RUNNING, State.STALLED)
+"""While it can be told what to do."""
 
 
 Note = Callable[[str, str, Weight], None]
@@ -139,7 +150,7 @@ class Lane:
     @property
     def on(self) -> bool:
         """Whether there is a worker, and it is not on its way out."""
-        return self.state in (State.STARTING, State.RUNNING, State.STALLED)
+        return self.state in COMING + STANDING
 
     @property
     def live(self) -> int:
@@ -187,7 +198,7 @@ class Lane:
         self.target = tasks
         self.limit = None
         self.reached = None
-        if self.on and self.state is not State.STARTING:
+        if self.state in STANDING:
             self._send_target()  # else it is sent as soon as the worker stands
 
     def _send_target(self) -> None:
@@ -215,7 +226,7 @@ class Lane:
 
     def halt(self, wall: str, value: int) -> None:
         """Have the worker stop growing because of ``wall``; its `Limit` report says where it stands."""
-        if self.state is State.STARTING:
+        if self.state in COMING:
             self._take_limit(Limit(0, self.target, wall, value))
         elif self.on and self._link is not None:
             self._link.send("halt", wall=wall, value=value)
@@ -277,6 +288,10 @@ class Lane:
                 self._take_noise(arrival)
             case Flood():
                 self._take_flood(arrival)
+            case Building():
+                self._take_building(arrival)
+            case Built():
+                self._take_built(arrival, now)
             case Ended():
                 self._take_end(arrival, now)
 
@@ -296,6 +311,14 @@ class Lane:
             tracing = self.settings.trace and self.can("trace")
             if tracing == (tick.traced is not None):  # else it was taken before the settings were applied
                 self._begin()
+
+    def _take_building(self, building: Building) -> None:
+        self.state = State.BUILDING
+        self._pass_on(building.text[:LONGEST_MESSAGE])
+
+    def _take_built(self, built: Built, now: float) -> None:
+        self.state, self._since = State.STARTING, now
+        self._say(f"built in {format_seconds(built.seconds)}")
 
     def _take_ready(self, ready: Ready) -> None:
         assert self._link is not None
@@ -349,10 +372,18 @@ class Lane:
         self._pass_on(tell_burst(done))
 
     def _take_limit(self, limit: Limit) -> None:
+        limit = self._named(limit)
         if limit.wanted == self.target:  # else it crossed with a newer target
             self.limit = limit
             self.target = min(self.target, limit.standing)
         self._pass_on(tell_limit(limit)[:LONGEST_MESSAGE], "warning")
+
+    def _named(self, limit: Limit) -> Limit:
+        """Name the wall where a worker cannot tell which limit on threads it was: seen from outside."""
+        if limit.wall != UNKNOWN_WALL or not self.engine.threads or self.ready is None:
+            return limit
+        wall, value = wall_hit(str(self.ready.pid))
+        return structs.replace(limit, wall=wall, value=value)
 
     def _take_error(self, error: Error) -> None:
         if self.ready is None:
@@ -439,6 +470,8 @@ class Lane:
             )
             if tick.traced is not None:
                 values["traced"] = tick.traced
+            if tick.heap is not None:
+                values["heap"] = tick.heap
         self._keep(now, values)
 
     def _gap(self, now: float) -> None:

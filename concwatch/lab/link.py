@@ -27,6 +27,19 @@ class Flood(Struct, frozen=True):
     message: str
 
 
+class Building(Struct, frozen=True):
+    """The worker is still being built: what happens there."""
+
+    text: str
+
+
+class Built(Struct, frozen=True):
+    """The worker has been built, and starts."""
+
+    seconds: float
+    """How long that took."""
+
+
 class Ended(Struct, frozen=True):
     """The worker is gone."""
 
@@ -35,7 +48,7 @@ class Ended(Struct, frozen=True):
     """Whether it had been started at all."""
 
 
-Arrival = Report | Garbage | Noise | Flood | Ended
+Arrival = Report | Garbage | Noise | Flood | Building | Built | Ended
 
 
 class Link(Protocol):

@@ -59,6 +59,7 @@ class Tick(msgspec.Struct, tag="tick", frozen=True):
     gc: Seconds | None = None
     traced: Whole | None = None
     tracer: Whole | None = None
+    heap: Whole | None = None
     number: Whole | None = None
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import Event
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, State
+from concwatch.lab.lane import COMING, Lane, State
 from concwatch.lab.machine import describe_machine, program_version
 from concwatch.lab.messages import Tick
 from concwatch.lab.rates import BestSecond
@@ -152,7 +152,7 @@ async def measure(lab: Lab, lane: Lane, plan: Plan, progress: Progress) -> Resul
     result = Result(lane.engine.name, traced=lab.settings.trace, gc=lab.settings.gc, tasks=plan.tasks)
     nap = 1 / lab.hz / 2
     lab.switch(lane, True)
-    await _until(lambda: lane.state is not State.STARTING, lane, None, math.inf, nap)
+    await _until(lambda: lane.state not in COMING, lane, None, math.inf, nap)
     if lane.on:
         await _measure_running(lab, lane, plan, progress, result, nap)
     if lane.ready is not None:

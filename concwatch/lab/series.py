@@ -5,8 +5,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-METRICS = ("rss", "traced", "create_rate", "completion_rate", "live", "lag", "cpu")
-"""What is kept of each sample: bytes, bytes, tasks a second twice, tasks, seconds, share of a core."""
+METRICS = ("rss", "traced", "heap", "create_rate", "completion_rate", "live", "lag", "cpu")
+"""What is kept of each sample: bytes three times, tasks a second twice, tasks, seconds, share of a core."""
 
 FINE = 6_000
 """Samples kept whole: ten minutes at 10 Hz."""
@@ -45,7 +45,7 @@ def extremes(values: Sequence[float]) -> tuple[float, float]:
 
 
 class Series:
-    """One lane's samples; append is constant time, memory is at most about 1.6 MiB."""
+    """One lane's samples; append is constant time, memory is at most about 1.9 MiB."""
 
     def __init__(self) -> None:
         self._fine = Columns()

@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from concwatch.worker.workloads import HTTP
+from concwatch.worker.workloads import HTTP, parse
+
+PARTS = {
+    "sleep": ("seconds",),
+    "spin": ("seconds",),
+    "ticks": ("count", "seconds"),
+    "payload": ("size",),
+    HTTP: ("seconds",),
+}
+"""What the values of each word are called on the wire."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,12 @@ def fetches(workload: str) -> bool:
     return workload.partition(":")[0].strip() == HTTP
 
 
+def parts(workload: str) -> dict[str, object]:
+    """Give the parts of a workload by name, for workers that do not read the text itself."""
+    parsed = parse(workload)
+    return {"word": parsed.word, **dict(zip(PARTS.get(parsed.word, ()), parsed.values, strict=False))}
+
+
 def commands(settings: Settings, can: Callable[[str], bool]) -> list[tuple[str, dict[str, object]]]:
     """Give the commands, with their fields, that bring a worker to ``settings``.
 
@@ -35,7 +50,7 @@ def commands(settings: Settings, can: Callable[[str], bool]) -> list[tuple[str, 
         can: tells whether it understands an optional command.
     """
     orders: list[tuple[str, dict[str, object]]] = [
-        ("workload", {"spec": settings.workload}),
+        ("workload", {"spec": settings.workload, **parts(settings.workload)}),
         ("refill", {"on": settings.refill}),
     ]
     if fetches(settings.workload):

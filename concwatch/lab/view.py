@@ -5,7 +5,7 @@ from msgspec import Struct
 from concwatch.lab.cost import Cost
 from concwatch.lab.forecast import weigh
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, State
+from concwatch.lab.lane import COMING, STANDING, Lane, State
 from concwatch.lab.limits import Fit, fits
 from concwatch.lab.sampler import Reading
 from concwatch.lab.settings import Settings
@@ -48,7 +48,7 @@ class LaneView(Struct, frozen=True):
     @property
     def on(self) -> bool:
         """Whether there is a worker, and it is not on its way out."""
-        return self.state in (State.STARTING, State.RUNNING, State.STALLED)
+        return self.state in COMING + STANDING
 
 
 class LabView(Struct, frozen=True):
@@ -80,7 +80,7 @@ def lane_fit(lab: Lab, lane: Lane) -> Fit:
 
 def _lane_view(lab: Lab, lane: Lane, now: float, cheapest: float | None) -> LaneView:
     tick, cost = lane.tick, lane.meter.cost
-    running = lane.state in (State.RUNNING, State.STALLED)
+    running = lane.state in STANDING
     age = lane.age(now)
     return LaneView(
         name=lane.engine.name,

@@ -39,6 +39,7 @@ CHARTS = (
     Row("created / s", "create_rate", RATE),
     Row("completed / s", "completion_rate", RATE),
     Row("tracemalloc", "traced", BYTES),
+    Row("runtime heap", "heap", BYTES),
 )
 
 

@@ -1,4 +1,4 @@
-"""A recording: what the screen knew, sample by sample. This is its specification, version 1.
+"""A recording: what the screen knew, sample by sample. This is its specification, version 2.
 
 A recording is UTF-8 text, a JSON value a line, each line ended by a line feed; or that text compressed with
 gzip (RFC 1952). A line is an array, which is a sample, or an object, whose ``"type"`` tells what it is. The
@@ -31,6 +31,7 @@ with a worker. When a worker has ended there is one more in which all that it an
     ``time``                     when it was taken
     ``rss``                      memory resident of the worker's process
     ``traced``                   bytes that the tracer knows of; null while nothing is traced
+    ``heap``                     bytes that the runtime itself says live objects take; null where it does not
     ``create_rate`` *            tasks created a second, between the last two ticks
     ``completion_rate`` *        tasks that ended by themselves a second, between the last two ticks
     ``live``                     tasks created and not yet ended
@@ -53,14 +54,14 @@ with a worker. When a worker has ended there is one more in which all that it an
     ``cost_traced`` *            traced bytes a task; null untraced, and before it can be told
     ``cost_live``                tasks that were live when that cost was taken
 
-``traced``, ``live`` and all from ``tick_time`` to ``tracer`` are the worker's last tick before the sample,
-in which ``created = live + completed + failed + cancelled``. ``rss``, ``cpu``, ``threads`` and ``virtual``
-are what the system said of its process as the sample was taken.
+``traced``, ``heap``, ``live`` and all from ``tick_time`` to ``tracer`` are the worker's last tick before the
+sample, in which ``created = live + completed + failed + cancelled``. ``rss``, ``cpu``, ``threads`` and
+``virtual`` are what the system said of its process as the sample was taken.
 
 Objects
 =======
 ``concwatch-recording``: the header.
-    ``version``    1
+    ``version``    2
     ``began``      when, in UTC: ``"2026-11-21T12:40:00.123456+00:00"``
     ``concwatch``  the version of concwatch that wrote it
     ``machine``    object: what it was recorded on, as in ``concwatch run --json``
@@ -70,7 +71,7 @@ Objects
                    whether tasks wait there for a thread; ``threads``, whether each task takes one of
                    the system's
     ``budget``     memory that all workers might take together, as the recording began
-    ``columns``    list of strings: the places of a sample; of version 1 are those above, in that order
+    ``columns``    list of strings: the places of a sample; of version 2 are those above, in that order
 
 ``lab``: a lab comes in. It holds until the next.
     ``time``, ``rate``, ``budget``
@@ -79,7 +80,8 @@ Objects
 
 ``lane``: as its lab comes in, and whenever one of these has changed.
     ``time``, ``lane``
-    ``state``           ``off``, ``starting``, ``running``, ``stalled``, ``stopping``, ``failed``
+    ``state``           ``off``, ``building``, ``starting``, ``running``, ``stalled``, ``stopping``,
+                        ``failed``
     ``reason``          why it failed, or an empty string
     ``target``          how many live tasks it is asked to hold
     ``limited``         the wall that holds it short of what was asked, or an empty string
@@ -135,7 +137,7 @@ from concwatch.lab.lane import State
 from concwatch.lab.settings import Settings
 
 KIND = "concwatch-recording"
-VERSION = 1
+VERSION = 2
 
 Time = Annotated[float, Meta(ge=-1e10, le=1e10)]
 """Seconds: three centuries. A line that says more is damaged."""
@@ -150,6 +152,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     time: Time
     rss: Count | None
     traced: Count | None
+    heap: Count | None
     create_rate: float | None
     completion_rate: float | None
     live: Count | None

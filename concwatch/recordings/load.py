@@ -43,6 +43,7 @@ class Head(Struct, array_like=True, gc=False):
     time: Time
     rss: float | None
     traced: float | None
+    heap: float | None
     create_rate: float | None
     completion_rate: float | None
     live: float | None

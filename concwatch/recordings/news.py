@@ -133,6 +133,7 @@ def _sample(time: float, place: int, lane: Lane, seen: LaneView) -> Sample:
         time=time,
         rss=reading.rss if reading else None,
         traced=tick.traced if tick else None,
+        heap=tick.heap if tick else None,
         create_rate=rounded(lane.rates.created) if tick else None,
         completion_rate=rounded(lane.rates.completed) if tick else None,
         live=tick.live if tick else None,

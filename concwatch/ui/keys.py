@@ -30,6 +30,7 @@ BINDINGS = (
     Binding("b", "baseline", "Baseline", show=False),
     Binding("u", "trim", "Trim memory", show=False),
     Binding("n", "threads", "Pool threads", show=False),
+    Binding("i", "how", "How it is measured", show=False),
     Binding("c", "next_chart", "Next chart", show=False),
     Binding("z", "zoom", "One chart", show=False),
 )
@@ -66,6 +67,7 @@ HELP = (
     ("g", "garbage collector: default, frozen, off"),
     ("u", "trim: collect, and give memory back to the system"),
     ("n", "how many threads the pool has"),
+    ("i", "how the chosen lane is measured: what a task is there, what its figures contain"),
     ("[ ]", "time window of the charts: shorter, longer"),
     ("l", "logarithmic y axis"),
     ("p", "pause the charts; collecting goes on"),

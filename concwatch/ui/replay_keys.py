@@ -4,7 +4,7 @@ from textual.binding import Binding
 
 from concwatch.ui.widgets.key_bar import Key
 
-LIVE_ONLY = "plus,equals_sign,minus,underscore,enter,0,w,t,g,f,u,m,r"
+LIVE_ONLY = "plus,equals_sign,minus,underscore,enter,0,w,t,g,f,i,u,m,r"
 """Keys of the monitor that change something there, and can change nothing here."""
 
 BINDINGS = (

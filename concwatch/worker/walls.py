@@ -261,15 +261,19 @@ def thread_walls(pid: str = "self") -> List[Wall]:
     return walls + _memory_walls(pid)
 
 
-def wall_hit() -> Tuple[str, Optional[int]]:
-    """Tell which limit refused the last thread: its name and value; ``("unknown", None)`` if none is near.
+UNKNOWN_WALL = "unknown"
+"""The name of a limit that nobody could find."""
+
+
+def wall_hit(pid: str = "self") -> Tuple[str, Optional[int]]:
+    """Tell which limit refused process ``pid`` its last thread: ``("unknown", None)`` if none is near.
 
     Python says the same "can't start new thread" for all of them, so the one with the least room left, in
     threads, must be it. A few threads' room is spared, since another may have ended meanwhile.
     """
-    walls = thread_walls()
+    walls = thread_walls(pid)
     if walls:
         wall = min(walls, key=lambda wall: wall.threads)
         if wall.threads <= max(64, wall.value // wall.a_thread // 100):
             return wall.name, wall.value
-    return "unknown", None
+    return UNKNOWN_WALL, None

@@ -30,6 +30,9 @@ from concwatch.units import format_bytes, format_clock, format_seconds
 
 Answer = TypeVar("Answer")
 
+NAME_CELLS = 8
+"""Cells of a lane's name where there is room for little; more if one is longer."""
+
 FRAME = 0.1
 """Seconds between two looks."""
 
@@ -107,13 +110,14 @@ class LanesScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
         self._choose_colors()
+        room = max([NAME_CELLS, *(len(lane.name) + 1 for lane in self._view.lanes)])
         yield self.heading()
         with Horizontal(id="body"):
             with VerticalScroll(id="side", can_focus=False) as side:
                 side.border_title = "lanes"
                 for index, (lane, color) in enumerate(zip(self._view.lanes, self._colors, strict=True)):
                     maximum = self.largest_target(index)
-                    yield self.CARD(index, lane.name, maximum, color, index == self.selected)
+                    yield self.CARD(index, lane.name, room, maximum, color, index == self.selected)
                 yield CommonPanel()
             yield ChartGrid()
         yield self.COSTS()

@@ -152,6 +152,19 @@ class MonitorScreen(LanesScreen):
         """Have the chosen lane give memory back."""
         self._lab.trim(self._lane)
 
+    def action_how(self) -> None:
+        """Say how the chosen lane is measured."""
+        from textual.content import Content
+
+        from concwatch.lab.how import how
+        from concwatch.ui.screens.help import ReadDialog  # only here: the first frame can do without
+
+        lane = self._lane
+        stands = lane.ready
+        runs = f"{stands.runtime}{''.join(f' · {flag}' for flag in lane.flags)}" if stands else "not running"
+        text = Content.assemble((lane.engine.task, "bold"), "\n", (runs, "$accent"), "\n\n", how(lane.engine))
+        self.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
+
     # What a person does to all lanes.
 
     def action_workload(self) -> None:
@@ -253,5 +266,6 @@ class MonitorScreen(LanesScreen):
         yield SystemCommand("Collector", "Next mode of the garbage collector", self.action_collector)
         yield SystemCommand("Mark", "Mark this moment on the charts, with a note", self.action_mark)
         yield SystemCommand("Trim", "Have the chosen lane give memory back", self.action_trim)
+        yield SystemCommand("How it is measured", "What a task is in the chosen lane", self.action_how)
         yield SystemCommand("Pool threads", "Choose how many threads a pool has", self.action_threads)
         yield from super().commands()

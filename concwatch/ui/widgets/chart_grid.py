@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -54,11 +54,23 @@ class Row(Struct, frozen=True):
     """Shown only where there is room for six."""
     instead: str = ""
     """The metric of the chart that stands here, beside others, while this one has no line."""
+    others: str = ""
+    """The metric drawn of lanes that have none of the first, and"""
+    others_title: str = ""
+    """what that is called."""
 
 
 CHARTS = (
     Row("RSS", "rss", BYTES, "press 3, then drag the slider to 10,000"),
-    Row("tracemalloc", "traced", BYTES, "nothing is traced: t turns tracing on", instead="live"),
+    Row(
+        "tracemalloc",
+        "traced",
+        BYTES,
+        "nothing is traced: t turns tracing on",
+        instead="live",
+        others="heap",
+        others_title="runtime heap",
+    ),
     Row("created / s", "create_rate", RATE, "tasks started a second"),
     Row("completed / s", "completion_rate", RATE, "tasks that ended by themselves a second"),
     Row("live tasks", "live", COUNT, "started and not yet ended", extra=True),
@@ -164,17 +176,30 @@ class ChartGrid(Container):
 
     def _drawn(self, row: Row, lanes: Sequence[Shown], start: float) -> tuple[Row, list[Line]]:
         """Give what a row's chart draws: its own lines, or those of the one that stands in for it."""
-        lines = self._lines(row, lanes, start)
-        seen = [other for other, chart in zip(CHARTS, self.query(Chart), strict=True) if chart.display]
+        row, lines = self._own(row, lanes, start)
         instead = next((other for other in CHARTS if other.metric == row.instead), None)
-        if lines or instead is None or instead in seen or len(seen) == 1:
+        if lines or instead is None:
             return row, lines
-        lines = self._lines(instead, lanes, start)
+        seen = [other for other, chart in zip(CHARTS, self.query(Chart), strict=True) if chart.display]
+        if instead in seen or len(seen) == 1:
+            return row, lines
+        lines = self._lines(instead.metric, lanes, start)
         return (instead if lines else row), lines
 
+    def _own(self, row: Row, lanes: Sequence[Shown], start: float) -> tuple[Row, list[Line]]:
+        """Give a row's own lines, and the row with a title that says which of its metrics they are."""
+        first = self._lines(row.metric, lanes, start)
+        if not row.others:
+            return row, first
+        other = self._lines(row.others, lanes, start)
+        titles = [row.title] * bool(first) + [row.others_title] * bool(other)
+        lines = {line.name: line for line in other + first}
+        order = [lines[lane.name] for lane in lanes if lane.name in lines]
+        return structs.replace(row, title=" · ".join(titles) or row.title), order
+
     @staticmethod
-    def _lines(row: Row, lanes: Sequence[Shown], start: float) -> list[Line]:
-        lines = (Line(lane.name, lane.color, *lane.series.since(row.metric, start)) for lane in lanes)
+    def _lines(metric: str, lanes: Sequence[Shown], start: float) -> list[Line]:
+        lines = (Line(lane.name, lane.color, *lane.series.since(metric, start)) for lane in lanes)
         # A lane that has nothing to show, such as an untraced one, is no line at all.
         return [line for line in lines if not all(map(math.isnan, line.values))]
 

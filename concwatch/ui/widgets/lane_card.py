@@ -19,11 +19,12 @@ from concwatch.units import format_bytes, format_count, format_seconds, format_s
 STEP = 10_000
 """Tasks that ``+`` and ``-`` add and take."""
 
-NAME, STATE, HOLDINGS = 11, 16, 28
-"""Cells of a narrow card's parts; the style sheet leaves the rest to the slider."""
+NUMBER, STATE, HOLDINGS = 3, 16, 28
+"""Cells of a narrow card's parts; the name takes its own, and what is left is the slider's."""
 
 MARKS: dict[State, tuple[str, str]] = {
     State.OFF: ("○ off", "$foreground 45%"),
+    State.BUILDING: ("◌ building", "$warning"),
     State.STARTING: ("◌ starting", "$warning"),
     State.RUNNING: ("● on", "$success"),
     State.STALLED: ("● stalled", "$warning"),
@@ -92,12 +93,13 @@ class LaneCard(Taps):
     color: reactive[str] = reactive("")
     """The lane's colour, ``#rrggbb``."""
 
-    def __init__(self, lane: int, name: str, maximum: int, color: str, selected: bool) -> None:
+    def __init__(self, lane: int, name: str, room: int, maximum: int, color: str, selected: bool) -> None:
         """Make the card of a lane.
 
         Args:
             lane: its number, from 0.
             name: of its engine.
+            room: cells of the longest name of all lanes.
             maximum: tasks at the slider's end.
             color: the lane's colour, ``#rrggbb``.
             selected: whether the keys act on this lane.
@@ -107,6 +109,7 @@ class LaneCard(Taps):
         self.set_reactive(LaneCard.color, color)
         self._lane = lane
         self._engine = name
+        self._name_cells = NUMBER + room
         self._view: LaneView | None = None
         self.slider = Slider(maximum=maximum, color=color)
         """The lane's slider, in the line that `lines` leaves to it."""
@@ -135,10 +138,10 @@ class LaneCard(Taps):
             else Content.styled(forecast(view, held), "bold $accent")
         )
         if self.screen.has_class("-narrow"):
-            slider = max(2, width - NAME - STATE - HOLDINGS)
+            slider = max(2, width - self._name_cells - STATE - HOLDINGS)
             return (
                 (
-                    Cell(NAME, self._heading(view)),
+                    Cell(self._name_cells, self._heading(view)),
                     Cell(STATE, switch(view), "state"),
                     Cell(slider),
                     Cell(HOLDINGS, line, "holdings"),

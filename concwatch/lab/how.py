@@ -1,0 +1,33 @@
+"""How each engine is measured: what a task is there, and what its figures contain."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+from concwatch.lab.catalog import Engine
+
+_FILE = Path(__file__).with_name("how.toml")
+_OF_PYTHON = "python"
+
+
+@cache
+def _texts() -> dict[str, list[str]]:
+    """Read the paragraphs of each engine."""
+    texts = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return {
+        name: [" ".join(part.split()) for part in text.strip().split("\n\n")] for name, text in texts.items()
+    }
+
+
+def how(engine: Engine) -> str:
+    """Give the whole text on an engine, paragraphs apart by an empty line."""
+    parts = list(_texts()[engine.kind])
+    if not engine.ways:
+        parts += _texts()[_OF_PYTHON]
+    if engine.python:
+        parts.insert(0, f"Runs on {engine.python.executable}, which is Python {engine.python.label}.")
+    for way in engine.ways[:1]:
+        tools = " and ".join(tool.name for tool in way.tools)
+        built = "built on first use and kept in your cache folder" if way.build else "run as it is"
+        parts.append(f"Its source is in {way.source}, {built}. It needs {tools}.")
+    return "\n\n".join(parts)

@@ -1,0 +1,3 @@
+module concwatch/go
+
+go 1.22

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"time"
+)
+
+const (
+	heapMetric = "/memory/classes/heap/objects:bytes"
+	gcMetric   = "/cpu/classes/gc/total:cpu-seconds"
+)
+
+var started = time.Now()
+
+func runtimeName() string { return "Go " + runtime.Version()[len("go"):] }
+
+// flags tells what else shapes the figures; a limit on memory only where one is set.
+func flags() []string {
+	samples := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/gomemlimit:bytes"}}
+	metrics.Read(samples)
+	gogc, limit := samples[0].Value.Uint64(), samples[1].Value.Uint64()
+	all := []string{fmt.Sprintf("GOMAXPROCS %d", runtime.GOMAXPROCS(0)), fmt.Sprintf("GOGC %d", int64(gogc))}
+	if limit < math.MaxInt64 {
+		all = append(all, fmt.Sprintf("GOMEMLIMIT %d", limit))
+	}
+	return all
+}
+
+// tick reports at the rate, from a goroutine that is woken as any other: how late it is, is the lag.
+func (w *Worker) tick() {
+	samples := []metrics.Sample{{Name: heapMetric}, {Name: gcMetric}}
+	timer := time.NewTimer(0)
+	for due := time.Now(); ; {
+		select {
+		case <-timer.C:
+		case <-w.soon:
+			due = time.Now()
+		}
+		late := max(0, time.Since(due))
+		metrics.Read(samples)
+		ended := [3]int64{w.counts.completed.Load(), w.counts.failed.Load(), w.counts.cancelled.Load()}
+		created := w.counts.created.Load()
+		w.wire.send("tick", fields{
+			"time": time.Since(started).Seconds(), "created": created, "live": created - ended[0] - ended[1] - ended[2],
+			"queued": 0, "completed": ended[0], "failed": ended[1], "cancelled": ended[2], "lag": late.Seconds(),
+			"gc": samples[1].Value.Float64(), "heap": samples[0].Value.Uint64(),
+		})
+		due = due.Add(time.Duration(w.interval.Load()))
+		if now := time.Now(); due.Before(now) {
+			due = now // never catch up
+		}
+		timer.Reset(time.Until(due))
+	}
+}

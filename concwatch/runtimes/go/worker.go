@@ -1,0 +1,135 @@
+package main
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+const (
+	slice = 10 * time.Millisecond // the longest that growing or shrinking may keep commands waiting
+	batch = 256                   // tasks created between two looks at the clock
+)
+
+// Worker holds a goal. Only control creates and ends tasks; every task counts its own end.
+type Worker struct {
+	wire     *Wire
+	inbox    Inbox
+	counts   Counts
+	goal     Goal
+	body     Body
+	bursting *Burst
+	most     int64         // tasks that were ever live at once: so many there is room for
+	quit     chan struct{} // who receives from it ends
+	ended    chan struct{} // holds a token when tasks have ended since control last looked
+	soon     chan struct{} // holds a token when a tick is wanted at once
+	interval atomic.Int64  // nanoseconds between two ticks
+}
+
+func newWorker(wire *Wire) *Worker {
+	w := &Worker{
+		wire:  wire,
+		inbox: Inbox{arrived: make(chan struct{}, 1)},
+		goal:  Goal{refill: true},
+		body:  pause(10 * time.Second),
+		quit:  make(chan struct{}),
+		ended: make(chan struct{}, 1),
+		soon:  make(chan struct{}, 1),
+	}
+	w.interval.Store(int64(100 * time.Millisecond))
+	return w
+}
+
+// leave puts a token where there is room for one, unless it lies there already.
+func leave(place chan struct{}) {
+	select {
+	case place <- struct{}{}:
+	default:
+	}
+}
+
+func (w *Worker) start() {
+	w.counts.created.Add(1)
+	go run(w, w.body)
+}
+
+func run(w *Worker, body Body) {
+	if body(w.quit) {
+		w.counts.completed.Add(1)
+	} else {
+		w.counts.cancelled.Add(1)
+	}
+	leave(w.ended)
+}
+
+func (w *Worker) control() {
+	for {
+		for _, command := range w.inbox.take() {
+			w.obey(command)
+		}
+		if w.bursting != nil && w.counts.live() == 0 {
+			w.endBurst()
+		}
+		if w.bursting == nil && w.adjust() {
+			continue
+		}
+		select {
+		case <-w.inbox.arrived:
+		case <-w.ended:
+		}
+	}
+}
+
+// adjust creates or ends tasks for one slice of time; it says whether more is to be done.
+func (w *Worker) adjust() bool {
+	live, end := w.counts.live(), time.Now().Add(slice)
+	wanted := w.goal.wanted(live)
+	if wanted < 0 {
+		w.cancel(live+wanted, end)
+	}
+	if wanted > 0 && live >= w.most && w.hitWall() {
+		return true
+	}
+	for wanted > 0 && time.Now().Before(end) {
+		some := min(wanted, batch)
+		for range some {
+			w.start()
+		}
+		w.goal.left = max(0, w.goal.left-some)
+		wanted -= some
+	}
+	w.most = max(w.most, w.counts.live())
+	w.tellReached()
+	return w.goal.wanted(w.counts.live()) != 0
+}
+
+// cancel ends tasks until no more than rest stand, or the time is over; those it ended are counted then.
+func (w *Worker) cancel(rest int64, end time.Time) {
+	before, told := w.counts.cancelled.Load(), int64(0)
+	for time.Now().Before(end) {
+		ending := told - (w.counts.cancelled.Load() - before) // read first: never one too many
+		if w.counts.live()-ending <= rest {
+			break
+		}
+		select {
+		case w.quit <- struct{}{}:
+			told++
+		case <-w.ended: // perhaps by itself, and the last that could have received
+		}
+	}
+	for w.counts.cancelled.Load() < before+told {
+		<-w.ended
+	}
+}
+
+func (w *Worker) tellReached() {
+	g := &w.goal
+	if !g.reached(&w.counts) {
+		return
+	}
+	w.wire.send("reached", fields{
+		"target": g.target, "live": w.counts.live(), "created": w.counts.created.Load() - g.created,
+		"cancelled": w.counts.cancelled.Load() - g.cancelled, "seconds": time.Since(g.asked).Seconds(),
+	})
+	g.asked = time.Time{}
+	leave(w.soon)
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const (
+	longest        = 1e6 // seconds
+	mostTicks      = 1_000_000
+	largestPayload = 1 << 34
+	pageSize       = 4096
+	usageOfAThread = 1 // RUSAGE_THREAD, which package syscall does not name
+	turn           = time.Millisecond
+)
+
+// A Body is what one task does; false when it was told to quit.
+type Body func(quit <-chan struct{}) bool
+
+var words = []string{"sleep", "ticks", "hold", "payload", "spin", "nop"}
+
+func bodyOf(command Command) (Body, error) {
+	spec, err := command.word("spec")
+	if err != nil {
+		return nil, err
+	}
+	word, err := command.word("word")
+	if err != nil {
+		return nil, err
+	}
+	switch word {
+	case "sleep", "spin":
+		length, err := command.seconds()
+		if word == "spin" {
+			return spin(length), err
+		}
+		return pause(length), err
+	case "ticks":
+		count, err := command.whole("count", 1, mostTicks)
+		if err != nil {
+			return nil, err
+		}
+		length, err := command.seconds()
+		return ticks(count, length), err
+	case "hold":
+		return hold, nil
+	case "payload":
+		size, err := command.whole("size", 0, largestPayload)
+		return payload(size), err
+	case "nop":
+		return func(<-chan struct{}) bool { return true }, nil
+	}
+	return nil, fmt.Errorf("workload \"%.60s\": expected one of %s", spec, strings.Join(words, ", "))
+}
+
+func (c Command) seconds() (time.Duration, error) {
+	value, err := c.number("seconds", "seconds", 0, longest)
+	return time.Duration(value * float64(time.Second)), err
+}
+
+func pause(length time.Duration) Body {
+	return func(quit <-chan struct{}) bool {
+		timer := time.NewTimer(length)
+		select {
+		case <-timer.C:
+			return true
+		case <-quit:
+			timer.Stop()
+			return false
+		}
+	}
+}
+
+func ticks(count int64, length time.Duration) Body {
+	step := pause(length)
+	return func(quit <-chan struct{}) bool {
+		for range count {
+			if !step(quit) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func hold(quit <-chan struct{}) bool {
+	<-quit
+	return false
+}
+
+func payload(size int64) Body {
+	return func(quit <-chan struct{}) bool {
+		held := make([]byte, size)
+		for i := int64(0); i < size; i += pageSize {
+			held[i] = 1
+		}
+		<-quit
+		runtime.KeepAlive(held)
+		return false
+	}
+}
+
+// turns has room for as many spinning tasks as run at once: the others would only keep the controller waiting.
+var turns = make(chan struct{}, runtime.GOMAXPROCS(0))
+
+// spin uses so much CPU time, as the thread beneath counts it, and gives way after each turn.
+func spin(total time.Duration) Body {
+	return func(quit <-chan struct{}) bool {
+		for used := time.Duration(0); used < total; {
+			select {
+			case <-quit:
+				return false
+			case turns <- struct{}{}:
+				used += useCPU(min(turn, total-used))
+				<-turns
+			}
+		}
+		return true
+	}
+}
+
+func useCPU(wanted time.Duration) time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began, used := timeUsed(usageOfAThread), time.Duration(0)
+	for used < wanted {
+		used = timeUsed(usageOfAThread) - began
+	}
+	return used
+}

@@ -1,0 +1,16 @@
+"""The command that starts a worker, built first where its language asks for that."""
+
+import asyncio
+from functools import cache
+
+from concwatch.lab.building import build
+from concwatch.lab.catalog import Engine
+
+
+@cache
+def start_command(engine: Engine) -> list[str]:
+    """Give the command of an engine; raises `BuildError` where it cannot be built."""
+    if not engine.ways:
+        return engine.command()
+    told: list[str] = []
+    return asyncio.run(build(engine.ways, engine.name, told.append, lambda seconds: None))

@@ -1,0 +1,307 @@
+"""Workers that are built first: by a toolchain made for the test, and by a lab that starts what came of it."""
+
+import asyncio
+import json
+import os
+import shutil
+
+import psutil
+import pytest
+from click.testing import CliRunner
+
+from concwatch.cli import main
+from concwatch.lab import building
+from concwatch.lab.building import BuildError, build
+from concwatch.lab.catalog import CATALOG
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import State
+from concwatch.lab.settings import Settings
+from concwatch.runtimes import store
+from concwatch.runtimes.tool import Found, Tool, find
+from tests.toolchain import MAKE, TOYC, Toolchain
+
+PATIENCE = 30.0
+
+FAIL = """echo "reading $2"; echo "main.toy:1:1: error: nobody plays like this" >&2; exit 1"""
+SLEEP = "sleep 600"
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    return Toolchain(tmp_path, monkeypatch)
+
+
+def built(toy, told=None, took=None):
+    """Build, and give the command."""
+    told, took = [] if told is None else told, [] if took is None else took
+    return asyncio.run(build(toy.engine.ways, "toy", told.append, took.append))
+
+
+def alive(pids):
+    return [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]
+
+
+async def until(done, what, step=None):
+    end = asyncio.get_running_loop().time() + PATIENCE
+    while not done():
+        assert asyncio.get_running_loop().time() < end, what
+        await asyncio.sleep(0.02)
+        if step:
+            step()
+
+
+# Finding the tools.
+
+
+def test_a_tool_is_found_in_its_home_before_the_path(toy, tmp_path, monkeypatch):
+    assert find(TOYC) == Found(str(toy.compiler))
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    shutil.copy(toy.compiler, home / "bin" / "toyc")
+    monkeypatch.setenv("TOY_HOME", str(home))
+    assert find(TOYC) == Found(str(home / "bin" / "toyc"))
+
+
+def test_a_tool_beyond_the_path_is_found_the_newest_first(tmp_path):
+    for version in ("9.0", "21.0.2", "17.1"):
+        bin_ = tmp_path / f"jdk-{version}" / "bin"
+        bin_.mkdir(parents=True)
+        (bin_ / "brewc").write_text("#!/bin/sh\n")
+        (bin_ / "brewc").chmod(0o755)
+        (bin_.parent / "release").write_text(f'MAKER="x"\nBREW_VERSION="{version}"\n')
+    tool = Tool("brewc", "brew one", folders=(f"{tmp_path}/jdk-*/bin",), stated=("release", "BREW_VERSION"))
+    assert find(tool) == Found(str(tmp_path / "jdk-21.0.2/bin/brewc"), "21.0.2")
+    shutil.rmtree(tmp_path / "jdk-21.0.2")
+    newer = Tool("brewc", "brew one", folders=tool.folders, stated=tool.stated, least=(21,))
+    said = find(newer)
+    assert said.startswith("needs brewc 21 or newer, found ")
+    assert said.endswith(": brew one")
+
+
+def test_without_its_tool_an_engine_cannot_run_and_says_what_brings_it(toy):
+    toy.compiler.unlink()
+    assert toy.engine.missing() == "needs toyc 2.5 or newer: buy one at the toy shop"
+    with pytest.raises(BuildError, match=r"needs toyc 2\.5 or newer: buy one at the toy shop"):
+        built(toy)
+
+
+# Building.
+
+
+def test_a_worker_is_built_once_for_each_source_and_version(toy):
+    told, took = [], []
+    command = built(toy, told, took)
+    assert told == ["building with Toy 3.1.4"]
+    assert len(took) == 1
+    assert os.access(command[0], os.X_OK)
+    assert built(toy, told, took) == command
+    assert (len(toy.runs), len(took)) == (1, 1)
+    toy.write("3.2")
+    newer = built(toy)
+    assert newer != command
+    (toy.source / "main.toy").write_text("play on")
+    assert built(toy) not in (command, newer)
+    assert len(toy.runs) == 3
+    assert len(toy.kept) == 3
+
+
+def test_what_the_compiler_says_is_told_and_its_first_error_is_the_reason(toy):
+    toy.write(body=FAIL)
+    told = []
+    with pytest.raises(BuildError, match=r"^build failed: main\.toy:1:1: error: nobody plays like this$"):
+        built(toy, told)
+    assert told[1:] == [f"reading {toy.source}", "main.toy:1:1: error: nobody plays like this"]
+    assert toy.kept == []
+    toy.write(body=MAKE)
+    assert built(toy)
+
+
+def test_a_compiler_that_says_nothing_or_very_much(toy):
+    toy.write(body="exit 3")
+    with pytest.raises(BuildError, match="build failed: it says nothing"):
+        built(toy)
+    toy.write(body="seq 1 5000; exit 1")
+    told = []
+    with pytest.raises(BuildError, match="build failed: 5000"):
+        built(toy, told)
+    assert len(told) < 30
+    assert told[-1].endswith("lines more")
+
+
+def test_a_toolchain_that_is_too_old_or_does_not_tell_its_version(toy):
+    toy.write("2.4.9")
+    with pytest.raises(BuildError, match=r"needs toyc 2\.5 or newer, found 2\.4\.9 at .*: buy one"):
+        built(toy)
+    toy.compiler.write_text("#!/bin/sh\necho 'library missing' >&2; exit 127\n")
+    with pytest.raises(BuildError, match="does not tell its version: library missing"):
+        built(toy)
+    toy.compiler.write_bytes(b"\x7fELF no program")
+    with pytest.raises(BuildError, match="could not be started"):
+        built(toy)
+    assert toy.runs == []
+
+
+def test_a_build_has_a_time_limit_and_leaves_nothing_running(toy, monkeypatch):
+    monkeypatch.setattr(building, "TIME_LIMIT", 0.5)
+    toy.write(body=f"{SLEEP} & wait")
+    with pytest.raises(BuildError, match="toyc was not done within 500 ms"):
+        built(toy)
+    assert toy.kept == []
+    assert alive(toy.runs) == []
+
+
+def test_a_cache_folder_that_cannot_be_written_is_named(toy):
+    toy.cache.write_text("a file")
+    with pytest.raises(BuildError, match=f"cannot be built in {toy.cache}.*"):
+        built(toy)
+
+
+def test_two_that_want_the_same_have_it_built_once(toy):
+    toy.write(body=f"sleep 0.3\n{MAKE}")
+
+    async def both():
+        one, other = (build(toy.engine.ways, "toy", lambda text: None, lambda took: None) for _ in "ab")
+        return await asyncio.gather(one, other)
+
+    one, other = asyncio.run(both())
+    assert one == other
+    assert len(toy.runs) == 1
+
+
+# In a lab.
+
+
+async def in_lab(toy, act):
+    """Have ``act`` done with a lab of the toy engine and its lane, and the lab closed."""
+    lab = Lab([toy.engine], settings=Settings("hold"), hz=20)
+    clock = asyncio.get_running_loop().create_task(lab.run())
+    try:
+        await act(lab, lab.lanes[0])
+    finally:
+        clock.cancel()
+        await lab.close()
+
+
+def texts(lab):
+    return [event.text for event in lab.events.since(0)]
+
+
+async def test_a_lane_is_seen_building_and_then_holds_what_was_asked_of_it(toy):
+    toy.write(body=f'echo "looks good"\nwhile [ ! -e {toy.source}/go ]; do sleep 0.02; done\n{MAKE}')
+
+    async def act(lab, lane):
+        lab.set_target(lane, 50)
+        await until(lambda: lane.state is State.BUILDING, "building is shown")
+        assert lane.on
+        await until(lambda: toy.runs, "the compiler runs")
+        (toy.source / "go").touch()
+        await until(lambda: lane.live == 50, "the target is held")
+        assert lane.state is State.RUNNING
+        told = texts(lab)
+        assert told[0] == "building with Toy 3.1.4"
+        assert told[1] == "looks good"
+        assert told[2].startswith("built in ")
+
+    await in_lab(toy, act)
+
+
+async def test_a_build_that_fails_fails_its_lane_and_on_tries_again(toy):
+    toy.write(body=FAIL)
+
+    async def act(lab, lane):
+        lab.switch(lane, True)
+        await until(lambda: lane.state is State.FAILED, "failed")
+        assert lane.reason == "build failed: main.toy:1:1: error: nobody plays like this"
+        assert lane.missing is None
+        assert lane.idle
+        toy.write(body=MAKE)
+        lab.switch(lane, True)
+        await until(lambda: lane.state is State.RUNNING, "running")
+
+    await in_lab(toy, act)
+
+
+async def test_switched_off_while_it_is_built_nothing_runs_on(toy):
+    toy.write(body=SLEEP)
+
+    async def act(lab, lane):
+        lab.switch(lane, True)
+        await until(lambda: toy.runs, "the compiler runs")
+        lab.switch(lane, False)
+        await until(lambda: lane.state is State.OFF, "off")
+        assert alive(toy.runs) == []
+        assert toy.kept == []
+        lab.switch(lane, True)
+        await until(lambda: len(toy.runs) == 2, "it is built anew")
+
+    await in_lab(toy, act)
+    assert alive(toy.runs) == []
+
+
+async def test_a_worker_that_does_not_start_once_built_fails_its_lane(toy):
+    toy.write(body='echo "not a program" > "$3"/worker')
+
+    async def act(lab, lane):
+        lab.switch(lane, True)
+        await until(lambda: lane.state is State.FAILED, "failed")
+        assert "could not be started" in lane.reason
+
+    await in_lab(toy, act)
+
+
+# The command.
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, arguments)
+
+
+@pytest.fixture
+def no_tools(tmp_path, monkeypatch):
+    """Nothing that could build anything, and an empty cache folder."""
+    from concwatch.runtimes import tool
+
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for home in ("GOROOT", "JAVA_HOME", "CARGO_HOME"):
+        monkeypatch.delenv(home, raising=False)
+    monkeypatch.setattr(tool, "glob", type("Nothing", (), {"glob": staticmethod(lambda pattern: [])}))
+    return tmp_path
+
+
+def test_engines_without_a_toolchain_say_which_package_brings_it(no_tools):
+    rows = json.loads(invoke("engines", "--json").stdout)
+    others = {engine.name for engine in CATALOG if engine.ways}
+    for row in rows:
+        if row["engine"] in others:
+            assert row["missing"].startswith("needs "), row
+            assert ": " in row["missing"], row
+            assert row["how"], row
+    said = invoke("engines", "--build", "go", "tokio").stdout.splitlines()
+    assert [line.split(":")[0] for line in said] == ["go", "tokio"]
+    assert all("cannot be built: needs " in line for line in said)
+
+
+def test_a_build_that_fails_is_one_line_and_exit_status_1(no_tools):
+    go = no_tools / "bin" / "go"
+    go.write_text(
+        '#!/bin/sh\n[ "$1" = env ] && echo go1.26.8 && exit\necho "./main.go:3:1: syntax error"; exit 1\n'
+    )
+    go.chmod(0o755)
+    result = invoke("engines", "go", "--build")
+    assert result.exit_code == 1
+    assert "go: build failed: ./main.go:3:1: syntax error" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_what_was_built_is_removed_by_clean(toy):
+    built(toy)
+    toy.write("3.2")
+    built(toy)
+    result = invoke("engines", "--clean")
+    assert result.exit_code == 0
+    assert f"{store.folder()}: 2 builds removed, " in result.stdout
+    assert toy.kept == []
+    assert "0 builds removed" in invoke("engines", "--clean").stdout
+    assert built(toy)

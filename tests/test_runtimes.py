@@ -1,0 +1,177 @@
+"""The engines in other languages: what they say word for word, how they end, and what they leave behind."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from concwatch.lab.catalog import CATALOG, ROOT, find
+from concwatch.lab.how import how
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import State
+from concwatch.lab.settings import Settings
+from concwatch.runtimes.rows import RUNTIMES
+from tests.built import start_command
+from tests.worker_driver import PATIENCE, Worker
+
+pytestmark = pytest.mark.timeout(300)  # the first test of an engine may have to build it
+
+GOLDEN = Path(__file__).parent / "golden" / "wire"
+WRITE = os.environ.get("CONCWATCH_GOLDEN") == "write"
+OTHERS = [engine.name for engine in CATALOG if engine.ways]
+REQUIRED = os.environ.get("CONCWATCH_REQUIRE", "").split()
+"""Engines that must be here: where one is not, that is a failure and no skip."""
+
+
+@pytest.fixture(params=OTHERS)
+def engine(request):
+    """The name of each engine in turn that this machine has the tools for."""
+    missing = find([request.param])[0].missing()
+    if missing:
+        pytest.skip(missing)
+    return request.param
+
+
+def test_every_engine_that_must_be_here_is():
+    missing = {name: find([name])[0].missing() for name in REQUIRED}
+    assert not {name: reason for name, reason in missing.items() if reason}
+
+
+def test_every_runtime_has_a_row_in_the_catalog_and_a_text_and_the_other_way_round():
+    assert list(RUNTIMES) == OTHERS
+    for engine in CATALOG:
+        assert len(how(engine)) > 100, engine.name
+        assert engine.bytes_per_task > 0
+
+
+# What they say.
+
+
+def masked(report):
+    """A report in which what differs from run to run is not told: times, bytes, versions, numbers."""
+    changing = ("time", "lag", "gc", "heap", "seconds", "create_seconds", "create_cpu", "cpu", "pid")
+    kept = {key: "…" if key in changing else value for key, value in report.items()}
+    if report["type"] == "ready":
+        kept["runtime"] = kept["runtime"].split()[0] + " …"
+        kept["flags"] = "…"
+    return json.dumps(kept, sort_keys=True, ensure_ascii=False)
+
+
+def conversation(engine):
+    """Have a worker answer once to everything, and give all its lines but the ticks in between."""
+    with Worker(engine) as worker:
+        worker.do("rate", hz=50)
+        worker.do("workload", spec="hold")
+        worker.target(3)
+        worker.target(1)
+        worker.refuse("workload", spec="http")
+        worker.refuse("workload", spec="")
+        worker.refuse("target", tasks=-1)
+        worker.refuse("refill", on="yes")
+        worker.refuse("rate", hz=0)
+        worker.refuse("halt", wall=3, value=1)
+        worker.refuse("play", on=True)
+        worker.refuse("burst", tasks=1, chunks=1, older=0, read_after=None)
+        worker.wait("error", lambda report: report["command"] is None, worker.write(b"[1,2]\n"))
+        worker.wait("limit", since=worker.send("halt", wall="patience", value=7))
+        worker.do("refill", on=False)
+        worker.do("trim")
+        worker.target(0)
+        worker.do("workload", spec="nop")
+        worker.refuse("burst", tasks=2, chunks=3, older=0, read_after=None)
+        worker.refuse("burst", tasks=2, chunks=1, older=1, read_after=None)
+        worker.wait("burst", since=worker.send("burst", tasks=2, chunks=1, older=0, read_after=None))
+        last = worker.tick()
+        said = [report for report in worker.reports if report["type"] != "tick"]
+    burst_applied = [
+        report for report in said if report.get("command") == "burst" and report["type"] == "applied"
+    ]
+    return [masked(report) for report in said if report not in burst_applied] + [masked(last)]
+
+
+def test_what_it_says_is_what_its_golden_file_has(engine):
+    said = "".join(line + "\n" for line in conversation(engine))
+    path = GOLDEN / f"{engine}.jsonl"
+    if WRITE:
+        GOLDEN.mkdir(exist_ok=True)
+        path.write_text(said, encoding="utf-8")
+    assert said == path.read_text(encoding="utf-8")
+
+
+def test_what_has_a_heap_of_its_own_says_how_much_lives_there(engine):
+    with Worker(engine) as worker:
+        before = worker.tick()
+        if "heap" not in before:
+            assert engine in ("rust-threads", "tokio", "async-std"), (
+                "only what has no collector has no such figure"
+            )
+            return
+        assert 0 < before["heap"] < psutil.Process(worker.ready["pid"]).memory_info().vms
+        worker.do("workload", spec="hold")
+        worker.target(20_000)
+        worker.tick(lambda tick: tick["heap"] > before["heap"] + 20_000 * 40)  # bytes: no task is smaller
+
+
+# In a lab, and its end.
+
+
+async def until(done, what):
+    end = asyncio.get_running_loop().time() + PATIENCE
+    while not done():
+        assert asyncio.get_running_loop().time() < end, what
+        await asyncio.sleep(0.02)
+
+
+async def test_all_that_are_here_hold_tasks_side_by_side_and_none_is_left():
+    rows = [row for row in find([*OTHERS, "asyncio"]) if not row.missing()]
+    for row in rows:
+        await asyncio.to_thread(start_command, row)
+    lab = Lab(rows, settings=Settings("sleep:60", trace=True), hz=20)
+    clock = asyncio.get_running_loop().create_task(lab.run())
+    try:
+        for lane in lab.lanes:
+            lab.set_target(lane, 500)
+        for lane in lab.lanes:
+            await until(lambda lane=lane: lane.live == 500, f"{lane.engine.name}: {lane.state} {lane.reason}")
+            assert lane.state in (State.RUNNING, State.STALLED)
+        pids = [lane.ready.pid for lane in lab.lanes]
+        for lane in lab.lanes:
+            assert lane.can("trace") == (not lane.engine.ways)
+            assert (lane.tick.traced is None) == bool(lane.engine.ways)
+    finally:
+        clock.cancel()
+        await lab.close()
+    assert [pid for pid in pids if psutil.pid_exists(pid)] == []
+
+
+PROGRAM = "import sys; sys.path.insert(0, {root!r}); from concwatch.__main__ import main; main()"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_none_of_them_outlives_a_monitor_that_is_killed():
+    rows = [row for row in find(OTHERS) if not row.missing()]
+    if not rows:
+        pytest.skip("no toolchain of another language is here")
+    for row in rows:
+        start_command(row)
+    command = [sys.executable, "-P", "-c", PROGRAM.format(root=ROOT), "run", *(row.name for row in rows)]
+    command += ["--tasks", "100", "--together", "--seconds", "600", "--workload", "hold"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as program:
+        try:
+            monitor = psutil.Process(program.pid)
+            end = time.monotonic() + PATIENCE
+            while len(workers := monitor.children(recursive=True)) < len(rows):
+                assert time.monotonic() < end, f"{len(workers)} of {len(rows)} workers"
+                time.sleep(0.05)
+            workers = monitor.children(recursive=True)
+        finally:
+            program.send_signal(signal.SIGKILL)
+    _, left = psutil.wait_procs(workers, timeout=PATIENCE)
+    assert left == []

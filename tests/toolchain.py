@@ -1,0 +1,75 @@
+"""A toolchain of a language that there is not: a compiler on ``PATH`` that does what a test has it do."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+from concwatch.lab.catalog import ROOT, Engine
+from concwatch.runtimes.runtime import Runtime
+from concwatch.runtimes.tool import Tool
+
+WORKER = f"""#!{sys.executable}
+import sys; sys.path.insert(0, {ROOT!r})
+from concwatch.worker.serve import serve
+serve("asyncio")
+"""
+"""What the compiler makes of any source: a worker of Python's."""
+
+COMPILER = """#!/bin/sh
+if [ "$1" = --version ]; then echo "toyc {version} (built for tests)"; exit; fi
+echo "$$" >> {log}
+{body}
+"""
+
+MAKE = 'cp {worker} "$3"/worker && chmod +x "$3"/worker'
+
+TOYC = Tool("toyc", "buy one at the toy shop", homes=("TOY_HOME",), least=(2, 5))
+
+
+class Toolchain:
+    """A folder with a compiler ``toyc``, a source, and an engine that is built from it.
+
+    Args:
+        folder: where all of it is put.
+        monkeypatch: pytest's: the compiler is put on ``PATH``, and the cache folder into ``folder``.
+        version: what the compiler calls itself.
+        body: lines of shell that it runs; "$3" is the folder to build into.
+    """
+
+    def __init__(self, folder: Path, monkeypatch, version: str = "3.1.4", body: str = MAKE) -> None:
+        self.log = folder / "log"
+        self.source = folder / "source"
+        self.source.mkdir()
+        (self.source / "main.toy").write_text("play")
+        (folder / "worker").write_text(WORKER)
+        self._folder = folder
+        bin_ = folder / "bin"
+        bin_.mkdir()
+        self.compiler = bin_ / "toyc"
+        self.write(version, body)
+        self.cache = folder / "cache"
+        monkeypatch.setenv("PATH", f"{bin_}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(self.cache))
+        way = Runtime(
+            "Toy", str(self.source), (TOYC,), (("{toyc}", "build", "{source}", "{out}"),), ("{out}/worker",)
+        )
+        self.engine = Engine("toy", "one toy", 1_000, ways=(way,))
+
+    def write(self, version: str = "3.1.4", body: str = MAKE) -> None:
+        """Have another compiler in its place."""
+        filled = body.format(worker=self._folder / "worker")
+        self.compiler.write_text(COMPILER.format(version=version, log=self.log, body=filled))
+        self.compiler.chmod(self.compiler.stat().st_mode | stat.S_IXUSR)
+
+    @property
+    def runs(self) -> list[int]:
+        """The processes of the compiler so far."""
+        return [int(line) for line in self.log.read_text().split()] if self.log.exists() else []
+
+    @property
+    def kept(self) -> list[str]:
+        """What stands in the cache folder but for locks."""
+        return sorted(path.name for path in self.cache.rglob("*toy*") if path.is_dir()) or sorted(
+            path.name for path in self.cache.rglob("source-*") if path.is_dir()
+        )

@@ -1,5 +1,6 @@
 """A worker under every other Python that is found, with nothing installed there."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from concwatch.lab.catalog import find
 from tests.worker_driver import Worker
 
 PROBE = "import sys; print(sys.executable, *sys.version_info[:2], sys.implementation.name)"
@@ -71,3 +73,95 @@ def test_a_worker_runs_under_another_python(version, engine, tmp_path):
         assert worker.ended() == 0
         assert "Warning" not in worker.noise
         assert "Traceback" not in worker.noise
+
+
+# Found by name, for a lane of its own.
+
+
+def fake(folder, name, said, status=0):
+    """An interpreter that is none: it says ``said`` whatever it is asked."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\nexit {status}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def told(**changes):
+    """What an interpreter says of itself."""
+    said = {
+        "executable": "/opt/odd/bin/python",
+        "prefix": "/opt/odd",
+        "version": [3, 13, 1],
+        "implementation": "cpython",
+        "free_threaded": False,
+        "packages": [],
+    }
+    return json.dumps(said | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "label"),
+    [
+        ({}, "3.13"),
+        ({"free_threaded": True}, "3.13t"),
+        ({"implementation": "pypy", "version": [3, 10, 14]}, "pypy3.10"),
+        ({"packages": ["uvloop"]}, "3.13"),
+    ],
+)
+def test_a_python_stands_for_all_the_engines_that_it_can_have(tmp_path, changes, label):
+    rows = find([f"python:{fake(tmp_path, 'python', told(**changes))}"])
+    kinds = ["asyncio", "threads", *(["uvloop"] if "packages" in changes else [])]
+    assert [row.name for row in rows] == [f"{kind}@{label}" for kind in kinds]
+    assert all(row.missing() is None for row in rows)
+    assert all(row.command()[0] == "/opt/odd/bin/python" for row in rows)
+    assert all(("-P" in row.command()) == (label != "pypy3.10") for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "why"),
+    [
+        ("not JSON", 0, "is no Python that concwatch can use: not JSON"),
+        ("", 127, "is no Python that concwatch can use: it says nothing"),
+        ("[1, 2]", 0, "is no Python that concwatch can use"),
+        (told(version=[3, 8, 18]), 0, r"is Python 3\.8\.18: expected 3\.9 or newer"),
+        (told(version="three"), 0, "is no Python|expected 3"),
+    ],
+)
+def test_what_is_no_python_or_too_old_is_one_line(tmp_path, said, status, why):
+    with pytest.raises(ValueError, match=why) as error:
+        find([f"asyncio@{fake(tmp_path, 'odd', said, status)}"])
+    assert "\n" not in str(error.value)
+
+
+def test_a_python_that_is_not_there_or_lacks_the_engine_is_one_line(tmp_path):
+    with pytest.raises(ValueError, match=r'"9\.9": no such Python: expected a path, a command, or a version'):
+        find(["asyncio@9.9"])
+    with pytest.raises(ValueError, match="no such Python"):
+        find(["python:"])
+    with pytest.raises(ValueError, match="there is no uvloop in /opt/odd/bin/python"):
+        find([f"uvloop@{fake(tmp_path, 'python', told())}"])
+    with pytest.raises(ValueError, match='unknown engine "gevent@'):
+        find([f"gevent@{sys.executable}"])
+
+
+def test_two_pythons_of_one_version_cannot_be_told_apart(tmp_path):
+    one, other = fake(tmp_path, "one", told()), fake(tmp_path, "other", told(prefix="/opt/even"))
+    again = fake(tmp_path, "again", told(executable="/opt/odd/bin/python3"))
+    assert len(find([f"asyncio@{one}", f"asyncio@{again}"])) == 1
+    with pytest.raises(ValueError, match=r'both lanes would be called "asyncio@3\.13"'):
+        find([f"asyncio@{one}", f"asyncio@{other}"])
+
+
+@pytest.mark.skipif(not PYTHONS, reason="no other Python from 3.9 on was found")
+def test_a_lane_runs_on_another_python_and_takes_no_package_of_this_one(tmp_path):
+    version, path = sorted(PYTHONS.items())[-1]
+    row, _ = find([f"asyncio@{path}", f"threads@{path}"])
+    assert row.name == f"asyncio@{version}"
+    (tmp_path / "jobs.py").write_text("async def look():\n    import msgspec\n")
+    with Worker(row.kind, command=row.command(), cwd=tmp_path) as worker:
+        assert worker.ready["runtime"].startswith(f"CPython {version}.")
+        worker.do("workload", spec="jobs:look")
+        worker.do("refill", on=False)
+        worker.send("target", tasks=1)
+        error = worker.wait("error")
+    assert "No module named 'msgspec'" in error["message"]

@@ -175,10 +175,11 @@ def _condition_of(scene: Scene, name: str) -> str:
     return f" (limited by {view.limited})" if view.limited else ""
 
 
-_COMPARED = re.compile(r"(\w+)\.(\w+)\s*([<>=!]=?)\s*(.+)", re.ASCII)
+_LANE = r"([\w.@-]+)"
+_COMPARED = re.compile(_LANE + r"\.(\w+)\s*([<>=!]=?)\s*(.+)", re.ASCII)
 _SAMPLES = re.compile(r"samples\s*>=\s*(.+)", re.ASCII)
-_HELD = re.compile(r"(\w+)\s+held\s+(.+)", re.ASCII)
-_STATE = re.compile(r"(\w+)\s+(settled|on|off)", re.ASCII)
+_HELD = re.compile(_LANE + r"\s+held\s+(.+)", re.ASCII)
+_STATE = re.compile(_LANE + r"\s+(settled|on|off)", re.ASCII)
 _EXPERIMENT = re.compile(r"experiment\s+done", re.ASCII)
 
 FORMS = (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from concwatch.lab.catalog import CATALOG
+from concwatch.lab.catalog import AT, CATALOG
 from concwatch.lab.run import Result
 from concwatch.units import (
     format_bytes,
@@ -128,14 +128,14 @@ def read_expectation(text: str) -> Expectation:
     """
     written = " ".join(text.split())
     found = _PARTS.fullmatch(written)
-    engine, dot, figure = (part.strip() for part in found["left"].partition(".")) if found else ("", "", "")
+    engine, dot, figure = (part.strip() for part in found["left"].rpartition(".")) if found else ("", "", "")
     if found is None or not (engine and dot and figure):
         raise ValueError(
             f'"{written[:60]}" expects nothing: expected ENGINE.FIGURE OP VALUE, '
             'such as "asyncio.rss_per_task < 2KiB"'
         )
     where = f'"{written[:60]}": '
-    _one_of("engine", engine, [row.name for row in CATALOG], where)
+    _one_of("engine", engine.partition(AT)[0], [row.name for row in CATALOG], where)
     _one_of("figure", figure, FIGURES, where)
     _one_of("comparison", found["op"], COMPARISONS, where)
     try:

@@ -1,12 +1,12 @@
 """Other Pythons than the one that runs this: what they are, and the engines they can have."""
 
 import glob
-import json
 import os
 import shutil
 import subprocess
 from functools import cache
 
+import msgspec
 from msgspec import Struct
 
 from concwatch.one_line import one_line
@@ -60,12 +60,13 @@ FOLDERS = ("~/.pyenv/versions", "~/.local/share/uv/python", "/opt/python")
 
 def _candidates(python: str) -> list[str]:
     """List what may be meant, the likeliest first."""
-    found = [shutil.which(os.path.expanduser(python)), shutil.which(f"python{python}")]
+    found = [shutil.which(os.path.expanduser(python))]
     if python[:1].isdigit():
+        found.append(shutil.which(f"python{python}"))
         for folder in map(os.path.expanduser, FOLDERS):
             for name in (python, f"cpython-{python}"):
                 found += sorted(glob.glob(f"{folder}/{glob.escape(name)}*/bin/python3"), reverse=True)
-    return [path for path in found if path]
+    return [os.path.abspath(path) for path in found if path]
 
 
 def _said(path: str) -> Interpreter:
@@ -79,20 +80,13 @@ def _said(path: str) -> Interpreter:
             stdin=subprocess.DEVNULL,
             timeout=LIMIT,
             check=False,
+            cwd=os.path.abspath(os.sep),  # from where it imports before all else
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise ValueError(f"{path}: {error}") from None
     try:
-        told = json.loads(done.stdout)
-        return Interpreter(
-            executable=str(told["executable"] or path),
-            prefix=str(told["prefix"]),
-            version=tuple(told["version"]),
-            implementation=str(told["implementation"]),
-            free_threaded=bool(told["free_threaded"]),
-            packages=tuple(told["packages"]),
-        )
-    except (ValueError, TypeError, KeyError):
+        return msgspec.json.decode(done.stdout, type=Interpreter)
+    except msgspec.MsgspecError:
         lines = (done.stderr or done.stdout).strip().splitlines()
         said = lines[-1][:200] if lines else "it says nothing"
         raise ValueError(f"{path} is no Python that concwatch can use: {said}") from None

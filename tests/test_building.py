@@ -1,4 +1,4 @@
-"""Workers that are built first: by a toolchain made for the test, and by a lab that starts what came of it."""
+"""Workers that are built first, by a toolchain made for the test, and a lab that starts what came of it."""
 
 import asyncio
 import json

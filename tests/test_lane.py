@@ -196,7 +196,8 @@ def test_a_workload_that_was_refused_can_be_asked_for_again():
     link.say(Error("no module", "workload"))
     bench.pass_()
     bench.lab.set_workload("app:job")
-    assert [fields for name, fields in link.sent if name == "workload"][1:] == [{"spec": "app:job", "word": "module:function"}] * 2
+    orders = [fields for name, fields in link.sent if name == "workload"][1:]
+    assert orders == [{"spec": "app:job", "word": "module:function"}] * 2
 
 
 def test_a_refused_fetch_leaves_the_page_of_before_and_can_be_asked_for_again():

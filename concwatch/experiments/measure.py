@@ -114,11 +114,12 @@ async def _burst(lab: Lab, lane: Lane, cell: Cell, run: Run) -> None:
     lags = await _until(lab, lane, lambda: lane.burst_done is not None, LONGEST)
     done = lane.burst_done
     assert done is not None
-    run.figures.update(
-        seconds=done.seconds,
-        create_rate=done.tasks / max(done.create_cpu, 1e-9),
-        finish_rate=done.tasks / max(done.cpu, 1e-9),
-    )
+    run.figures["seconds"] = done.seconds
+    # A runtime that counts CPU time in milliseconds may have used none of it for few tasks.
+    if done.create_cpu > 0:
+        run.figures["create_rate"] = done.tasks / done.create_cpu
+    if done.cpu > 0:
+        run.figures["finish_rate"] = done.tasks / done.cpu
     run.live = done.live
     if done.traced is not None:
         run.figures.update(traced=done.traced, traced_per_task=done.traced / cell.size)

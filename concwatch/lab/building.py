@@ -64,7 +64,7 @@ async def build(
     """
     way = choose(ways)
     places = way.found()
-    versions = [await _version(tool, places[tool.name]) for tool in way.tools]
+    versions = [await _version(tool, places[tool.name]) for tool in way.tools if tool.version]
     out = store.folder() / way.key(" ".join(versions))
     if way.build and not store.is_built(out):
         began = time.monotonic()

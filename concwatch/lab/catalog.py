@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from concwatch.lab.pythons import Interpreter, ask
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
+from concwatch.worker.walls import MAPS_A_THREAD, Wall
 from concwatch.worker.workloads import nearest
 
 ROOT = str(Path(__file__).resolve().parents[2])
@@ -47,6 +48,8 @@ class Engine(Struct, frozen=True):
     """RSS in bytes that one sleeping task takes, until this machine has been measured."""
     threads: bool = False
     """Whether each task takes a thread of the system's, so that the limits on threads bind it."""
+    maps: int = MAPS_A_THREAD
+    """Memory maps that one of its threads takes."""
     needs: tuple[str, ...] = ()
     """Python packages that must be there."""
     install: str = ""
@@ -83,6 +86,17 @@ class Engine(Struct, frozen=True):
         reasons = [way.missing() for way in self.ways]
         return reasons[0] if reasons and None not in reasons else None
 
+    def bound_by(self, walls: Iterable[Wall]) -> list[Wall]:
+        """Give the limits on threads that bind its tasks, each with how much of it one task takes."""
+        if not self.threads:
+            return []
+        return [
+            Wall(wall.name, wall.value, wall.used, self.maps, wall.where)
+            if wall.name == "vm.max_map_count"
+            else wall
+            for wall in walls
+        ]
+
     def broken(self, reason: str) -> str:
         """Say that what this engine needs is there and does not work here: the reason, and what to try."""
         if not self.needs:
@@ -90,11 +104,11 @@ class Engine(Struct, frozen=True):
         return f"broken {self.needs[0]}: {reason}; try pip install --force-reinstall {self.needs[0]}"
 
 
-def _built(name: str, task: str, bytes_per_task: int, threads: bool = False, queues: bool = False) -> Engine:
+def _built(
+    name: str, task: str, bytes_per_task: int, threads: bool = False, maps: int = MAPS_A_THREAD
+) -> Engine:
     """Give the row of an engine in another language; what it needs stands with its source."""
-    return Engine(
-        name, task, bytes_per_task, threads=threads, queues=queues, shown=False, ways=RUNTIMES.get(name, ())
-    )
+    return Engine(name, task, bytes_per_task, threads=threads, maps=maps, shown=False, ways=RUNTIMES[name])
 
 
 CATALOG: tuple[Engine, ...] = (
@@ -119,17 +133,18 @@ CATALOG: tuple[Engine, ...] = (
         shown=False,
     ),
     Engine("sequential", "one call after another on one thread", 1, queues=True, shown=False),
-    _built("rust-threads", "one std::thread of Rust's", 9_800, threads=True),
+    _built("rust-threads", "one std::thread of Rust's", 9_860, threads=True, maps=4),
     _built("tokio", "one task of tokio's", 456),
-    _built("async-std", "one task of async-std's", 379),
-    _built("go", "one goroutine", 3_130),
+    _built("async-std", "one task of async-std's", 384),
+    _built("go", "one goroutine", 3_155),
     _built("java-threads", "one platform thread of Java's", 25_700, threads=True),
     _built("java-virtual", "one virtual thread of Java's", 1_140),
-    _built("csharp", "one async method of C#'s, on the thread pool", 615),
-    _built("node", "one async function of Node.js's", 986),
-    _built("node-timers", "one bare timer of Node.js's", 986),
-    _built("elixir", "one Task.async of Elixir's", 3_180),
-    _built("erlang", "one process of Erlang's", 2_770),
+    _built("csharp", "one async method of C#'s", 937),
+    _built("csharp-timers", "one bare Task.Delay of C#'s", 616),
+    _built("node", "one async function of Node.js's", 1_150),
+    _built("node-timers", "one bare timer of Node.js's", 750),
+    _built("elixir", "one Task.async of Elixir's", 3_350),
+    _built("erlang", "one process of Erlang's", 2_965),
 )
 
 PYTHONS: tuple[Engine, ...] = tuple(engine for engine in CATALOG if not engine.ways)

@@ -103,7 +103,7 @@ def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple
         settings: what they do.
         walls: limits on threads as they were with no task live.
     """
-    found = [fits(1.0, MOST_BYTES, walls)] if engine.threads else []
+    found = [fits(1.0, MOST_BYTES, engine.bound_by(walls))] if engine.threads else []
     if fetches(settings.workload) and not engine.queues:
         found.append(Fit(max(0, most_files() - FILES_KEPT), OPEN_FILES))
     return tuple(found)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.messages import Error, Ready, decode
-from concwatch.lab.process import child_setup, ended_how
+from concwatch.lab.process import child_setup, ended_how, last_words
 from concwatch.lab.refusal import tell_refusal
 from concwatch.units import format_seconds
 
@@ -57,7 +57,5 @@ class Try:
                     return None
                 case Error(message=message):
                     return self._engine.broken(message)
-        last = noise.decode(errors="replace").strip().splitlines()
-        return self._engine.broken(
-            ended_how(self._process.returncode) + (f": {last[-1][:300]}" if last else "")
-        )
+        words = last_words(noise.decode(errors="replace"))
+        return self._engine.broken(ended_how(self._process.returncode) + (f": {words}" if words else ""))

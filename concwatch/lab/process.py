@@ -69,6 +69,16 @@ def ended_how(status: int) -> str:
     return f"exited with status {status}"
 
 
+def last_words(noise: str) -> str:
+    """Give the line of what a process wrote before its end that says why: the last, or the one called fatal.
+
+    V8 and Go say so first, and what comes then is where they were.
+    """
+    lines = [line.strip() for line in noise.splitlines() if line.strip()]
+    fatal = (line for line in lines if line.lower().startswith("fatal"))
+    return next(fatal, lines[-1] if lines else "")[:300]
+
+
 def _read(line: bytes | None) -> Arrival | None:
     """Read one line, None for one that was too long; give None for one that says nothing."""
     if line is None:
@@ -168,8 +178,8 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         if self._over or status is None or self._transport is None:
             return
         self._over = True
-        last = self._last_noise.decode(errors="replace").strip().splitlines()
-        self._ended = Ended(ended_how(status) + (f": {last[-1][:300]}" if last else ""))
+        words = last_words(self._last_noise.decode(errors="replace"))
+        self._ended = Ended(ended_how(status) + (f": {words}" if words else ""))
         self._transport.close()
 
     # What a lane calls.

@@ -74,7 +74,7 @@ def expected_bytes(lane: Lane, settings: Settings) -> float:
 
 def lane_fit(lab: Lab, lane: Lane) -> Fit:
     """Tell how many of this lane's tasks the machine would hold if nothing else ran."""
-    walls = lab.walls if lane.engine.threads else ()
+    walls = lane.engine.bound_by(lab.walls)
     return fits(expected_bytes(lane, lab.settings), lab.room, walls, lab.memory.bound)
 
 

@@ -32,6 +32,8 @@ class Runtime(Struct, frozen=True):
     """The command that starts a worker."""
     environment: tuple[tuple[str, str], ...] = ()
     """Variables that the build has besides what it inherits."""
+    shares: tuple[str, ...] = ()
+    """Other folders of this package that the worker is built from as well."""
 
     @property
     def source(self) -> Path:
@@ -61,9 +63,10 @@ class Runtime(Struct, frozen=True):
         import hashlib  # only for who starts one
 
         digest = hashlib.sha256(f"{version}\n{self.build}\n{self.environment}\n".encode())
-        for path in sorted(self.source.rglob("*")):
+        folders = (self.source, *(HERE / folder for folder in self.shares))
+        for path in sorted(path for folder in folders for path in folder.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(f"{path.relative_to(self.source)}\n".encode())
+                digest.update(f"{path.relative_to(HERE)}\n".encode())
                 digest.update(path.read_bytes())
         return f"{Path(self.folder).name}-{digest.hexdigest()[:16]}"
 

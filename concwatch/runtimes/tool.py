@@ -21,13 +21,14 @@ class Tool(Struct, frozen=True):
     folders: tuple[str, ...] = ()
     """Patterns of folders that are looked in after ``PATH``."""
     version: tuple[str, ...] = ("--version",)
-    """Arguments with which it tells its version."""
+    """Arguments with which it tells its version; none for one that does not tell."""
     pattern: str = r"(\d+(?:\.\d+)+)"
     """The version, as the first group, in what it tells."""
     least: tuple[int, ...] = ()
     """The oldest version that will do."""
     stated: tuple[str, str] = ("", "")
-    """A file beside its ``bin``, and the key under which that states the version, for those slow to tell."""
+    """A file beside its ``bin``, or a pattern of such, and the key under which that states the version, for
+    those slow to tell; no key where the file states nothing else."""
 
 
 class Found(Struct, frozen=True):
@@ -60,11 +61,13 @@ def _stated(tool: Tool, path: str) -> str | None:
     file, key = tool.stated
     if not file:
         return None
+    files = sorted(Path(path).resolve().parent.parent.glob(file), key=lambda found: numbers(str(found)))
     try:
-        text = (Path(path).resolve().parent.parent / file).read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = files[-1].read_text(encoding="utf-8", errors="replace")
+    except (OSError, IndexError):
         return None
-    match = re.search(rf'^{re.escape(key)}="?([^"\n]+)', text, re.MULTILINE)
+    begins = re.escape(f"{key}=") if key else ""
+    match = re.search(rf'^{begins}"?([^"\n]+)', text, re.MULTILINE)
     return match[1] if match else None
 
 

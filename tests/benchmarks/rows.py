@@ -13,6 +13,7 @@ from . import (
     recording,
     release,
     replay,
+    runtimes,
     screen,
 )
 
@@ -32,6 +33,7 @@ BENCHMARKS = tuple(
         replay,
         pictures,
         published,
+        runtimes,
     )
     for benchmark in module.BENCHMARKS
 )

@@ -1,0 +1,32 @@
+namespace Concwatch
+{
+    /// <summary>Tasks that run to their end, created in one go as a plain program would.</summary>
+    sealed class Burst
+    {
+        readonly long tasks;
+        readonly double began = Clock.Now, beganCpu = Clock.ProcessCpu;
+        readonly double creation, creationCpu;
+
+        public Burst(long tasks, Crew crew, Body body)
+        {
+            this.tasks = tasks;
+            for (long i = 0; i < tasks; i++)
+            {
+                crew.Start(body);
+            }
+            creation = Clock.Now - began;
+            creationCpu = Clock.ProcessCpu - beganCpu;
+        }
+
+        /// <summary>Gives what to report when all have ended.</summary>
+        public Report ToReport() =>
+            new Report("burst")
+                .With("tasks", tasks)
+                .With("create_seconds", creation)
+                .With("create_cpu", creationCpu)
+                .With("seconds", Clock.Now - began)
+                .With("cpu", Clock.ProcessCpu - beganCpu)
+                .WithNull("live")
+                .WithNull("traced");
+    }
+}

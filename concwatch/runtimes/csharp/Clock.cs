@@ -1,0 +1,35 @@
+using System;
+using System.Diagnostics;
+using System.Runtime.InteropServices;
+
+namespace Concwatch
+{
+    /// <summary>Seconds, on the clocks that are needed here.</summary>
+    static class Clock
+    {
+        static readonly bool IsMac = RuntimeInformation.IsOSPlatform(OSPlatform.OSX);
+        static readonly int ProcessClock = IsMac ? 12 : 2, ThreadClock = IsMac ? 16 : 3;
+
+        public static double Now => Stopwatch.GetTimestamp() / (double)Stopwatch.Frequency;
+
+        /// <summary>CPU seconds of the whole process, which Mono's own Process tells in hundredths only.</summary>
+        public static double ProcessCpu => Read(ProcessClock);
+
+        /// <summary>CPU seconds of the calling thread, which nothing in .NET tells.</summary>
+        public static double ThreadCpu => Read(ThreadClock);
+
+        static double Read(int clock)
+        {
+            clock_gettime(clock, out Timespec time);
+            return (long)time.Seconds + (long)time.Nanoseconds / 1e9;
+        }
+
+        struct Timespec
+        {
+            public IntPtr Seconds, Nanoseconds; // as wide as a word of the machine
+        }
+
+        [DllImport("libc")]
+        static extern int clock_gettime(int clock, out Timespec time);
+    }
+}

@@ -1,0 +1,84 @@
+using System;
+using System.Threading.Tasks;
+
+namespace Concwatch
+{
+    /// <summary>What each command does.</summary>
+    static class Obedience
+    {
+        const long MostTasks = 1000L * 1000 * 1000;
+        static readonly string[] Known =
+            { "target", "refill", "workload", "halt", "rate", "trim", "burst", "stop" };
+
+        /// <summary>Has a worker do what a command says, on the worker's own thread, or refuses it.</summary>
+        public static void Obey(Worker worker, Wire wire, Command command)
+        {
+            string type = Command.Short(command.Type);
+            try
+            {
+                Act(worker, command);
+            }
+            catch (RefusedException refused)
+            {
+                wire.Refuse(type, refused.Message);
+                return;
+            }
+            if (type != "target")
+            {
+                wire.Send(new Report("applied")
+                    .With("command", type)
+                    .With("seconds", Clock.Now - command.Arrived));
+            }
+        }
+
+        static void Act(Worker worker, Command command)
+        {
+            switch (command.Type)
+            {
+                case "target":
+                    worker.Ask(command.Whole("tasks", MostTasks), command.Arrived);
+                    break;
+                case "refill":
+                    worker.Goal.SetRefill(command.Flag("on"));
+                    break;
+                case "workload":
+                    worker.Use(command);
+                    break;
+                case "halt":
+                    worker.StopGrowing(command.Word("wall"), command.Whole("value", long.MaxValue), "");
+                    break;
+                case "rate":
+                    worker.Ticker.SetRate(command.Number("hz", 0.1, 100, "ticks a second"));
+                    break;
+                case "trim":
+                    Trim();
+                    break;
+                case "burst":
+                    if (command.Value("chunks") is long chunks && chunks > 1
+                        || command.Value("older") is long older && older > 0
+                        || command.Value("read_after") != null)
+                    {
+                        throw new RefusedException(
+                            "a burst here has one part, none that are older, and no reading");
+                    }
+                    worker.StartBurst(command.Whole("tasks", MostTasks));
+                    break;
+                default:
+                    string known = string.Join(", ", Known);
+                    throw new RefusedException(
+                        $"unknown command \"{Command.Short(command.Type)}\": expected one of {known}");
+            }
+        }
+
+        static void Trim()
+        {
+#if NET8_0_OR_GREATER
+            GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
+#else
+            Task.Delay(1).Wait(); // Mono keeps timers that were cancelled until another one fires
+            GC.Collect();
+            GC.Collect(); // what the first found free, the second gives back
+#endif
+        }
+    }
+}

@@ -1,0 +1,34 @@
+using System;
+using System.Threading;
+
+namespace Concwatch
+{
+    /// <summary>Has the runtime load and compile what the first tasks would otherwise be charged with.</summary>
+    static class WarmUp
+    {
+        const int Tasks = 50; // of each kind
+
+        public static void Run(bool bare)
+        {
+            var counts = new Counts();
+            var crew = new Crew(counts, () => { }, error => { });
+            foreach (double milliseconds in new[] { 1, Timeout.Infinite })
+            {
+                Body body = Workload.Sleeping(TimeSpan.FromMilliseconds(milliseconds), bare);
+                for (int i = 0; i < Tasks; i++)
+                {
+                    crew.Start(body);
+                }
+            }
+            while (counts.Completed < Tasks)
+            {
+                Thread.Sleep(1);
+                crew.Look();
+            }
+            while (crew.Standing > 0)
+            {
+                crew.CancelOne();
+            }
+        }
+    }
+}

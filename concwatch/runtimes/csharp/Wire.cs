@@ -1,0 +1,102 @@
+using System;
+using System.IO;
+using System.Text;
+using Microsoft.Win32.SafeHandles;
+
+namespace Concwatch
+{
+    /// <summary>The two ends of the wire: JSON, a line a message. What tasks print goes to standard error.</summary>
+    sealed class Wire
+    {
+        const int LongestLine = 1 << 20;
+
+        readonly Stream input = Console.OpenStandardInput();
+        readonly Stream output;
+
+        public Wire()
+        {
+            // .NET's own stream swallows that nobody reads any more, but Mono must have opened it first.
+            Console.OpenStandardOutput();
+            output = new FileStream(new SafeFileHandle((IntPtr)1, false), FileAccess.Write, 1);
+            Console.SetIn(TextReader.Null);
+            Console.SetOut(Console.Error);
+        }
+
+        public void Send(Report report)
+        {
+            byte[] line = report.ToLine();
+            lock (output)
+            {
+                try
+                {
+                    output.Write(line, 0, line.Length);
+                    output.Flush();
+                }
+                catch (IOException)
+                {
+                    Environment.Exit(0); // nobody reads any more
+                }
+            }
+        }
+
+        public void Refuse(string command, string message, string detail = null)
+        {
+            string line = string.Join(" ", message.Split((char[])null, StringSplitOptions.RemoveEmptyEntries));
+            Send(new Report("error")
+                .With("command", command)
+                .With("message", line.Length > 1000 ? line.Substring(0, 1000) : line)
+                .With("detail", detail));
+        }
+
+        /// <summary>Passes on every command; at the end of the input it ends the process.</summary>
+        public void Listen(Action<Command> take)
+        {
+            var buffer = new byte[1 << 16];
+            var line = new MemoryStream();
+            int count;
+            while ((count = input.Read(buffer, 0, buffer.Length)) > 0)
+            {
+                for (int from = 0, end; from < count; from = end)
+                {
+                    int newline = Array.IndexOf(buffer, (byte)'\n', from, count - from);
+                    end = newline < 0 ? count : newline + 1;
+                    // Of a line that is too long only so much is kept as to tell that it is.
+                    line.Write(buffer, from, (int)Math.Min(end - from, LongestLine + 1 - line.Length));
+                    if (newline >= 0)
+                    {
+                        Take(line, take);
+                        line.SetLength(0);
+                    }
+                }
+            }
+            Take(line, take);
+            Environment.Exit(0);
+        }
+
+        void Take(MemoryStream line, Action<Command> take)
+        {
+            string text = Encoding.UTF8.GetString(line.GetBuffer(), 0, (int)line.Length).Trim();
+            if (text == "")
+            {
+                return;
+            }
+            try
+            {
+                if (line.Length > LongestLine)
+                {
+                    throw new FormatException();
+                }
+                var command = new Command(text, Clock.Now);
+                if (command.Type == "stop")
+                {
+                    Environment.Exit(0);
+                }
+                take(command);
+            }
+            catch (Exception error) when (error is FormatException || error is OverflowException)
+            {
+                Refuse(null, $"not a command: {Command.Short(text)}: expected one flat JSON object");
+            }
+        }
+    }
+}

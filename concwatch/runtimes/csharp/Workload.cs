@@ -1,0 +1,110 @@
+using System;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Concwatch
+{
+    /// <summary>Starts what one task does, until that is done or the token says that it shall end.</summary>
+    delegate Task Body(CancellationToken token);
+
+    static class Workload
+    {
+        // No "1_000": Mono's compiler takes each of these signs for a digit.
+        const double Longest = 1e6; // seconds: Task.Delay takes no more than twice as many
+        const long MostTicks = 1000 * 1000;
+        const long Largest = int.MaxValue - 64; // bytes: what one array can be
+        const int Page = 4096;
+        const double Turn = 0.001; // seconds of spinning before others get theirs
+
+        public static readonly string[] Words = { "sleep", "ticks", "hold", "payload", "spin", "nop" };
+        public static readonly string[] Engines = { "csharp", "csharp-timers" };
+
+        /// <summary>Reads what each task is to do.</summary>
+        /// <param name="bare">Whether a sleep is the timer alone, without a method that awaits it.</param>
+        public static Body Read(Command command, bool bare)
+        {
+            string word = command.Word("word");
+            switch (word)
+            {
+                case "sleep":
+                    TimeSpan length = Length(command);
+                    return Sleeping(length, bare);
+                case "hold":
+                    return Sleeping(Timeout.InfiniteTimeSpan, bare);
+                case "ticks":
+                    long count = command.Whole("count", MostTicks);
+                    TimeSpan pause = Length(command);
+                    return token => TickAsync(count, pause, token);
+                case "payload":
+                    long size = command.Whole("size", Largest);
+                    return token => HoldAsync(size, token);
+                case "spin":
+                    double seconds = Length(command).TotalSeconds;
+                    return token => SpinAsync(seconds, token);
+                case "nop":
+                    return NopAsync;
+            }
+            string spec = Command.Short(command.Value("spec") as string ?? word);
+            throw new RefusedException($"workload \"{spec}\": expected one of {string.Join(", ", Words)}");
+        }
+
+        public static Body Sleeping(TimeSpan length, bool bare)
+        {
+            if (bare)
+            {
+                return token => Task.Delay(length, token);
+            }
+            return token => SleepAsync(length, token);
+        }
+
+        static TimeSpan Length(Command command) =>
+            TimeSpan.FromTicks((long)(command.Number("seconds", 0, Longest, "seconds") * TimeSpan.TicksPerSecond));
+
+        static async Task SleepAsync(TimeSpan length, CancellationToken token)
+        {
+            try
+            {
+                await Task.Delay(length, token);
+            }
+            catch (OperationCanceledException)
+            {
+                // It was told to end. Let out of here, the exception would be thrown and kept once more.
+            }
+        }
+
+        static async Task TickAsync(long count, TimeSpan length, CancellationToken token)
+        {
+            for (long i = 0; i < count; i++)
+            {
+                await Task.Delay(length, token);
+            }
+        }
+
+        static async Task HoldAsync(long size, CancellationToken token)
+        {
+            var held = new byte[size];
+            for (long i = 0; i < size; i += Page)
+            {
+                held[i] = 1;
+            }
+            await Task.Delay(Timeout.Infinite, token);
+            GC.KeepAlive(held);
+        }
+
+        static async Task SpinAsync(double seconds, CancellationToken token)
+        {
+            for (double used = 0; used < seconds;)
+            {
+                await Task.Yield();
+                token.ThrowIfCancellationRequested();
+                double began = Clock.ThreadCpu, turn = Math.Min(Turn, seconds - used);
+                while (Clock.ThreadCpu - began < turn)
+                {
+                }
+                used += Clock.ThreadCpu - began;
+            }
+        }
+
+        static Task NopAsync(CancellationToken token) => Task.CompletedTask;
+    }
+}

@@ -1,0 +1,39 @@
+%% @doc What a worker has done so far. The worker alone writes; the reporter reads at any time.
+-module(cw_counts).
+
+-export([new/0, add/3, live/1, read/1]).
+-export_type([counts/0]).
+
+-define(CREATED, 1).
+-define(COMPLETED, 2).
+-define(FAILED, 3).
+-define(CANCELLED, 4).
+
+-opaque counts() :: counters:counters_ref().
+
+-spec new() -> counts().
+new() -> counters:new(4, [atomics]).
+
+-spec add(counts(), created | completed | failed | cancelled, non_neg_integer()) -> ok.
+add(Counts, created, Count) -> counters:add(Counts, ?CREATED, Count);
+add(Counts, completed, Count) -> counters:add(Counts, ?COMPLETED, Count);
+add(Counts, failed, Count) -> counters:add(Counts, ?FAILED, Count);
+add(Counts, cancelled, Count) -> counters:add(Counts, ?CANCELLED, Count).
+
+-spec live(counts()) -> non_neg_integer().
+live(Counts) -> map_get(live, read(Counts)).
+
+-spec read(counts()) -> cw_goal:counts().
+read(Counts) ->
+    %% What has ended is read before what was created, so that live is never below zero.
+    Completed = counters:get(Counts, ?COMPLETED),
+    Failed = counters:get(Counts, ?FAILED),
+    Cancelled = counters:get(Counts, ?CANCELLED),
+    Created = counters:get(Counts, ?CREATED),
+    #{
+        created => Created,
+        live => Created - Completed - Failed - Cancelled,
+        completed => Completed,
+        failed => Failed,
+        cancelled => Cancelled
+    }.

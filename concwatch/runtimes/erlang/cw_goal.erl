@@ -1,0 +1,81 @@
+%% @doc The target, and what is still wanted to meet it: arithmetic, with counts and time passed in.
+-module(cw_goal).
+
+-export([new/0, ask/4, set_refill/2, replace/2, settle/2, wanted/2, made/2, reached/2, replacing/1, target/1]).
+-export_type([goal/0, counts/0]).
+
+-record(goal, {
+    target = 0,
+    %% Without refill: how many of the burst are still to be created.
+    left = 0,
+    %% What "created" is when all that was asked for has been created.
+    due = 0,
+    %% The counts when the target arrived, and that time; none when there is nothing to tell.
+    before = #{created => 0, cancelled => 0},
+    asked = none,
+    refill = true,
+    %% All that lives ends first: what a task does has changed.
+    replacing = false
+}).
+
+-opaque goal() :: #goal{}.
+-type counts() :: #{created | live | completed | failed | cancelled => non_neg_integer()}.
+
+-spec new() -> goal().
+new() -> #goal{}.
+
+-spec ask(non_neg_integer(), integer(), counts(), goal()) -> goal().
+ask(Target, Now, #{live := Live, created := Created} = Counts, Goal) ->
+    Standing =
+        case Goal#goal.replacing of
+            true -> 0;
+            false -> Live
+        end,
+    Left = max(0, Target - Standing),
+    Goal#goal{target = Target, left = Left, due = Created + Left, before = Counts, asked = Now}.
+
+-spec set_refill(boolean(), goal()) -> goal().
+set_refill(On, Goal) -> Goal#goal{refill = On, left = 0}.
+
+-spec replace(non_neg_integer(), goal()) -> goal().
+replace(_Live, #goal{replacing = true} = Goal) ->
+    %% Those that still end are among what is left to be created already.
+    Goal;
+replace(Live, #goal{target = Target, left = Left, due = Due} = Goal) ->
+    Again = min(Live, Target - Left),
+    Goal#goal{replacing = Live > 0, left = Left + Again, due = Due + Again}.
+
+%% @doc Make what is live the target: growth is to stop. Gives what was wanted, too.
+-spec settle(non_neg_integer(), goal()) -> {non_neg_integer(), goal()}.
+settle(Live, #goal{target = Target} = Goal) ->
+    {Target, Goal#goal{target = min(Target, Live), left = 0, asked = none}}.
+
+%% @doc How many tasks to create now or, below zero, to cancel.
+-spec wanted(non_neg_integer(), goal()) -> {integer(), goal()}.
+wanted(Live, #goal{replacing = true} = Goal) when Live > 0 -> {-Live, Goal};
+wanted(Live, #goal{replacing = true} = Goal) -> wanted(Live, Goal#goal{replacing = false});
+wanted(Live, #goal{target = Target, refill = Refill} = Goal) when Refill; Live > Target ->
+    {Target - Live, Goal};
+wanted(Live, #goal{target = Target, left = Left} = Goal) ->
+    {min(Left, Target - Live), Goal}.
+
+-spec made(non_neg_integer(), goal()) -> goal().
+made(Count, #goal{left = Left} = Goal) -> Goal#goal{left = max(0, Left - Count)}.
+
+%% @doc What to tell, once, when the target has just been met.
+-spec reached(counts(), goal()) -> {[{atom(), integer()}], Asked :: integer(), goal()} | no.
+reached(_Counts, #goal{asked = none}) ->
+    no;
+reached(#{live := Live, created := Created}, #goal{target = Target, due = Due}) when
+    Live > Target; Created < Due
+->
+    no;
+reached(#{live := Live} = Counts, #goal{target = Target, before = Before, asked = Asked} = Goal) ->
+    Since = [{Key, map_get(Key, Counts) - map_get(Key, Before)} || Key <- [created, cancelled]],
+    {[{target, Target}, {live, Live} | Since], Asked, Goal#goal{asked = none}}.
+
+-spec replacing(goal()) -> boolean().
+replacing(#goal{replacing = Replacing}) -> Replacing.
+
+-spec target(goal()) -> non_neg_integer().
+target(#goal{target = Target}) -> Target.

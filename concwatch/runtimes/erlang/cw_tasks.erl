@@ -1,0 +1,71 @@
+%% @doc The tasks that live: creates and ends them, and counts. What a task is, the engine says.
+-module(cw_tasks).
+
+-export([new/2, use/2, create/2, cancel/2, ended/3, live/1]).
+-export_type([tasks/0, task/0, outcome/0]).
+
+-record(tasks, {
+    engine :: module(),
+    counts :: cw_counts:counts(),
+    body = fun cw_workload:hold/0 :: cw_workload:body(),
+    %% Every task of which no end has been heard. A table's content is never copied by a collector.
+    kept = ets:new(tasks, [ordered_set, private]) :: ets:table()
+}).
+
+-opaque tasks() :: #tasks{}.
+%% What an engine knows a task by, its process first.
+-type task() :: {pid(), term()}.
+-type outcome() :: ok | {failed, Reason :: term()}.
+
+-callback runtime(Otp :: binary()) -> binary().
+%% The caller gets a 'DOWN' message when the task has ended.
+-callback start(cw_workload:body()) -> task().
+%% Ends tasks, and says why each has ended: one may have been faster. No 'DOWN' of theirs is left.
+-callback cancel([task()]) -> [Reason :: term()].
+
+-spec new(module(), cw_counts:counts()) -> tasks().
+new(Engine, Counts) -> #tasks{engine = Engine, counts = Counts}.
+
+%% @doc Say what tasks do that are created from now on.
+-spec use(cw_workload:body(), tasks()) -> tasks().
+use(Body, Tasks) -> Tasks#tasks{body = Body}.
+
+-spec live(tasks()) -> non_neg_integer().
+live(#tasks{counts = Counts}) -> cw_counts:live(Counts).
+
+%% @doc Create so many tasks. Gives how many: fewer when there are as many processes as there may be.
+-spec create(non_neg_integer(), tasks()) -> non_neg_integer().
+create(Count, #tasks{counts = Counts} = Tasks) ->
+    Made = create(Count, 0, Tasks),
+    cw_counts:add(Counts, created, Made),
+    Made.
+
+create(Count, Count, _) ->
+    Count;
+create(Count, Made, #tasks{engine = Engine, body = Body, kept = Kept} = Tasks) ->
+    try Engine:start(Body) of
+        Task ->
+            ets:insert(Kept, Task),
+            create(Count, Made + 1, Tasks)
+    catch
+        error:system_limit -> Made
+    end.
+
+%% @doc End so many tasks, of which there are at least as many.
+-spec cancel(pos_integer(), tasks()) -> [outcome()].
+cancel(Count, #tasks{engine = Engine, kept = Kept} = Tasks) ->
+    {Some, _} = ets:select(Kept, [{'$1', [], ['$1']}], Count),
+    [ets:delete(Kept, Pid) || {Pid, _} <- Some],
+    [count(Reason, Tasks) || Reason <- Engine:cancel(Some)].
+
+%% @doc Take note of the end of a task that was not cancelled.
+-spec ended(pid(), term(), tasks()) -> outcome().
+ended(Pid, Reason, #tasks{kept = Kept} = Tasks) ->
+    ets:delete(Kept, Pid),
+    count(Reason, Tasks).
+
+count(normal, #tasks{counts = Counts}) -> cw_counts:add(Counts, completed, 1);
+count(killed, #tasks{counts = Counts}) -> cw_counts:add(Counts, cancelled, 1);
+count(Reason, #tasks{counts = Counts}) ->
+    cw_counts:add(Counts, failed, 1),
+    {failed, Reason}.

@@ -1,0 +1,183 @@
+%% @doc Holds the goal: the one process that creates and ends tasks, hears of their ends, and obeys.
+-module(cw_worker).
+
+-export([start_link/4, tell/2, stop_growing/4]).
+-export_type([worker/0]).
+
+-include("cw_state.hrl").
+
+-opaque worker() :: {pid(), Waiting :: counters:counters_ref()}.
+
+%% Milliseconds: the longest that growing may keep commands waiting.
+-define(SLICE, 10).
+%% Tasks created between two looks at the clock, and ended between two looks at the commands.
+-define(BATCH, 256).
+%% Messages heard between two looks at the commands.
+-define(HEARD, 1000).
+
+-spec start_link(module(), cw_wire:wire(), cw_counts:counts(), pid()) -> worker().
+start_link(Engine, Wire, Counts, Reporter) ->
+    Waiting = counters:new(1, [atomics]),
+    Pid = spawn_link(fun() ->
+        %% Else it would wait behind every task that can run. A linked task that fails must not end it,
+        %% and a million ends in its mailbox are not for its collector to copy.
+        process_flag(priority, high),
+        process_flag(trap_exit, true),
+        process_flag(message_queue_data, off_heap),
+        control(infinity, #state{
+            wire = Wire,
+            counts = Counts,
+            reporter = Reporter,
+            trimmer = cw_trimmer:start_link(),
+            waiting = Waiting,
+            tasks = cw_tasks:new(Engine, Counts)
+        })
+    end),
+    {Pid, Waiting}.
+
+%% @doc Have a command obeyed.
+-spec tell(worker(), cw_wire:command() | {malformed, binary()}) -> ok.
+tell({Pid, Waiting}, Command) ->
+    counters:add(Waiting, 1, 1),
+    Pid ! {command, erlang:monotonic_time(), Command},
+    ok.
+
+control(Patience, State) ->
+    case hear(?HEARD, Patience, State) of
+        {more, Next} ->
+            control(0, overtake(Next));
+        {silence, Next} ->
+            Adjusted = adjust(Next),
+            control(patience(Adjusted), Adjusted)
+    end.
+
+hear(0, _, State) ->
+    {more, State};
+hear(Left, Patience, #state{tasks = Tasks} = State) ->
+    receive
+        {command, Arrived, Command} ->
+            hear(Left - 1, 0, obey(Command, Arrived, State));
+        {'DOWN', _, process, Pid, Reason} ->
+            hear(Left - 1, 0, told(cw_tasks:ended(Pid, Reason, Tasks), State));
+        {begun, Asked} ->
+            hear(Left - 1, 0, State#state{begun = Asked});
+        %% What some tasks send besides: a result, and the signal of their end to who is linked.
+        _ ->
+            hear(Left - 1, 0, State)
+    after Patience -> {silence, State}
+    end.
+
+%% Takes commands out of turn: a million ends may wait before one. To look costs a walk through these.
+overtake(#state{waiting = Waiting} = State) ->
+    case counters:get(Waiting, 1) of
+        0 ->
+            State;
+        _ ->
+            receive
+                {command, Arrived, Command} -> overtake(obey(Command, Arrived, State))
+            after 0 -> State
+            end
+    end.
+
+obey(Command, Arrived, #state{waiting = Waiting} = State) ->
+    counters:sub(Waiting, 1, 1),
+    cw_commands:obey(Command, Arrived, State).
+
+%% How long there is nothing to do but to hear.
+patience(State) ->
+    case wanted(State) of
+        {0, _} -> infinity;
+        _ -> 0
+    end.
+
+%% While a burst runs its tasks are left to end, and its end is all that is wanted.
+wanted(#state{burst = none, goal = Goal, tasks = Tasks}) ->
+    cw_goal:wanted(cw_tasks:live(Tasks), Goal);
+wanted(#state{goal = Goal}) ->
+    {0, Goal}.
+
+%% Creates tasks for one slice of time, or ends some.
+adjust(State) ->
+    {Wanted, Goal} = wanted(State),
+    Next = State#state{goal = Goal},
+    if
+        Wanted > 0 -> tell_reached(grow(Wanted, erlang:monotonic_time(millisecond) + ?SLICE, Next));
+        Wanted < 0 -> tell_reached(shrink(min(-Wanted, ?BATCH), Next));
+        true -> tell_burst(tell_reached(Next))
+    end.
+
+grow(Wanted, End, #state{goal = Goal, tasks = Tasks} = State) ->
+    Some = min(Wanted, ?BATCH),
+    Made = cw_tasks:create(Some, Tasks),
+    Next = State#state{goal = cw_goal:made(Made, Goal)},
+    InTime = erlang:monotonic_time(millisecond) < End,
+    if
+        Made < Some -> hit_wall(Next);
+        Wanted > Made, InTime -> grow(Wanted - Made, End, Next);
+        true -> Next
+    end.
+
+shrink(Excess, #state{tasks = Tasks} = State) ->
+    lists:foldl(fun told/2, State, cw_tasks:cancel(Excess, Tasks)).
+
+%% The first failure of a workload is told; the count tells of the others.
+told(ok, State) ->
+    State;
+told({failed, Reason}, #state{wire = Wire, goal = Goal, failure_told = Told} = State) ->
+    case Told orelse cw_goal:replacing(Goal) of
+        true ->
+            State;
+        false ->
+            Why = io_lib:format("a task failed: ~0tP", [Reason, 20]),
+            cw_wire:refuse(Wire, null, unicode:characters_to_binary(Why)),
+            State#state{failure_told = true}
+    end.
+
+hit_wall(State) ->
+    stop_growing(<<"processes +P">>, erlang:system_info(process_limit), <<"system_limit">>, State).
+
+%% @doc Make what is live the target, and report what holds the rest back.
+-spec stop_growing(binary(), integer() | null, binary(), #state{}) -> #state{}.
+stop_growing(Wall, Value, Detail, #state{wire = Wire, goal = Goal, tasks = Tasks} = State) ->
+    Standing = cw_tasks:live(Tasks),
+    {Wanted, Settled} = cw_goal:settle(Standing, Goal),
+    cw_wire:send(Wire, <<"limit">>, [
+        {standing, Standing}, {wanted, Wanted}, {wall, Wall}, {value, Value}, {detail, Detail}
+    ]),
+    State#state{goal = Settled}.
+
+tell_reached(#state{wire = Wire, counts = Counts, goal = Goal, begun = Begun} = State) ->
+    case cw_goal:reached(cw_counts:read(Counts), Goal) of
+        no ->
+            State;
+        {Fields, Begun, Next} ->
+            cw_wire:send(Wire, <<"reached">>, [{seconds, cw_wire:seconds_since(Begun)} | Fields]),
+            cw_reporter:soon(State#state.reporter),
+            State#state{goal = Next};
+        {_, Asked, _} ->
+            probe(Asked, State)
+    end.
+
+%% Processes begin in the order in which they are created: when one more has begun, so have the tasks.
+probe(Asked, #state{probing = Asked} = State) ->
+    State;
+probe(Asked, State) ->
+    Self = self(),
+    try
+        spawn(fun() -> Self ! {begun, Asked} end)
+    catch
+        error:system_limit -> Self ! {begun, Asked}
+    end,
+    State#state{probing = Asked}.
+
+tell_burst(#state{burst = none} = State) ->
+    State;
+tell_burst(#state{wire = Wire, tasks = Tasks, burst = Burst} = State) ->
+    case cw_tasks:live(Tasks) of
+        0 ->
+            cw_wire:send(Wire, <<"burst">>, cw_burst:report(Burst)),
+            cw_reporter:soon(State#state.reporter),
+            State#state{burst = none};
+        _ ->
+            State
+    end.

@@ -1,0 +1,75 @@
+%% @doc What a task does. A body returns when the task has ended by itself.
+-module(cw_workload).
+
+-export([words/0, body/1, hold/0]).
+-export_type([body/0]).
+
+-type body() :: fun(() -> term()).
+
+-define(LONGEST, 1.0e6).
+-define(MOST_TICKS, 1_000_000).
+-define(LARGEST_PAYLOAD, (1 bsl 34)).
+%% Steps of one turn of spinning, two reductions each: a process is put aside after 4,000.
+-define(TURN, 1500).
+%% Microseconds: a turn takes about 50, and longer only where the system has put the thread aside.
+-define(LONGEST_TURN, 250).
+
+-spec words() -> [binary()].
+words() -> [<<"sleep">>, <<"ticks">>, <<"hold">>, <<"payload">>, <<"spin">>, <<"nop">>].
+
+%% @doc Throws what is wrong where the command asks for nothing that a task here could do.
+-spec body(cw_wire:command()) -> body().
+body(#{<<"word">> := <<"sleep">>} = Command) ->
+    Milliseconds = milliseconds(Command),
+    fun() -> timer:sleep(Milliseconds) end;
+body(#{<<"word">> := <<"ticks">>} = Command) ->
+    Count = cw_wire:whole(<<"count">>, 1, ?MOST_TICKS, Command),
+    Milliseconds = milliseconds(Command),
+    fun() -> ticks(Count, Milliseconds) end;
+body(#{<<"word">> := <<"hold">>}) ->
+    fun hold/0;
+body(#{<<"word">> := <<"payload">>} = Command) ->
+    Size = cw_wire:whole(<<"size">>, 0, ?LARGEST_PAYLOAD, Command),
+    fun() -> payload(Size) end;
+body(#{<<"word">> := <<"spin">>} = Command) ->
+    Native = erlang:convert_time_unit(1, second, native),
+    Total = round(cw_wire:number(<<"seconds">>, 0, ?LONGEST, Command) * Native),
+    fun() -> spin(Total) end;
+body(#{<<"word">> := <<"nop">>}) ->
+    fun() -> ok end;
+body(Command) ->
+    Spec = cw_wire:quote(cw_wire:text(<<"spec">>, Command)),
+    throw({refused, [<<"workload ">>, Spec, <<": expected one of ">>, lists:join(<<", ">>, words())]}).
+
+%% The clock that wakes processes counts in milliseconds, and never wakes one early.
+milliseconds(Command) ->
+    ceil(1000 * cw_wire:number(<<"seconds">>, 0, ?LONGEST, Command)).
+
+ticks(0, _Milliseconds) ->
+    ok;
+ticks(Count, Milliseconds) ->
+    timer:sleep(Milliseconds),
+    ticks(Count - 1, Milliseconds).
+
+-spec hold() -> no_return().
+hold() -> timer:sleep(infinity).
+
+payload(Size) ->
+    Held = <<0:Size/unit:8>>,
+    hold(),
+    Held.
+
+%% No clock tells the CPU time of one process. But a turn that begins fresh and ends before the process is
+%% put aside has the scheduler's thread to itself: the time that it takes is that thread's, or little of
+%% it where the system has put the thread aside.
+spin(Left) when Left =< 0 ->
+    ok;
+spin(Left) ->
+    Began = erlang:monotonic_time(),
+    turn(?TURN, 1.0),
+    Taken = erlang:monotonic_time() - Began,
+    erlang:yield(),
+    spin(Left - min(Taken, erlang:convert_time_unit(?LONGEST_TURN, microsecond, native))).
+
+turn(0, Number) -> Number;
+turn(Left, Number) -> turn(Left - 1, math:cos(Number)).

@@ -1,0 +1,2 @@
+/** Seconds on a clock that never goes back. */
+export const now = () => performance.now() / 1000;

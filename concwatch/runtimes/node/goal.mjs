@@ -1,0 +1,68 @@
+/** The target, and what is still wanted to meet it. */
+export class Goal {
+  target = 0;
+  refill = true;
+  #left = 0; // without refill: how many of the burst are still to be created
+  #due = 0; // `created` at which all that was asked for has been created
+  #replacing = false; // all that lives ends first: what a task does has changed
+  #asked = null; // when the target arrived, and the counters then
+
+  ask(target, counts, arrived) {
+    this.target = target;
+    this.#left = Math.max(0, target - (this.#replacing ? 0 : counts.live));
+    this.#due = counts.created + this.#left;
+    const { created, cancelled } = counts;
+    this.#asked = { arrived, created, cancelled };
+  }
+
+  setRefill(on) {
+    this.refill = on;
+    this.#left = 0;
+  }
+
+  replace(live) {
+    // While an earlier change still ends them, they are among what is left to be created already.
+    const again = this.#replacing
+      ? 0
+      : Math.min(live, this.target - this.#left);
+    this.#replacing = live > 0;
+    this.#left += again;
+    this.#due += again;
+  }
+
+  /** Make what is live the target: growth is to stop. */
+  settle(live) {
+    this.target = Math.min(this.target, live);
+    this.#left = 0;
+    this.#asked = null;
+  }
+
+  created(count) {
+    this.#left = Math.max(0, this.#left - count);
+  }
+
+  /** How many tasks to create now or, below zero, to cancel. */
+  wanted(live) {
+    if (this.#replacing) {
+      this.#replacing = live > 0;
+      if (this.#replacing) return -live;
+    }
+    if (live > this.target || this.refill) return this.target - live;
+    return Math.min(this.#left, this.target - live);
+  }
+
+  /** What to report once, when the target has been met. */
+  reached(counts, now) {
+    const asked = this.#asked;
+    const isMet = counts.created >= this.#due && counts.live <= this.target;
+    if (asked === null || !isMet) return null;
+    this.#asked = null;
+    return {
+      target: this.target,
+      live: counts.live,
+      created: counts.created - asked.created,
+      cancelled: counts.cancelled - asked.cancelled,
+      seconds: now - asked.arrived,
+    };
+  }
+}

@@ -1,0 +1,24 @@
+// A worker of concwatch whose tasks are async functions. It speaks the wire that concwatch/wire.py specifies.
+import { obey } from "./commands.mjs";
+import { listen, send } from "./wire.mjs";
+import { Worker } from "./worker.mjs";
+import { ENGINES, WORDS } from "./workload.mjs";
+
+const engine = process.argv[2];
+if (!Object.hasOwn(ENGINES, engine)) {
+  const known = Object.keys(ENGINES).join(", ");
+  console.error(`unknown engine "${engine}": expected one of ${known}`);
+  process.exit(2);
+}
+
+const worker = new Worker(engine);
+send("ready", {
+  protocol: 1,
+  engine,
+  runtime: `Node.js ${process.versions.node}`,
+  flags: [`V8 ${process.versions.v8}`, ...process.execArgv],
+  pid: process.pid,
+  can: ["trim", "burst"],
+  workloads: WORDS,
+});
+listen((fields) => obey(worker, fields));

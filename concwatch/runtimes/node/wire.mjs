@@ -1,0 +1,72 @@
+/** The two ends of the wire: JSON, a line a message. */
+const LONGEST_LINE = 1 << 20;
+const BACKLOG = 1 << 16; // bytes that wait for a reader: with more, ticks are left out
+
+// What a task prints must not land among the reports.
+globalThis.console = new console.Console(process.stderr);
+
+// Not `writeSync`: where nobody reads that would block the only thread, and the end of the input go unseen.
+process.stdout.on("error", () => process.exit(0)); // nobody will ever read
+
+export function send(type, fields) {
+  process.stdout.write(JSON.stringify({ type, ...fields }) + "\n");
+}
+
+export function isBacklogged() {
+  return process.stdout.writableLength > BACKLOG;
+}
+
+export function refuse(command, message, detail = null) {
+  const line = message.replace(/\s+/g, " ").slice(0, 1000);
+  send("error", { command, message: line, detail });
+}
+
+/** Call `take` with the fields of every command, until the input ends, and the process with it. */
+export function listen(take) {
+  let rest = "";
+  let inside = false; // whether what comes next is the rest of a line that was too long
+
+  const takeLine = (line) => {
+    if (inside || !line.trim()) return;
+    const fields = parse(line);
+    if (fields) take(fields);
+    else
+      refuse(
+        null,
+        `not a command: ${line.slice(0, 60)}: expected one flat JSON object`,
+      );
+  };
+
+  process.stdin.setEncoding("utf8");
+  process.stdin.on("data", (text) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      takeLine(line);
+      inside = false;
+    }
+    if (rest.length > LONGEST_LINE) {
+      takeLine(rest.slice(0, LONGEST_LINE));
+      inside = true;
+      rest = "";
+    }
+  });
+  process.stdin.on("end", () => {
+    takeLine(rest);
+    process.exit(0);
+  });
+}
+
+/** The fields of a command, or nothing where the line is none. */
+function parse(line) {
+  if (line.length > LONGEST_LINE) return undefined;
+  try {
+    const fields = JSON.parse(line);
+    const isFlat = Object.values(fields).every(
+      (value) => value === null || typeof value !== "object",
+    );
+    return isFlat && typeof fields.type === "string" ? fields : undefined;
+  } catch {
+    return undefined;
+  }
+}

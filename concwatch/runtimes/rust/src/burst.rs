@@ -1,0 +1,77 @@
+//! Tasks that run to their end, created in one go as a plain program would.
+
+use crate::{
+    command::{Command, MOST_TASKS},
+    json::Value,
+    system::{self, Clock},
+    tick, wire,
+    worker::{BATCH, Worker},
+};
+use std::time::{Duration, Instant};
+
+/// A burst whose tasks have been created.
+pub struct Burst {
+    tasks: u64,
+    began: Instant,
+    used: Duration, // CPU time of the process until then
+    created: Duration,
+    created_cpu: Duration,
+}
+
+impl Worker {
+    /// Create the tasks of a burst; nothing more is wanted until they have ended.
+    pub fn burst(&mut self, command: &Command) -> Result<(), String> {
+        let live = self.counts.live();
+        if live > 0 || self.goal.target > 0 {
+            return Err(format!(
+                "{live} tasks are live: a burst expects none, and a target of 0"
+            ));
+        }
+        let tasks = command.whole("tasks", MOST_TASKS)?;
+        let parts = command.whole("chunks", MOST_TASKS)?;
+        if parts > 1 || command.whole("older", MOST_TASKS)? > 0 || command.has("read_after") {
+            return Err("a burst here has one part, none that are older, and no reading".into());
+        }
+        self.goal.pause(tasks);
+        let (began, used) = (Instant::now(), system::now(Clock::Process));
+        let before = self.counts.created;
+        while self.counts.created < before + tasks {
+            if let Err(why) = self.start() {
+                self.stop_growing(tasks, "unknown", Value::Null, &why.to_string());
+                break;
+            }
+            if self.counts.created % BATCH == 0 {
+                tick::show(self.counts);
+            }
+        }
+        self.bursting = Some(Burst {
+            tasks: self.counts.created - before,
+            began,
+            used,
+            created: began.elapsed(),
+            created_cpu: system::now(Clock::Process) - used,
+        });
+        Ok(())
+    }
+
+    /// Tell about a burst, once, when its tasks have ended.
+    pub fn tell_burst(&mut self) {
+        let Some(burst) = self.bursting.take_if(|_| self.counts.live() == 0) else {
+            return;
+        };
+        self.goal.resume();
+        wire::send(
+            "burst",
+            &[
+                ("tasks", burst.tasks.into()),
+                ("create_seconds", burst.created.into()),
+                ("create_cpu", burst.created_cpu.into()),
+                ("seconds", burst.began.elapsed().into()),
+                ("cpu", (system::now(Clock::Process) - burst.used).into()),
+                ("live", Value::Null),
+                ("traced", Value::Null),
+            ],
+        );
+        self.ticker.unpark();
+    }
+}

@@ -1,0 +1,77 @@
+//! The engine whose tasks are futures that an executor polls on its threads.
+
+use crate::{
+    executor::{self, Executor, sleep, yield_now},
+    lag,
+    life::Life,
+    version,
+    work::{self, Work},
+};
+use std::{future::pending, io, time::Duration};
+
+pub use executor::Handle;
+
+pub struct Engine(Executor);
+
+impl Engine {
+    pub fn new() -> Self {
+        Engine(Executor::new())
+    }
+
+    pub fn flags(&self) -> Vec<String> {
+        vec![
+            version::package(executor::PACKAGE),
+            format!("{} worker threads", self.0.threads()),
+        ]
+    }
+
+    pub fn watch(&self) {
+        self.0.spawn(async {
+            loop {
+                lag::note();
+                sleep(lag::STEP).await;
+            }
+        });
+    }
+
+    pub fn start(&mut self, work: Work, slot: u32) -> io::Result<Handle> {
+        let mut life = Life::new(slot); // outside, so that it ends also where a task never begins
+        // A future for each, since one that could do all would weigh as much as the largest.
+        Ok(match work {
+            Work::Sleep(length) => self.0.spawn(async move {
+                life.begin();
+                sleep(length).await;
+                life.complete();
+            }),
+            Work::Ticks(count, length) => self.0.spawn(async move {
+                life.begin();
+                for _ in 0..count {
+                    sleep(length).await;
+                }
+                life.complete();
+            }),
+            Work::Hold => self.0.spawn(async move {
+                life.begin();
+                pending().await
+            }),
+            Work::Payload(size) => self.0.spawn(async move {
+                life.begin();
+                let _held = work::touched(size);
+                pending().await
+            }),
+            Work::Spin(total) => self.0.spawn(async move {
+                life.begin();
+                let mut used = Duration::ZERO;
+                while used < total {
+                    used += work::spin(total - used);
+                    yield_now().await;
+                }
+                life.complete();
+            }),
+            Work::Nop => self.0.spawn(async move {
+                life.begin();
+                life.complete();
+            }),
+        })
+    }
+}

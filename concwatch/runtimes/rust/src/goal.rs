@@ -1,0 +1,128 @@
+//! What the worker is asked to hold, and how far it is: plain arithmetic.
+
+use std::time::Instant;
+
+/// What a worker has done so far; all but `dying` are cumulative.
+#[derive(Clone, Copy, Default)]
+pub struct Counts {
+    pub created: u64,
+    pub completed: u64,
+    pub cancelled: u64,
+    /// Told to end, and not yet ended.
+    pub dying: u64,
+}
+
+impl Counts {
+    pub fn live(&self) -> u64 {
+        self.created - self.completed - self.cancelled
+    }
+
+    /// Those live that have not been told to end.
+    pub fn standing(&self) -> u64 {
+        self.live() - self.dying
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wanted {
+    Nothing,
+    Create(u64),
+    Cancel(u64),
+}
+
+/// The counters when a target arrived.
+#[derive(Clone, Copy)]
+pub struct Asked {
+    pub at: Instant,
+    pub created: u64,
+    pub cancelled: u64,
+}
+
+#[derive(Default)]
+pub struct Goal {
+    pub target: u64,
+    once: bool,      // no refill: what ends is not replaced
+    left: u64,       // without refill: how many of the burst are still to be created
+    due: u64,        // `created` at which all that was asked for has been created
+    replacing: bool, // all that lives ends first: what a task does has changed
+    paused: bool,
+    asked: Option<Asked>,
+}
+
+impl Goal {
+    pub fn ask(&mut self, target: u64, counts: &Counts, at: Instant) {
+        let standing = if self.replacing { 0 } else { counts.standing() };
+        self.target = target;
+        self.left = target.saturating_sub(standing);
+        self.due = counts.created + self.left;
+        self.asked = Some(Asked {
+            at,
+            created: counts.created,
+            cancelled: counts.cancelled,
+        });
+    }
+
+    pub fn set_refill(&mut self, on: bool) {
+        self.once = !on;
+        self.left = 0;
+    }
+
+    pub fn replace(&mut self, counts: &Counts) {
+        // While an earlier change still ends them, they are among what is left to be created already.
+        if !self.replacing {
+            let again = counts.standing().min(self.target.saturating_sub(self.left));
+            self.left += again;
+            self.due += again;
+        }
+        self.replacing = counts.live() > 0;
+    }
+
+    /// Make what stands the target: growth is to stop.
+    pub fn settle(&mut self, standing: u64) {
+        self.target = self.target.min(standing);
+        self.left = 0;
+        self.asked = None;
+    }
+
+    /// Want nothing from now on: a burst creates its own tasks, and lets them end.
+    pub fn pause(&mut self, tasks: u64) {
+        (self.target, self.paused) = (tasks, true);
+    }
+
+    /// Hold a target again, 0 at first: the burst has ended.
+    pub fn resume(&mut self) {
+        (self.target, self.paused) = (0, false);
+    }
+
+    pub fn created(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    pub fn wanted(&mut self, counts: &Counts) -> Wanted {
+        if self.paused {
+            return Wanted::Nothing;
+        }
+        self.replacing &= counts.live() > 0;
+        let kept = if self.replacing { 0 } else { self.target };
+        let room = kept.saturating_sub(counts.live()); // the dying leave before others come
+        match counts.standing().saturating_sub(kept) {
+            0 => match if self.once { room.min(self.left) } else { room } {
+                0 => Wanted::Nothing,
+                more => Wanted::Create(more),
+            },
+            excess => Wanted::Cancel(excess),
+        }
+    }
+
+    /// Whether all that was asked for has been created and nothing has to end, but it was not told yet.
+    pub fn is_met(&self, counts: &Counts) -> bool {
+        self.asked.is_some() && counts.created >= self.due && counts.live() <= self.target
+    }
+
+    /// What was asked, once: when it is met, and so many tasks have begun.
+    pub fn reached(&mut self, counts: &Counts, begun: u64) -> Option<Asked> {
+        let reached = self.is_met(counts) && begun >= self.due;
+        self.asked.take_if(|_| reached)
+    }
+}

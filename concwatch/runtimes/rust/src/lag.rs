@@ -1,0 +1,32 @@
+//! How late the engine wakes what sleeps: it wakes a task of ours now and then, and that notes it.
+
+use crate::system::{self, Clock};
+use std::{sync::Mutex, time::Duration};
+
+/// How long that task sleeps.
+pub const STEP: Duration = Duration::from_millis(20);
+
+struct Lag {
+    due: Duration,
+    worst: Duration,
+}
+
+static LAG: Mutex<Lag> = Mutex::new(Lag {
+    due: Duration::MAX,
+    worst: Duration::ZERO,
+});
+
+/// That task has woken, and sleeps again.
+pub fn note() {
+    let now = system::now(Clock::Monotonic);
+    let mut lag = LAG.lock().unwrap();
+    lag.worst = lag.worst.max(now.saturating_sub(lag.due));
+    lag.due = now + STEP;
+}
+
+/// The worst since the last call, one that is overdue now included.
+pub fn take() -> Duration {
+    let mut lag = LAG.lock().unwrap();
+    let overdue = system::now(Clock::Monotonic).saturating_sub(lag.due);
+    std::mem::take(&mut lag.worst).max(overdue)
+}

@@ -1,0 +1,68 @@
+//! How a task tells that it begins and that it has ended, whatever ends it.
+
+use crate::command::Command;
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicU64, Ordering::Relaxed},
+    mpsc::Sender,
+};
+
+/// What the worker's own thread hears of.
+pub enum Event {
+    Command(Box<Command>),
+    Ended { slot: u32, completed: bool },
+}
+
+static EVENTS: OnceLock<Sender<Event>> = OnceLock::new();
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// Have the ends told there; a task that held a sender of its own would weigh more.
+pub fn tell(events: Sender<Event>) {
+    EVENTS.set(events).expect("told once");
+}
+
+/// How many tasks have begun so far, or will never.
+pub fn begun() -> u64 {
+    BEGUN.load(Relaxed)
+}
+
+/// Lives in a task, and ends with it.
+pub struct Life {
+    slot: u32,
+    begun: bool,
+    completed: bool,
+}
+
+impl Life {
+    pub fn new(slot: u32) -> Self {
+        Life {
+            slot,
+            begun: false,
+            completed: false,
+        }
+    }
+
+    pub fn begin(&mut self) {
+        self.begun = true;
+        BEGUN.fetch_add(1, Relaxed);
+    }
+
+    /// The task ends by itself.
+    pub fn complete(mut self) {
+        self.completed = true;
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        if !self.begun {
+            self.begin(); // cancelled before its first step
+        }
+        if let Some(events) = EVENTS.get() {
+            let _ = events.send(Event::Ended {
+                slot: self.slot,
+                completed: self.completed,
+            });
+        }
+    }
+}

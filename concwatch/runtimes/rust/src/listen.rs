@@ -1,0 +1,42 @@
+//! The thread that reads commands.
+
+use crate::{command::Command, json::Value, life::Event, wire};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    process,
+    sync::mpsc::Sender,
+    time::Instant,
+};
+
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// Pass every command on; at the end of the input, end the process.
+pub fn listen(input: File, events: &Sender<Event>) -> ! {
+    let mut input = BufReader::new(input);
+    let mut line = Vec::new();
+    let mut inside = false; // whether what comes next is the rest of a line that was too long
+    while input
+        .by_ref()
+        .take(LONGEST_LINE)
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|size| size > 0)
+    {
+        if !inside && !line.trim_ascii().is_empty() {
+            pass(&line, events);
+        }
+        inside = line.last() != Some(&b'\n');
+        line.clear();
+    }
+    process::exit(0)
+}
+
+fn pass(line: &[u8], events: &Sender<Event>) {
+    match Command::read(line, Instant::now()) {
+        Err(why) => wire::refuse(Value::Null, &why),
+        Ok(command) if command.kind == "stop" => process::exit(0),
+        Ok(command) => events
+            .send(Event::Command(Box::new(command)))
+            .expect("the worker's thread"),
+    }
+}

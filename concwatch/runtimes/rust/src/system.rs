@@ -1,0 +1,72 @@
+//! What only the C library has.
+
+use std::{
+    ffi::{c_int, c_long},
+    io,
+    os::fd::{AsRawFd, BorrowedFd},
+    time::Duration,
+};
+
+#[repr(C)]
+struct Timespec {
+    seconds: c_long,
+    nanoseconds: c_long,
+}
+
+unsafe extern "C" {
+    fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
+    fn dup2(from: c_int, to: c_int) -> c_int;
+    #[cfg(target_env = "gnu")]
+    fn malloc_trim(pad: usize) -> c_int;
+}
+
+/// A clock, by the number that the system gives it.
+#[derive(Clone, Copy)]
+#[cfg(not(target_os = "macos"))]
+pub enum Clock {
+    Monotonic = 1,
+    Process = 2,
+    Thread = 3,
+}
+
+#[derive(Clone, Copy)]
+#[cfg(target_os = "macos")]
+pub enum Clock {
+    Monotonic = 6,
+    Process = 12,
+    Thread = 16,
+}
+
+pub fn now(clock: Clock) -> Duration {
+    let mut time = Timespec {
+        seconds: 0,
+        nanoseconds: 0,
+    };
+    // SAFETY: the struct is the C library's, and lives until the call returns.
+    unsafe { clock_gettime(clock as c_int, &mut time) };
+    Duration::new(time.seconds as u64, time.nanoseconds as u32)
+}
+
+/// Have descriptor `to` mean what `from` means.
+pub fn point(from: BorrowedFd, to: BorrowedFd) -> io::Result<()> {
+    // SAFETY: both are open, and `to` stays so.
+    match unsafe { dup2(from.as_raw_fd(), to.as_raw_fd()) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(target_env = "gnu")]
+pub const CAN: &[&str] = &["trim", "burst"];
+#[cfg(not(target_env = "gnu"))]
+pub const CAN: &[&str] = &["burst"];
+
+/// Give free memory back to the system; the C library keeps it otherwise.
+#[cfg(target_env = "gnu")]
+pub fn trim() {
+    // SAFETY: it takes the allocator's own locks.
+    unsafe { malloc_trim(0) };
+}
+
+#[cfg(not(target_env = "gnu"))]
+pub fn trim() {}

@@ -1,0 +1,122 @@
+//! The engine whose tasks are threads of the system's, with the standard library's own stack.
+
+use crate::{
+    lag,
+    life::Life,
+    maps::Maps,
+    work::{self, Work},
+};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+
+#[derive(Default)]
+pub struct Engine {
+    maps: Maps,
+    started: u64,
+}
+
+/// A thread that sleeps is parked, so that it can be woken before its time.
+pub struct Handle {
+    thread: Thread,
+    quit: Arc<Quit>,
+}
+
+impl Handle {
+    pub fn cancel(self) {
+        self.quit.0.store(true, Relaxed);
+        self.thread.unpark();
+    }
+}
+
+impl Engine {
+    pub fn new() -> Self {
+        Engine::default()
+    }
+
+    pub fn flags(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    pub fn watch(&self) {
+        thread::spawn(|| {
+            loop {
+                lag::note();
+                thread::sleep(lag::STEP);
+            }
+        });
+    }
+
+    pub fn start(&mut self, work: Work, slot: u32) -> io::Result<Handle> {
+        self.maps.take(self.started)?;
+        let quit = Arc::new(Quit(AtomicBool::new(false)));
+        let task = Arc::clone(&quit);
+        let thread = thread::Builder::new().spawn(move || {
+            let mut life = Life::new(slot);
+            life.begin();
+            if task.run(work).is_some() {
+                life.complete();
+            }
+        })?;
+        self.started += 1;
+        Ok(Handle {
+            thread: thread.thread().clone(),
+            quit,
+        })
+    }
+}
+
+/// Whether a task is to end; what it does gives `None` as soon as it sees that.
+struct Quit(AtomicBool);
+
+impl Quit {
+    fn run(&self, work: Work) -> Option<()> {
+        match work {
+            Work::Sleep(length) => self.sleep(length),
+            Work::Ticks(count, length) => (0..count).try_for_each(|_| self.sleep(length)),
+            Work::Hold => self.hold(),
+            Work::Payload(size) => {
+                let _held = work::touched(size);
+                self.hold()
+            }
+            Work::Spin(total) => {
+                let mut used = Duration::ZERO;
+                while used < total {
+                    self.check()?;
+                    used += work::spin(total - used);
+                }
+                Some(())
+            }
+            Work::Nop => Some(()),
+        }
+    }
+
+    fn check(&self) -> Option<()> {
+        (!self.0.load(Relaxed)).then_some(())
+    }
+
+    fn sleep(&self, length: Duration) -> Option<()> {
+        let end = Instant::now() + length;
+        loop {
+            self.check()?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Some(());
+            }
+            thread::park_timeout(left);
+        }
+    }
+
+    fn hold(&self) -> Option<()> {
+        loop {
+            self.check()?;
+            thread::park();
+        }
+    }
+}

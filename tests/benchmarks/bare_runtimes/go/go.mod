@@ -1,0 +1,3 @@
+module concwatch/bare
+
+go 1.22

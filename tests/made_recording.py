@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from concwatch.lab.lane import State
 from concwatch.recordings.format import (
+    VERSION,
     EndLine,
     Engine,
     EventLine,
@@ -34,7 +35,9 @@ def made_lines(seconds: float, hz: float = 10.0, lanes: int = 6, cut: bool = Fal
     names = NAMES[:lanes]
     engines = tuple(Engine(name, f"one of {name}", name == "pool", name == "threads") for name in names)
     yield encode(
-        Header(1, "2026-11-21T12:30:00.000000+00:00", "0.1.0", MACHINE, "concwatch", hz, engines, 16 << 30)
+        Header(
+            VERSION, "2026-11-21T12:30:00.000000+00:00", "0.1.0", MACHINE, "concwatch", hz, engines, 16 << 30
+        )
     )
     walls = (("vm.max_map_count", 65_530, 130), ("pid_max", 4_194_304, 500))
     yield encode(LabLine(0.0, hz, 16 << 30, tuple(range(lanes)), walls))
@@ -103,6 +106,7 @@ def _sample(lane: int, now: float) -> Sample:
         time=now,
         rss=rss,
         traced=round(live * (700.0 + 100 * lane)),
+        heap=None,
         create_rate=round(burst, 3),
         completion_rate=round(burst * 0.95, 3),
         live=live,

@@ -37,6 +37,8 @@ class BuiltWorker:
             done = str(error)
         except asyncio.CancelledError:
             pass  # by `kill`: there is nobody else who could
+        except Exception as error:  # a fault of ours: the lane is not to wait for ever
+            done = f"cannot be built: {type(error).__name__}: {error}"
         else:
             self._link = self._start(command)
             for type_, fields in self._backlog:

@@ -134,7 +134,7 @@ def parse(text: bytes, name: str) -> Recording:
     Raises:
         ValueError: one line: it is no recording, or one of an unknown version.
     """
-    if not text.strip():
+    if not text or text.isspace():
         raise ValueError(f'"{name}" is empty: {EXPECTED}')
     if (text.count(b"\n") - SPARE_LINES) * SHORTEST > len(text):
         raise ValueError(f'"{name}" is not a recording: its lines are too short: {EXPECTED}')
@@ -171,8 +171,13 @@ def _group(lines: list[bytes]) -> dict[bytes, list[bytes]]:
     if lines and not _is_whole(lines[-1]):  # it was cut off in the middle, or is what follows the last end
         lines.pop()
     groups: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    # Nearly all lines are samples of one of the first lanes, whose beginning is told without looking for it.
+    first = {b"[%d," % lane: groups[b"[%d" % lane] for lane in range(10)}
     for line in lines:
-        groups[line[: line.find(b",")]].append(line)
+        group = first.get(line[:3])
+        if group is None:
+            group = groups[line[: line.find(b",")]]
+        group.append(line)
     return groups
 
 

@@ -63,11 +63,11 @@ class Runtime(Struct, frozen=True):
         import hashlib  # only for who starts one
 
         digest = hashlib.sha256(f"{version}\n{self.build}\n{self.environment}\n".encode())
-        folders = (self.source, *(HERE / folder for folder in self.shares))
-        for path in sorted(path for folder in folders for path in folder.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(f"{path.relative_to(HERE)}\n".encode())
-                digest.update(path.read_bytes())
+        for folder in (self.source, *(HERE / folder for folder in self.shares)):
+            for path in sorted(folder.rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    digest.update(f"{path.relative_to(folder)}\n".encode())
+                    digest.update(path.read_bytes())
         return f"{Path(self.folder).name}-{digest.hexdigest()[:16]}"
 
     def fill(self, command: tuple[str, ...], places: dict[str, Found], out: Path, engine: str) -> list[str]:

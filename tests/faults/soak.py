@@ -34,7 +34,7 @@ from tests.screen import Stage, Workers
 ENGINES = ("threads", "pool", "asyncio", "uvloop")
 TASKS = 1_000
 HALF_AN_HOUR = 1_800.0
-SHORT = 4.0
+SHORT = 2.0
 PATIENCE = 60.0
 """Seconds that a change of target may take on a loaded machine."""
 
@@ -46,7 +46,9 @@ GROWTH = 5 << 20
 """Bytes that it may have grown since."""
 
 ACTS = {"mark": 10.0, "window": 3.0, "theme": 7.0, "axis": 11.0}
-"""What somebody does at the screen, and every how many seconds."""
+"""What somebody does at the screen, and every how many seconds; sooner where there is less than"""
+LEISURE = 20.0
+"""seconds for all of it."""
 
 
 class CountedWorker(WorkerProcess):
@@ -109,16 +111,17 @@ class Soaked:
 class Somebody:
     """Does what has its turn."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, seconds: float) -> None:
         self._stage = stage
+        self._pauses = {act: pause * min(1.0, seconds / LEISURE) for act, pause in ACTS.items()}
         self._themes = cycle(theme.name for theme in (*THEMES[1:], THEMES[0]))
         self._windows = cycle(("right_square_bracket",) * 3 + ("left_square_bracket",) * 3)
-        self._due = {act: time.monotonic() + pause / 2 for act, pause in ACTS.items()}
+        self._due = {act: time.monotonic() + pause / 2 for act, pause in self._pauses.items()}
         self.acts = self.marks = 0
 
     async def act(self) -> None:
         """Do it."""
-        for act, pause in ACTS.items():
+        for act, pause in self._pauses.items():
             if time.monotonic() >= self._due[act]:
                 self._due[act] = time.monotonic() + pause
                 self.acts += 1
@@ -227,7 +230,7 @@ async def soak(seconds: float) -> Soaked:
         for lane in lanes:
             stage.lab.set_target(lane, TASKS)
         await all_are(lambda lane: lane.tick is not None and lane.tick.completed > TASKS, "at work")
-        somebody, began, rss = Somebody(stage), time.monotonic(), list[tuple[float, int]]()
+        somebody, began, rss = Somebody(stage, seconds), time.monotonic(), list[tuple[float, int]]()
         weighing = asyncio.create_task(weigh(rss))
         while time.monotonic() - began < seconds:
             await somebody.act()

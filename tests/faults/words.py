@@ -229,6 +229,9 @@ quiet.clear()
 asked.get()
 tick = lambda: right(created=0, live=0, completed=0)
 asked.get()
+while True:  # a report between them, or the newest would take the place of the others
+    write(tick() + line(type="applied", command="target", seconds=0))
+    time.sleep(0.005)
 """
     async with driven(command(script)) as s:
         await stands(s)
@@ -249,6 +252,7 @@ asked.get()
         await goes_on(s)
         s.lab.set_target(s.faulty, 3)
         await s.becomes(State.STALLED)
+        s.lab.set_target(s.faulty, 4)
         await fails(s, "more than 100 of its lines could not be used, the first: a tick that cannot be: ")
 
 

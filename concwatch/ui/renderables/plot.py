@@ -4,14 +4,13 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
 
 from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from concwatch.ui.renderables.moments import Flag, Moment, column_of, draw_cursor, draw_flags, flags
+from concwatch.ui.renderables.moments import Cell, Flag, Moment, column_of, draw_cursor, draw_flags, flags
 from concwatch.ui.renderables.ticks import Across, Kind, Scale, Tick, age_ticks, linear_scale, log_scale
 
 LABEL_WIDTH = 8
@@ -97,6 +96,7 @@ def decimate(
     stop = min(bisect_right(times, end), len(values))
     index = begin = bisect_left(times, first * size, 0, stop)
     shown = list(values[begin:stop])  # an array would make a new float of each value at each look
+    known = math.isfinite(sum(shown))  # then each of them is
     points: list[tuple[int, float]] = []
     if index and math.isfinite(values[index - 1]):
         points.append((min(-1, math.floor(times[index - 1] / size) - first), values[index - 1]))
@@ -106,27 +106,32 @@ def decimate(
         # The last column takes all that is left: rounding must not push the newest sample out of it.
         edge = bisect_left(times, (first + column + 1) * size, index, stop) if column < columns - 1 else stop
         if edge > index:
-            points += _extremes(column, shown[index - begin : edge - begin])
+            here = shown[index - begin : edge - begin]
+            if known:
+                for value in _extremes(here):
+                    points.append((column, value))
+            else:
+                points += _with_gaps(column, here)
             index = edge
     return points
 
 
-def _extremes(column: int, values: list[float]) -> list[tuple[int, float]]:
-    """Return the lowest and the highest of ``values`` as they came, and NaN for a gap at either end."""
+def _extremes(values: list[float]) -> tuple[float, ...]:
+    """Return the lowest and the highest of ``values`` as they came, or the one that is both."""
     low, high = min(values), max(values)
-    # Unless it comes first, both pass over a NaN.
-    if all(map(math.isfinite, (values[0], values[-1], low, high))):
-        if low == high:
-            return [(column, low)]
-        pair = (low, high) if values.index(low) < values.index(high) else (high, low)
-        return [(column, pair[0]), (column, pair[1])]
-    gap = [(column, math.nan)]
-    finite = [value for value in values if math.isfinite(value)]
+    if low == high:
+        return (low,)
+    return (low, high) if values.index(low) < values.index(high) else (high, low)
+
+
+def _with_gaps(column: int, values: list[float]) -> list[tuple[int, float]]:
+    """Return the extremes of one column, and NaN for a gap at either end."""
+    finite = list(filter(math.isfinite, values))
     if not finite:
-        return gap
-    before = [] if math.isfinite(values[0]) else gap
-    after = [] if math.isfinite(values[-1]) else gap
-    return before + _extremes(column, finite) + after
+        return [(column, math.nan)]
+    before = () if math.isfinite(values[0]) else (math.nan,)
+    after = () if math.isfinite(values[-1]) else (math.nan,)
+    return [(column, value) for value in (*before, *_extremes(finite), *after)]
 
 
 def _dot(column: int, value: float, scale: Scale, rows: int) -> tuple[int, int]:
@@ -139,22 +144,38 @@ def _dot(column: int, value: float, scale: Scale, rows: int) -> tuple[int, int]:
 
 def _paths(points: list[tuple[int, float]], scale: Scale, rows: int) -> tuple[Path, ...]:
     """Place decimated points on the grid of dots, split at gaps, without points inside a level stretch."""
-    paths: list[list[tuple[int, int]]] = [[]]
+    # As `_dot` does, written out: this is done for each dot of each line in each frame.
+    top, origin, dots_per_unit = 4 * rows - 1, scale.origin, 4 * scale.rows_per_unit
+    logarithmic, log10, isnan = scale.logarithmic, math.log10, math.isnan
+    paths: list[list[Dot]] = [[]]
+    path, last, level = paths[0], (0, 0), False
     for column, value in points:
-        path = paths[-1]
-        if math.isnan(value):
+        if isnan(value):
             if path:
-                paths.append([])
+                path = []
+                paths.append(path)
             continue
-        dot = _dot(column, value, scale, rows)
-        if path and path[-1][0] < 0 <= column:
-            path[-1] = _at_left_edge(path[-1], dot)
-        if path and path[-1] == dot:
-            continue
-        if len(path) > 1 and path[-1][1] == path[-2][1] == dot[1]:
-            path.pop()
+        if logarithmic:
+            value = log10(value) if value > 0 else origin
+        dots = (value - origin) * dots_per_unit
+        height = (round(dots) + 1 if dots < top - 1 else top) if dots > 0 else 1
+        dot = (column, height)
+        if not path:
+            level = False
+        else:
+            if last[0] < 0 <= column:
+                last = path[-1] = _at_left_edge(last, dot)
+            if last[1] != height:
+                level = False
+            elif last[0] == column:
+                continue
+            elif level:
+                path.pop()
+            else:
+                level = True
         path.append(dot)
-    return tuple(tuple(path) for path in paths if path and path[-1][0] >= 0)
+        last = dot
+    return tuple([tuple(path) for path in paths if path and path[-1][0] >= 0])
 
 
 def _at_left_edge(outside: tuple[int, int], inside: tuple[int, int]) -> tuple[int, int]:
@@ -222,41 +243,74 @@ def compose(
     )
 
 
-def _braille_row(picture: Picture, rasters: list[tuple[str, ...]], row: int) -> list[tuple[str, str] | None]:
+def _braille_row(layers: list[tuple[str, str]], columns: int) -> list[Cell | None]:
     """Merge one row of all lines: each cell's character and colour, or None where no line passes.
 
     Cells that lines share show the dots of all of them, and take turns in their colours.
+
+    Args:
+        layers: the characters and the colour of each line that passes the row, the topmost last.
+        columns: width in cells.
     """
-    cells: list[tuple[str, str] | None] = [None] * picture.columns
-    layers = [
-        (raster[row], color)
-        for raster, (color, _) in zip(rasters, picture.lines, strict=True)
-        if not raster[row].isspace()
-    ]
-    for column in range(picture.columns) if layers else ():
-        here = [(text[column], color) for text, color in layers if text[column] != " "]
-        if len(here) == 1:
-            cells[column] = here[0]
-        elif here:
-            dots = 0
-            for character, _ in here:
+    if not layers:
+        return [None] * columns
+    if len(layers) == 1:
+        text, color = layers[0]
+        return [None if character == " " else (character, color) for character in text]
+    cells: list[Cell | None] = [None] * columns
+    blanks = (" ",) * len(layers)
+    for column, characters in enumerate(zip(*(text for text, _ in layers), strict=True)):
+        if characters == blanks:
+            continue
+        last = max(characters)  # any braille character comes after a blank
+        if characters.count(" ") == len(layers) - 1:
+            cells[column] = (last, layers[characters.index(last)][1])
+            continue
+        here = [color for (_, color), character in zip(layers, characters, strict=True) if character != " "]
+        dots = 0x2800
+        for character in characters:
+            if character != " ":
                 dots |= ord(character)  # the upper bits are the same in every braille character
-            cells[column] = (chr(dots), here[-1 - column // DASH % len(here)][1])
+        cells[column] = (chr(dots), here[-1 - column // DASH % len(here)])
     return cells
 
 
 @lru_cache(maxsize=256)
 def _style(color: str, background: str | None) -> Style:
-    return Style(color=color, bgcolor=background)
+    # Themes that leave colours to the terminal name them as Textual does.
+    return Style(color=color.removeprefix("ansi_"), bgcolor=background)
 
 
-def _strip(cells: list[tuple[str, str]], background: str | None) -> Strip:
-    """Join neighbouring cells of one colour."""
-    segments = [
-        Segment("".join(character for character, _ in run), _style(color, background))
-        for color, run in groupby(cells, key=lambda cell: cell[1])
-    ]
-    return Strip(segments, len(cells))
+def _strip(margin: Cell, cells: list[Cell | None], blank: Cell, background: str | None) -> Strip:
+    """Join neighbouring cells of one colour; a space has whatever colour stands before it.
+
+    Args:
+        margin: what stands before the cells, in its colour.
+        cells: None where ``blank`` is seen.
+        blank: a character and its colour.
+        background: ``#rrggbb`` behind it all, or None for what is there already.
+    """
+    run, color = [margin[0]], margin[1]
+    segments = []
+    space = blank[0] == " "
+    for cell in cells:
+        if cell is None:
+            if space:
+                run.append(" ")
+                continue
+            cell = blank
+        if cell[1] != color:
+            segments.append(Segment("".join(run), _style(color, background)))
+            run, color = [], cell[1]
+        run.append(cell[0])
+    segments.append(Segment("".join(run), _style(color, background)))
+    return Strip(segments, len(margin[0]) + len(cells))
+
+
+@lru_cache(maxsize=256)
+def _bare_strip(margin: Cell, columns: int, blank: Cell, background: str | None) -> Strip:
+    """Give a row without anything in it; what Textual makes of it is kept with it."""
+    return _strip(margin, [None] * columns, blank, background)
 
 
 def _labels_across(picture: Picture) -> str:
@@ -266,6 +320,14 @@ def _labels_across(picture: Picture) -> str:
         start = min(LABEL_WIDTH + 1 + tick.position - len(tick.label) // 2, picture.width - len(tick.label))
         text = text[:start] + tick.label + text[start + len(tick.label) :]
     return text
+
+
+def _draw_floor(row: list[Cell | None], picture: Picture, color: str) -> None:
+    """Draw the x axis with its ticks where nothing passes."""
+    ticks = {tick.position for tick in picture.across}
+    for column, cell in enumerate(row):
+        if cell is None:
+            row[column] = ("┴" if column in ticks else "─", color)
 
 
 def paint(picture: Picture, axis_color: str, grid_color: str, background: str | None = None) -> list[Strip]:
@@ -280,23 +342,27 @@ def paint(picture: Picture, axis_color: str, grid_color: str, background: str | 
     from concwatch.ui.renderables.braille import rasterize  # which imports this file
 
     rasters = [rasterize(paths, picture.columns, picture.rows) for _, paths in picture.lines]
+    colors = [color for color, _ in picture.lines]
     labels = {tick.position: tick.label for tick in picture.scale.ticks}
-    ticks = {tick.position for tick in picture.across}
-    floor = [("┴" if column in ticks else "─", axis_color) for column in range(picture.columns)]
     strips = []
     for height in range(picture.rows - 1, -1, -1):
-        row = _braille_row(picture, rasters, picture.rows - 1 - height)
+        index = picture.rows - 1 - height
+        layers = [(raster[index], color) for raster, color in zip(rasters, colors, strict=True)]
+        row = _braille_row([layer for layer in layers if not layer[0].isspace()], picture.columns)
         for column, _, character, color in (mark for mark in picture.marks if mark[1] == height):
             row[column] = (character, color)
         draw_flags(row, picture.flags, floor=height == 0, top=height == picture.rows - 1)
         draw_cursor(row, picture.cursor, axis_color)
         label = labels.get(height)
-        empty = floor if height == 0 else [("┈" if label else " ", grid_color)] * picture.columns
         axis = "└" if height == 0 else "┤" if label else "│"
-        margin = [(character, axis_color) for character in f"{label or '':>{LABEL_WIDTH}}{axis}"]
-        strips.append(
-            _strip(margin + [cell or blank for cell, blank in zip(row, empty, strict=True)], background)
-        )
+        margin = (f"{label or '':>{LABEL_WIDTH}}{axis}", axis_color)
+        blank = ("┈" if label else " ", grid_color)
+        if height == 0:
+            _draw_floor(row, picture, axis_color)
+        if any(row):
+            strips.append(_strip(margin, row, blank, background))
+        else:
+            strips.append(_bare_strip(margin, picture.columns, blank, background))
     strips.append(Strip([Segment(_labels_across(picture), _style(axis_color, background))], picture.width))
     return strips
 

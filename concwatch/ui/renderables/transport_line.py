@@ -1,6 +1,8 @@
 """The picture of a recording's length: one line of cells with the play head and the marks on it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import groupby
 from typing import ClassVar
 
 from msgspec import Struct
@@ -28,7 +30,8 @@ def share_at(cell: int, width: int) -> float:
     return min(1.0, max(0.0, cell / (width - 1))) if width > 1 else 0.0
 
 
-def marks_in(marks: Sequence[Mark], width: int) -> dict[int, Mark]:
+@lru_cache(maxsize=16)
+def marks_in(marks: tuple[Mark, ...], width: int) -> Mapping[int, Mark]:
     """Give the mark that is seen in each cell that has one: a person's before others, the last of equals."""
     seen: dict[int, Mark] = {}
     for mark in marks:
@@ -74,7 +77,8 @@ class TransportLine(Struct, frozen=True):
                 parts.append((self.NOTE if marks[cell].note else bare, f"bold {marks[cell].color}"))
             begin = cell + 1
         parts.append(self._stretch(begin, self.width, place, played, rest))
-        return Content.assemble(*(part for part in parts if part[0]))
+        runs = groupby((part for part in parts if part[0]), key=lambda part: part[1])
+        return Content.assemble(*(("".join(text for text, _ in run), style) for style, run in runs))
 
     def _stretch(self, begin: int, end: int, place: int, played: str, rest: str) -> tuple[str, str]:
         """Give the bare cells between two others; all of them lie on one side of the play head."""

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.screen import Screen
@@ -25,6 +25,7 @@ from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.event_view import SHOWN, EventView
 from concwatch.ui.widgets.key_bar import Key, KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
+from concwatch.ui.widgets.side import Side
 from concwatch.ui.widgets.status_bar import StatusBar
 from concwatch.units import format_bytes, format_clock, format_seconds
 
@@ -113,7 +114,7 @@ class LanesScreen(Screen[None]):
         room = max([NAME_CELLS, *(len(lane.name) + 1 for lane in self._view.lanes)])
         yield self.heading()
         with Horizontal(id="body"):
-            with VerticalScroll(id="side", can_focus=False) as side:
+            with Side(id="side") as side:
                 side.border_title = "lanes"
                 for index, (lane, color) in enumerate(zip(self._view.lanes, self._colors, strict=True)):
                     maximum = self.largest_target(index)
@@ -214,10 +215,8 @@ class LanesScreen(Screen[None]):
         return " · ".join([f"{format_clock(moment)} ({ago})", *told[-2:]])
 
     def _show_budget(self, view: LabView) -> None:
-        side = self.query_one("#side")
         text = f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}"
-        if side.border_subtitle != text:
-            side.border_subtitle = text
+        self.query_one(Side).note(text)
 
     @property
     def _seconds(self) -> float:

@@ -172,6 +172,9 @@ class ReplayScreen(LanesScreen):
         """Show everything as it was at the play head."""
         self._stale = False
         super().look()
+        self._show_playing()
+
+    def _show_playing(self) -> None:
         self.query_one(Transport).show(Playing(self._at, self._head.playing, self._head.speed))
 
     def _follow(self) -> None:
@@ -206,9 +209,12 @@ class ReplayScreen(LanesScreen):
             self.call_later(self._show_moved)
 
     def _show_moved(self) -> None:
-        if self._head.at(self._clock()) != self._at:  # else it was let go where it was held
+        if self._head.at(self._clock()) == self._at:  # it was let go where it was held
+            self._stale = False
+            self._show_playing()
+        else:
             self.query_one(ChartGrid).redraw()
-        self.look()
+            self.look()
 
     def _jump(self, moment: float) -> None:
         self._head.jump(moment, self._clock())

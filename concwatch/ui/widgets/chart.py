@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from rich.color import Color
 from textual.app import RenderResult
 from textual.content import Content, Span
+from textual.dom import DOMNode
+from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
@@ -20,6 +22,9 @@ SHORTEST_TITLE = 8
 
 TITLE_MARGIN = 4
 """Cells of a widget's content width that its border leaves blank around a title."""
+
+Colors = tuple[str, str, str | None]
+"""Of axis, grid and background."""
 
 
 def caption(title: str, entries: Sequence[tuple[str, str]], width: int) -> Content:
@@ -130,7 +135,11 @@ class Chart(Widget, can_focus=True):
         self._moments: Sequence[Moment] = ()
         self._picture: Picture | None = None
         self._strips: list[Strip] = []
-        self._colors: tuple[str, str, str | None] = ("", "", None)
+        self._framed: list[Strip] = []
+        self._end: Strip | None = None
+        self._colors: Colors = ("", "", None)
+        self._styled: DOMNode | None = None
+        self._painted: Colors | None = None
         self._title_shown: tuple[str, Sequence[Span]] | None = None
         self._show_title(Content(title))
 
@@ -168,12 +177,20 @@ class Chart(Widget, can_focus=True):
                 moments=self._moments,
                 cursor=self.cursor,
             )
-        axis, grid = (self.get_component_rich_style(name) for name in ("chart--axis", "chart--grid"))
-        colors = (_written(axis.color) or "", _written(grid.color) or "", _written(axis.bgcolor))
-        if (picture, colors) != (self._picture, self._colors):
-            self._picture, self._colors = picture, colors
+        colors = self._axis_colors()
+        if (picture, colors) != (self._picture, self._painted):
+            self._picture, self._painted = picture, colors
             self._strips = paint(picture, *colors) if picture else []
             self.refresh()
+
+    def _axis_colors(self) -> Colors:
+        """Give the colours of axis, grid and background, worked out once each time Textual styles them."""
+        styled = self.get_component_styles("chart--axis").node
+        if styled is not self._styled:
+            self._styled = styled
+            axis, grid = (self.get_component_rich_style(name) for name in ("chart--axis", "chart--grid"))
+            self._colors = (_written(axis.color) or "", _written(grid.color) or "", _written(axis.bgcolor))
+        return self._colors
 
     def _update_title(self, width: int) -> None:
         self._show_title(caption(self.title, self.legend(), width))
@@ -230,6 +247,7 @@ class Chart(Widget, can_focus=True):
     def notify_style_update(self) -> None:
         """Follow a change of the theme, even while no new data comes."""
         super().notify_style_update()
+        self._styled = None
         if self.is_mounted:
             self._update()
 
@@ -242,3 +260,28 @@ class Chart(Widget, can_focus=True):
         if self._strips:
             return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
         return super().render_line(y)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the rows of ``crop``, frame and all.
+
+        Textual draws the frame's first row and what lies below the x axis; any other row is put
+        between the same edges here, which takes a fraction of the time.
+        """
+        width, height = self.outer_size
+        strips = self._strips
+        if not strips or len(strips) != height - 2 or strips[-1].cell_length != width - 2:
+            return super().render_lines(crop)
+        ends = super().render_lines(Region(0, height - 2, width, 2))
+        if ends[0] is not self._end:  # else nothing was to be drawn again
+            self._end = ends[0]
+            left, *_, right = ends[0]
+            _, background = self.background_colors
+            rows = [list(strip) for strip in strips[:-1]]
+            for each in self.get_line_filters():
+                rows = [each.apply(row, background) for row in rows]
+            top = super().render_lines(Region(0, 0, width, 1))
+            self._framed = [*top, *(Strip([left, *row, right], width) for row in rows), *ends]
+        lines = self._framed[crop.y : crop.bottom]
+        if crop.column_span != (0, width):
+            lines = [line.crop(*crop.column_span) for line in lines]
+        return lines

@@ -61,7 +61,7 @@ class Row(Struct, frozen=True):
 
 
 CHARTS = (
-    Row("RSS", "rss", BYTES, "press 3, then drag the slider to 10,000"),
+    Row("RSS", "rss", BYTES, "drag a slider to 10,000, or press + on a lane"),
     Row(
         "tracemalloc",
         "traced",

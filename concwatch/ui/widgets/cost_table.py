@@ -1,13 +1,13 @@
 """What a task costs, a line a lane: the answer."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from textual.content import Content
 
 from concwatch.lab.view import LabView, LaneView
-from concwatch.ui.widgets.phrase import Phrase
+from concwatch.ui.widgets.phrase import Rows
 from concwatch.units import (
     format_bytes,
     format_clock,
@@ -36,6 +36,8 @@ class Column(Struct, frozen=True):
     """What a baseline is compared with; None or NaN where it is not known."""
     narrow: bool = True
     """Whether 80 cells have room for it."""
+    spare: bool = False
+    """Whether it is left out there when names are long."""
 
 
 def _rss(lane: LaneView) -> str:
@@ -101,6 +103,7 @@ COLUMNS = (
         8,
         lambda lane: _number(lane.completion_rate if lane.on else None, format_short),
         lambda lane: lane.completion_rate,
+        spare=True,
     ),
     Column(
         "lag",
@@ -121,9 +124,10 @@ COLUMNS = (
 """The columns behind the engine's name."""
 
 NAME_WIDTH = 10
+"""Cells of an engine's name, or more if one is longer."""
 
 
-class CostTable(Phrase):
+class CostTable(Rows):
     """Shows every lane's cost; its height follows the number of lanes."""
 
     DEFAULT_CSS = """
@@ -141,6 +145,9 @@ class CostTable(Phrase):
     TRACED_NOTE = "ᵗ taken while traced, about twice the RSS: t turns tracing off"
     KEPT_NOTE = "≈ counts memory kept from earlier tasks: off and on for a clean figure"
 
+    _lines: Sequence[Content] = ()
+    _noted = ""
+
     def show(self, view: LabView, colors: list[str], narrow: bool, baseline: LabView | None = None) -> None:
         """Show all lanes as they are now.
 
@@ -150,27 +157,35 @@ class CostTable(Phrase):
             narrow: leave out what 80 cells have no room for.
             baseline: an earlier moment of the same lanes; below each lane then stands what has changed.
         """
-        columns = [column for column in COLUMNS if column.narrow or not narrow]
-        heading = f"{'engine':{NAME_WIDTH}}" + "".join(
-            f"{column.heading:>{column.width}}" for column in columns
-        )
+        room = max([NAME_WIDTH, *(len(lane.name) + 1 for lane in view.lanes)])
+        columns = [
+            column
+            for column in COLUMNS
+            if not narrow or (column.narrow and not (column.spare and room > NAME_WIDTH))
+        ]
+        heading = f"{'engine':{room}}" + "".join(f"{column.heading:>{column.width}}" for column in columns)
         lines = [Content.styled(heading, "bold $foreground 70%")]
         before = baseline.lanes if baseline else [None] * len(view.lanes)
         for lane, color, old in zip(view.lanes, colors, before, strict=True):
             name = f"bold {color}" if lane.on or lane.cost else "$foreground 45%"
             cells = "".join(f"{column.text(lane):>{column.width}}" for column in columns)
             lines.append(
-                Content.assemble(
-                    (f"{lane.name:{NAME_WIDTH}}", name), (cells, "" if lane.on else "$foreground 55%")
-                )
+                Content.assemble((f"{lane.name:{room}}", name), (cells, "" if lane.on else "$foreground 55%"))
             )
             if old is not None and (old.on or lane.on):
-                lines.append(Content.styled(self._changes(columns, lane, old), "$accent"))
-        self.say(Content("\n").join(lines))
-        self.border_subtitle = self._legend(view, baseline)
+                lines.append(Content.styled(self._changes(columns, lane, old, room), "$accent"))
+        self._lines = lines
+        self.follow()
+        legend = self._legend(view, baseline)
+        if legend != self._noted:  # to set it draws everything again
+            self._noted = self.border_subtitle = legend
+
+    def rows(self, width: int) -> Sequence[Content]:
+        """Give the heading and a line or two a lane."""
+        return self._lines
 
     @staticmethod
-    def _changes(columns: list[Column], lane: LaneView, old: LaneView) -> str:
+    def _changes(columns: list[Column], lane: LaneView, old: LaneView, room: int) -> str:
         """Say how each figure has changed, below it."""
         *cells, fit = [_change(column.value(lane), column.value(old)) for column in columns]
         # Below the figures: a heading that ends in blanks leaves them to marks behind its figures.
@@ -179,7 +194,7 @@ class CostTable(Phrase):
             f"{cell + ' ' * (len(column.heading) - len(column.heading.rstrip())):>{column.width}}"
             for cell, column in places
         )
-        return f"{'  Δ':{NAME_WIDTH}}{text}{fit:>{FIT_WIDTH}}"
+        return f"{'  Δ':{room}}{text}{fit:>{FIT_WIDTH}}"
 
     def _legend(self, view: LabView, baseline: LabView | None) -> str:
         costs = [lane.cost for lane in view.lanes if lane.cost]

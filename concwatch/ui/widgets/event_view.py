@@ -1,19 +1,113 @@
 """The event log on screen: the newest at the bottom, scrolled to unless somebody reads further up."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.style import Style
+from textual.widget import Widget
 
 from concwatch.lab.events import Event, Weight
+from concwatch.ui.renderables.ink import Inks
 from concwatch.units import format_clock
 
 SHOWN = 200
 """Events kept on screen."""
 
+LANE_WIDTH = 10
+"""Cells of a lane's name, or more if one is longer."""
+
 STYLES: Mapping[Weight, str] = {"info": "", "warning": "$warning", "error": "$error"}
+
+
+@lru_cache(maxsize=2 * SHOWN)
+def _tell(event: Event, color: str, room: int) -> Sequence[Content]:
+    text = Content.assemble(
+        (f"{format_clock(event.time)}  ", "$foreground 45%"),
+        (f"{event.lane or 'all':{room}}", color),
+        (event.text, STYLES[event.weight]),
+    )
+    return text.split(allow_blank=True)
+
+
+def _wrap(line: Content, width: int) -> Iterator[tuple[int, Content]]:
+    """Give the rows of one line of text, each with the place where it begins."""
+    if line.cell_length <= width:
+        yield 0, line
+        return
+    begin = 0
+    for row in line.wrap(max(1, width)):
+        begin = line.plain.index(row.plain, begin)
+        yield begin, row
+        begin += len(row.plain)
+
+
+class EventLines(Widget):
+    """All the lines, of which only those in sight are drawn."""
+
+    DEFAULT_CSS = """
+    /* Never shorter than the view, which Textual would put at the view's lower end. */
+    EventLines { height: auto; min-height: 100%; }
+    """
+
+    def __init__(self) -> None:
+        """Begin with a word of what is to come."""
+        super().__init__()
+        self._lines: Sequence[Content] = [Content.styled("what happens is told here", "$foreground 45%")]
+        self._rows: Sequence[tuple[int, int, Content]] = ()
+        """Each row, behind the line and the place in it where it begins."""
+        self._width = -1
+        """Cells for which the rows are."""
+        self._inks: Inks | None = None
+
+    def say(self, lines: Sequence[Content]) -> None:
+        """Show ``lines`` from now on."""
+        self._lines = lines
+        before, width = len(self._rows), self._width
+        self._width = -1
+        self.refresh(layout=width < 0 or len(self._rows_for(width)) != before)
+
+    def _rows_for(self, width: int) -> Sequence[tuple[int, int, Content]]:
+        if width != self._width:
+            rows = ((y, *row) for y, line in enumerate(self._lines) for row in _wrap(line, width))
+            self._rows = list(rows)
+            self._width = width
+        return self._rows
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Count the rows."""
+        return len(self._rows_for(width))
+
+    def render(self) -> Content:
+        """Give all the text, to who selects some of it."""
+        return Content("\n").join(self._lines)
+
+    def notify_style_update(self) -> None:
+        """Take the colours of another theme."""
+        super().notify_style_update()
+        self._inks = None
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one row."""
+        if self._inks is None or self._inks.base is not self.visual_style:
+            self._inks = Inks(self.visual_style)
+        width = self.content_size.width
+        rows = self._rows_for(width)
+        if y >= len(rows):
+            return self._inks.write(Content(), width)
+        line, begin, row = rows[y]
+        selected = self.text_selection.get_span(line) if self.text_selection else None
+        if selected is not None:
+            start, end = selected
+            end = len(row) if end < 0 else end - begin
+            style = Style.from_styles(self.screen.get_component_styles("screen--selection"))
+            row = row.stylize(style, max(0, start - begin), max(0, end))
+        # With the place of each letter, by which Textual finds out what is selected.
+        return self._inks.write(row, width).apply_offsets(begin, line)
 
 
 class EventView(VerticalScroll):
@@ -28,8 +122,6 @@ class EventView(VerticalScroll):
         scrollbar-size-vertical: 1;
         scrollbar-color: $foreground 20%;
         scrollbar-background: $background;
-        /* Never shorter than the view, which Textual would put at the view's lower end. */
-        & Static { height: auto; min-height: 100%; }
         &:focus { border: round $accent; }
     }
     """
@@ -38,7 +130,7 @@ class EventView(VerticalScroll):
 
     def compose(self) -> ComposeResult:
         """One block of text."""
-        yield Static(Content.styled("what happens is told here", "$foreground 45%"))
+        yield EventLines()
 
     def on_mount(self) -> None:
         """Stay at the end, as long as nobody scrolls up."""
@@ -46,13 +138,11 @@ class EventView(VerticalScroll):
 
     def show(self, events: Iterable[Event], colors: Mapping[str, str]) -> None:
         """Show the last of ``events``; ``colors`` gives ``#rrggbb`` by lane."""
+        room = max([LANE_WIDTH, *(len(lane) + 1 for lane in colors)])
         lines = [
-            Content.assemble(
-                (f"{format_clock(event.time)}  ", "$foreground 45%"),
-                (f"{event.lane or 'all':10}", colors.get(event.lane, "$foreground 70%")),
-                (event.text, STYLES[event.weight]),
-            )
+            line
             for event in list(events)[-SHOWN:]
+            for line in _tell(event, colors.get(event.lane, "$foreground 70%"), room)
         ]
         if lines:
-            self.query_one(Static).update(Content("\n").join(lines))
+            self.query_one(EventLines).say(lines)

@@ -1,14 +1,17 @@
 """Lines of text that are drawn again only when they have changed, and ones whose parts can be clicked."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from textual import on
 from textual.content import Content, Span
 from textual.events import Click, Enter, Leave, MouseDown, MouseMove
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
+from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
+
+from concwatch.ui.renderables.ink import Inks
 
 
 class Phrase(Static):
@@ -64,6 +67,75 @@ class Fitted(Widget):
             self.refresh()
 
 
+class Rows(Widget):
+    """Lines of text of which those are drawn again that have changed, and no others."""
+
+    ALLOW_SELECT = False
+
+    _fitted: Sequence[Content] = ()
+    _width = -1
+    """Cells for which the lines are."""
+    _stale = True
+    """Whether everything is to be drawn, of lines that are asked for anew."""
+    _inks: Inks | None = None
+
+    def rows(self, width: int) -> Sequence[Content]:
+        """Give the lines for ``width`` cells."""
+        raise NotImplementedError
+
+    @property
+    def _cells(self) -> int:
+        """Cells of a line; not asked of the layout, which would lay out anew for a widget out of sight."""
+        return max(0, self.outer_size.width - self.styles.gutter.width)
+
+    def _rows_now(self) -> Sequence[Content]:
+        width = self._cells
+        if self._stale or width != self._width:
+            self._keep(self.rows(width), width)
+        return self._fitted
+
+    def _keep(self, rows: Sequence[Content], width: int) -> None:
+        self._fitted, self._width, self._stale = rows, width, False
+
+    def render(self) -> Content:
+        """Give all lines, to who asks how many there are."""
+        return Content("\n").join(self._rows_now())
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line."""
+        style = self.visual_style
+        if self._inks is None or self._inks.base is not style:
+            self._inks = Inks(style)
+        rows = self._rows_now()
+        return self._inks.write(rows[y] if y < len(rows) else Content(), self._width)
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
+        """Draw ``regions`` again; without any, everything."""
+        if not regions:
+            self._stale, self._inks = True, None
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def follow(self) -> None:
+        """Draw the lines again of which a cell would change."""
+        width, before = self._cells, self._fitted
+        rows = self.rows(width)
+        if width != self._width or len(rows) != len(before):
+            height = self.styles.height
+            self.refresh(layout=height is not None and height.is_auto)
+        elif not self._stale:
+            # Comparing contents compares their text alone.
+            changed = [
+                Region(0, y, width, 1)
+                for y, (old, new) in enumerate(zip(before, rows, strict=True))
+                if old.plain != new.plain or old.spans != new.spans
+            ]
+            if changed:
+                self.refresh(*changed)
+        self._keep(rows, width)
+
+
 class Cell(NamedTuple):
     """A stretch of a line: its cells, its text, and what a click on it is called, if it can be clicked."""
 
@@ -75,18 +147,17 @@ class Cell(NamedTuple):
 
     def draw(self, hovered: bool) -> Content:
         """Give the text in exactly ``width`` cells, or its beginning and ``…``."""
-        text = self.content.first_line.truncate(self.width, ellipsis=True)
+        text = self.content if "\n" not in self.content.plain else self.content.first_line
         room = self.width - text.cell_length
-        text = text.pad_left(room) if self.right else text.pad_right(room)
+        if room < 0:
+            text = text.truncate(self.width, ellipsis=True)
+        elif room:
+            text = text.pad_left(room) if self.right else text.pad_right(room)
         return text.stylize("on $foreground 12%") if hovered else text
 
 
-class Taps(Fitted):
+class Taps(Rows):
     """Lines of cells of which some can be clicked. The first frame would wait for a widget of each."""
-
-    DEFAULT_CSS = """
-    Taps { text-overflow: clip; }
-    """
 
     _pressed = ""
 
@@ -98,13 +169,15 @@ class Taps(Fitted):
         """Do what a click on ``tap`` does."""
         raise NotImplementedError
 
-    def fit(self, width: int) -> Content:
+    def rows(self, width: int) -> Sequence[Content]:
         """Give the lines, with the cell under the mouse marked if it can be clicked."""
         hovered = self._hovered
-        return Content("\n").join(
-            Content.assemble(*(cell.draw(bool(cell.tap) and cell.tap == hovered) for cell in line))
+        return [
+            Content.assemble(*(cell.draw(bool(cell.tap) and cell.tap == hovered) for cell in line)).truncate(
+                width
+            )
             for line in self.lines(width)
-        )
+        ]
 
     @property
     def _hovered(self) -> str:

@@ -1,18 +1,19 @@
 """The line at the top: what is running where, and what concwatch itself takes."""
 
 import platform
+from collections.abc import Sequence
 
 from textual.content import Content
 
 from concwatch.lab.sampler import cores
 from concwatch.lab.view import LabView
-from concwatch.ui.widgets.phrase import Fitted
+from concwatch.ui.widgets.phrase import Rows
 from concwatch.units import format_bytes, format_clock, format_percent
 
 MACHINE = f"{platform.python_implementation()} {platform.python_version()} · {cores()} cores"
 
 
-class StatusBar(Fitted):
+class StatusBar(Rows):
     """Machine and rate on the left; concwatch's own share and the clock on the right."""
 
     DEFAULT_CSS = """
@@ -29,6 +30,10 @@ class StatusBar(Fitted):
         """Show the lab as it is now, whether the charts are paused, and what else there is to say."""
         self._shown = (view, paused, aside)
         self.follow()
+
+    def rows(self, width: int) -> Sequence[Content]:
+        """Give the one line."""
+        return (self.fit(width),)
 
     def fit(self, width: int) -> Content:
         """Say what ``width`` cells have room for; the rest is left out whole."""

@@ -1,16 +1,18 @@
 """A lane as it was recorded: everything is seen, and nothing can be moved."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual import events
+from textual.color import Color
+from textual.content import Content
 from textual.style import Style
+from textual.widget import Widget
 
 from concwatch.ui.messages import LaneSelected
 from concwatch.ui.renderables.slider_bar import SliderBar, SliderStyles
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.phrase import Cell
-from concwatch.ui.widgets.slider import Slider
 
 
 class Gauge(SliderBar, frozen=True):
@@ -19,51 +21,40 @@ class Gauge(SliderBar, frozen=True):
     KNOB: ClassVar[str] = "┃"
 
 
-class StillSlider(Slider, can_focus=False):
-    """A slider that shows, and leaves mouse and wheel to the card behind it."""
-
-    DEFAULT_CSS = """
-    StillSlider { pointer: default; }
-    """
-
-    def _bar(self) -> Gauge:
-        bar = super()._bar()
-        return Gauge(bar.width, bar.knob, bar.live)
-
-    def _styles(self) -> SliderStyles:
-        _, _, background, color = self.colors
-        lane = Style(foreground=background.blend(color, 0.75, alpha=1.0))
-        pending = Style(foreground=background.blend(color, 0.45, alpha=1.0))
-        knob = "$foreground 70%" if self.shown or self.live else "$foreground 35%"
-        return SliderStyles(lane, pending, knob, "$foreground 20%")
-
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Leave it to the card."""
-        event.prevent_default()
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Leave it to what can be scrolled."""
-        event.prevent_default()
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Leave it to what can be scrolled."""
-        event.prevent_default()
-
-
 class StillCard(LaneCard):
-    """Shows one `LaneView`; a click chooses the lane, and says that nothing can be switched."""
+    """Shows one `LaneView`; a click chooses the lane, and says that nothing can be switched.
+
+    Its slider only knows what it would show: the card draws that as a line of its own, for a jump would wait
+    for six widgets more.
+    """
 
     HINT = ""
     NUDGES = False
 
-    def __init__(self, lane: int, name: str, maximum: int, color: str, selected: bool) -> None:
-        """Make the card of a lane; the arguments are those of a `LaneCard`."""
-        super().__init__(lane, name, maximum, color, selected)
-        self.slider = StillSlider(maximum=maximum, color=color)
+    def compose(self) -> Iterable[Widget]:
+        """Nothing stands over the text."""
+        return ()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
         """Say all that a lane's card says, with nothing to click."""
-        return [[cell._replace(tap="") for cell in line] for line in super().lines(width)]
+        lines = [[cell._replace(tap="") for cell in line] for line in super().lines(width)]
+        if len(lines) == 1:
+            room = lines[0][2].width
+            lines[0][2] = Cell(room, self._gauge(room - 1))
+        elif lines:
+            lines[1] = [Cell(width, self._gauge(width))]
+        return lines
+
+    def _gauge(self, width: int) -> Content:
+        slider = self.slider
+        scale = slider.scale
+        gauge = Gauge(width, scale.cell(slider.shown, width), scale.cell(slider.live, width))
+        _, _, background, _ = self.colors
+        color = Color.parse(self.color)
+        lane = Style(foreground=background.blend(color, 0.75, alpha=1.0))
+        pending = Style(foreground=background.blend(color, 0.45, alpha=1.0))
+        stroke = "$foreground 70%" if slider.shown or slider.live else "$foreground 35%"
+        return gauge.content(SliderStyles(lane, pending, stroke, "$foreground 20%"))
 
     async def on_click(self, event: events.Click) -> None:
         """Choose the lane; what it shows was recorded."""

@@ -1,0 +1,63 @@
+import java.util.function.DoubleUnaryOperator;
+
+/** Sends ticks at the rate, from a platform thread of its own: they come whatever the tasks do. */
+final class Reporter implements Runnable {
+    private final Wire wire;
+    private final Counts counts;
+    private final DoubleUnaryOperator lag;
+    private final Bell soon = new Bell();
+    private volatile long interval = 100_000_000;
+
+    /**
+     * Makes one.
+     *
+     * @param lag from how late the tick itself is, how late tasks are woken
+     */
+    Reporter(Wire wire, Counts counts, DoubleUnaryOperator lag) {
+        this.wire = wire;
+        this.counts = counts;
+        this.lag = lag;
+    }
+
+    void rate(double hz) {
+        interval = Math.round(1e9 / hz);
+        soon.ring();
+    }
+
+    void tickSoon() {
+        soon.ring();
+    }
+
+    @Override
+    public void run() {
+        for (long due = System.nanoTime(); ; ) {
+            tick(Math.max(0, System.nanoTime() - due) / 1e9);
+            long now = System.nanoTime();
+            due = Math.max(due + interval, now); // never catch up
+            if (soon.await(due - now)) {
+                due = System.nanoTime();
+            }
+        }
+    }
+
+    void tick(double late) {
+        // What ends is read before what begins, so that none is missing; a thread may end before it is counted.
+        long completed = counts.completed.get();
+        long failed = counts.failed.get();
+        long cancelled = counts.cancelled.get();
+        long ended = completed + failed + cancelled;
+        long begun = counts.begun.get();
+        long created = Math.max(ended, counts.created.get());
+        wire.send("tick",
+                "time", System.nanoTime() / 1e9,
+                "created", created,
+                "live", created - ended,
+                "queued", Math.min(created - ended, Math.max(0, created - begun)),
+                "completed", completed,
+                "failed", failed,
+                "cancelled", cancelled,
+                "lag", lag.applyAsDouble(late),
+                "gc", Heap.collectionSeconds(),
+                "heap", Heap.used());
+    }
+}

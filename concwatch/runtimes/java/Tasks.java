@@ -1,0 +1,99 @@
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Queue;
+import java.util.concurrent.ThreadFactory;
+
+/** The threads that tasks are. Only the controller starts and interrupts them; every task counts its own end. */
+final class Tasks {
+    private static final int QUEUE = 4096;
+    private static final int SLACK = 1000;
+
+    private final Counts counts;
+    private final Bell bell;
+    private final ThreadFactory factory;
+    private final ArrayList<Thread> standing = new ArrayList<>();
+    private Queue<Thread> ending = new ArrayDeque<>(); // interrupted, and perhaps not yet ended
+    private Runnable task;
+    private long queue; // tasks that may be created and not have begun
+
+    Tasks(ThreadFactory factory, Counts counts, Bell bell) {
+        this.factory = factory;
+        this.counts = counts;
+        this.bell = bell;
+    }
+
+    void use(Workload workload) {
+        task = () -> run(workload);
+        queue = Math.clamp(Heap.most() / 20 / Math.max(1, workload.size()), 1, QUEUE);
+    }
+
+    /** How many may be created now. What has not begun weighs less than it will: there are few of those. */
+    long room() {
+        long waiting = Math.max(0, counts.created.get() - counts.begun.get());
+        return Math.max(0, queue - waiting);
+    }
+
+    /**
+     * Starts one.
+     *
+     * @throws OutOfMemoryError the system gives no further thread
+     */
+    void start() {
+        Thread thread = factory.newThread(task);
+        thread.start();
+        counts.created.incrementAndGet();
+        standing.add(thread);
+    }
+
+    private void run(Workload workload) {
+        counts.begun.incrementAndGet();
+        try {
+            workload.run();
+            counts.completed.incrementAndGet();
+        } catch (InterruptedException told) {
+            counts.cancelled.incrementAndGet();
+        } catch (Throwable broken) {
+            counts.failed.incrementAndGet();
+            throw broken;
+        } finally {
+            bell.ring();
+        }
+    }
+
+    /** Interrupts so many, less those that are ending already; says whether it was done before the time was over. */
+    boolean cancel(long count, long until) {
+        while (ending.size() < count && !standing.isEmpty()) {
+            Thread newest = standing.removeLast();
+            if (newest.isAlive()) {
+                newest.interrupt();
+                ending.add(newest);
+            }
+            if (System.nanoTime() > until) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    boolean anyEnding() {
+        return !ending.isEmpty();
+    }
+
+    /** Lets go of what more threads once took. */
+    void trim() {
+        forget();
+        standing.trimToSize();
+        ending = new ArrayDeque<>(ending);
+    }
+
+    /** Lets go of threads that have ended; of those that did so by themselves once a fifth has. */
+    void forget() {
+        while (!ending.isEmpty() && !ending.element().isAlive()) {
+            ending.remove();
+        }
+        long live = counts.live();
+        if (standing.size() > live + live / 4 + SLACK) {
+            standing.removeIf(thread -> !thread.isAlive());
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import java.util.Map;
+import java.util.Queue;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ThreadFactory;
+import java.util.function.Consumer;
+
+/** Holds a goal and obeys commands, all on one thread. */
+final class Worker {
+    private static final long SLICE = 10_000_000; // the longest that growing or shrinking may keep commands waiting
+    private static final int BATCH = 256; // tasks created between two looks at the clock
+    private static final long SHORT = 1_000_000; // nanoseconds between two looks at what rings no bell
+    private static final long LONG = 3_600_000_000_000L;
+
+    private static final String DEFAULT = """
+            {"type":"workload","spec":"sleep:10","word":"sleep","seconds":10}""";
+
+    private final Wire wire;
+    private final Counts counts;
+    private final Reporter reporter;
+    private final Goal goal;
+    private final Tasks tasks;
+    private final Bell bell = new Bell();
+    private final Queue<Command> commands = new ConcurrentLinkedQueue<>();
+    private final Map<String, Consumer<Command>> known = new TreeMap<>();
+    private Burst burst; // null while there is none
+    private boolean idle;
+
+    Worker(Wire wire, ThreadFactory factory, Counts counts, Reporter reporter) {
+        this.wire = wire;
+        this.counts = counts;
+        this.reporter = reporter;
+        goal = new Goal(counts);
+        tasks = new Tasks(factory, counts, bell);
+        tasks.use(Workload.of(Command.of(DEFAULT, System.nanoTime())));
+
+        known.put("target", command -> goal.ask(command.whole("tasks", Command.MOST_TASKS), command.arrived()));
+        known.put("refill", command -> goal.refill(command.flag("on")));
+        known.put("workload", this::replace);
+        known.put("halt", this::halt);
+        known.put("rate", command -> reporter.rate(command.number("hz", 0.1, 100)));
+        known.put("trim", command -> trim());
+        known.put("burst", this::burst);
+    }
+
+    /** Has a command obeyed; any thread may call this. */
+    void take(Command command) {
+        commands.add(command);
+        bell.ring();
+    }
+
+    /** Waits while nothing is to be done, obeys what has come, and creates or ends tasks for one slice of time. */
+    void turn() {
+        if (idle) {
+            bell.await(goal.wanted() != 0 || goal.asked() || tasks.anyEnding() ? SHORT : LONG);
+        }
+        for (Command command = commands.poll(); command != null; command = commands.poll()) {
+            obey(command);
+        }
+        idle = adjust();
+        if (goal.tellReached(wire)) {
+            reporter.tickSoon();
+        }
+        if (burst != null && counts.live() == 0) {
+            endBurst();
+        }
+    }
+
+    /** Whether a target is still to be reached. */
+    boolean changing() {
+        return goal.asked();
+    }
+
+    /** Creates or ends tasks; says whether nothing more can be done now. */
+    private boolean adjust() {
+        long until = System.nanoTime() + SLICE;
+        tasks.forget(); // before live ones are counted: what is forgotten is not among them
+        long wanted = goal.wanted();
+        if (wanted <= 0) {
+            return tasks.cancel(-wanted, until);
+        }
+        long room = tasks.room();
+        for (; wanted > 0 && room > 0 && System.nanoTime() < until; room = tasks.room()) {
+            if (Heap.full()) {
+                stopGrowing("heap", Heap.most(), "the heap is full after a collection");
+                break;
+            }
+            long some = Math.min(Math.min(wanted, BATCH), room);
+            long created = create(some);
+            goal.created(created);
+            wanted = created < some ? 0 : wanted - created;
+        }
+        return room == 0 || goal.wanted() == 0;
+    }
+
+    /** Creates so many, or as many as the system gives. */
+    private long create(long count) {
+        for (long i = 0; i < count; i++) {
+            try {
+                tasks.start();
+            } catch (OutOfMemoryError refused) { // a full heap does not come here: it ends the JVM
+                stopGrowing("unknown", null, refused.getMessage());
+                return i;
+            }
+        }
+        return count;
+    }
+
+    private void stopGrowing(String wall, Long value, String detail) {
+        long wanted = goal.target();
+        goal.settle();
+        wire.send("limit",
+                "standing", counts.live(), "wanted", wanted, "wall", wall, "value", value, "detail", detail);
+    }
+
+    private void obey(Command command) {
+        try {
+            Consumer<Command> act = known.get(command.type());
+            if (act == null) {
+                throw new IllegalArgumentException("unknown command %s: expected one of %s, stop"
+                        .formatted(Json.written(command.type()), String.join(", ", known.keySet())));
+            }
+            act.accept(command);
+            if (!command.type().equals("target")) {
+                wire.send("applied", "command", command.type(), "seconds", command.secondsSince());
+            }
+        } catch (IllegalArgumentException refused) {
+            wire.refuse(command.type(), refused);
+        }
+    }
+
+    /** Collects, after which G1 gives memory back. */
+    private void trim() {
+        tasks.trim();
+        System.gc();
+    }
+
+    private void replace(Command command) {
+        tasks.use(Workload.of(command));
+        goal.replace();
+    }
+
+    private void halt(Command command) {
+        String wall = command.word("wall");
+        stopGrowing(wall, command.whole("value", Long.MAX_VALUE), "");
+    }
+
+    /** Creates all in one go, as a plain program would; they end by themselves. */
+    private void burst(Command command) {
+        if (counts.live() > 0 || goal.target() > 0) {
+            throw new IllegalArgumentException(
+                    counts.live() + " tasks are live: a burst expects none, and a target of 0");
+        }
+        burst = Burst.of(command);
+        goal.pause(burst.tasks());
+        burst.created(create(burst.tasks()));
+    }
+
+    private void endBurst() {
+        burst.tell(wire);
+        burst = null;
+        goal.resume();
+        reporter.tickSoon();
+    }
+}

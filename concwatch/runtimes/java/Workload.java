@@ -1,0 +1,104 @@
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.lang.ref.Reference;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+
+/** What one task does; it throws {@link InterruptedException} when it was cancelled. */
+@FunctionalInterface
+interface Workload {
+    List<String> WORDS = List.of("sleep", "ticks", "hold", "payload", "spin", "nop");
+
+    ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+    int LONGEST_ARRAY = Integer.MAX_VALUE - 8;
+    double LONGEST = 1_000_000;
+    long TURN = 1_000_000;
+    long AWAY = 50_000;
+
+    void run() throws InterruptedException;
+
+    /** Bytes that a task takes by itself once it has begun. */
+    default int size() {
+        return 0;
+    }
+
+    static Workload of(Command command) {
+        String spec = command.word("spec");
+        return switch (String.valueOf(command.fields().get("word"))) {
+            case "sleep" -> {
+                Duration length = seconds(command);
+                yield () -> Thread.sleep(length);
+            }
+            case "ticks" -> {
+                Duration length = seconds(command);
+                long count = command.whole("count", 1_000_000);
+                yield () -> ticks(count, length);
+            }
+            case "hold" -> Workload::hold;
+            case "payload" -> new Payload((int) command.whole("size", LONGEST_ARRAY));
+            case "spin" -> {
+                long total = seconds(command).toNanos();
+                yield () -> spin(total);
+            }
+            case "nop" -> () -> {};
+            default -> throw new IllegalArgumentException(
+                    "workload %s: expected one of %s".formatted(Json.written(spec), String.join(", ", WORDS)));
+        };
+    }
+
+    private static Duration seconds(Command command) {
+        return Duration.ofNanos(Math.round(command.number("seconds", 0, LONGEST) * 1e9));
+    }
+
+    private static void ticks(long count, Duration length) throws InterruptedException {
+        for (long i = 0; i < count; i++) {
+            Thread.sleep(length);
+        }
+    }
+
+    private static void hold() throws InterruptedException {
+        while (!Thread.interrupted()) {
+            LockSupport.park();
+        }
+        throw new InterruptedException();
+    }
+
+    /** Holds touched memory. */
+    record Payload(int size) implements Workload {
+        @Override
+        public void run() throws InterruptedException {
+            byte[] held = new byte[size]; // the JVM writes zeros
+            try {
+                hold();
+            } finally {
+                Reference.reachabilityFence(held);
+            }
+        }
+    }
+
+    /** Uses so many nanoseconds of CPU time, and gives way after each turn. */
+    private static void spin(long total) throws InterruptedException {
+        for (long used = 0; used < total; Thread.yield()) {
+            if (Thread.interrupted()) {
+                throw new InterruptedException();
+            }
+            used += turn(Math.min(TURN, total - used));
+        }
+    }
+
+    /**
+     * Runs for a turn and says how long. Of a virtual thread the JVM cannot tell the CPU time: it is the time that
+     * passes, without the gaps in which the thread beneath evidently did not run.
+     */
+    private static long turn(long length) {
+        boolean told = !Thread.currentThread().isVirtual();
+        long used = 0;
+        for (long last = told ? THREADS.getCurrentThreadCpuTime() : System.nanoTime(); used < length; ) {
+            long now = told ? THREADS.getCurrentThreadCpuTime() : System.nanoTime();
+            used += told || now - last < AWAY ? now - last : 0;
+            last = now;
+        }
+        return used;
+    }
+}

@@ -1,0 +1,146 @@
+"""Lines that are drawn one by one: in a widget of text, in the event log, in a chart's frame."""
+
+import pytest
+from textual.app import App
+from textual.content import Content
+from textual.geometry import Region
+from textual.style import Style
+from textual.widget import Widget
+
+from concwatch.lab.events import Event
+from concwatch.ui.renderables.ink import Inks
+from concwatch.ui.renderables.plot import Line
+from concwatch.ui.renderables.ticks import COUNT
+from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.event_view import EventLines, EventView
+from concwatch.ui.widgets.phrase import Rows
+
+BASE = Style.parse("#ffffff on #000000")
+
+
+class Numbers(Rows):
+    """Some numbers, a line each."""
+
+    DEFAULT_CSS = "Numbers { height: auto; }"
+    numbers = (1, 2, 3)
+
+    def rows(self, width):
+        return [Content(f"{number}") for number in self.numbers]
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """Every line that is written, by its text."""
+    found, write = [], Inks.write
+    monkeypatch.setattr(
+        Inks, "write", lambda self, line, width: found.append(line.plain) or write(self, line, width)
+    )
+    return found
+
+
+def showing(*widgets):
+    """An app that shows these."""
+
+    class Showing(App):
+        def compose(self):
+            yield from widgets
+
+    return Showing()
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "shown"),
+    [
+        (Content("ab"), 4, "ab  "),
+        (Content("abcdef"), 4, "abc…"),
+        (Content(""), 2, "  "),
+        (Content.assemble("a", ("b", "bold"), "c"), 3, "abc"),
+        (Content.assemble("a", ("日本", "bold")), 4, "a日…"),
+        (Content("abc").stylize("bold", 0, 2).stylize("#ff0000", 1, 3), 3, "abc"),
+        (Content("abc"), 0, ""),
+    ],
+)
+def test_a_line_is_written_in_exactly_its_cells(line, width, shown):
+    strip = Inks(BASE).write(line, width)
+    assert (strip.text, strip.cell_length) == (shown, width)
+
+
+def test_styles_lie_upon_the_widgets_and_upon_each_other():
+    line = Content("abc").stylize("bold", 0, 2).stylize("#ff0000", 1, 3)
+    looks = [(text, bool(style.bold), style.color.name) for text, style, _ in Inks(BASE).write(line, 4)]
+    assert looks[:2] == [("a", True, "#ffffff"), ("b", True, "#ff0000")]
+    assert looks[2:] == [("c", False, "#ff0000"), (" ", False, "#ffffff")]
+
+
+async def test_a_line_that_has_not_changed_is_not_drawn_again(written):
+    numbers = Numbers()
+    async with showing(numbers).run_test() as pilot:
+        await pilot.pause()
+        assert written == ["1", "2", "3"]
+        written.clear()
+        numbers.numbers = (1, 5, 3)
+        numbers.follow()
+        numbers.follow()
+        await pilot.pause()
+        assert written == ["5"]
+        numbers.numbers = (4, 5, 3, 6)
+        numbers.follow()
+        await pilot.pause()
+        assert numbers.size.height == 4
+        written.clear()
+        pilot.app.theme = "textual-light"
+        await pilot.pause()
+        assert written == ["4", "5", "3", "6"]
+
+
+def told(number, text):
+    """An event of the lane a."""
+    return Event(number, 1.0, "a", text)
+
+
+async def test_events_wrap_and_a_traceback_has_its_own_lines():
+    view = EventView()
+    async with showing(view).run_test(size=(40, 20)) as pilot:
+        view.show([told(1, "word " * 12), told(2, "failed\n  File\nValueError")], {})
+        await pilot.pause()
+        lines = view.query_one(EventLines)
+        assert lines.size.height == 6
+        text = [lines.render_line(y).text.rstrip() for y in range(6)]
+        assert text[0].startswith("00:00:01  a         word")
+        assert text[3:] == ["00:00:01  a         failed", "  File", "ValueError"]
+
+
+async def test_only_events_in_sight_are_drawn(written):
+    view = EventView()
+    async with showing(view).run_test(size=(60, 20)) as pilot:
+        view.show([told(number, f"event {number}") for number in range(100)], {})
+        await pilot.pause()
+        assert len(written) < 20
+        assert "event 99" in written[-1]
+
+
+async def test_text_of_events_can_be_selected():
+    view = EventView()
+    async with showing(view).run_test(size=(40, 20)) as pilot:
+        view.show([told(1, "one"), told(2, "two words")], {})
+        await pilot.pause()
+        lines = view.query_one(EventLines)
+        await pilot.mouse_down(lines, offset=(20, 0))
+        await pilot.hover(lines, offset=(22, 1))
+        await pilot.mouse_up(lines, offset=(22, 1))
+        await pilot.pause()
+        assert pilot.app.screen.get_selected_text() == "one\n00:00:01  a         two"
+        backgrounds = {style.bgcolor for _, style, _ in lines.render_line(1)}
+        assert len(backgrounds) == 2
+
+
+async def test_a_chart_is_framed_as_any_widget_is():
+    chart = Chart("live", COUNT)
+    async with showing(chart).run_test(size=(50, 12)) as pilot:
+        times = [float(second) for second in range(60)]
+        for values in ([*range(60)], [5.0] * 60):
+            chart.show([Line("a", "#ff0000", times, values)], 60.0)
+            await pilot.pause()
+            for crop in (Region(0, 0, 50, 12), Region(3, 2, 20, 5)):
+                framed = [list(strip.simplify()) for strip in chart.render_lines(crop)]
+                assert framed == [list(strip.simplify()) for strip in Widget.render_lines(chart, crop)]

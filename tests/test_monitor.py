@@ -220,7 +220,7 @@ async def test_the_workload_is_chosen_from_the_list_or_typed_and_escape_changes_
         await s.press("tab", "down", "down", "enter")
         await s.until(lambda: s.lab.settings.workload == "hold", "the third of the list is chosen")
         await s.sees("hold", within=panel)
-        assert s.link("asyncio").commands("workload")[-1] == {"spec": "hold"}
+        assert s.link("asyncio").commands("workload")[-1]["spec"] == "hold"
 
         await s.tap("hold", panel)
         await s.enter("payload:4KiB")

@@ -248,7 +248,7 @@ async def test_the_workload_is_chosen_from_the_list_or_typed_and_escape_changes_
         await s.until(lambda: s.lab.settings.workload == "shop:order", "a function of one's own is chosen")
         await s.press("2", "space")
         await s.run(0.5)
-        assert s.link("uvloop").commands("workload") == [{"spec": "shop:order"}]
+        assert s.link("uvloop").commands("workload") == [{"spec": "shop:order", "word": "module:function"}]
 
 
 async def test_a_workload_that_a_worker_refuses_is_told_and_the_lane_stays_as_it_was():

@@ -550,7 +550,7 @@ def test_a_worker_of_another_version_of_the_wire_fails():
 def test_a_worker_that_says_too_much_does_not_fill_the_event_log():
     bench, _, link = standing()
     for _ in range(100):
-        link.say(*(Error("x" * 5_000, None, "y" * 20_000) for _ in range(1_000)), Flood("too much"))
+        link.say(*(Error("x" * 5_000, None, "y" * 20_000) for _ in range(100)), Flood("too much"))
         bench.pass_()
     assert len(bench.texts()) < 100
     assert len(bench.texts("error")) >= 30

@@ -21,6 +21,9 @@ PATIENCE = 30.0
 EARLY = 0.002
 """Seconds that a timer may fire too early: libuv and libev count in milliseconds from their last turn."""
 
+COUNTERS = ("created", "completed", "failed", "cancelled")
+"""What a tick counts from the start."""
+
 Report = dict[str, Any]
 
 
@@ -55,6 +58,7 @@ class Worker:
         self.reports: list[Report] = []
         self._ahead = math.inf  # seconds that this process's clock is ahead of the worker's
         self.garbage: list[bytes] = []
+        self._before = dict.fromkeys(COUNTERS, 0)  # what was counted before it was last renewed
         self._noise = bytearray()
         self._arrived = threading.Condition()
         self.process = subprocess.Popen(
@@ -81,8 +85,26 @@ class Worker:
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self.end()
         if kind is None:
-            assert self.garbage == []
-            check_ticks(self.ticks)
+            self.check()
+
+    def check(self) -> None:
+        """Check what must hold in every life, as far as it has come."""
+        assert self.garbage == []
+        check_ticks(self.ticks)
+
+    def renew(self) -> None:
+        """Have it as it was at its start: no task, counters from 0, and nothing told but ``ready``."""
+        self.check()
+        self.do("refill", on=True)
+        self.do("workload", spec="hold")
+        self.target(0)
+        self.tick(lambda tick: tick["live"] == 0)
+        with self._arrived:  # nothing moves any more, so the next tick says the same
+            last = self.ticks[-1]
+            for key in COUNTERS:
+                self._before[key] += last[key]
+            self.reports[:] = [self.ready]
+            self._noise.clear()
 
     def _read_reports(self) -> None:
         with open(self.process.stdout.fileno(), "rb", closefd=False) as lines:
@@ -96,6 +118,8 @@ class Worker:
                         if report["type"] == "tick":
                             # A tick takes some time to arrive: the least that any took is all but none.
                             self._ahead = min(self._ahead, time.monotonic() - report["time"])
+                            for key in COUNTERS:
+                                report[key] -= self._before[key]
                         self.reports.append(report)
                     else:
                         self.garbage.append(line)

@@ -838,3 +838,29 @@ async def test_a_theme_that_leaves_its_colours_to_the_terminal_has_charts_on_the
         styles = [segment.style for segment in segments if segment.style]
         grounds = {style.bgcolor.name for style in styles if style.bgcolor}
         assert grounds == {"default"}
+
+
+# Engines in other languages.
+
+OTHERS = [engine for engine in CATALOG if engine.name in ("asyncio", "go")]
+
+
+async def test_the_heap_of_another_runtime_stands_where_pythons_tracer_does():
+    async with stage(engines=OTHERS, settings=Settings(trace=True)) as s:
+        await s.switch_on("go", tasks=10_000)
+        await s.run(2)
+        await s.sees("runtime heap 4.86 MiB", within=s.chart("traced"))
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(2)
+        await s.sees("traced · heap 13.9 MiB 4.86 MiB", within=s.chart("traced"))
+
+
+async def test_how_a_lane_is_measured_is_told_by_a_key():
+    async with stage(engines=OTHERS) as s:
+        await s.press("2", "i")
+        await s.sees("go: how it is measured", "A task is a goroutine", "not running")
+        await s.press("escape")
+        await s.press("space")
+        await s.run(1)
+        await s.press("i")
+        await s.sees("Go 1.26.0")

@@ -57,7 +57,9 @@ class Row(Struct, frozen=True):
     others: str = ""
     """The metric drawn of lanes that have none of the first, and"""
     others_title: str = ""
-    """what that is called."""
+    """what that is called;"""
+    both: str = ""
+    """and what stands above lines of both."""
 
 
 CHARTS = (
@@ -70,6 +72,7 @@ CHARTS = (
         instead="live",
         others="heap",
         others_title="runtime heap",
+        both="traced · heap",
     ),
     Row("created / s", "create_rate", RATE, "tasks started a second"),
     Row("completed / s", "completion_rate", RATE, "tasks that ended by themselves a second"),
@@ -192,10 +195,10 @@ class ChartGrid(Container):
         if not row.others:
             return row, first
         other = self._lines(row.others, lanes, start)
-        titles = [row.title] * bool(first) + [row.others_title] * bool(other)
         lines = {line.name: line for line in other + first}
         order = [lines[lane.name] for lane in lanes if lane.name in lines]
-        return structs.replace(row, title=" · ".join(titles) or row.title), order
+        title = row.both if first and other else row.others_title if other else row.title
+        return structs.replace(row, title=title), order
 
     @staticmethod
     def _lines(metric: str, lanes: Sequence[Shown], start: float) -> list[Line]:

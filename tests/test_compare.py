@@ -18,6 +18,7 @@ from concwatch.lab.fake import Costs, FakeWorkers
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
 from concwatch.recordings.format import (
+    VERSION,
     EndLine,
     Engine,
     Header,
@@ -400,8 +401,8 @@ def test_no_line_exceeds_100_columns(compare):
 def sample(lane, time, live, *, completed=0, lag=0.001, gc=0.0, cost=None, tick=None):
     """A sample of a worker that takes 10 MiB idle, and ``cost`` bytes a task, as its meter says."""
     return Sample(
-        lane=lane, time=time, rss=(10 << 20) + int(live * (cost or 0)), traced=None, create_rate=0.0,
-        completion_rate=0.0, live=live, lag=lag, cpu=0.1, threads=1, virtual=0,
+        lane=lane, time=time, rss=(10 << 20) + int(live * (cost or 0)), traced=None, heap=None,
+        create_rate=0.0, completion_rate=0.0, live=live, lag=lag, cpu=0.1, threads=1, virtual=0,
         tick_time=time if tick is None else tick, created=completed + live, completed=completed, failed=0,
         cancelled=0, queued=0, tick_lag=lag, gc=gc, tracer=None, mean_completion_rate=0.0, stalled=0.0,
         cost_rss=cost, cost_traced=None, cost_live=live if cost else None,
@@ -409,13 +410,13 @@ def sample(lane, time, live, *, completed=0, lag=0.001, gc=0.0, cost=None, tick=
 
 
 def gap(lane, time):
-    return Sample(lane, time, *[None] * 19, 0.0, None, None, None)
+    return Sample(lane, time, *[None] * 20, 0.0, None, None, None)
 
 
 def recording(*lines, names=("asyncio",), end=True, settings=None):
     lanes = tuple(Engine(name) for name in names)
     header = Header(
-        1, "2026-11-21T12:30:00.000000+00:00", "0.1.0", MACHINE, "concwatch", 10.0, lanes, 1 << 30
+        VERSION, "2026-11-21T12:30:00.000000+00:00", "0.1.0", MACHINE, "concwatch", 10.0, lanes, 1 << 30
     )
     first = [LabLine(0.0, 10.0, 1 << 30, tuple(range(len(lanes)))), settings or SettingsLine(0.0)]
     last = [EndLine(10.0, "quit", 0)] if end else []
@@ -560,7 +561,7 @@ RUN = run_result(lane(rss_per_task=1.0))
         (RUN, b"[" * 100_000, "is damaged"),
         (RUN, json.dumps(RUN).replace('task": 1.0', 'task": ' + "1" * 400).encode(), "is damaged"),
         (RUN, json.dumps(RUN).replace('"rss_per_task": 1.0', '"rss_per_task": "1"').encode(), "rss_per_task"),
-        (RUN, b'{"type":"concwatch-recording","version":2}\n', "was written by a newer concwatch"),
+        (RUN, b'{"type":"concwatch-recording","version":3}\n', "was written by a newer concwatch"),
         (RUN, b'{"type":"concwatch-recording","version":1}\n', "its first line is damaged"),
         (two_sizes([1], [2]), experiment([row(7, [1])], SIZES), "there is no cell 7"),
         (two_sizes([1], [2]), two_sizes([1], [2], unit="furlong"), 'unknown unit "furlong"'),

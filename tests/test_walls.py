@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def wall_of(monkeypatch, *found):
-    monkeypatch.setattr(walls, "thread_walls", lambda: [Wall(*wall) for wall in found])
+    monkeypatch.setattr(walls, "thread_walls", lambda pid: [Wall(*wall) for wall in found])
     return wall_hit()
 
 

@@ -212,20 +212,19 @@ async def test_another_process_draws_the_same_and_tells_what_went_wrong():
 
 
 async def test_a_drawing_that_nobody_waits_for_any_more_is_ended(monkeypatch):
-    start, begun, processes = asyncio.create_subprocess_exec, asyncio.Event(), []
+    start, processes = subprocess.Popen, []
 
-    async def endless(*command, **options):
-        processes.append(await start(sys.executable, "-c", "import time; time.sleep(60)", **options))
-        begun.set()
+    def endless(command, **options):
+        processes.append(start([sys.executable, "-c", "import time; time.sleep(60)"], **options))
         return processes[0]
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", endless)
+    monkeypatch.setattr(subprocess, "Popen", endless)
     task = asyncio.create_task(to_png_apart("x"))
-    await begun.wait()
+    await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert processes[0].returncode
+    assert await asyncio.to_thread(processes[0].wait, 30)
 
 
 # Cells, and films of them.
@@ -473,10 +472,10 @@ async def test_a_full_disk_after_the_svg_is_told_in_one_toast(tmp_path, monkeypa
 async def test_a_process_that_cannot_start_costs_the_png_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    async def refuse(*command, **options):
+    def refuse(*command, **options):
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     async with stage(pictures=Path()) as s:
         await s.press("s")
         await tells(s, "but no PNG", "Resource temporarily unavailable")

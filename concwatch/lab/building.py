@@ -25,6 +25,9 @@ MOST_LINES = 20
 ERROR = re.compile(r"\berror\b|cannot|undefined|fatal|no such", re.IGNORECASE)
 """What the line has that says why a build failed."""
 
+LAST_WORDS = 2.0
+"""Seconds that the output of a command that was ended is still read."""
+
 LOOK = 0.1
 """Seconds between two looks whether somebody else has built the same."""
 
@@ -151,7 +154,9 @@ async def _output(
     finally:
         if process.returncode is None:
             _end_session(process.pid)
-            await process.wait()
+            with contextlib.suppress(TimeoutError):  # what left the session may hold the pipe open
+                async with asyncio.timeout(LAST_WORDS):
+                    await process.communicate()
     return process.returncode or 0, text.decode(errors="replace")
 
 

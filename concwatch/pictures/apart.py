@@ -1,7 +1,7 @@
 """Pictures drawn by another process, so that the one that asks goes on meanwhile."""
 
 import asyncio
-import contextlib
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +15,12 @@ _START = (
 )
 
 
+def _start() -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-P", "-c", _START.format(root=ROOT)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+
+
 async def to_png_apart(svg: str) -> bytes:
     """Do what `to_png` does; resvg keeps Python's lock, so in a thread it would hold up the event loop.
 
@@ -22,22 +28,12 @@ async def to_png_apart(svg: str) -> bytes:
         ValueError: it could not be drawn; the message is the last line of what the other process said.
         OSError: the other process could not be started.
     """
-    drawing = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-c",
-        _START.format(root=ROOT),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    drawing = _start()
     try:
-        png, said = await drawing.communicate(svg.encode())
+        # In a thread, which sees to its end whatever becomes of the caller, who may be cancelled twice.
+        png, said = await asyncio.to_thread(drawing.communicate, svg.encode())
     finally:
-        if drawing.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                drawing.kill()
-            await drawing.wait()
+        drawing.kill()  # nothing to it once it has ended
     if drawing.returncode:
         lines = said.decode(errors="replace").split("\n")
         last = next((line for line in reversed(lines) if line.strip()), f"status {drawing.returncode}")

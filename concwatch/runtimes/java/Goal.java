@@ -10,6 +10,7 @@ final class Goal {
     private boolean asked;
     private long arrived;
     private boolean paused;
+    private boolean unsettled; // tasks that were told to end before still count as live
     private boolean replacing; // all that lives ends first: what a task does has changed
 
     Goal(Counts counts) {
@@ -20,14 +21,28 @@ final class Goal {
         return target;
     }
 
-    void ask(long tasks, long arrived) {
+    /** Asks for so many; while tasks are {@code ending} that live no more, what is left to do is not yet known. */
+    void ask(long tasks, long arrived, boolean ending) {
         target = tasks;
-        left = Math.max(0, tasks - (replacing ? 0 : counts.live()));
         createdBefore = counts.created.get();
         cancelledBefore = counts.cancelled.get();
-        due = createdBefore + left;
         asked = true;
         this.arrived = arrived;
+        unsettled = ending && !replacing;
+        reckon(replacing ? 0 : counts.live());
+    }
+
+    /** Takes note that none is ending any more. */
+    void settled() {
+        if (unsettled) {
+            unsettled = false;
+            reckon(counts.live());
+        }
+    }
+
+    private void reckon(long live) {
+        left = Math.max(0, target - live);
+        due = counts.created.get() + left;
     }
 
     void refill(boolean on) {
@@ -50,6 +65,7 @@ final class Goal {
         target = Math.min(target, counts.live());
         left = 0;
         asked = false;
+        unsettled = false;
     }
 
     /** Wants nothing from now on: a burst creates its own tasks and lets them end. */
@@ -90,7 +106,7 @@ final class Goal {
 
     /** Reports that the target has been met, once: all have begun and none is too many. */
     boolean tellReached(Wire wire) {
-        if (!asked || paused || counts.created.get() < due || counts.begun.get() < due || counts.live() > target) {
+        if (!asked || paused || unsettled || counts.created.get() < due || counts.begun.get() < due || counts.live() > target) {
             return false;
         }
         asked = false;

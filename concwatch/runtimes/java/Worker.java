@@ -34,7 +34,7 @@ final class Worker {
         tasks = new Tasks(factory, counts, bell);
         tasks.use(Workload.of(Command.of(DEFAULT, System.nanoTime())));
 
-        known.put("target", command -> goal.ask(command.whole("tasks", Command.MOST_TASKS), command.arrived()));
+        known.put("target", this::ask);
         known.put("refill", command -> goal.refill(command.flag("on")));
         known.put("workload", this::replace);
         known.put("halt", this::halt);
@@ -75,6 +75,9 @@ final class Worker {
     private boolean adjust() {
         long until = System.nanoTime() + SLICE;
         tasks.forget(); // before live ones are counted: what is forgotten is not among them
+        if (!tasks.anyEnding()) {
+            goal.settled();
+        }
         long wanted = goal.wanted();
         if (wanted <= 0) {
             return tasks.cancel(-wanted, until);
@@ -133,6 +136,10 @@ final class Worker {
     private void trim() {
         tasks.trim();
         System.gc();
+    }
+
+    private void ask(Command command) {
+        goal.ask(command.whole("tasks", Command.MOST_TASKS), command.arrived(), tasks.anyEnding());
     }
 
     private void replace(Command command) {

@@ -534,11 +534,11 @@ def test_counters_stay_exact_whatever_is_asked(engine, jobs):
             for tick in worker.next_ticks(3):
                 assert tick["live"] == last
             assert worker.all("error") == []
-            # In any order: a trim may take its time, and what comes behind it need not wait.
+            # Erlang gives memory back in half a second, and obeys what comes behind a trim meanwhile.
             asked = ["rate", *(name for name in sent if name != "target"), "workload", "refill"]
             worker.until(lambda: len(worker.all("applied")) == len(asked), "an answer to each")
             applied = [report["command"] for report in worker.all("applied")]
-            assert sorted(applied) == sorted(asked)
+            assert applied == asked if engine not in BEAM else sorted(applied) == sorted(asked)
 
     check()
 
@@ -852,8 +852,8 @@ def test_a_burst_runs_so_many_tasks_to_their_end_and_times_them(engine, worker):
     assert done["tasks"] == tasks
     assert 0 < done["create_seconds"] < done["seconds"]
     assert done["seconds"] >= 3 * (0.05 - EARLY)
-    assert done["cpu"] >= done["create_cpu"] >= 0
-    assert done["cpu"] > 0 or engine in BEAM  # which counts it in milliseconds
+    assert done["cpu"] >= done["create_cpu"]
+    assert done["create_cpu"] > 0 or engine in BEAM  # which counts it in milliseconds
     assert (done["live"], done["traced"]) == (None, None)
     tick = worker.tick()
     assert (tick["created"], tick["completed"], tick["live"]) == (tasks, tasks, 0)

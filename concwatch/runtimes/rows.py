@@ -1,5 +1,7 @@
 """The runtimes there are: data. What a task is in each, and what it weighs, stands in the lab's catalog."""
 
+from msgspec import structs
+
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool
 
@@ -167,13 +169,7 @@ RUSTC = Tool(
     folders=RUST_FOLDERS,
     least=(1, 85),
 )
-CARGO = Tool(
-    "cargo",
-    "https://rustup.rs, or apt install cargo",
-    homes=("CARGO_HOME",),
-    folders=RUST_FOLDERS,
-    least=(1, 85),
-)
+CARGO = structs.replace(RUSTC, name="cargo", brought_by="https://rustup.rs, or apt install cargo")
 LINKER = Tool("cc", "apt install gcc, with which rustc links")
 
 # The source has no other way to learn which compiler it is built by.

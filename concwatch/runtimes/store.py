@@ -15,6 +15,13 @@ def folder() -> Path:
     return user_cache_path("concwatch", appauthor=False) / "runtimes"
 
 
+def _made() -> Path:
+    """Give the folder, made if it was not there; raises OSError without room, or the right to write."""
+    store = folder()
+    store.mkdir(parents=True, exist_ok=True)
+    return store
+
+
 def is_built(place: Path) -> bool:
     """Tell whether a build has taken its place."""
     return place.is_dir()
@@ -27,9 +34,7 @@ def lock(key: str) -> Iterator[bool]:
     Raises:
         OSError: there is no room, or no right to write.
     """
-    store = folder()
-    store.mkdir(parents=True, exist_ok=True)
-    with open(store / f".{key}.lock", "ab") as file:
+    with open(_made() / f".{key}.lock", "ab") as file:
         try:
             import fcntl
         except ImportError:  # Windows: two may build the same then, and one of them wins
@@ -50,8 +55,7 @@ def half_built(key: str) -> Iterator[Path]:
     Raises:
         OSError: there is no room, or no right to write.
     """
-    store = folder()
-    store.mkdir(parents=True, exist_ok=True)
+    store = _made()
     part = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=store))
     try:
         yield part

@@ -165,3 +165,18 @@ def test_a_lane_runs_on_another_python_and_takes_no_package_of_this_one(tmp_path
         worker.send("target", tasks=1)
         error = worker.wait("error")
     assert "No module named 'msgspec'" in error["message"]
+
+
+@pytest.mark.skipif(not shutil.which("pypy3"), reason="PyPy is not installed: apt install pypy3")
+@pytest.mark.parametrize("engine", ["threads", "pool", "asyncio"])
+def test_a_worker_runs_under_pypy_and_offers_only_what_that_has(engine):
+    with Worker(engine, python=shutil.which("pypy3")) as worker:
+        assert worker.ready["runtime"].startswith("PyPy ")
+        assert not {"trace", "gc"} & set(worker.ready["can"])
+        worker.do("rate", hz=50)
+        worker.do("workload", spec="hold")
+        assert worker.target(200)["created"] == 200
+        assert worker.target(50)["cancelled"] == 150
+        assert 'unknown command "trace"' in worker.refuse("trace", on=True)
+        worker.do("trim")
+        assert all("gc" not in tick for tick in worker.next_ticks(2))

@@ -23,7 +23,9 @@ class Collector:
         self.seconds = 0.0
         """Seconds spent collecting since the worker started."""
         self._began = 0.0
-        if hasattr(gc, "callbacks"):  # PyPy has none
+        self.tells = hasattr(gc, "callbacks")
+        """Whether those seconds are known: PyPy does not tell them."""
+        if self.tells:
             gc.callbacks.append(self._note)
 
     def _note(self, phase: str, info: Dict[str, int]) -> None:
@@ -48,7 +50,7 @@ class Collector:
         else:
             gc.enable()
         if mode == "default":
-            gc.unfreeze()
+            self._unfreeze()
 
     def after_slice(self) -> None:
         """Set what a slice of growth made apart from collection, if that is the mode.
@@ -59,9 +61,14 @@ class Collector:
         if self.mode == "frozen":
             gc.freeze()
 
+    @staticmethod
+    def _unfreeze() -> None:
+        if hasattr(gc, "unfreeze"):  # PyPy has nothing that could be frozen
+            gc.unfreeze()
+
     def trim(self) -> None:
         """Collect everything, then give free memory back to the system."""
-        gc.unfreeze()
+        self._unfreeze()
         gc.collect()
         self.after_slice()
         give_back()

@@ -75,7 +75,7 @@ class Reporter:
             **counts,
             "queued": min(engine.queued(), counts["live"]),  # it may have changed since
             "lag": round(engine.lag(late), 6),
-            "gc": round(self._collector.seconds, 6),
+            **({"gc": round(self._collector.seconds, 6)} if self._collector.tells else {}),
             **self.memory(),
         }
         self._sent += 1

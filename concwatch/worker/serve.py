@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MOST_TASKS = 1_000_000_000
 LARGEST = 1 << 62
 
+CPYTHONS = ("trace", "gc")
+"""Optional commands that need what CPython alone has: tracemalloc, and a collector that can be frozen."""
+
 
 class Channel:
     """The wire's two descriptors, kept private so that no task can read or write them by accident."""
@@ -129,7 +132,7 @@ def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[s
 
     Each raises ValueError, with one line for a person, for a field that is not as the wire says.
     """
-    return {
+    table: Dict[str, Callable[[Fields], None]] = {
         "refill": lambda fields: engine.goal.set_refill(_flag(fields, "on")),
         "workload": lambda fields: engine.use(_workload(fields)),
         "halt": lambda fields: engine.stop_growing(
@@ -143,6 +146,12 @@ def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[s
         "stack": lambda fields: engine.set_stack(_whole(fields, "size", LARGEST)),
         "burst": lambda fields: engine.ask_burst(_burst(fields)),
     }
+    return {name: act for name, act in table.items() if has(name)}
+
+
+def has(command: str) -> bool:
+    """Tell whether this Python has what a command needs."""
+    return sys.implementation.name == "cpython" or command not in CPYTHONS
 
 
 def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[Fields], None]]) -> None:
@@ -231,7 +240,7 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
         runtime=runtime(),
         flags=engine.flags(),
         pid=os.getpid(),
-        can=engine.can,
+        can=[command for command in engine.can if has(command)],
         workloads=WORDS,
     )
     table = commands(engine, reporter, collector)

@@ -367,11 +367,13 @@ def test_on_a_terminal_one_line_is_written_over_and_fits_it(on_terminal, files):
     assert process.wait(PATIENCE) == 130
 
 
-def test_a_terminal_that_goes_away_ends_it_with_what_it_has(on_terminal, files):
+@pytest.mark.parametrize("told", [True, False])
+def test_a_terminal_that_goes_away_ends_it_with_what_it_has(on_terminal, files, told):
     process, terminal = on_terminal
     read_until(terminal, "2 of 2 · threads 10")
     os.close(terminal)
-    process.send_signal(signal.SIGHUP)  # it is not the terminal's own session, which would be sent it
+    if told:  # it is not the terminal's own session, which would be sent it
+        process.send_signal(signal.SIGHUP)
     assert process.wait(PATIENCE) == 129
     assert json.loads((files / "a.json").read_text())["partial"] is True
 

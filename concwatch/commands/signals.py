@@ -1,6 +1,7 @@
 """A command's work, ended in order by a signal, or when nobody reads any more what it gives."""
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Coroutine
@@ -24,8 +25,9 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
     """Run a coroutine to its end, or until a signal cancels it, so that workers are ended on the way out.
 
     Further signals change nothing: closing ends by itself, by force if need be, and cut short it would leave
-    workers to be ended with this process. The end of who reads standard output is one too, SIGPIPE: what
-    would be measured nobody would see. Where SIGHUP is ignored, as nohup asks for, it goes on all the same.
+    workers to be ended with this process. The end of who reads standard output is one too, SIGPIPE of a pipe
+    and SIGHUP of a terminal: what would be measured nobody would see. Where SIGHUP is ignored, as nohup asks
+    for, it goes on all the same.
 
     Returns:
         What it gave, or None when it was cancelled, and the number of the first signal, or 0.
@@ -51,10 +53,13 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
         if ignored:
             return await work
 
+        # A terminal that is gone no longer says that it was one; its SIGHUP may come before or after a look.
+        unread = signal.SIGHUP if os.isatty(OUTPUT) else signal.SIGPIPE
+
         async def watch_output() -> None:
             while not is_gone(OUTPUT):  # noqa: ASYNC110  # nothing tells of it but a look
                 await asyncio.sleep(LOOK)
-            stop(task, int(signal.SIGPIPE))
+            stop(task, int(unread))
 
         watching = loop.create_task(watch_output())
         try:

@@ -34,7 +34,8 @@ class Terminal:
     """Runs ``python ARGUMENT…`` on a terminal of its own; times are seconds of `time.monotonic`."""
 
     def __init__(self, arguments: Sequence[str] = CONCWATCH, width: int = 120, height: int = 40) -> None:
-        self.rows = [[" "] * width for _ in range(height)]
+        self._rows = [[" "] * width for _ in range(height)]
+        self._undrawn: list[bytes] = []
         self.bytes_read = 0
         self.read_at = 0.0
         """When the newest bytes came."""
@@ -56,6 +57,15 @@ class Terminal:
         self.process = psutil.Process(self.pid)
 
     # What is on screen.
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """Every row of the screen, cell by cell; drawn only now: what is timed does not wait for it."""
+        if self._undrawn:
+            data = b"".join(self._undrawn)
+            self._undrawn.clear()
+            self._draw(self._decoder.decode(data))
+        return self._rows
 
     def line(self, row: int) -> str:
         """Give one row of the screen, from 0."""
@@ -92,7 +102,7 @@ class Terminal:
         if not data:
             raise EOFError(f"the program has ended; its screen was:\n{self.text}")
         self.bytes_read += len(data)
-        self._draw(self._decoder.decode(data))
+        self._undrawn.append(data)
         return True
 
     def run(self, seconds: float) -> None:
@@ -165,20 +175,20 @@ class Terminal:
             elif token["control"] == "\r":
                 self._x = 0
             elif token["control"] == "\n":
-                self._y = min(self._y + 1, len(self.rows) - 1)
+                self._y = min(self._y + 1, len(self._rows) - 1)
             elif token["control"] == "\b":
                 self._x = max(0, self._x - 1)
         self._rest = text[end:]
 
     def _write(self, text: str) -> None:
-        row = self.rows[self._y]
+        row = self._rows[self._y]
         text = text[: len(row) - self._x]
         row[self._x : self._x + len(text)] = text
         self._x = min(self._x + len(text), len(row) - 1)
 
     def _command(self, final: str, numbers: list[int]) -> None:
         first = numbers[0]
-        width, height = len(self.rows[0]), len(self.rows)
+        width, height = len(self._rows[0]), len(self._rows)
         if final in "Hf":
             column = numbers[1] if len(numbers) > 1 else 1
             self._y, self._x = min(max(first, 1), height) - 1, min(max(column, 1), width) - 1
@@ -188,7 +198,7 @@ class Terminal:
             self._x = step - 1 if final == "G" else self._x + {"C": step, "D": -step}.get(final, 0)
             self._y, self._x = min(max(self._y, 0), height - 1), min(max(self._x, 0), width - 1)
         elif final == "K":
-            self.rows[self._y][self._x :] = " " * (width - self._x)
+            self._rows[self._y][self._x :] = " " * (width - self._x)
         elif final == "J" and first >= 2:
-            for row in self.rows:
+            for row in self._rows:
                 row[:] = " " * width

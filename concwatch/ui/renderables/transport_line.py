@@ -61,6 +61,7 @@ class TransportLine(Struct, frozen=True):
     head: float
     marks: tuple[Mark, ...] = ()
 
+    @lru_cache(maxsize=16)  # noqa: B019  # frozen, and asked for at each event of the mouse
     def content(self, played: str, head: str, rest: str) -> Content:
         """Give the line, in the styles of what was played, of the play head and of what is to come."""
         if self.width <= 0:

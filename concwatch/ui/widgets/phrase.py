@@ -79,6 +79,12 @@ class Rows(Widget):
     """Whether everything is to be drawn, of lines that are asked for anew."""
     _inks: Inks | None = None
 
+    def __init__(self, id: str | None = None) -> None:
+        """Begin without a line drawn; ``id`` is the widget's."""
+        super().__init__(id=id)
+        self._strips: dict[int, Strip] = {}
+        """Lines that have been drawn, by their numbers: each event of the mouse asks for the one below it."""
+
     def rows(self, width: int) -> Sequence[Content]:
         """Give the lines for ``width`` cells."""
         raise NotImplementedError
@@ -96,6 +102,7 @@ class Rows(Widget):
 
     def _keep(self, rows: Sequence[Content], width: int) -> None:
         self._fitted, self._width, self._stale = rows, width, False
+        self._strips.clear()
 
     def render(self) -> Content:
         """Give all lines, to who asks how many there are."""
@@ -106,8 +113,11 @@ class Rows(Widget):
         style = self.visual_style
         if self._inks is None or self._inks.base is not style:
             self._inks = Inks(style)
+            self._strips.clear()
         rows = self._rows_now()
-        return self._inks.write(rows[y] if y < len(rows) else Content(), self._width)
+        if y not in self._strips:
+            self._strips[y] = self._inks.write(rows[y] if y < len(rows) else Content(), self._width)
+        return self._strips[y]
 
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
@@ -124,16 +134,21 @@ class Rows(Widget):
         if width != self._width or len(rows) != len(before):
             height = self.styles.height
             self.refresh(layout=height is not None and height.is_auto)
-        elif not self._stale:
+            self._keep(rows, width)
+        elif self._stale:
+            self._keep(rows, width)
+        else:
             # Comparing contents compares their text alone.
             changed = [
-                Region(0, y, width, 1)
+                y
                 for y, (old, new) in enumerate(zip(before, rows, strict=True))
                 if old.plain != new.plain or old.spans != new.spans
             ]
             if changed:
-                self.refresh(*changed)
-        self._keep(rows, width)
+                self.refresh(*(Region(0, y, width, 1) for y in changed))
+            for y in changed:
+                self._strips.pop(y, None)
+            self._fitted = rows
 
 
 class Cell(NamedTuple):

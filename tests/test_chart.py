@@ -1,19 +1,36 @@
+import gc
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.segment import Segment
 from textual.app import App
 
 from concwatch.ui.renderables.plot import Line
 from concwatch.ui.renderables.ticks import BYTES, RATE
-from concwatch.ui.widgets.chart import Chart, caption
+from concwatch.ui.widgets.chart import Chart, PictureRow, caption
 
 MIB = 1024**2
 TIMES = [float(second) for second in range(61)]
 RED = Line("threads", "#ff0000", TIMES, [159 * MIB] * 61)
 BLUE = Line("asyncio", "#0000ff", TIMES, [29.5 * MIB] * 61)
 GREEN = Line("uvloop", "#00ff00", TIMES, [318 * MIB] * 61)
+
+
+def test_a_picture_row_is_cut_as_any_and_whole_it_is_itself():
+    row = PictureRow([Segment("abc"), Segment("def")], 6)
+    parts = row.divide([2, 6])
+    assert [part.text for part in parts] == ["ab", "cdef"]
+    assert all(part is row for part in row.divide([6]))
+    gc.collect()
+    gc.disable()
+    try:
+        row.divide([6])
+        del row, parts
+        assert gc.collect() == 0, "it refers to itself"
+    finally:
+        gc.enable()
 
 
 class ChartApp(App):

@@ -110,6 +110,20 @@ async def test_events_wrap_and_a_traceback_has_its_own_lines():
         assert text[3:] == ["00:00:01  a         failed", "  File", "ValueError"]
 
 
+@pytest.mark.parametrize("count", [0, 3, 9, 30])
+async def test_events_of_so_many_rows_have_them_however_many_there_are(count):
+    view = EventView(9)  # which is 6 lines high, 4 of them for rows
+    async with showing(view).run_test(size=(60, 20)) as pilot:
+        view.show([told(number, f"event {number}") for number in range(count)], {})
+        await pilot.pause()
+        lines = view.query_one(EventLines)
+        rows = [lines.render_line(y).text.strip() for y in range(lines.virtual_size.height)]
+        newest = [f"00:00:01  a         event {number}" for number in range(count)][-9:]
+        newest = newest or ["what happens is told here"]
+        least = newest + [""] * (4 - len(newest))
+        assert rows == [""] * (9 - len(least)) + least
+
+
 async def test_only_events_in_sight_are_drawn(written):
     view = EventView()
     async with showing(view).run_test(size=(60, 20)) as pilot:

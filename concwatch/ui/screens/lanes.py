@@ -60,6 +60,8 @@ class LanesScreen(Screen[None]):
     """What shows the costs."""
     EVENTS = SHOWN
     """Events on screen at most."""
+    EVENT_ROWS: int | None = None
+    """Rows that they always have, or None for as many as they need."""
 
     selected: reactive[int] = reactive(0)
     """The lane that the keys act on."""
@@ -122,7 +124,7 @@ class LanesScreen(Screen[None]):
                 yield CommonPanel()
             yield ChartGrid()
         yield self.COSTS()
-        yield EventView()
+        yield EventView(self.EVENT_ROWS)
         yield from self.foot()
 
     def heading(self) -> StatusBar:

@@ -89,6 +89,7 @@ class ReplayScreen(LanesScreen):
     CARD = StillCard
     COSTS = PastCosts
     EVENTS = 20  # fewer than a monitor has: older ones are a jump away, which need not wait for all of them
+    EVENT_ROWS = 40  # nor for a layout
 
     def __init__(
         self, recording: Recording, name: str, size: Size, clock: Callable[[], float], speed: float = 1.0
@@ -164,8 +165,8 @@ class ReplayScreen(LanesScreen):
     async def _fold_ahead(self) -> None:
         """Fold what the charts show while nobody waits, so that the first jump over hours need not."""
         for lane in self._recording.lanes:
-            for row in CHARTS:
-                lane.series.fold(row.metric)
+            for metric in (metric for row in CHARTS for metric in (row.metric, row.others) if metric):
+                lane.series.fold(metric)
                 await asyncio.sleep(IDLE)
 
     def look(self) -> None:

@@ -75,7 +75,7 @@ def _written(color: Color | None) -> str | None:
     return color.triplet.hex if color.triplet else color.name
 
 
-class Row(Strip):
+class PictureRow(Strip):
     """A row of a picture as wide as its widget.
 
     Textual's keeps the whole of itself as its only part, and so waits for the garbage collector: ten pictures
@@ -294,7 +294,7 @@ class Chart(Widget, can_focus=True):
                 rows = [each.apply(row, background) for row in rows]
             top = super().render_lines(Region(0, 0, width, 1))
             rows = [list(top[0]), *([left, *row, right] for row in rows), *map(list, ends)]
-            self._framed = [Row(row, width) for row in rows]
+            self._framed = [PictureRow(row, width) for row in rows]
         lines = self._framed[crop.y : crop.bottom]
         if crop.column_span != (0, width):
             lines = [line.crop(*crop.column_span) for line in lines]

@@ -54,9 +54,11 @@ class EventLines(Widget):
     EventLines { height: auto; min-height: 100%; }
     """
 
-    def __init__(self) -> None:
-        """Begin with a word of what is to come."""
+    def __init__(self, rows: int | None) -> None:
+        """Begin with a word of what is to come; ``rows`` as `EventView` takes it."""
         super().__init__()
+        self._count = rows
+        """Lines that there are however many rows, or None."""
         self._lines: Sequence[Content] = [Content.styled("what happens is told here", "$foreground 45%")]
         self._rows: Sequence[tuple[int, int, Content]] = ()
         """Each row, behind the line and the place in it where it begins."""
@@ -69,18 +71,23 @@ class EventLines(Widget):
         self._lines = lines
         before, width = len(self._rows), self._width
         self._width = -1
-        self.refresh(layout=width < 0 or len(self._rows_for(width)) != before)
+        self.refresh(layout=width < 0 or (self._count is None and len(self._rows_for(width)) != before))
 
     def _rows_for(self, width: int) -> Sequence[tuple[int, int, Content]]:
         if width != self._width:
             rows = ((y, *row) for y, line in enumerate(self._lines) for row in _wrap(line, width))
-            self._rows = list(rows)
+            self._rows = list(rows)[-(self._count or 0) :]
             self._width = width
         return self._rows
 
+    def _blank(self, rows: int) -> int:
+        """Give the blank lines above so many rows: the view, which is at the end, begins with the first."""
+        view = self.parent.content_size.height if isinstance(self.parent, Widget) else 0
+        return max(0, (self._count or 0) - max(rows, view))
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Count the rows."""
-        return len(self._rows_for(width))
+        return self._count or len(self._rows_for(width))
 
     def render(self) -> Content:
         """Give all the text, to who selects some of it."""
@@ -97,7 +104,8 @@ class EventLines(Widget):
             self._inks = Inks(self.visual_style)
         width = self.content_size.width
         rows = self._rows_for(width)
-        if y >= len(rows):
+        y -= self._blank(len(rows))
+        if not 0 <= y < len(rows):
             return self._inks.write(Content(), width)
         line, begin, row = rows[y]
         selected = self.text_selection.get_span(line) if self.text_selection else None
@@ -128,9 +136,17 @@ class EventView(VerticalScroll):
 
     BORDER_TITLE = "events"
 
+    def __init__(self, rows: int | None = None) -> None:
+        """Show as many rows as there are, or in ``rows`` lines the last of them, the first ones left blank.
+
+        Where their number changes, Textual lays out the whole screen again and draws three times.
+        """
+        super().__init__()
+        self._rows = rows
+
     def compose(self) -> ComposeResult:
         """One block of text."""
-        yield EventLines()
+        yield EventLines(self._rows)
 
     def on_mount(self) -> None:
         """Stay at the end, as long as nobody scrolls up."""

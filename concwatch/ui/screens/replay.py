@@ -24,7 +24,7 @@ from concwatch.ui.play_head import PlayHead
 from concwatch.ui.renderables import transport_line
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import CHARTS, ChartGrid
+from concwatch.ui.widgets.chart_grid import DRAWN, ChartGrid
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.past_costs import PastCosts
 from concwatch.ui.widgets.replay_bar import ReplayBar
@@ -165,7 +165,7 @@ class ReplayScreen(LanesScreen):
     async def _fold_ahead(self) -> None:
         """Fold what the charts show while nobody waits, so that the first jump over hours need not."""
         for lane in self._recording.lanes:
-            for metric in (metric for row in CHARTS for metric in (row.metric, row.others) if metric):
+            for metric in DRAWN:
                 lane.series.fold(metric)
                 await asyncio.sleep(IDLE)
 

@@ -80,6 +80,8 @@ CHARTS = (
     Row("wake-up lag", "lag", SECONDS, "how late a sleeper is woken", extra=True),
 )
 
+DRAWN = tuple(dict.fromkeys(metric for row in CHARTS for metric in (row.metric, row.others) if metric))
+"""The metrics that some chart may draw."""
 
 Tell = Callable[[float, float], str]
 

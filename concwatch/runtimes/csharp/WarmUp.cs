@@ -7,6 +7,7 @@ namespace Concwatch
     static class WarmUp
     {
         const int Tasks = 50; // of each kind
+        const int Nursery = 4 << 20; // bytes that Mono has for new objects, whatever they are
 
         public static void Run(bool bare)
         {
@@ -29,6 +30,18 @@ namespace Concwatch
             {
                 crew.CancelOne();
             }
+            Fill();
+        }
+
+        /// <summary>Has the system give the pages in which all begin, once and for all.</summary>
+        static void Fill()
+        {
+            const int Piece = 4096;
+            for (int i = 0; i < Nursery / Piece; i++)
+            {
+                GC.KeepAlive(new byte[Piece]);
+            }
+            GC.Collect();
         }
     }
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from concwatch.saving import write_whole
 from tests.faults.driving import THOROUGH
 from tests.faults.fault import Fault, Impossible
 from tests.faults.rows import FAULTS
@@ -138,10 +139,10 @@ def main() -> int:
         tallies.append(run(fault, options.times or (fault.times if options.all else 1)))
         for problem in tallies[-1].problems:
             print(problem, file=sys.stderr, flush=True)
+        if options.json:  # after each, for all of them take hours
+            write_whole(Path(options.json), json.dumps([asdict(tally) for tally in tallies], indent=2))
     print("| injected | times | survived | lost |\n| --- | --: | --: | --- |")
     print(*map(row, tallies), sep="\n")
-    if options.json:
-        Path(options.json).write_text(json.dumps([asdict(tally) for tally in tallies], indent=2))
     return int(any(tally.problems for tally in tallies))
 
 

@@ -30,8 +30,8 @@ Colors = tuple[str, str, str | None]
 def caption(title: str, entries: Sequence[tuple[str, str]], width: int) -> Content:
     """Return a title and as many values as fit into ``width`` cells; a value is whole or not there.
 
-    The title gives way first, down to `SHORTEST_TITLE`; then the units, down to their first letter; then
-    values are left off from the end, with ``…``.
+    The units give way first, down to their first letter; then the title, word by word, down to
+    `SHORTEST_TITLE`; then values are left off from the end, with ``…``.
 
     Args:
         title: what the chart shows.
@@ -39,7 +39,7 @@ def caption(title: str, entries: Sequence[tuple[str, str]], width: int) -> Conte
         width: cells there are.
     """
     shortest = min(len(title), SHORTEST_TITLE)
-    if shortest + 2 + len(" ".join(text for text, _ in entries)) > width:
+    if len(title) + 2 + len(" ".join(text for text, _ in entries)) > width:
         entries = [(_brief(text), style) for text, style in entries]
     texts = [text for text, _ in entries]
     shown = len(texts)
@@ -48,7 +48,7 @@ def caption(title: str, entries: Sequence[tuple[str, str]], width: int) -> Conte
     rest = _ellipsis(shown, texts)
     values = len(" ".join(["", *texts[:shown], *rest])) + 1 if texts else 0
     room = max(width - values, min(width, shortest))
-    heading = title if len(title) <= room else title[: max(0, room - 1)].rstrip() + "…"
+    heading = title if len(title) <= room else _shorten(title, room)
     parts: list[str | tuple[str, str]] = [heading]
     for index, (text, style) in enumerate(entries[:shown]):
         parts += [" " if index else "  ", (text, style)]
@@ -62,6 +62,12 @@ def _brief(text: str) -> str:
     if not text[:1].isdigit():
         return text
     return text.removesuffix("/s").removesuffix("iB").replace(" ", "")
+
+
+def _shorten(title: str, room: int) -> str:
+    """Give as many whole words of a title as there is room for, or the beginning of the first."""
+    words = title[: room + 1].rpartition(" ")[0].rstrip(" /·")
+    return words or title[: max(0, room - 1)].rstrip() + "…"
 
 
 def _ellipsis(shown: int, texts: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from hypothesis import settings
 # The same examples in every run: a change is judged by itself, not by the luck of the day. New ones are
 # looked for with --hypothesis-profile=explore.
 # None has a deadline: how long one takes says more about the machine.
-settings.register_profile("same", derandomize=True, max_examples=50, deadline=None)
+settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("same")
 

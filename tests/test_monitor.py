@@ -736,7 +736,7 @@ async def test_80_by_24_shows_every_lane_the_settings_one_chart_the_table_and_th
 
 async def test_the_live_tasks_stand_where_nothing_is_traced_unless_they_are_seen_anyway():
     async with stage((120, 40)) as s:
-        await s.sees("nothing is traced: t turns tracing on")
+        await s.sees("traced memory: t turns it on or off")
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(1)
         assert s.shown_charts() == ["RSS", "live tasks", *CHARTS[2:4]]

@@ -63,12 +63,12 @@ class Row(Struct, frozen=True):
 
 
 CHARTS = (
-    Row("RSS", "rss", BYTES, "drag a slider to 10,000, or press + on a lane"),
+    Row("RSS", "rss", BYTES, "drag a slider, or press + for 10,000"),
     Row(
         "tracemalloc",
         "traced",
         BYTES,
-        "nothing is traced: t turns tracing on",
+        "traced memory: t turns it on or off",
         instead="live",
         others="heap",
         others_title="runtime heap",

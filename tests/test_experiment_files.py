@@ -123,6 +123,9 @@ def test_a_figure_that_differs_and_one_that_only_one_side_has_are_told():
 MOST = {"http": 20}
 """Tasks of a workload that are enough here: one engine does its downloads one after another."""
 
+BRIEF = {"sleep:10": "sleep:1", "ticks:1x10": "ticks:1x1"}
+"""What stands for a workload here: nobody waits ten seconds."""
+
 
 def smallest(experiment: Experiment) -> Experiment:
     """Give the same with nothing said of a quick look, which then takes the smallest size of each series.
@@ -135,11 +138,11 @@ def smallest(experiment: Experiment) -> Experiment:
         replace(
             table,
             quick=None,
-            workload="ticks:1x1" if table.workload == "ticks:1x10" else table.workload,
+            workload=BRIEF.get(table.workload, table.workload),
             sizes=table.sizes and tuple(min(size, MOST.get(table.workload, size)) for size in table.sizes),
             compare=None,
             series=tuple(
-                replace(series, quick=None)
+                replace(series, quick=None, workload=BRIEF.get(series.workload, series.workload))
                 for series in table.series
                 if series.engine in known or series.optional
             ),

@@ -380,6 +380,18 @@ async def test_closing_ends_also_where_not_even_killing_helps(monkeypatch):
     assert not lane.idle
 
 
+async def test_a_crash_while_closing_leaves_no_worker(monkeypatch):
+    bench, _, link = standing()
+
+    def fall():
+        raise RuntimeError("what nobody foresaw")
+
+    monkeypatch.setattr(bench.lab, "step", fall)
+    with pytest.raises(RuntimeError):
+        await bench.lab.close()
+    assert link.killed
+
+
 async def test_a_running_lab_steps_by_itself():
     lab = Lab([ENGINES["asyncio"]], open_link=FakeWorkers(), hz=50)
     clock = asyncio.create_task(lab.run())

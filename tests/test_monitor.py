@@ -8,7 +8,8 @@ import pytest
 from textual.theme import BUILTIN_THEMES
 
 from concwatch.lab.catalog import CATALOG, Engine
-from concwatch.lab.fake import Fault
+from concwatch.lab.fake import COSTS, Fault
+from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
 from concwatch.lab.messages import Error
 from concwatch.lab.settings import Settings
@@ -675,6 +676,18 @@ async def test_quitting_leaves_no_lane(key):
     assert [link.commands("stop") for link in s.workers.links.values()] == [[{}]] * 4
 
 
+async def test_a_crash_on_the_way_out_is_told_in_order(monkeypatch, capsys):
+    async def fall(_):
+        raise RuntimeError("what nobody foresaw")
+
+    async with stage(by_hand=False) as s:
+        monkeypatch.setattr(Lab, "close", fall)
+        await s.press("q")
+        await s.until(lambda: not s.app.is_running, "the app ends")
+    assert s.app.return_code == 1
+    assert "RuntimeError: what nobody foresaw" in capsys.readouterr().err
+
+
 # Sizes.
 
 
@@ -701,6 +714,22 @@ async def test_every_size_shows_what_it_has_room_for_and_none_crashes():
             await s.until(lambda: s.app.screen.query("#field"), f"{size} shows a dialog")
             await s.press("escape", "l", *["c"] * (len(CHARTS) - 1))
         await s.sees("● on", "10,000 live", within=s.card("asyncio"))
+
+
+SIX = [engine for engine in CATALOG if engine.name in COSTS and engine.name != "go"]
+
+
+@pytest.mark.parametrize(("size", "engines"), [((80, 24), SIX), ((60, 14), SIX[:4])])
+async def test_where_there_is_little_room_events_give_way_to_the_chart_and_the_table(size, engines):
+    async with stage(size, engines=engines) as s:
+        await s.press("3", "plus")
+        await s.run(3)
+        for number, engine in enumerate(engines, 1):
+            await s.sees(f"{number} {engine.name}")
+            assert s.row(engine.name)
+        await s.sees("k/s)")
+        if size == (80, 24):
+            await s.sees("0 B└", "now", within=s.chart("rss"))
 
 
 async def test_80_by_24_shows_every_lane_the_settings_one_chart_the_table_and_the_keys():

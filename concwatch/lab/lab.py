@@ -287,6 +287,9 @@ class Lab:
             lane.switch_off(self.clock())
         try:
             await self._end_workers()
+        except BaseException:
+            self.kill()  # nobody looks after them any more
+            raise
         finally:
             if self._pages is not None:
                 self._pages.close()
@@ -297,12 +300,16 @@ class Lab:
         deadline = loop.time() + CLOSE_LIMIT
         while any(not lane.idle for lane in self.lanes):
             if loop.time() > deadline:
-                for lane in self.lanes:
-                    lane.kill()
+                self.kill()
             if loop.time() > deadline + KILL_LIMIT:
                 break  # the system itself cannot end it now; it dies with its input
             self.step()
             await asyncio.sleep(0.01)
+
+    def kill(self) -> None:
+        """End every worker by force, at once."""
+        for lane in self.lanes:
+            lane.kill()
 
     @property
     def quiet(self) -> bool:

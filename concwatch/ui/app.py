@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from concwatch.ui.screens.experiments import ExperimentsScreen
 
 
+BROKEN = 1
+"""Exit status after something that nobody foresaw, as Textual has it."""
+
+
 def plain_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
     """Make the lab for one run of one cell of an experiment."""
     return Lab(engines, settings=settings)
@@ -80,11 +84,24 @@ class ConcwatchApp(LanesApp):
 
     async def on_unmount(self) -> None:
         """End every worker before the program ends."""
+        try:
+            await self._close()
+        except Exception as error:
+            # Raised from here, it would have Textual go without giving the terminal back. What broke the
+            # program in the first place is told already.
+            if self.return_code != BROKEN:
+                from rich.traceback import Traceback  # only here: the first frame has no use for it
+
+                told = Traceback.from_exception(type(error), error, error.__traceback__)
+                self.exit(return_code=BROKEN, message=told)
+
+    async def _close(self) -> None:
         # Before all else: where the terminal is gone there may be no time left.
         self.recording.end(_why(self.return_code or 0))
         # All at the same time: no worker waits for the end of another.
         closing = [part.close() for part in (self.runs, self.lab) if part is not None]
-        await asyncio.gather(*closing)
+        for error in filter(None, await asyncio.gather(*closing, return_exceptions=True)):
+            raise error
 
     def bell(self) -> None:
         """Sound the terminal's bell, as Textual does first of all when something unforeseen has broken it.

@@ -160,14 +160,18 @@ SIGINT = End("sigint", "SIGINT", by(signal.SIGINT), both(130))
 TWICE = End("sigint-twice", "SIGINT twice", lambda t: (by(2)(t), by(2)(t)), both(130))
 CTRL_C = End("ctrl-c", "Ctrl-C typed", lambda terminal: terminal.type("\x03"), both(0, 130))
 CLOSED = End("closed", "terminal closed", Terminal.close, both(129), restores=False)
-CRASHED = End("crash", "crash", by(signal.SIGUSR1), both(1), tells="what nobody foresaw")
-PRESSED = End(
-    "crash",
-    "crash",
-    lambda terminal: (by(signal.SIGUSR1)(terminal), terminal.type("p")),
-    both(1),
-    tells="what nobody foresaw",
-)
+
+
+def crashed(key: str = "") -> End:
+    """The crash of what has been broken, once ``key`` has been pressed for it."""
+    return End(
+        "crash",
+        "crash",
+        lambda terminal: (by(signal.SIGUSR1)(terminal), terminal.type(key)),
+        both(1),
+        tells="what nobody foresaw",
+    )
+
 
 CRASH = """
 import signal, sys
@@ -387,13 +391,12 @@ def fault(program: Program, end: End, name: str = "", **options: object) -> Faul
     )
 
 
-def crash(name: str, what: str, module: str, owner: str, function: str, pressed: bool = False) -> Fault:
-    end = PRESSED if pressed else CRASHED
+def crash(name: str, what: str, module: str, owner: str, function: str, key: str = "") -> Fault:
     return Fault(
         f"end-screen-crash-{name}",
         f"crash of the screen in {what}",
         f"{RESTORED}, a traceback, exit status 1",
-        partial(inject, SCREEN, end, crashing(module, owner, function)),
+        partial(inject, SCREEN, crashed(key), crashing(module, owner, function)),
         times=TIMES,
         short=name == "step",
         seconds=120.0,
@@ -421,11 +424,10 @@ FAULTS: tuple[Fault, ...] = (
         times=TIMES,
         short=False,
     ),
-    crash(
-        "handler", "what a key does", "concwatch.ui.screens.monitor", "MonitorScreen", "action_pause", True
-    ),
+    crash("handler", "what a key does", "concwatch.ui.screens.monitor", "MonitorScreen", "action_pause", "p"),
     crash("step", "the lab", "concwatch.lab.lab", "Lab", "step"),
     crash("render", "a chart", "concwatch.ui.widgets.chart", "Chart", "render_line"),
+    crash("closing", "its own end", "concwatch.lab.lab", "Lab", "close", "q"),
     fault(STARTING, KILL, "end-screen-kill-starting", short=False),
     fault(STARTING, SIGTERM, "end-screen-sigterm-starting", short=False),
     fault(
@@ -454,9 +456,9 @@ FAULTS: tuple[Fault, ...] = (
     fault(RUN, CLOSED),
     fault(
         RUN,
-        CRASHED,
+        crashed(),
         short=False,
-        inject=partial(inject, RUN, CRASHED, crashing("concwatch.lab.lab", "Lab", "step")),
+        inject=partial(inject, RUN, crashed(), crashing("concwatch.lab.lab", "Lab", "step")),
     ),
     fault(
         RUN, KILL, "end-run-kill-stopped", inject=partial(inject, RUN, KILL, before=stop_workers), short=False

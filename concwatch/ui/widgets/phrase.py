@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 from textual import on
 from textual.content import Content, Span
 from textual.events import Click, Enter, Leave, MouseDown, MouseMove
-from textual.geometry import Offset, Region
+from textual.geometry import Offset, Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
@@ -107,6 +107,10 @@ class Rows(Widget):
     def render(self) -> Content:
         """Give all lines, to who asks how many there are."""
         return Content("\n").join(self._rows_now())
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Count the lines: one too long for ``width`` cells is cut, and takes no second row."""
+        return len(self.rows(width))
 
     def render_line(self, y: int) -> Strip:
         """Draw one line."""

@@ -3,7 +3,6 @@
 `Worker` checks at the end of each test that every tick added up and that no cumulative counter ever fell.
 """
 
-import contextlib
 import re
 import signal
 import subprocess
@@ -84,19 +83,19 @@ def jobs(engine, tmp_path_factory):
 
 
 class Kept:
-    """One worker of another language, kept from test to test: to start it takes longer than most tests."""
+    """One worker, kept from test to test: to start it takes longer than most tests."""
 
     def __init__(self):
         self._engine, self._worker = "", None
 
-    def take(self, engine):
-        """Give a worker of ``engine`` that is as at its start."""
+    def take(self, engine, folder):
+        """Give a worker of ``engine``, started in ``folder``, that is as at its start."""
         worker = self._worker
         if worker and self._engine == engine and worker.process.poll() is None:
             worker.renew()
             return worker
         self.end()
-        self._engine, self._worker = engine, Worker(engine)
+        self._engine, self._worker = engine, Worker(engine, cwd=folder)
         return self._worker
 
     def end(self):
@@ -108,7 +107,7 @@ class Kept:
 
 @pytest.fixture(scope="module")
 def kept():
-    """What starts workers of other languages."""
+    """What starts workers."""
     kept = Kept()
     yield kept
     kept.end()
@@ -117,18 +116,16 @@ def kept():
 @pytest.fixture
 def worker(engine, jobs, kept):
     """A worker with the functions above, its tasks held until told otherwise."""
-    with contextlib.ExitStack() as stack:
-        other = bool(find([engine])[0].ways)
-        worker = kept.take(engine) if other else stack.enter_context(Worker(engine, cwd=jobs))
-        worker.do("rate", hz=100)
-        worker.do("workload", spec="hold")
-        yield worker
-        worker.check()
+    worker = kept.take(engine, jobs)
+    worker.do("rate", hz=100)
+    worker.do("workload", spec="hold")
+    yield worker
+    worker.check()
 
 
 @pytest.fixture
 def fresh(engine, jobs):
-    """The same, but new: for what a worker's memory tells, which depends on what it did before."""
+    """The same, but new: for what depends on what a worker did before, such as its memory."""
     with Worker(engine, cwd=jobs) as worker:
         worker.do("rate", hz=100)
         worker.do("workload", spec="hold")
@@ -937,12 +934,12 @@ def test_threads_have_no_older_tasks(engine, worker):
 
 
 @on_threads
-def test_the_stack_of_new_threads_can_be_set(engine, worker):
-    enough_threads(worker, 20)
-    before = psutil.Process(worker.process.pid).memory_info().vms
-    worker.do("stack", size=64 << 20)
-    worker.send("target", tasks=20)
-    worker.tick(lambda tick: tick["live"] - tick["queued"] == 20)
-    assert psutil.Process(worker.process.pid).memory_info().vms - before >= 20 * (64 << 20)
-    worker.send("stack", size=1)
-    assert "32,768" in worker.wait("error")["message"]
+def test_the_stack_of_new_threads_can_be_set(engine, fresh):
+    enough_threads(fresh, 20)
+    before = psutil.Process(fresh.process.pid).memory_info().vms
+    fresh.do("stack", size=64 << 20)
+    fresh.send("target", tasks=20)
+    fresh.tick(lambda tick: tick["live"] - tick["queued"] == 20)
+    assert psutil.Process(fresh.process.pid).memory_info().vms - before >= 20 * (64 << 20)
+    fresh.send("stack", size=1)
+    assert "32,768" in fresh.wait("error")["message"]

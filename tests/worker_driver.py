@@ -78,6 +78,7 @@ class Worker:
             reader.start()
         try:
             self.ready = self.wait("ready")
+            self._usual = usual(self.ready)
         except BaseException:
             self.end()
             raise
@@ -98,6 +99,8 @@ class Worker:
     def renew(self) -> None:
         """Have it as it was at its start: no task, counters from 0, and nothing told but ``ready``."""
         self.check()
+        for command, fields in self._usual.items():
+            self.do(command, **fields)
         self.do("refill", on=True)
         self.do("workload", spec="hold")
         self.target(0)
@@ -249,6 +252,17 @@ class Worker:
                 reader.join(PATIENCE)
             self.process.stdout.close()
             self.process.stderr.close()
+
+
+def usual(ready: Report) -> dict[str, dict[str, object]]:
+    """Give the optional commands that have a worker be as it said it was at first."""
+    threads = [int(flag.split()[0]) for flag in ready["flags"] if flag.endswith(" threads")]
+    commands: dict[str, dict[str, object]] = {
+        "trace": {"on": False},
+        "gc": {"mode": "default"},
+        "threads": {"count": threads[0] if threads else 1},
+    }
+    return {command: fields for command, fields in commands.items() if command in ready["can"]}
 
 
 def check_ticks(ticks: Iterable[Report]) -> None:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 
@@ -391,6 +391,16 @@ def fault(program: Program, end: End, name: str = "", **options: object) -> Faul
     )
 
 
+def stopped(program: Program, end: End, **options: object) -> Fault:
+    return fault(
+        replace(program, what=f"{program.what}, its workers stopped by SIGSTOP"),
+        end,
+        f"end-{program.name}-{end.name}-stopped",
+        inject=partial(inject, program, end, before=stop_workers),
+        **options,
+    )
+
+
 def crash(name: str, what: str, module: str, owner: str, function: str, key: str = "") -> Fault:
     return Fault(
         f"end-screen-crash-{name}",
@@ -430,19 +440,8 @@ FAULTS: tuple[Fault, ...] = (
     crash("closing", "its own end", "concwatch.lab.lab", "Lab", "close", "q"),
     fault(STARTING, KILL, "end-screen-kill-starting", short=False),
     fault(STARTING, SIGTERM, "end-screen-sigterm-starting", short=False),
-    fault(
-        SCREEN,
-        SIGTERM,
-        "end-screen-sigterm-stopped",
-        inject=partial(inject, SCREEN, SIGTERM, before=stop_workers),
-    ),
-    fault(
-        SCREEN,
-        CLOSED,
-        "end-screen-closed-stopped",
-        inject=partial(inject, SCREEN, CLOSED, before=stop_workers),
-        short=False,
-    ),
+    stopped(SCREEN, SIGTERM),
+    stopped(SCREEN, CLOSED, short=False),
     *(
         heavy(program, name, end)
         for program, name in ((MILLION, "million"), (THREADS, "threads"))
@@ -460,16 +459,8 @@ FAULTS: tuple[Fault, ...] = (
         short=False,
         inject=partial(inject, RUN, crashed(), crashing("concwatch.lab.lab", "Lab", "step")),
     ),
-    fault(
-        RUN, KILL, "end-run-kill-stopped", inject=partial(inject, RUN, KILL, before=stop_workers), short=False
-    ),
-    fault(
-        RUN,
-        SIGTERM,
-        "end-run-sigterm-stopped",
-        inject=partial(inject, RUN, SIGTERM, before=stop_workers),
-        short=False,
-    ),
+    stopped(RUN, KILL, short=False),
+    stopped(RUN, SIGTERM, short=False),
     fault(HELD, KILL, "end-run-kill-held", short=False),
     fault(HELD, SIGTERM, "end-run-sigterm-held"),
     fault(PAGES, KILL, "end-run-kill-pages", inject=partial(inject_pages, KILL), short=False),

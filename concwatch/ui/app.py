@@ -87,6 +87,7 @@ class ConcwatchApp(LanesApp):
         try:
             await self._close()
         except Exception as error:
+            self._kill()
             # Raised from here, it would have Textual go without giving the terminal back. What broke the
             # program in the first place is told already.
             if self.return_code != BROKEN:
@@ -109,10 +110,14 @@ class ConcwatchApp(LanesApp):
         It then takes a second and more to write down why, in which no worker shall run on.
         """
         if self.return_code:
-            for part in (self.lab, self.runs):
-                for lane in part.lanes if part is not None else ():
-                    lane.kill()
+            self._kill()
         super().bell()
+
+    def _kill(self) -> None:
+        """End every worker by force, at once."""
+        for part in (self.lab, self.runs):
+            for lane in part.lanes if part is not None else ():
+                lane.kill()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer in the palette what the screen can do, besides Textual's own."""

@@ -41,6 +41,12 @@ def set_size(terminal: int, size: tuple[int, int]) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
 
+def plain(output: bytes) -> str:
+    """Give what a program wrote, without what moves and colours it."""
+    text = output.decode("utf-8", "replace")
+    return re.sub(r"\x1b(\[[0-?]*[ -/]*[@-~]|[PX^_\]].*?(\x1b\\|\x07)|.)", "", text)
+
+
 class Terminal:
     """A program on a terminal of ``size``, columns by lines, with the variables of ``told`` besides.
 
@@ -56,6 +62,7 @@ class Terminal:
         patience: float = PATIENCE,
     ) -> None:
         self.got = b""
+        self._text, self._seen = "", 0  # what of it has been read, and how far
         self._mark = uuid.uuid4().hex
         self.patience = patience
         self._ours, theirs = os.openpty()
@@ -119,12 +126,17 @@ class Terminal:
             )
             self.read()
 
-    def text(self, start: int = 0) -> str:
-        """What came, from so many bytes on, without what moves and colours it."""
-        return re.sub(r"\x1b(\[[0-?]*[ -/]*[@-~]|[PX^_\]].*?(\x1b\\|\x07)|.)", "", self.raw(start))
+    def text(self) -> str:
+        """What came, without what moves and colours it."""
+        # What has been seen to its end is not looked at again: it is asked for at each turn of a wait. The
+        # last sequence may not have come as a whole.
+        whole = max(self._seen, self.got.rfind(b"\x1b"))
+        self._text += plain(self.got[self._seen : whole])
+        self._seen = whole
+        return self._text + plain(self.got[whole:])
 
-    def raw(self, start: int = 0) -> str:
-        return self.got[start:].decode("utf-8", "replace")
+    def raw(self) -> str:
+        return self.got.decode("utf-8", "replace")
 
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())

@@ -77,15 +77,15 @@ def plus(times: int, shown: str, terminal: Terminal) -> None:
     terminal.until(lambda: f"{shown} live" in terminal.text(), f"{shown} tasks are live")
 
 
-def million(terminal: Terminal) -> None:
-    """A million that wait until they are told to stop: the first sleepers would end before the last come."""
+def hold(times: int, shown: str, terminal: Terminal) -> None:
+    """Have tasks wait until they are told to stop: the first sleepers would end before the last come."""
     terminal.until(lambda: "drag to start" in terminal.text(), "the screen is shown")
     terminal.type("tw")
     terminal.until(lambda: "what shall each task do?" in terminal.text(), "it asks for the workload")
     terminal.type("hold\r")  # in place of what stands there, which is selected
     terminal.until(lambda: "hold ▾" in terminal.text(), "the workload is chosen")
-    terminal.type("+" * 100)
-    terminal.until(lambda: "1,000,000 live" in terminal.text(), "a million tasks are live")
+    terminal.type("+" * times)
+    terminal.until(lambda: f"{shown} live" in terminal.text(), f"{shown} tasks are live")
 
 
 def says(text: str, times: int, terminal: Terminal) -> None:
@@ -115,14 +115,14 @@ MILLION = Program(
     "screen",
     "the screen with a million tasks",
     ("--engines", "asyncio"),
-    million,
+    partial(hold, 100, "1,000,000"),
     patience=HEAVY_PATIENCE,
 )
 THREADS = Program(
     "screen",
     "the screen with 10,000 threads",
     ("--engines", "threads"),
-    partial(plus, 1, "10,000"),
+    partial(hold, 1, "10,000"),
     patience=HEAVY_PATIENCE,
 )
 HOLD = ("--tasks", "1000", "--seconds", "600")

@@ -39,9 +39,9 @@ def start_and_end(
             # What is recorded is not cut by any size.
             terminal.until(lambda: path.exists() and STARTED in path.read_text(), "10,000 tasks have started")
             if resizes:
-                before = len(terminal.got)
+                before = len(terminal.text())
                 terminal.resize(119, 40)
-                terminal.until(lambda: "what a task costs" in terminal.text(before), "all is drawn again")
+                terminal.until(lambda: "what a task costs" in terminal.text()[before:], "all is drawn again")
             workers = terminal.family()
             assert workers
             terminal.type("q")

@@ -676,16 +676,19 @@ async def test_quitting_leaves_no_lane(key):
     assert [link.commands("stop") for link in s.workers.links.values()] == [[{}]] * 4
 
 
-async def test_a_crash_on_the_way_out_is_told_in_order(monkeypatch, capsys):
+async def test_a_crash_on_the_way_out_is_told_in_order_and_leaves_no_worker(monkeypatch, capsys):
     async def fall(_):
         raise RuntimeError("what nobody foresaw")
 
     async with stage(by_hand=False) as s:
+        await s.press("3", "plus")
+        await s.sees("10,000 live", within=s.card("asyncio"))
         monkeypatch.setattr(Lab, "close", fall)
         await s.press("q")
         await s.until(lambda: not s.app.is_running, "the app ends")
     assert s.app.return_code == 1
     assert "RuntimeError: what nobody foresaw" in capsys.readouterr().err
+    assert s.link("asyncio").reading() is None, "its worker has ended"
 
 
 # Sizes.

@@ -21,6 +21,7 @@ from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of
 from concwatch.ui.replay_app import ReplayApp
 from concwatch.ui.replay_keys import BINDINGS, HELP
 from concwatch.ui.screens.replay import REFUSAL, ReplayScreen
+from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import WINDOWS
 from concwatch.ui.widgets.still_card import StillCard
 from concwatch.ui.widgets.transport import Transport
@@ -121,6 +122,17 @@ async def replay(path, size=(120, 40), speed=1.0, pictures=None):
 
 
 # What is seen.
+
+
+async def test_80_by_24_shows_six_lanes_and_a_chart_and_an_event(tmp_path):
+    path = tmp_path / "six.jsonl"
+    path.write_bytes(b"".join(made_lines(20)))
+    async with replay(path, size=(80, 24)) as s:
+        await s.pause_at("0:15")
+        for number, lane in enumerate(s.replay.view.lanes, 1):
+            await s.sees(f"{number} {lane.name}")
+        await s.sees("0 B└", "now", within=next(chart for chart in s.replay.query(Chart) if chart.display))
+        assert s.text(s.replay.query_one("EventView")).strip()
 
 
 @pytest.mark.parametrize("size", SIZES)

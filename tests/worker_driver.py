@@ -256,12 +256,10 @@ class Worker:
 
 def usual(ready: Report) -> dict[str, dict[str, object]]:
     """Give the optional commands that have a worker be as it said it was at first."""
-    threads = [int(flag.split()[0]) for flag in ready["flags"] if flag.endswith(" threads")]
-    commands: dict[str, dict[str, object]] = {
-        "trace": {"on": False},
-        "gc": {"mode": "default"},
-        "threads": {"count": threads[0] if threads else 1},
-    }
+    commands: dict[str, dict[str, object]] = {"trace": {"on": False}, "gc": {"mode": "default"}}
+    for flag in ready["flags"]:
+        if flag.endswith(" threads"):
+            commands["threads"] = {"count": int(flag.split()[0])}
     return {command: fields for command, fields in commands.items() if command in ready["can"]}
 
 

@@ -100,7 +100,7 @@ class ConcwatchApp(LanesApp):
         # Before all else: where the terminal is gone there may be no time left.
         self.recording.end(_why(self.return_code or 0))
         # All at the same time: no worker waits for the end of another.
-        closing = [part.close() for part in (self.runs, self.lab) if part is not None]
+        closing = [part.close() for part in self._parts]
         for error in filter(None, await asyncio.gather(*closing, return_exceptions=True)):
             raise error
 
@@ -114,10 +114,13 @@ class ConcwatchApp(LanesApp):
         super().bell()
 
     def _kill(self) -> None:
-        """End every worker by force, at once."""
-        for part in (self.lab, self.runs):
-            for lane in part.lanes if part is not None else ():
-                lane.kill()
+        for part in self._parts:
+            part.kill()
+
+    @property
+    def _parts(self) -> "Sequence[Lab | ExperimentRuns]":
+        """What has workers."""
+        return [part for part in (self.runs, self.lab) if part is not None]
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer in the palette what the screen can do, besides Textual's own."""

@@ -111,3 +111,8 @@ class ExperimentRuns:
         self.stop()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
+
+    def kill(self) -> None:
+        """End every worker by force, at once."""
+        for lane in self.lanes:
+            lane.kill()

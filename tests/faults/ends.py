@@ -80,12 +80,11 @@ def plus(times: int, shown: str, terminal: Terminal) -> None:
 def hold(times: int, shown: str, terminal: Terminal) -> None:
     """Have tasks wait until they are told to stop: the first sleepers would end before the last come."""
     terminal.until(lambda: "drag to start" in terminal.text(), "the screen is shown")
-    terminal.type("tw")
+    terminal.type("w")
     terminal.until(lambda: "what shall each task do?" in terminal.text(), "it asks for the workload")
     terminal.type("hold\r")  # in place of what stands there, which is selected
     terminal.until(lambda: "hold ▾" in terminal.text(), "the workload is chosen")
-    terminal.type("+" * times)
-    terminal.until(lambda: f"{shown} live" in terminal.text(), f"{shown} tasks are live")
+    plus(times, shown, terminal)
 
 
 def says(text: str, times: int, terminal: Terminal) -> None:

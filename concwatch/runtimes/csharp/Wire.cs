@@ -74,7 +74,7 @@ namespace Concwatch
             Leave(0);
         }
 
-        /// <summary>Ends the process at once. Mono's own way out waited for ever, once in some thousand times.</summary>
+        /// <summary>Ends the process at once. Mono's own way out was seen to wait for ever.</summary>
         [DllImport("libc", EntryPoint = "_exit")]
         static extern void Leave(int status);
 

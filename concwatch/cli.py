@@ -11,6 +11,7 @@ from concwatch.commands.options import ENGINES, RATE, max_memory, screenshots
 from concwatch.commands.record import open_recorder, record
 from concwatch.commands.telling import BAD_INPUT, say_error
 from concwatch.commands.terminal import take_terminal, why_no_screen
+from concwatch.commands.usual import UsualOption
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.machine import program_version
@@ -39,11 +40,18 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "--engines",
     type=ENGINES,
     metavar="a,b",
-    help=f"Lanes to show, by engine.  [default: {','.join(engine.name for engine in SHOWN)}]",
+    cls=UsualOption,
+    usual=",".join(engine.name for engine in SHOWN),
+    help="Lanes to show, by engine.",
 )
 @max_memory
 @click.option(
-    "--rate", type=RATE, default=str(DEFAULT_HZ), metavar="HZ", help="Samples a second.  [default: 10]"
+    "--rate",
+    type=RATE,
+    default=f"{DEFAULT_HZ:g}",
+    show_default=True,
+    metavar="HZ",
+    help="Samples a second.",
 )
 @screenshots
 @record

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 from pathlib import Path
 
 
@@ -17,7 +18,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     if _is_special(path):
         path.write_bytes(data)
         return
-    part = _part(path)
+    part = _make_part(path)
     try:
         part.write_bytes(data)
         os.replace(part, _target(path))
@@ -33,12 +34,20 @@ def why_not_writable(path: Path) -> str | None:
             return "is a folder"
         if _is_special(path):
             return None if os.access(path, os.W_OK) else "cannot be written"
-        part = _part(path)
-        part.touch()
-        part.unlink()
+        with contextlib.suppress(FileNotFoundError):
+            path.stat()  # a name that is too long
+        _make_part(path).unlink()
     except (OSError, ValueError) as error:  # ValueError: a name with a null in it
         return str(getattr(error, "strerror", None) or error)
     return None
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Tell whether two paths lead to the same file, by whatever names or links."""
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):  # one is not there, or has a name with a null in it
+        return False
 
 
 def _is_special(path: Path) -> bool:
@@ -50,6 +59,12 @@ def _target(path: Path) -> Path:
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
-def _part(path: Path) -> Path:
-    target = _target(path)
-    return target.with_name(target.name + ".part")
+def _make_part(path: Path) -> Path:
+    """Make an empty neighbour of ``path``, under a name that nobody else has.
+
+    Raises:
+        OSError: there can be none.
+    """
+    part = _target(path).with_name(f".concwatch-{secrets.token_hex(8)}.part")
+    part.touch(exist_ok=False)
+    return part

@@ -10,6 +10,9 @@ STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 UNWRITABLE = (errno.ENOSPC, errno.EFBIG, errno.EIO)
 """What comes of writing on a full disk, or to a terminal that is gone."""
 
+UNREAD = 141
+"""Exit status where nobody reads standard output any more: 128 + SIGPIPE."""
+
 
 def fill_missing() -> None:
     """Have those that were closed when the program was started lead to nothing.

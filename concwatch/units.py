@@ -91,6 +91,11 @@ def format_exactly(value: float) -> str:
     return f"{int(value) if value == int(value) else value:,}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Write how many of something there are: ``1 line``, ``2,000 lines``."""
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def format_count(count: float) -> str:
     """Write a count exactly, grouped in threes: ``10,000``."""
     return f"{round(count):,}" if _finite(count) else UNKNOWN

@@ -112,6 +112,16 @@ class Browser:
     def run(self, script):
         return self.do("execute/sync", script=script, args=[])
 
+    def window(self, width, height, dots):
+        """Give the page so many pixels, each of so many dots a side."""
+        size = {"width": width, "height": height, "deviceScaleFactor": dots, "mobile": False}
+        self.do("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=size)
+
+    def told(self):
+        """The errors that stand in the page's console since they were asked for last."""
+        entries = self.do("se/log", type="browser")
+        return [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
+
     def picture(self):
         return base64.b64decode(self._ask("GET", f"/session/{self._session}/screenshot"))
 

@@ -161,3 +161,7 @@ def test_a_caption_gives_up_its_units_then_its_title_then_values():
     assert caption("tasks created / s", entries, 20).plain == "tasks created  185 …"
     assert caption("completed / s", entries, 24).plain == "completed  185 2.81k …"
     assert caption("tracemalloc", entries, 27).plain == "tracemall…  185 2.81k 3.42k"
+    assert caption("tracemalloc", entries, 27, "traced").plain == "traced  185 2.81k 3.42k"
+    assert caption("tracemalloc", entries, 60, "traced").plain.startswith("tracemalloc  ")
+    named = [("t 11.1 MiB", "bold"), ("a 52 MiB", "bold"), ("–", "bold")]
+    assert caption("RSS", named, 21).plain == "RSS  t 11.1M a 52M –"

@@ -17,6 +17,7 @@ from concwatch.lab.fake import Costs, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
 from concwatch.lab.link import Ended
 from concwatch.lab.messages import Error
+from tests.made_recording import made_lines
 
 
 def invoke(*arguments):
@@ -321,11 +322,36 @@ def test_the_screen_is_refused_without_a_terminal_before_anything_heavy_is_loade
     assert "textual" not in err
 
 
-def test_a_reader_that_goes_away_leaves_no_traceback():
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("--version",),
+        ("compare", "{recording}", "{recording}"),
+        ("compare", "{recording}", "{recording}", "--json"),
+        ("compare", "{recording}", "{recording}", "--markdown", "-"),
+        ("doctor",),
+        ("engines",),
+        ("experiment",),
+        ("export", "{recording}", "--csv"),
+        ("export", "{recording}", "--json"),
+        ("recordings",),
+        ("run", "--help"),
+        ("settings",),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such pipes")
+def test_a_command_whose_output_nobody_reads_ends_quietly_with_141(tmp_path, arguments):
+    recording = tmp_path / "a.jsonl"
+    recording.write_bytes(b"".join(made_lines(10)))
     reading, writing = os.pipe()
     os.close(reading)
     process = subprocess.run(
-        [sys.executable, "-m", "concwatch", "engines"],
+        [
+            *(sys.executable, "-m", "concwatch"),
+            *(argument.format(recording=recording) for argument in arguments),
+        ],
         cwd=ROOT,
         stdout=writing,
         stderr=subprocess.PIPE,
@@ -334,7 +360,7 @@ def test_a_reader_that_goes_away_leaves_no_traceback():
     )
     os.close(writing)
     assert process.stderr == ""
-    assert process.returncode == 1
+    assert process.returncode == 141
 
 
 def test_interrupted_it_ends_with_130_and_without_a_result():

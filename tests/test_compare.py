@@ -3,6 +3,7 @@
 import copy
 import gzip
 import json
+import os
 import re
 
 import pytest
@@ -506,7 +507,7 @@ def test_a_recording_cut_off_is_compared_with_what_is_there_and_says_so(compare)
     assert done.exit_code == 0
     assert re.search(r"caution · B: cut off after .* compared with what is there", done.stdout)
     damaged = whole.replace(b"[0,0.3,", b"[0,0.3?,", 1)
-    assert "caution · B: 1 damaged lines passed over" in compare(whole, damaged).stdout
+    assert "caution · B: 1 damaged line passed over" in compare(whole, damaged).stdout
 
 
 def test_a_recording_of_other_conditions_is_compared_with_a_caution(compare):
@@ -562,7 +563,7 @@ RUN = run_result(lane(rss_per_task=1.0))
         (RUN, json.dumps(RUN).replace('task": 1.0', 'task": ' + "1" * 400).encode(), "is damaged"),
         (RUN, json.dumps(RUN).replace('"rss_per_task": 1.0', '"rss_per_task": "1"').encode(), "rss_per_task"),
         (RUN, b'{"type":"concwatch-recording","version":3}\n', "was written by a newer concwatch"),
-        (RUN, b'{"type":"concwatch-recording","version":1}\n', "its first line is damaged"),
+        (RUN, b'{"type":"concwatch-recording","version":1}\n', "is of an unknown version"),
         (two_sizes([1], [2]), experiment([row(7, [1])], SIZES), "there is no cell 7"),
         (two_sizes([1], [2]), two_sizes([1], [2], unit="furlong"), 'unknown unit "furlong"'),
     ],
@@ -602,6 +603,8 @@ def test_files_that_cannot_be_read_or_written_are_one_line(compare, tmp_path):
     assert "Missing argument 'B'" in refused(good)
     assert "No such file" in refused(good, good, "--markdown", tmp_path / "none" / "a.md")
     assert "is what is compared" in refused(good, good, "--markdown", good)
+    os.link(good, tmp_path / "linked")
+    assert "is what is compared" in refused(good, good, "--markdown", tmp_path / "linked")
     assert "both go to standard output" in refused(good, good, "--json", "--markdown", "-")
 
 

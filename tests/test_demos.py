@@ -1,7 +1,9 @@
 """Demos: their files, what they wait for, how they play, and that nothing is left behind."""
 
+import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,25 +16,29 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
+from PIL import Image
 
 from concwatch.cli import main
 from concwatch.demos import hands, mouse
 from concwatch.demos import takes as takes_module
-from concwatch.demos.conditions import OPERATORS, TOTAL, Condition, parse_condition
-from concwatch.demos.demo import parse_size
+from concwatch.demos.conditions import MEANINGS, OPERATORS, TOTAL, Condition, parse_condition
+from concwatch.demos.demo import Head, parse_size
 from concwatch.demos.figures import LAB_FIGURES, LANE_FIGURES
 from concwatch.demos.hands import way
-from concwatch.demos.keyboard import key_event
+from concwatch.demos.keyboard import key_event, keys_problem
 from concwatch.demos.kinds import KINDS
 from concwatch.demos.loading import decode, load, shipped
 from concwatch.demos.looks import Caption, Shot
 from concwatch.demos.player import Played, play
 from concwatch.demos.scene import Scene
-from concwatch.demos.takes import Takes
-from concwatch.lab.catalog import SHOWN
+from concwatch.demos.takes import Takes, check_formats
+from concwatch.lab.catalog import SHOWN, find
 from concwatch.lab.fake import Costs, FakeWorkers
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
+from concwatch.pictures.drawing import PicturesMissing
+from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.worker.walls import Wall
@@ -65,6 +71,16 @@ def test_a_shipped_demo_is_called_like_its_file_and_says_what_one_sees(name):
     assert captions, "a picture needs a caption"
     assert max(map(len, captions)) <= demo.size[0] - 4, "a caption is one line"
     assert [step for step in demo.steps if isinstance(step, Shot)], "the gallery needs a picture"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shipped_demo_says_nothing_that_another_machine_makes_false(name):
+    demo = load(name)
+    captions = [step.caption for step in demo.steps if isinstance(step, Caption)]
+    for text in (demo.title, demo.about, *captions):
+        assert not re.search(r"\d ?(bytes|[KMG]iB)|about a minute|dozen|a tenth", text), text
+    built = {engine.name for engine in find(demo.engines) if engine.ways}
+    assert built == set(demo.optional), "what must be built first may be missing"
 
 
 def test_the_gallery_has_what_it_promises():
@@ -107,11 +123,13 @@ def test_the_gallery_has_what_it_promises():
         ('type = { lane = "asyncio", tasks = true }', 'key "type.tasks"', "expected a whole number or text"),
         ('type = { lane = "gevent", tasks = 1 }', 'unknown lane "gevent"', "expected one of threads, pool"),
         ('switch = "nothing"', 'unknown lane "nothing"', "expected one of threads"),
+        ('caption = "a\\u0001b"', "caption: U+0001", "expected characters that can be seen"),
+        ('click = "\\u001b[2J"', "click: U+001B", "expected characters that can be seen"),
         ('click = " "', "click", "expected what can be read there"),
         ('click = { text = "on", lane = "x" }', 'unknown lane "x"', "expected one of"),
         ('workload = "slep:3"', '"slep:3"', 'did you mean "sleep"?'),
         ('theme = "concwatch-drak"', 'unknown theme "concwatch-drak"', 'did you mean "concwatch-dark"?'),
-        ('wait = "soon"', '"soon" is no condition', "expected LANE.FIGURE >= VALUE"),
+        ('wait = "soon"', '"soon" is no condition', 'expected "LANE.FIGURE >= VALUE"'),
         ('wait = "asyncio settled"\nlimit = 0', 'key "limit"', "expected seconds from 0 to 3,600"),
         ('wait = "asyncio settled"\nlimit = nan', 'key "limit"', "expected seconds from 0 to 3,600"),
         ('wait = "asyncio settled"\nlimit = "1 min"', 'key "limit"', "expected a number, got text"),
@@ -139,11 +157,15 @@ def test_a_wrong_step_is_one_line_with_file_number_and_what_was_expected(step, s
         ('title = "x"', 'key "name" is missing'),
         (HEAD, 'key "step": expected one at least'),
         (HEAD + "step = 5", 'key "step": expected a list'),
+        (HEAD + "step = [{press = 't'}, 5]", "mine.toml: step 2: expected a table, got a whole number"),
+        (HEAD.replace("Mine", "a\\u001b[31m"), 'key "title": U+001B in the text: expected characters'),
+        (HEAD.replace("What", "\\u0001"), 'key "about": U+0001 in the text: expected characters'),
         (HEAD + 'sise = "80x24"', 'unknown key "sise"'),
         (HEAD.replace("mine", "My demo"), "expected small letters, digits and hyphens"),
         (HEAD + 'size = "80"', 'key "size": "80" is not a size'),
         (HEAD + 'size = "8000x24"', "from 60x20 to 400x150"),
         (HEAD + 'theme = "drak"', 'key "theme": unknown theme "drak"'),
+        (HEAD + 'optional = ["go"]\n[[step]]\npress = "t"', 'key "optional": unknown lane "go"'),
         (HEAD + 'engines = ["asyncoi"]', 'key "engines": unknown engine "asyncoi"'),
         (HEAD + "a" + ".a" * 3000 + " = 1", "mine.toml: "),
     ],
@@ -198,6 +220,8 @@ def test_a_size_is_columns_and_rows_or_refused(text):
         ("asyncio held", "is no condition"),
         ("asyncio held long", '"long" is not a time'),
         ("total settled", 'unknown lane "total"'),
+        ("asyncio on and", "is no condition"),
+        ("asyncio on and soon", '"soon" is no condition'),
         ("samples >= few", '"few" is not a number'),
         ("", '"" is no condition'),
         ("x" * 500, "is no condition"),
@@ -264,6 +288,9 @@ def scene():
         ("samples >= 20", True, " samples"),
         ("samples >= 1k", False, " samples"),
         ("experiment done", False, "no experiment has been started"),
+        ("asyncio.completed_now >= 0", True, "/s"),
+        ("asyncio on and asyncio.live >= 10k", True, "asyncio is running; asyncio.live is 10,000"),
+        ("asyncio on and threads on", False, "asyncio is running; threads is off"),
     ],
 )
 def test_a_condition_tells_whether_it_holds_and_what_is_so(scene, text, holds, seen):
@@ -348,11 +375,57 @@ def test_the_way_of_a_drag_ends_where_it_should_in_few_steps_one_way(start, end,
         ("enter", "enter", None),
         ("space", "space", " "),
         ("ctrl+p", "ctrl+p", None),
+        ("plus", "plus", "+"),
+        ("-", "minus", "-"),
+        ("−", "minus", "-"),
+        ("?", "question_mark", "?"),
+        ("[", "left_square_bracket", "["),
+        ("S", "S", "S"),
+        ("pgup", "pageup", None),
+        ("pagedown", "pagedown", None),
+        ("pgdn", "pagedown", None),
+        ("←", "left", None),
+        ("shift+→", "shift+right", None),
+        ("ctrl++", "ctrl+plus", None),
     ],
 )
 def test_a_key_is_called_as_a_terminal_calls_it(key, name, character):
     event = key_event(key)
     assert (event.key, event.character) == (name, character)
+    assert list(keys_problem([key])) == []
+
+
+def test_what_readme_says_can_be_pressed_is_a_key():
+    table = (ROOT / "README.md").read_text("utf-8").partition("## Keys")[2].partition("## Commands")[0]
+    named = re.findall(r"`([^` ]+)`", "".join(re.findall(r"(?m)^\| (.*?) \|", table)))
+    others = ["esc", "escape", "enter", "pgup", "pgdn", "home", "end", "shift+left"]
+    assert {"+", "-", "?", "[", "]", "ctrl+p", "space"} <= set(named)
+    assert list(keys_problem([*named, *others])) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("plus_sign", "+"),
+        ("bell", ""),
+        ("greek_small_letter_alpha", ""),
+        ("escpe", "escape"),
+        ("pgupp", "pgup"),
+        ("shift+a", "A"),
+        ("ctrl+P", "ctrl+p"),
+        ("ctrl-at", ""),
+        ("\x07", ""),
+    ],
+)
+def test_a_key_that_no_terminal_sends_is_refused_with_the_nearest(key, meant):
+    (problem,) = keys_problem([key])
+    assert f'unknown key "{key}": expected ' in problem
+    assert not meant or f'did you mean "{meant}"?' in problem
+
+
+async def test_plus_asks_for_ten_thousand_more():
+    done, _, _, _ = await played(steps_of('press = "3 +"', 'wait = "asyncio.target == 10k"\nlimit = 5'))
+    assert done.problem == ""
 
 
 # Playing, with fake workers.
@@ -365,10 +438,10 @@ def nimble(monkeypatch):
     monkeypatch.setattr(mouse, "BEAT", 0.005)
 
 
-def fake_app(walls=WALLS) -> ConcwatchApp:
+def fake_app(walls=WALLS, engines=SHOWN) -> ConcwatchApp:
     return ConcwatchApp(
         lambda: Lab(
-            SHOWN,
+            engines,
             settings=Settings(trace=True),
             open_link=FakeWorkers(),
             memory=lambda: MEMORY,
@@ -476,6 +549,26 @@ def _tables(data: bytes):
     return tomllib.loads(data.decode())["step"]
 
 
+async def test_a_caption_is_seen_in_front_of_a_dialog_and_when_it_is_gone():
+    _, _, takes, _ = await played(
+        steps_of(
+            'press = "w"',
+            'caption = "What each task does"',
+            'shot = "dialog"',
+            'press = "escape"',
+            'shot = "lanes"',
+            'press = "w"',
+            'caption = "And again"',
+            'shot = "dialog-again"',
+        )
+    )
+    for name, caption in (("dialog", "What each"), ("lanes", "What each"), ("dialog-again", "And again")):
+        lines = read(takes.shots[name]).splitlines()
+        assert f"▸ {caption}" in lines[38], "above the keys"
+        assert "q quit" in lines[39]
+        assert ("what shall each task do?" in "".join(lines)) == name.startswith("dialog")
+
+
 async def test_a_condition_that_is_never_met_ends_the_demo_with_a_last_picture():
     done, lines, takes, app = await played(
         steps_of(
@@ -529,6 +622,85 @@ async def test_quitting_in_between_is_told():
     )
     assert done.problem.endswith("the program ended before it was done")
     assert all(lane.idle for lane in app.lab.lanes)
+
+
+@pytest.mark.parametrize("last", ['press = "q"', 'click = "quit"'])
+async def test_a_last_step_that_ends_the_program_is_done(last):
+    done, _, takes, app = await played(steps_of('shot = "all"', last))
+    assert done == Played(steps=2, problem="", status=0)
+    assert list(takes.shots) == ["all"]
+    assert all(lane.idle for lane in app.lab.lanes)
+
+
+async def test_what_a_dialog_objects_to_fails_at_once_with_what_it_says(monkeypatch):
+    monkeypatch.setattr(hands, "PROMPT", 600)
+    done, _, _, _ = await played(steps_of('answer = { press = "n", text = "0" }'))
+    assert done.problem == (
+        "step 1: answer n with 0: expected the dialog to take 0; it says: "
+        "a pool of 0 threads runs nothing: expected a number from 1 to 100,000"
+    )
+
+
+BARRED = replace(find(["uvloop"])[0], needs=("nothing_like_this",), install="look elsewhere")
+REASON = "needs nothing_like_this: look elsewhere"
+
+
+def barred_app() -> ConcwatchApp:
+    return fake_app(engines=(*find(["threads", "asyncio"]), BARRED))
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        'switch = "uvloop"',
+        'drag = { lane = "uvloop", to = "10k" }',
+        'type = { lane = "uvloop", tasks = 5 }',
+        'wait = "uvloop on"\nlimit = 600',
+    ],
+)
+async def test_a_step_about_an_engine_that_cannot_run_fails_at_once_with_the_reason(step, monkeypatch):
+    monkeypatch.setattr(hands, "PROMPT", 600)
+    head = b'engines = ["threads", "asyncio", "uvloop"]\n'
+    done, _, _, _ = await played(HEAD.encode() + head + steps_of(step)[len(HEAD) :], app=barred_app())
+    assert done.problem.startswith("step 1: ")
+    assert done.problem.endswith(f"uvloop cannot run here: {REASON}")
+
+
+async def test_steps_about_an_optional_engine_that_cannot_run_are_skipped_with_the_reason():
+    head = b'engines = ["threads", "asyncio", "uvloop"]\noptional = ["uvloop"]\n'
+    steps = steps_of(
+        'switch = "uvloop"',
+        'drag = { lane = "uvloop", to = "10k" }',
+        'wait = "uvloop settled"',
+        'switch = "asyncio"',
+        'wait = "asyncio on"',
+        'shot = "all"',
+    )[len(HEAD) :]
+    done, lines, takes, _ = await played(HEAD.encode() + head + steps, app=barred_app())
+    assert done == Played(steps=6, problem="", status=0)
+    assert lines[:4] == [
+        f"mine 1/6  switch uvloop; skipped: {REASON}",
+        f"mine 2/6  drag uvloop to 10,000; skipped: {REASON}",
+        f"mine 3/6  wait until uvloop settled; skipped: {REASON}",
+        "mine 4/6  switch asyncio",
+    ]
+    assert list(takes.shots) == ["all"]
+
+
+def test_an_experiment_that_was_stopped_or_broke_off_is_not_done():
+    done = parse_condition("experiment done", LANES)
+
+    def at(**runs) -> tuple[bool, bool, str]:
+        state = {"running": None, "last": "gc-cost", "stopping": False, "problems": {}, "told": "", **runs}
+        scene = SimpleNamespace(runs=SimpleNamespace(**state))
+        return done.holds(scene), done.hopeless(scene), done.seen(scene)
+
+    assert at()[0]
+    assert at(running="gc-cost", told="experiment 5 %") == (False, False, "experiment 5 %")
+    assert at(stopping=True) == (False, True, "gc-cost was stopped")
+    assert at(problems={"gc-cost": "why"}) == (False, True, "gc-cost broke off: why")
+    assert at(problems={"batching": "an earlier one"})[0]
+    assert at(last=None) == (False, True, "no experiment has been started")
 
 
 async def test_a_crash_of_the_program_is_told_and_leaves_no_worker(monkeypatch):
@@ -591,6 +763,8 @@ def test_without_a_name_it_lists_the_demos():
         (("--all", "--screen"), "expected one of them"),
         (("models", "--screen"), "--screen: the screen needs a terminal"),
         (("models", "--out", "/dev/null/x"), "expected a folder with room to write in"),
+        (("--format", "png"), "--format without a demo: expected a NAME, a FILE.toml or --all"),
+        (("--screen",), "--screen without a demo: expected a NAME, a FILE.toml or --all"),
     ],
 )
 def test_bad_input_is_one_line(arguments, said):
@@ -602,11 +776,50 @@ def test_a_wrong_file_is_one_line(tmp_path):
     assert 'mine.toml: step 2: wait: "soon" is no condition' in refused(str(tmp_path / "mine.toml"))
 
 
+@pytest.mark.parametrize(("module", "package"), [("resvg_py", "resvg-py"), ("PIL", "pillow")])
+def test_what_is_missing_for_a_film_is_called_as_pip_calls_it(module, package, monkeypatch):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else find_spec(name))
+    with pytest.raises(PicturesMissing, match=f"^{package} is not installed"):
+        check_formats(["gif"])
+
+
+def test_a_step_that_fails_is_told_with_file_and_step(tmp_path):
+    (tmp_path / "own.toml").write_bytes(steps_of('wait = "samples >= 1M"\nlimit = 0.1'))
+    result = CliRunner().invoke(main, ("demo", str(tmp_path / "own.toml"), "--out", str(tmp_path)))
+    assert result.exit_code == 1
+    assert "concwatch: own.toml: step 1: wait until samples >= 1M: not within 100 ms" in result.stderr
+
+
 def test_without_what_draws_it_says_what_to_install_before_it_plays(tmp_path, monkeypatch):
     monkeypatch.setitem(takes_module.FORMATS, "png", ("nothing_like_this",))
     line = refused("models", "--format", "svg,png", "--out", str(tmp_path))
     assert "pip install 'concwatch[shots]'" in line
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_tells_how_a_demo_is_written():
+    text = CliRunner().invoke(main, ("demo", "--help")).stdout
+    lines = [line.strip() for line in text.splitlines()]
+    for name in Head.__struct_fields__:
+        assert any(line.startswith(f"{name} ") for line in lines), name
+    for kind, step in KINDS.items():
+        assert step.example.startswith(f"{kind} = ")
+        assert step.example in text
+        decode(steps_of(step.example), "mine.toml")
+    for form in MEANINGS:
+        assert form in text
+        written = form.replace("LANE.FIGURE", "asyncio.live").replace("LANE", "asyncio")
+        parse_condition(written.replace("VALUE", "5"), LANES)
+    for name, figure in (LANE_FIGURES | LAB_FIGURES).items():
+        assert re.search(rf"(?m)^ +{figure.kind.example} .*\b{name}\b", text), name
+        figure.kind.read(figure.kind.example)
+
+
+def test_the_demo_in_readme_can_be_loaded():
+    text = (ROOT / "README.md").read_text("utf-8").partition("**Writing a demo.**")[2]
+    demo = decode(text.partition("```toml\n")[2].partition("```")[0].encode(), "README.md")
+    assert {type(step) for step in demo.steps} >= {Caption, Shot}
 
 
 # Real workers.
@@ -666,15 +879,21 @@ def test_a_demo_with_real_workers_leaves_its_files_and_nothing_else(tmp_path):
     assert "5,000" in "".join(json.loads(line)[2] for line in lines[1:])
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_with_its_workers(tmp_path, number, status):
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_it_with_its_workers_and_films_of_an_earlier_run_stay(tmp_path, number, status):
+    films = [tmp_path / "out" / name for name in ("mine.gif", "mine.cast")]
+    (tmp_path / "out").mkdir()
+    for path in films:
+        path.write_text("of an earlier run")
     process = start(
         tmp_path,
         'switch = "asyncio"',
         'wait = "asyncio on"',
         'shot = "on"',
         'wait = "asyncio.live >= 5"\nlimit = 600',
-        formats="svg",
+        formats="svg,gif,cast",
     )
     for line in process.stdout:
         if "4/4" in line:
@@ -685,13 +904,16 @@ def test_a_signal_ends_it_with_its_workers(tmp_path, number, status):
     assert process.returncode == status, err
     assert_gone(workers)
     assert "Traceback" not in err
+    assert f"mine.toml: step 4: ended by {signal.Signals(number).name} before it was done" in err
+    assert "no gif and no cast of mine: it did not get to its end" in err
+    assert {path.read_text() for path in films} == {"of an earlier run"}
     assert (tmp_path / "out" / "mine-on.svg").exists(), "what had been taken is kept"
 
 
-def on_terminal(tmp_path: Path, *steps: str) -> Terminal:
+def on_terminal(tmp_path: Path, *steps: str, formats: str = "svg,cast") -> Terminal:
     (tmp_path / "mine.toml").write_bytes(steps_of(*steps))
     place = (str(tmp_path / "mine.toml"), "--out", str(tmp_path / "out"))
-    return Terminal("-m", "concwatch", "demo", *place, "--format", "svg,cast", "--screen")
+    return Terminal("-m", "concwatch", "demo", *place, "--format", formats, "--screen")
 
 
 def test_on_the_screen_it_is_seen_and_its_steps_are_told_in_the_end(tmp_path):
@@ -709,6 +931,21 @@ def test_on_the_screen_it_is_seen_and_its_steps_are_told_in_the_end(tmp_path):
         assert "mine 4/4  shot on" in told
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["mine-on.svg", "mine.cast"]
     assert "Seen on the terminal" in (tmp_path / "out" / "mine.cast").read_text()
+
+
+def test_a_terminal_that_is_resized_meanwhile_has_its_film_and_its_cast(tmp_path):
+    steps = 'caption = "Play along"', 'wait = "asyncio.live >= 10k"\nlimit = 600'
+    with on_terminal(tmp_path, *steps, formats="gif,cast") as terminal:
+        terminal.until(lambda: "Play along" in terminal.text(), "it has begun")
+        terminal.resize(100, 30)
+        terminal.type("3+")
+        assert terminal.ended() == 0
+        assert "Traceback" not in terminal.text()
+    header, *events = map(json.loads, (tmp_path / "out" / "mine.cast").read_text().splitlines())
+    assert (header["width"], header["height"]) == (120, 40)
+    assert [data for _, kind, data in events if kind == "r"] == ["100x30"]
+    with Image.open(tmp_path / "out" / "mine.gif") as film:
+        assert film.size == (120 * WIDTH, 40 * HEIGHT)
 
 
 def test_leaving_it_on_the_screen_is_no_success_and_leaves_no_worker(tmp_path):

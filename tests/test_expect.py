@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import sys
 from dataclasses import fields
 
 import pytest
@@ -11,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concwatch.cli import main
-from concwatch.lab.catalog import CATALOG
-from concwatch.lab.expect import COMPARISONS, FIGURES, check_engines, judge, read_expectation
+from concwatch.lab.catalog import CATALOG, find
+from concwatch.lab.expect import COMPARISONS, FIGURES, UNITS, about_engines, judge, read_expectation
 from concwatch.lab.fake import Costs, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
 from concwatch.lab.link import Ended
@@ -114,9 +115,23 @@ def test_every_figure_of_a_result_can_be_expected():
 
 def test_it_has_to_be_about_an_engine_of_the_run():
     wanted = [read_expectation("asyncio.failed <= 0"), read_expectation("uvloop.failed <= 0")]
-    check_engines(wanted, ["uvloop", "asyncio"])
+    assert about_engines(wanted, ["uvloop", "asyncio"]) == wanted
     with pytest.raises(ValueError, match='no engine "uvloop": expected one of asyncio, threads'):
-        check_engines(wanted, ["asyncio", "threads"])
+        about_engines(wanted, ["asyncio", "threads"])
+
+
+def test_an_engine_on_another_python_may_be_called_by_its_path():
+    (engine,) = find([f"asyncio@{sys.executable}"])
+    wanted = [read_expectation(f"asyncio@{sys.executable}.failed <= 0")]
+    assert [one.engine for one in about_engines(wanted, [engine.name])] == [engine.name]
+    with pytest.raises(ValueError, match="this run has no engine"):
+        about_engines(wanted, ["asyncio"])
+
+
+def test_the_help_names_every_figure_comparison_and_unit():
+    said = CliRunner().invoke(main, ["run", "--help"]).output
+    for word in (*FIGURES, *COMPARISONS, *UNITS, *(unit.example for unit in UNITS.values())):
+        assert word in said
 
 
 # Whether it holds.

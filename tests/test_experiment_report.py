@@ -520,6 +520,20 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_neighbour_of_whatever_name_stays(tmp_path, monkeypatch):
+    names = ["a.txt.part", ".concwatch-taken.part"]
+    for name in names:
+        (tmp_path / name).write_text("mine")
+    assert why_not_writable(tmp_path / "a.txt") is None
+    write_whole(tmp_path / "a.txt", "new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["a.txt", *names])
+    monkeypatch.setattr("concwatch.saving.secrets.token_hex", lambda *_: "taken")
+    assert why_not_writable(tmp_path / "a.txt") == "File exists"
+    with pytest.raises(FileExistsError):
+        write_whole(tmp_path / "a.txt", "newer")
+    assert {(tmp_path / name).read_text() for name in names} == {"mine"}
+
+
 def test_a_link_stays_one_and_its_file_is_replaced(tmp_path):
     (tmp_path / "there").mkdir()
     link = tmp_path / "link"
@@ -550,7 +564,7 @@ def test_it_is_known_beforehand_what_cannot_be_written(tmp_path):
 
 
 def test_a_folder_that_may_not_be_written_in_is_known_beforehand(tmp_path, monkeypatch):
-    def refuse(path, *_):
+    def refuse(path, **_):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "touch", refuse)  # root, as whom tests may run, may write anywhere

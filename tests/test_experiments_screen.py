@@ -9,11 +9,16 @@ from pathlib import Path
 import pytest
 
 import concwatch.experiments.loading as files
+from concwatch.demos.loading import decode
+from concwatch.demos.player import play
+from concwatch.demos.takes import Takes
 from concwatch.experiments.loading import shipped
 from concwatch.experiments.runner import Runner
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
 from concwatch.lab.link import Ended
+from concwatch.lab.settings import Settings
+from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.screens.experiments import ExperimentsScreen
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
@@ -22,7 +27,7 @@ from concwatch.ui.series_colors import series_colors
 from concwatch.ui.widgets.run_chart import RunChart
 from concwatch.ui.widgets.size_chart import SizeChart
 from concwatch.units import format_forecast
-from tests.screen import GIB, MEMORY, WALLS, Workers, stage
+from tests.screen import GIB, MEMORY, WALLS, Workers, stage, svg_lines
 
 SPEED = 50
 """How much faster the clock of an experiment's lab runs: a second's sleep is over at once."""
@@ -191,6 +196,38 @@ async def test_a_quick_run_fills_the_table_and_the_charts(own_files):
         await over(s, "small")
         await s.sees("done: 7 of 7 cells measured", within=s.query("RunBar"))
         await s.sees("1,000 threads 3,000 3,125 1.04 × 0 %", within=table(s))
+
+
+async def test_a_demos_picture_shows_an_experiment_as_it_is_then(own_files, monkeypatch):
+    monkeypatch.setattr(
+        "concwatch.ui.screens.experiments.FRAME", 3_600
+    )  # by itself the screen looks too late
+    demo = decode(
+        b"""
+        name = "mine"
+        title = "Mine"
+        about = "An experiment."
+        step = [
+            { experiment = { name = "small", quick = true } },
+            { wait = "experiment done" },
+            { caption = "Its end" },
+            { shot = "end" },
+        ]
+        """,
+        "mine.toml",
+    )
+    app = ConcwatchApp(lambda: fast_lab()(SHOWN, Settings()), make_run_lab=fast_lab())
+    takes = Takes("mine", "Mine", ("svg",))
+    done = await play(demo, app, takes, lambda _: None)
+    assert done.problem == ""
+    seen = "\n".join(svg_lines(takes.shots["end"], 120, 40))
+    for text in (
+        "✓ done",
+        "done (quick): 5 of 5 cells",
+        "by size  threads coroutines",
+        "○ published  ● here",
+    ):
+        assert text in seen
 
 
 async def test_stopping_keeps_what_has_been_measured_and_calls_it_partial(own_files):

@@ -117,6 +117,55 @@ async def test_the_mouse_moves_the_cursor_and_takes_it_away():
         assert "· here" not in s.text(rss)
 
 
+async def test_the_age_beside_the_cursor_grows():
+    async with stage() as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(30)
+        rss = s.chart("rss")
+        rss.focus()
+        await s.press("left")
+        before = s.monitor.query_one(ChartGrid).cursor
+        await s.run(7)
+        assert s.monitor.query_one(ChartGrid).cursor == before
+        await s.sees("(−8.", within=rss)
+
+
+async def test_a_note_is_told_before_the_commands_of_its_column():
+    async with stage((200, 60)) as s:
+        await s.switch_on("asyncio")
+        await s.run(20)
+        s.lab.note("deploy", s.lab.clock())
+        await s.press("t", "g", "f")
+        await s.run(10)
+        s.chart("rss").focus()
+        assert s.text(s.chart("rss")).count("deploy") == 1
+        for key in 60 * ["left"]:
+            if "· deploy" in s.text(s.chart("rss")):
+                break
+            await s.press(key)
+        await s.sees("· deploy · refill off · ", within=s.chart("rss"))
+
+
+async def test_no_number_of_commands_hides_a_note():
+    async with stage() as s:
+        await s.switch_on("asyncio")
+        await s.run(2)
+        s.lab.note("deploy", s.lab.clock())
+        for on in 150 * (False, True):
+            s.lab.set_refill(on)
+        await s.run(2)
+        await s.sees("deploy", within=s.chart("rss"))
+
+
+async def test_a_moment_before_the_start_is_said_to_be_one():
+    async with stage() as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(5)
+        s.chart("rss").focus()
+        await s.press("shift+left", "shift+left")
+        await s.sees("before the start (−", within=s.chart("rss"))
+
+
 async def test_a_cursor_that_has_left_the_window_is_taken_away():
     async with stage() as s:
         await s.switch_on("asyncio", tasks=10_000)
@@ -151,3 +200,40 @@ async def test_the_baseline_is_what_the_cost_table_compares_with():
         assert all(s.row(name) for name in ("threads", "pool", "asyncio", "uvloop"))
         await s.press("b")
         assert "Δ" not in s.text(table)
+
+
+async def test_where_no_figure_is_shown_none_has_changed():
+    async with stage() as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(5)
+        await s.press("b")
+        s.lab.switch(s.lane("asyncio"), False)
+        await s.run(3)
+        (figures,) = [line for line in s.lines() if line.startswith("│ asyncio  ")]
+        (changes,) = [line for line in s.lines() if " Δ  " in line]
+        shown, changed = (line[len("│ asyncio  ") :] for line in (figures, changes))
+        for dash in [place for place, letter in enumerate(shown) if letter == "–"]:
+            assert changed[dash] == " "
+
+
+async def test_a_small_screen_says_since_when_the_baseline_is():
+    async with stage((80, 24)) as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(5)
+        await s.press("b")
+        await s.sees("Δ 00:00:05 live", within=s.monitor.query_one("CostTable"))
+
+
+@pytest.mark.parametrize(
+    ("width", "notes"), [(120, "· ᵗ traced: twice the RSS · ≈ memory kept"), (200, ": t turns tracing off")]
+)
+async def test_the_notes_below_the_costs_are_as_long_as_there_is_room(width, notes):
+    async with stage((width, 40)) as s:
+        await s.press("t")
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(5)
+        s.lab.set_workload("hold")
+        await s.run(5)
+        await s.press("b")
+        await s.sees("Δ since the baseline at 00:00:10", notes, within=s.monitor.query_one("CostTable"))
+        await s.sees("KiBᵗ≈", within=s.monitor.query_one("CostTable"))

@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from concwatch.ui.renderables.moments import Moment, column_of, flags, time_of
+from concwatch.ui.renderables.moments import Moment, column_of, cut, flags, time_of
 from concwatch.ui.renderables.plot import LABEL_WIDTH, Line, compose, decimate, paint
 from concwatch.ui.renderables.ticks import BYTES
 
@@ -68,14 +69,32 @@ def test_what_was_measured_is_seen_before_the_cursor():
     assert rows(lines=[level], cursor=20.0) == without
 
 
+@pytest.mark.parametrize("time", [50.0, 60.0, 88.0, 99.9])
+@pytest.mark.parametrize(
+    "text", ["日本語のマーク", "🎉", "a👩\u200d👩\u200d👧b❤\ufe0f", "e\u0301e\u0301", "\u0301"]
+)
+def test_letters_of_two_cells_keep_the_row_as_wide_as_all_others(time, text):
+    found = rows(Moment(time, "#00ff00", text), Moment(70.0, "#00ff00", "later"))
+    assert {cell_len(row) for row in found} == {49}
+    (found, *_) = rows(Moment(time, "#00ff00", text))
+    assert text.lstrip("\u0301") in found
+
+
+def test_a_text_that_is_cut_says_that_it_goes_on():
+    (found, *_) = rows(Moment(50.0, "#00ff00", "b" * 25))
+    assert "b" * 23 + "…" in found
+    assert cut("日本語", 5) == "日本…"
+    assert cut("日本語", 6) == "日本語"
+
+
 @given(
-    st.lists(st.tuples(st.floats(40.0, 100.0), st.text("abc", min_size=1, max_size=30)), max_size=5),
+    st.lists(st.tuples(st.floats(40.0, 100.0), st.text("ab日", min_size=1, max_size=30)), max_size=5),
     st.integers(20, 60),
 )
 def test_texts_never_run_into_each_other_or_over_the_edge(notes, columns):
     moments = [Moment(time, "#ffffff", text) for time, text in notes]
     seen = [
-        set(range(flag.start, flag.start + len(flag.text))) | {flag.column}
+        set(range(flag.start, flag.start + cell_len(flag.text))) | {flag.column}
         for flag in flags(moments, 100.0, 60.0, columns)
     ]
     for index, cells in enumerate(seen):

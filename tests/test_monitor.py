@@ -657,7 +657,7 @@ async def test_a_picture_that_cannot_be_saved_says_why_and_leaves_nothing_behind
         await s.press("s")
         await s.sees(
             "not saved: full/concwatch-",
-            "space left on device",
+            "left on device",
             within=s.toast,
         )
         assert list((tmp_path / "full").iterdir()) == []

@@ -288,9 +288,21 @@ def test_a_film_stores_what_changes():
     assert len(many) - len(one) < 50 * 200
 
 
-def test_frames_of_two_sizes_and_none_at_all_are_told():
-    with pytest.raises(ValueError, match="one size: found 20x2 and 30x2"):
-        make_gif([Frame(0, terminal("a")), Frame(1, terminal("a", width=30))])
+def test_a_film_of_a_terminal_that_is_resized_has_room_for_every_frame():
+    small, wide, high = terminal("a"), terminal("a", width=30), terminal("a", "b", "c", "d")
+    data = make_gif([Frame(0, small), Frame(1, wide), Frame(2, high), Frame(3, small)])
+    pictures = frames_of(data)
+    size = (30 * glyphs.WIDTH, 5 * glyphs.HEIGHT)
+    assert [picture.size for picture in pictures] == [size] * len(pictures)
+    (alone,) = frames_of(make_gif([Frame(0, small)]))
+    shown = pictures[-1].crop((0, 0, *alone.size))
+    assert max(high for _, high in ImageChops.difference(shown, alone).getextrema()) <= 40
+    assert {color for _, color in pictures[-1].crop((0, 2 * glyphs.HEIGHT, *size)).getcolors()} == {
+        (0x29, 0x29, 0x29)
+    }, "what the smaller frame has not is empty again"
+
+
+def test_a_film_without_frames_is_told():
     with pytest.raises(ValueError, match="there is none"):
         make_gif([])
 
@@ -330,6 +342,12 @@ def test_however_many_colours_there_are_a_palette_has_room_for_no_more(numbers):
 
 
 # Recordings of a terminal.
+
+
+def test_a_cast_has_the_sizes_that_the_terminal_took_at_their_moments():
+    text = Cast(120, 40).text([(0, "a"), (2.5, "c")], [(1.25, (100, 30)), (2.5, (80, 24))])
+    _, *lines = [json.loads(line) for line in text.splitlines()]
+    assert lines == [[0, "o", "a"], [1.25, "r", "100x30"], [2.5, "r", "80x24"], [2.5, "o", "c"]]
 
 
 @given(
@@ -499,16 +517,17 @@ async def test_shift_s_saves_the_chart_in_focus_or_the_first(tmp_path):
         assert re.match(r"concwatch-rss-\d{4}-", rss.name)
         assert re.match(r"concwatch-created-s-\d{4}-", rate.name)
         width, height = chart.outer_size
-        lines = svg_lines(rate.read_text("utf-8"), width, height + 1)
+        lines = svg_lines(rate.read_text("utf-8"), width, height + 2)
         area = chart.region
         there = [line[area.x : area.right] for line in screen[area.y : area.bottom]]
-        assert lines[:-1] == [line.rstrip() for line in there], "a cut-out of the screen"
-        assert lines[-1].split() == ["●", "threads", "●", "asyncio"], "and whose colour is which"
+        assert lines[:-2] == [line.rstrip() for line in there], "a cut-out of the screen"
+        assert lines[-2].split() == ["●", "threads", "●", "asyncio"], "and whose colour is which"
+        assert lines[-1] == "", "with room for what reaches below a line"
         box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', rate.read_text("utf-8"))
         assert float(box[1]) == pytest.approx(width * CELL_WIDTH, abs=3)
-        assert float(box[2]) == pytest.approx((height + 1) * CELL_HEIGHT, abs=3)
+        assert float(box[2]) == pytest.approx((height + 2) * CELL_HEIGHT, abs=3)
         picture = opened(rate.with_suffix(".png").read_bytes())
-        assert picture.size == pytest.approx((width * PIXELS, (height + 1) * HIGH), abs=3)
+        assert picture.size == pytest.approx((width * PIXELS, (height + 2) * HIGH), abs=3)
         assert picture.getchannel("A").getextrema() == (255, 255), "no part is left open"
 
 

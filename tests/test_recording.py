@@ -5,6 +5,7 @@ import gzip
 import json
 import math
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -32,9 +33,10 @@ from concwatch.lab.settings import Settings
 from concwatch.lab.view import LabView, LaneView, take_view
 from concwatch.recordings import sinks
 from concwatch.recordings.format import COLUMNS, KIND, cut_time, rounded, tell_time
-from concwatch.recordings.listing import CUT, FINISHED, WRITTEN, find_recordings
+from concwatch.recordings.listing import FINISHED, find_recordings
 from concwatch.recordings.load import load, parse
 from concwatch.recordings.past import FINEST, STEPS, RecordedSeries
+from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN, decompress
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.sinks import open_sink
 from concwatch.worker.walls import Wall
@@ -430,6 +432,43 @@ def test_a_compressed_recording_cut_anywhere_in_its_last_200_bytes_opens(tmp_pat
         assert found.damaged == 0
 
 
+@pytest.mark.parametrize("place", [-5, -3, -300])  # in the checksum, in the length, in the text
+def test_one_damaged_byte_of_a_compressed_recording_costs_only_what_comes_after(tmp_path, place):
+    path = tmp_path / "a.jsonl.gz"
+    samples = recorded(path)
+    data = bytearray(path.read_bytes())
+    data[place] ^= 0xFF
+    path.write_bytes(data)
+    found = load(path)
+    assert samples - 30 <= found.samples <= samples
+    assert found.cut.startswith("its compressed text is damaged")
+    assert (": cut off after 00:0" in found.cut) is (found.end is None)
+    (listed,) = find_recordings(tmp_path)
+    assert listed.state == DAMAGED
+    if place > -8:
+        assert (found.samples, found.end.why) == (samples, "done")
+        path.write_bytes(bytes(data) + bytes(data))  # what follows damage is not read
+        assert load(path).samples == samples
+
+
+def test_what_follows_a_compressed_recording_is_not_of_it(tmp_path):
+    path = tmp_path / "a.jsonl.gz"
+    samples = recorded(path)
+    path.write_bytes(path.read_bytes() + b"\0" * 512)
+    found = load(path)
+    assert (found.samples, found.cut) == (samples, "")
+
+
+@pytest.mark.parametrize("size", [1, 65_500, 65_536, 200_000])
+def test_all_before_damage_is_decompressed(size):
+    text = random.Random(size).randbytes(size)
+    data = bytearray(gzip.compress(text))
+    data[-5] ^= 1  # in the checksum
+    assert decompress(bytes(data), 1 << 20) == (text, DAMAGED)
+    assert decompress(gzip.compress(text) + bytes(data), 1 << 20) == (text * 2, DAMAGED)
+    assert decompress(bytes(data), 1_000) == (text[:1_000], DAMAGED if size < 1_000 else "")
+
+
 def test_gzip_reads_a_compressed_recording_and_a_plain_one_compressed_later_opens(tmp_path):
     samples = recorded(tmp_path / "a.jsonl.gz")
     text = gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes())
@@ -450,7 +489,7 @@ def test_a_recording_can_be_read_while_it_is_written(tmp_path):
         bench.pass_(3)
         found = load(tmp_path / name)
         assert found.samples == recorder.samples == 30
-        assert found.cut == f"cut off after {tell_time(found.duration)}, 30 samples"
+        assert found.cut == f"being written, so far {tell_time(found.duration)}, 30 samples"
         recorder.stop("done")
 
 
@@ -473,18 +512,22 @@ def test_damaged_lines_are_passed_over_and_counted(tmp_path):
         assert found.view(at).lanes[1].name == "pool"
 
 
-def test_a_sample_whose_end_is_damaged_costs_only_its_view(tmp_path):
-    recorded(tmp_path / "a.jsonl", names=("asyncio",))
+def test_a_sample_that_is_damaged_anywhere_is_counted(tmp_path):
+    samples = recorded(tmp_path / "a.jsonl", names=("asyncio",))
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
     places = [number for number, line in enumerate(lines) if line.startswith(b"[0,")]
-    lines[places[20]] = lines[places[20]].rpartition(b",")[0] + b"]"
+    values = lines[places[20]].split(b",")
+    lines[places[10]] = b",".join(values[:20]) + b"]"
+    lines[places[20]] = b",".join([*values[:13], b'"x"', *values[14:]])
+    lines[places[25]] = b",".join([*values[:2], b"1.5", *values[3:]])  # memory is whole bytes
     lines[places[30]], lines[places[31]] = lines[places[31]], lines[places[30]]  # out of order
     found = parse(b"\n".join(lines), "a.jsonl")
     (lane,) = found.lanes
     assert list(lane.times) == sorted(lane.times)
-    assert lane.sample(lane.times[20]).time == lane.times[19]
-    assert math.isnan(lane.columns["cost_live"][20])
-    assert len(lane.columns["created"]) == len(lane) == len(list(lane.samples())) + 1
+    assert found.damaged == 3
+    assert found.samples == len(lane) == len(list(lane.samples())) == len(lane.columns["created"])
+    assert found.samples == samples - 3
+    assert not any(map(math.isnan, lane.columns["cost_live"][50:]))
 
 
 HEADER = {"type": KIND, "version": 2, "began": "", "concwatch": "", "machine": {}, "command": "",
@@ -505,14 +548,20 @@ HEADER = {"type": KIND, "version": 2, "began": "", "concwatch": "", "machine": {
         (json.dumps(HEADER | {"version": 3}).encode(), "written by a newer concwatch"),
         (json.dumps({"type": KIND, "version": 7, "all": "else"}).encode(), "of version 7, expected 2"),
         (json.dumps(HEADER | {"version": 0}).encode(), "unknown version"),
+        (
+            json.dumps({"type": KIND, "version": 1}).encode(),
+            "unknown version: it is of version 1",
+        ),
+        (json.dumps({"type": KIND, "version": -7}).encode(), "unknown version"),
         (json.dumps(HEADER | {"columns": ["lane", "time"]}).encode(), "unknown version"),
         (json.dumps(HEADER | {"rate": "fast"}).encode(), "first line is damaged"),
         (json.dumps(HEADER).encode()[:-20], "is not a recording"),
         (gzip.compress(b""), "is empty"),
         (gzip.compress(b"hello"), "is not a recording"),
-        (b"\x1f\x8b\x08 broken", "is empty"),
+        (b"\x1f\x8b\x08 broken", "is damaged: nothing of it can be decompressed"),
+        (gzip.compress(b"hello")[:10], "is cut off: nothing of it can be decompressed"),
     ],
-    ids=[*map(str, range(17))],
+    ids=[*map(str, range(20))],
 )
 def test_a_file_that_is_no_recording_is_one_line(tmp_path, content, said):
     path = tmp_path / "a.jsonl"
@@ -546,7 +595,7 @@ class Full:
 
     def __init__(self, room, error):
         self.room, self.error = room, error
-        self.lines, self.closed = [], 0
+        self.lines, self.closed, self.discarded = [], 0, False
 
     @property
     def size(self):
@@ -563,6 +612,10 @@ class Full:
     def close(self):
         self.closed += 1
 
+    def discard(self):
+        self.closed += 1
+        self.discarded = True
+
 
 @pytest.mark.parametrize("room", [0, 1, 3, 40])
 def test_a_full_disk_ends_the_recording_and_not_the_session(room):
@@ -574,10 +627,14 @@ def test_a_full_disk_ends_the_recording_and_not_the_session(room):
     bench.pass_(10)
     assert bench.lab.lanes[0].live == 1_000
     (text,) = bench.texts("error")
-    began = "recording stopped: a.jsonl: No space left on device: what came after 00:0"
-    assert text.startswith(began)
-    assert text.endswith(" is not in it")
     assert text == recorder.problem
+    if room:
+        began = "recording stopped: a.jsonl: No space left on device: what came after 00:0"
+        assert text.startswith(began)
+        assert text.endswith(" is not in it")
+    else:
+        assert text == "not recorded: a.jsonl: No space left on device: nothing of this session is kept"
+    assert sink.discarded is (room == 0)
     assert (recorder.on, sink.closed, len(sink.lines)) == (False, 1, room)
     recorder.stop("done")
     assert len(sink.lines) == room
@@ -608,7 +665,7 @@ def test_a_recording_that_is_deleted_is_told(tmp_path):
     bench.pass_(2)
     assert not recorder.on
     (text,) = bench.texts("error")
-    assert "it was deleted: what came after 00:0" in text
+    assert text == f"recording stopped: {tmp_path / 'a.jsonl'}: it was deleted: all of it is lost"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a tmpfs")
@@ -697,14 +754,56 @@ def test_a_recording_that_nothing_came_of_leaves_no_file(tmp_path):
     assert not recorder.problem
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
+def test_what_is_no_ordinary_file_is_not_recorded_into(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)  # one that waits for ever
+    os.symlink("pipe", tmp_path / "link")
+    for path in (tmp_path / "pipe", tmp_path / "link"):
+        line = refused("run", "asyncio", "--tasks", "5", "--record", str(path))
+        assert f'--record: "{path}" is no ordinary file: expected the name of a new file' in line
+    os.close(reader)
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_special_file_is_written_to_as_it_stands():
-    sink = open_sink(Path("/dev/null"))
-    sink.write(b"x\n")
-    sink.check()
-    sink.close()
+def test_a_device_is_written_to_as_it_stands():
+    sink = open_sink(Path("/dev/full"))
     with pytest.raises(OSError, match="No space"):
-        open_sink(Path("/dev/full")).write(b"x\n")
+        sink.write(b"x\n")
+    sink.discard()
+    assert Path("/dev/full").exists()
+
+
+def fill_disk(monkeypatch):
+    """Have no line be written any more."""
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(sinks.FileSink, "write", refuse)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_a_file_in_which_nothing_could_be_written_is_removed(tmp_path, monkeypatch, name):
+    fill_disk(monkeypatch)
+    bench = Bench("asyncio")
+    recorder = record(bench, tmp_path / name)
+    bench.pass_(1)
+    recorder.stop("done")
+    assert (
+        recorder.problem
+        == f"not recorded: {tmp_path / name}: No space left on device: nothing of this session is kept"
+    )
+    assert bench.texts("error") == [recorder.problem]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_took_the_place_of_a_recording_stays(tmp_path):
+    sink = open_sink(tmp_path / "a.jsonl")
+    (tmp_path / "a.jsonl").rename(tmp_path / "b.jsonl")
+    (tmp_path / "a.jsonl").write_text("mine")
+    sink.discard()
+    assert (tmp_path / "a.jsonl").read_text() == "mine"
 
 
 def test_run_records_all_of_its_labs(tmp_path):
@@ -788,6 +887,28 @@ def test_recordings_are_listed_newest_first(tmp_path, monkeypatch):
     assert 'no recordings in "elsewhere"' in CliRunner().invoke(main, ["recordings"]).output
 
 
+def test_a_last_line_without_an_end_is_listed_as_it_is_read(tmp_path):
+    recorded(tmp_path / "a.jsonl")
+    lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
+    last = max(number for number, line in enumerate(lines) if line.startswith(b"["))
+    for name, gone in {"whole": 1, "cut": 2}.items():
+        (tmp_path / name).write_bytes(b"".join(lines[: last + 1])[:-gone])
+    for one in find_recordings(tmp_path):
+        assert one.samples == load(Path(one.file)).samples
+        assert one.seconds == load(Path(one.file)).duration
+
+
+def test_names_with_line_ends_stay_in_their_row(tmp_path):
+    name = "two\nlines\x1b"
+    content = json.dumps(HEADER | {"lanes": [{"name": name}], "began": name}) + "\n"
+    (tmp_path / "of\nmany.jsonl").write_text(content)
+    lines = CliRunner().invoke(main, ["recordings", str(tmp_path)]).output.splitlines()
+    assert len(lines) == 3
+    assert lines[1].startswith("of many.jsonl")
+    assert lines[1].endswith("two lines\ufffd")
+    assert [lane.name for lane in load(tmp_path / "of\nmany.jsonl").lanes] == ["two lines\ufffd"]
+
+
 def test_without_locks_a_recording_is_made_all_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(sinks, "lock", lambda file: None)
     assert recorded(tmp_path / "a.jsonl") > 0
@@ -825,8 +946,24 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path, monkeypatch):
     (tmp_path / "recordings").write_text("in the way")
     async with stage() as s:
         await s.press("r")
-        await s.sees("not recorded: recordings: File exists")
+        await s.sees('not recorded: "recordings" is a file: expected a folder')
         assert not s.app.recording.on
+
+
+async def test_the_key_r_says_on_a_full_disk_what_is_true(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with stage() as s:
+        await s.press("r")
+        await s.sees("into recordings/concwatch-", within=s.toast)
+        with monkeypatch.context() as full:
+            fill_disk(full)
+            await s.press("r")
+            await s.sees("recording stopped:", "No space")
+            (kept,) = (tmp_path / "recordings").iterdir()
+            await s.press("r")
+            await s.sees("not recorded:", "No space", within=s.toast)
+            assert not s.app.recording.on
+        assert list((tmp_path / "recordings").iterdir()) == [kept]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
+from textual.content import Content
 from textual.events import MouseScrollDown
 
 from concwatch.recordings.format import EventLine, MarkLine, encode
@@ -403,10 +404,24 @@ async def test_the_mouse_reads_moments_and_marks_on_the_line_and_the_wheel_moves
         assert s.transport.tooltip == "00:30.0  look at minute 0"
         await s.pilot.hover(s.transport, offset=(start + width // 2 - s.transport.region.x, 0))
         await s.settle()
-        assert s.transport.tooltip.startswith("02:")
+        assert s.transport.tooltip.plain.startswith("02:")
         await s.pilot._post_mouse_events([MouseScrollDown], s.transport, offset=(note, 0), button=0)
         await s.settle()
         assert s.at == pytest.approx(101)
+
+
+async def test_a_note_in_brackets_is_told_as_it_was_written(tmp_path):
+    path = tmp_path / "brackets.jsonl"
+    lines = [line.replace(b"look at minute 0", b"[red]x[/] [/]") for line in made_lines(SECONDS, lanes=1)]
+    path.write_bytes(b"".join(lines))
+    async with replay(path) as s:
+        await s.pause_at("100")
+        start, width = s.track()
+        note = start + cell_of(30 / SECONDS, width) - s.transport.region.x
+        await s.pilot.hover(s.transport, offset=(note, 0))
+        await s.settle()
+        assert isinstance(s.transport.tooltip, Content), "what is plain text would be read as markup"
+        assert s.transport.tooltip.plain == "00:30.0  [red]x[/] [/]"
 
 
 async def test_a_moment_is_typed_and_what_is_none_says_why(made):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib.util
+import io
 import json
 import os
 import re
@@ -18,16 +19,18 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from click.testing import CliRunner
+from PIL import Image
 
 from concwatch.cli import main
 from concwatch.commands import serve
 from concwatch.lab.catalog import ROOT
 from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
 from concwatch.ui.in_page import told
-from concwatch.web import program
+from concwatch.web import program, session
 from concwatch.web.listening import is_loopback, listen, url
 from concwatch.web.session import fitting
 from concwatch.web.site import Site, may_use
+from concwatch.web.typed import Typed
 from tests.browser import MISSING, PATIENCE, Browser, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing is served on Windows")
@@ -113,23 +116,29 @@ def test_the_address_is_one_that_a_browser_here_can_open(host, shown):
 
 
 @pytest.mark.parametrize(
-    ("host", "origin", "only_here", "may"),
+    ("host", "origin", "names", "may"),
     [
-        ("127.0.0.1:8000", "http://127.0.0.1:8000", True, True),
-        ("localhost:9000", "http://localhost:9000", True, True),  # through a tunnel
-        ("127.0.0.1:8000", None, True, True),  # no browser, or the address typed by hand
-        ("127.0.0.1:8000", "https://example.org", True, False),
-        ("127.0.0.1:8000", "http://127.0.0.1:8001", True, False),
-        ("127.0.0.1:8000", "null", True, False),
-        ("example.org:8000", "http://example.org:8000", True, False),  # a name pointed at loopback
-        ("example.org:8000", "http://example.org:8000", False, True),
-        ("[::1", None, True, False),
-        ("box:8000", "http://[", False, False),
+        ("127.0.0.1:8000", "http://127.0.0.1:8000", (), True),
+        ("localhost:9000", "http://localhost:9000", (), True),  # through a tunnel
+        ("127.0.0.1:8000", None, (), True),  # no browser, or the address typed by hand
+        ("127.0.0.1:8000", "https://example.org", (), False),
+        ("127.0.0.1:8000", "http://127.0.0.1:8001", (), False),
+        ("127.0.0.1:8000", "null", (), False),
+        ("example.org:8000", "http://example.org:8000", (), False),  # a name pointed at this machine
+        ("example.org:8000", "http://example.org:8000", ("box",), False),
+        ("example.org", "https://example.org", ("box", "example.org"), True),  # a reverse proxy
+        ("Box.:8000", "http://Box.:8000", ("box",), True),
+        ("192.168.0.2:8000", "http://192.168.0.2:8000", (), True),
+        ("[fe80::1%25eth0]:8000", None, (), True),
+        ("box.example.org:8000", None, ("box",), False),
+        ("", None, ("box",), False),
+        ("[::1", None, (), False),
+        ("box:8000", "http://[", ("box",), False),
     ],
 )
-def test_a_page_from_elsewhere_may_not_use_it(host, origin, only_here, may):
+def test_a_page_from_elsewhere_may_not_use_it(host, origin, names, may):
     headers = {"Host": host} | ({"Origin": origin} if origin else {})
-    assert may_use(make_mocked_request("GET", "/ws", headers=headers), only_here) is may
+    assert may_use(make_mocked_request("GET", "/ws", headers=headers), names) is may
 
 
 @pytest.mark.parametrize(
@@ -141,6 +150,27 @@ def test_a_page_from_elsewhere_may_not_use_it(host, origin, only_here, may):
 )  # fmt: skip
 def test_a_size_is_brought_within_bounds(asked, given):
     assert fitting(*asked) == given
+
+
+@pytest.mark.parametrize(
+    ("pieces", "taken"),
+    [
+        (["a", "\x1b", "[A", "ü€😀", "\x1b[1;5C", "\x1b[<0;12;3M", "\x1b[?2026;2$y"], True),
+        (["\x1b[200~\x1b[48;5;7m some text\x1b[0m\x1b[201~"], True),
+        (["\x1b[128512u"], True),
+        (["\x1b[1114112u"], False),
+        (["\x1b[97;1;97:99999999u"], False),
+        (["\x1b[55296u"], False),
+        (["\x1b[48;3000;3000;1;1t"], False),
+        (["\x1b[48;3000:a;3000;1;1t"], False),
+        (["\x1b", "[48;3000;30", "00;1;1t"], False),
+        (["x" * 100, "\x1b[11141", "12u"], False),
+    ],
+)
+def test_a_page_types_letters_and_keys_that_there_are_and_no_sizes(pieces, taken):
+    typed = Typed()
+    assert ("".join(map(typed.take, pieces)) == "".join(pieces)) is taken
+    assert typed.take("q") == "q"
 
 
 # Sessions with programs that misbehave.
@@ -159,7 +189,7 @@ async def serving(monkeypatch):
     runners = []
 
     async def start(code, heartbeat=10.0):
-        site = Site([sys.executable, "-c", code], only_here=True, heartbeat=heartbeat)
+        site = Site([sys.executable, "-c", code], names=(), heartbeat=heartbeat)
         runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=PATIENCE)
         await runner.setup()
         listening = listen("127.0.0.1", 0)
@@ -167,6 +197,7 @@ async def serving(monkeypatch):
         runners.append(runner)
         return url(*listening.getsockname()[:2])
 
+    start.runners = runners
     yield start
     for runner in runners:
         await runner.cleanup()
@@ -202,32 +233,80 @@ async def test_a_page_that_vanished_without_a_word_ends_its_program(serving):
         await page.close()
 
 
-async def test_a_page_that_reads_nothing_and_vanishes_ends_its_program(serving):
+def upgrade(port):
+    """What a page begins with."""
+    return (
+        f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    ).encode()
+
+
+async def test_a_page_that_takes_what_is_painted_is_there_however_late_it_answers(serving):
+    where = await serving(FLOOD, heartbeat=0.1)
+    port = int(where.rpartition(":")[2])
+    page, typing = await asyncio.open_connection("127.0.0.1", port, limit=1 << 12)
+    typing.write(upgrade(port))
+    end = time.monotonic() + 20 * 0.1
+    while time.monotonic() < end:  # it answers no ping at all
+        assert await page.read(1 << 12), "it was given up"
+        await asyncio.sleep(0.002)  # slower than it is painted
+    typing.close()
+
+
+async def test_a_page_that_reads_nothing_does_not_hold_up_the_servers_end(serving, monkeypatch):
+    monkeypatch.setattr(session, "PARTING", 0.2)
+    before = children()
+    where = await serving(FLOOD, heartbeat=3600)
+    port = int(where.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as page:
+        page.sendall(upgrade(port))
+        await soon(lambda: children() - before, "the program runs")
+        assert await asyncio.to_thread(page.recv, 1)
+        async with asyncio.timeout(PATIENCE):
+            await serving.runners[0].cleanup()
+    assert not children() - before
+
+
+async def test_a_page_that_reads_nothing_and_vanishes_ends_its_program(serving, caplog):
     before = children()
     where = await serving(FLOOD, heartbeat=0.3)
     port = int(where.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as page:
-        page.sendall(
-            f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
-        )
+        page.sendall(upgrade(port))
         await soon(lambda: children() - before, "the program runs")
         await soon(lambda: not children() - before, "it has ended")
+    (line,) = caplog.messages
+    assert re.fullmatch(
+        r"concwatch: a page was given up: for \S+ s it answered no ping and took no painting", line
+    )
 
 
-@pytest.mark.parametrize("code", ["raise SystemExit(3)", SAY + "os._exit(3)"], ids=["at once", "later"])
-async def test_a_program_that_dies_closes_its_page(serving, code):
+FAIL = "import sys; print('concwatch: all <b>lost</b>', file=sys.stderr); "
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (FAIL + "sys.exit(2)", "concwatch: all <b>lost</b>"),
+        (FAIL + "sys.exit(0)", None),
+        ("raise SystemExit(3)", "its program ended with status 3"),
+        (SAY + "os._exit(3)", "its program ended with status 3"),
+        (SAY + "os.write(1, b'M\\0\\0\\0\\17{\"type\":\"exit\"}'); sys.exit('crashed')", "crashed"),
+    ],
+    ids=["failed", "done", "silent at once", "silent later", "after its goodbye"],
+)
+async def test_a_page_ends_with_its_program_and_is_told_why(serving, code, told):
     where = await serving(code)
     async with aiohttp.ClientSession() as client, client.ws_connect(f"{where}/ws") as page:
-        async with asyncio.timeout(PATIENCE):
-            message = await page.receive()
-        assert message.type in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED)
+        said = [json.loads(message.data) async for message in page]
+    assert said == ([["ended", told]] if told else [])
 
 
 async def test_what_makes_no_sense_is_ignored(serving):
     where = await serving(DEAF)
     async with aiohttp.ClientSession() as client, client.ws_connect(f"{where}/ws") as page:
         for text in ("", "{", "7", "[]", '"x"', '["stdin"]', '["stdin", 5]', '["resize", {}]', '["x", {}]',
+                     "[" * 100_000,
                      '["resize", {"width": "many", "height": 1e99}]', '[["stdin"], "q"]'):  # fmt: skip
             await page.send_str(text)
         await page.send_bytes(b"\xff\x00")
@@ -419,6 +498,63 @@ def test_not_on_loopback_it_warns_and_on_loopback_it_does_not(monkeypatch):
     assert (quiet.stderr, quiet.exit_code) == ("", 130)
 
 
+@pytest.mark.parametrize(
+    ("options", "here", "refused_too"),
+    [
+        (("--host", "127.1", "--name", "Proxy.example"), ["127.1", "proxy.example"], [socket.gethostname()]),
+        (("--host", "0.0.0.0"), [socket.gethostname(), f"{socket.gethostname()}.local", "127.0.0.1"], []),
+    ],
+    ids=["loopback", "everywhere"],
+)
+async def test_it_answers_under_the_names_it_was_given_and_no_others(options, here, refused_too):
+    with Served(*options) as served:
+        async with aiohttp.ClientSession() as client:
+            for name in [*here, *refused_too, "evil.test"]:
+                async with client.get(served.url, headers={"Host": f"{name}:80"}) as answer:
+                    assert answer.status == (200 if name in here else 403), name
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs IPv6")
+def test_every_address_of_ipv6_is_every_address_of_ipv4_too():
+    with listen("::", 0) as listening:
+        socket.create_connection(("127.0.0.1", listening.getsockname()[1])).close()
+
+
+@pytest.mark.parametrize(
+    "headers", ["", "Host: a\r\nHost: b\r\n", "Host: 127.0.0.1\r\nContent-Length: x\r\n"]
+)
+def test_bad_requests_are_refused_with_one_line_a_minute(headers):
+    with Served() as served:
+        where = ("127.0.0.1", int(served.url.rpartition(":")[2]))
+        for _ in range(3):
+            with socket.create_connection(where, PATIENCE) as client:
+                client.sendall(f"GET / HTTP/1.1\r\n{headers}\r\n".encode())
+                assert client.recv(1 << 12).startswith((b"HTTP/1.1 400", b"HTTP/1.0 400", b"HTTP/1.1 403"))
+        served.process.terminate()
+        _, told = served.process.communicate(timeout=PATIENCE)
+    assert len(told.splitlines()) <= 1
+    assert "Traceback" not in told
+
+
+@LINUX
+async def test_without_open_files_there_is_one_line_and_pages_later():
+    with Served() as served:
+        count = served.tree.num_fds()
+        served.tree.rlimit(psutil.RLIMIT_NOFILE, (count + 2, count + 50))
+        where = ("127.0.0.1", int(served.url.rpartition(":")[2]))
+        clients = [socket.create_connection(where, PATIENCE) for _ in range(6)]
+        line = await asyncio.to_thread(served.process.stderr.readline)
+        for client in clients:
+            client.close()
+        async with aiohttp.ClientSession() as client, client.get(served.url) as answer:
+            assert answer.status == 200
+        served.process.terminate()
+        _, told = served.process.communicate(timeout=PATIENCE)
+    assert "Too many open files" in line
+    assert "Too many open files" not in told
+    assert "Traceback" not in told
+
+
 # In a real browser.
 
 
@@ -475,3 +611,61 @@ def test_in_a_browser_the_screen_shows_charts_and_obeys_the_mouse_until_the_page
         browser.kill()
         assert_gone(everything)
         assert served.process.poll() is None
+
+
+LETTERS = "return Number(seenTerminal.options.fontSize)"
+FITS = """
+const {cols, rows, buffer: {active}} = seenTerminal;
+const edge = active.getLine(active.viewportY + (rows >> 1)).getCell(cols - 1).getBgColor();
+return [cols, rows, [edge >> 16, (edge >> 8) & 255, edge & 255]];
+"""
+
+
+@pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
+@pytest.mark.timeout(400)
+def test_in_a_browser_the_letters_fit_each_size_of_the_window_and_the_edges_have_the_screens_colour(tmp_path):
+    with Served() as served, contextlib.closing(Browser(tmp_path)) as browser:
+        browser.window(1280, 900, 2)
+        browser.open(served.url)
+        browser.sees("drag to start")
+        for width, height, dots in [(1280, 900, 2), (800, 600, 2), (1500, 900, 1)]:
+            browser.window(width, height, dots)
+            letters = {900: 16, 600: 11}[height]
+            until(lambda: browser.run(LETTERS) == letters, lambda: browser.run(LETTERS))  # noqa: B023
+            columns, lines, _ = browser.run(FITS)
+            assert (columns >= 120, lines >= 40) == (True, True)
+
+        def edge():
+            picture = Image.open(io.BytesIO(browser.picture())).convert("RGB")
+            _, _, last = browser.run(FITS)
+            beside = {picture.getpixel(place) for place in ((1499, 450), (750, 899), (1499, 899))}
+            return beside == {tuple(last)} and beside
+
+        dark = until(edge, lambda: browser.run(FITS))
+        browser.run('seenTerminal.input("\\x10")')
+        browser.sees("Search")
+        browser.run('seenTerminal.input("theme")')
+        browser.sees("Change the current theme")
+        browser.run('seenTerminal.input("\\r")')
+        browser.sees("textual-light")
+        browser.run('seenTerminal.input("textual-light")')
+        browser.run('seenTerminal.input("\\r")')
+        until(lambda: edge() not in (False, dark), lambda: browser.run(FITS))
+        assert browser.told() == []
+
+
+@pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
+@pytest.mark.timeout(200)
+async def test_in_a_browser_a_program_that_failed_says_why(serving, tmp_path):
+    where = await serving(FAIL + "sys.exit(2)")
+
+    def look():
+        with contextlib.closing(Browser(tmp_path)) as browser:
+            browser.open(where)
+            return until(
+                lambda: "gone" in (text := browser.run("return words.innerText")) and text, "its end"
+            )
+
+    text = await asyncio.to_thread(look)
+    assert text.splitlines()[0] == "This session has ended; its tasks are gone."
+    assert text.splitlines()[-1] == "concwatch: all <b>lost</b>"

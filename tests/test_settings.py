@@ -83,7 +83,7 @@ def test_without_any_settings_there_are_defaults(file, monkeypatch):
     monkeypatch.delenv("CONCWATCH_SETTINGS")
     monkeypatch.setattr("concwatch.commands.sources.settings_path", lambda environ: file)
     assert screen()["rate"] == 10
-    assert row("screen", "rate") == ("10.0", "default")
+    assert row("screen", "rate") == ("10", "default")
     assert row("run", "refill") == (True, "default")
     assert row("run", "tasks") == (None, "default")
 
@@ -249,6 +249,39 @@ def test_a_wrong_variable_is_one_line_that_names_it_and_what_was_expected(variab
     assert told(env, 2)["problems"]
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "arguments"),
+    [
+        ("RUN_RECORD", "/nowhere/x", QUICK),
+        ("RUN_EXPECT", "threads.failed <= 0", QUICK),
+        ("RUN_CHART", "yes", QUICK),
+        ("SERVE_HOST", "no.such.host.invalid", ("serve",)),
+        ("DEMO_ALL", "1", ("demo", "small")),
+    ],
+)
+def test_what_turns_out_wrong_later_says_where_it_was_set(file, key, value, arguments):
+    line = problem(*arguments, env={f"CONCWATCH_{key}": value})
+    assert f"; set by CONCWATCH_{key}" in line
+    command, _, option = key.lower().partition("_")
+    written = "true" if value in ("yes", "1") else f'["{value}"]' if option == "expect" else f'"{value}"'
+    file.write_text(f"[{command}]\n{option} = {written}\n")
+    assert f"; set by {file}: [{command}] {option}" in problem(*arguments)
+
+
+def test_what_the_command_line_says_is_not_blamed_on_a_variable():
+    line = problem(*QUICK, "--record", "/nowhere/y", env={"CONCWATCH_RUN_RECORD": "/nowhere/x"})
+    assert "/nowhere/y" in line
+    assert "set by" not in line
+
+
+def test_a_page_has_the_options_that_serve_gave_it_and_none_of_the_screens(file, monkeypatch):
+    file.write_text('[screen]\nengines = "asyncio"\nrecord = "x.jsonl"\n')
+    monkeypatch.setattr("concwatch.commands.group.in_page", lambda: True)
+    assert screen()["engines"] is None
+    assert screen()["record"] is None
+    assert screen("--rate=5")["rate"] == 5
+
+
 def test_what_is_wrong_elsewhere_does_not_stop_a_command_but_settings_tells(file):
     file.write_text('[run]\ntasks = "many"\n[screen]\nrate = 99\n')
     assert invoke("engines", env={"CONCWATCH_RUNS_TASKS": "5"}).exit_code == 0
@@ -355,7 +388,24 @@ def test_every_value_is_printed_with_where_it_comes_from(file):
     assert ["expect", "asyncio.failed <= 0, pool.failed <= 0", str(file)] in cells
     assert ["workload", "sleep:10", "default"] in cells
     assert ["together", "false", "default"] in cells
-    assert ["max-memory", "–", "default"] in cells
+    assert ["max-memory", "80%", "default"] in cells
+    assert ["columns", "all", "default"] in cells
+    assert ["record", "–", "default"] in cells
+
+
+@pytest.mark.parametrize(
+    ("make", "state", "there"),
+    [
+        (lambda file: file.write_text("[run]\ntasks = 1\ntasks = 2\n"), " (not read: see below)", True),
+        (lambda file: (file.unlink(), file.mkdir()), " (not read: see below)", True),
+        (lambda file: (file.unlink(), file.symlink_to("nothing")), " (not read: see below)", True),
+        (lambda file: file.unlink(), " (not there)", False),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_not_called_absent(file, make, state, there):
+    make(file)
+    assert invoke("settings").stdout.splitlines()[0] == f"settings file: {file}{state}"
+    assert told(status=2)["there"] is there
 
 
 def test_values_are_printed_beside_what_is_wrong(file):

@@ -219,6 +219,11 @@ def test_counts_are_read(text, count):
     assert units.parse_count(text) == count
 
 
+@pytest.mark.parametrize(("count", "text"), [(0, "0 lines"), (1, "1 line"), (2_000, "2,000 lines")])
+def test_one_is_not_many(count, text):
+    assert units.counted(count, "line") == text
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "-1", "ten", "1.5", "1,5", "1,00", ",100", "1e3", "nan", "inf", "k", "10g", "10%", "1__0", "5" * 60],

@@ -99,11 +99,12 @@ class Worker:
     def renew(self) -> None:
         """Have it as it was at its start: no task, counters from 0, and nothing told but ``ready``."""
         self.check()
+        # Before refill is on again: else tasks of the last test's workload would be started once more.
+        self.do("workload", spec="hold")
+        self.target(0)
         for command, fields in self._usual.items():
             self.do(command, **fields)
         self.do("refill", on=True)
-        self.do("workload", spec="hold")
-        self.target(0)
         self.tick(lambda tick: tick["live"] == 0)
         with self._arrived:  # nothing moves any more, so the next tick says the same
             last = self.ticks[-1]
@@ -271,6 +272,7 @@ def check_ticks(ticks: Iterable[Report]) -> None:
         assert tick["created"] == tick["live"] + ended, tick
         assert 0 <= tick["queued"] <= tick["live"], tick
         assert tick["lag"] >= 0, tick
+        assert tick.get("heap", 0) >= 0, tick
         assert ("traced" in tick) == ("tracer" in tick), tick
         for key in before:
             if key in tick:  # PyPy cannot tell the seconds of its collector

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from concwatch.commands.options import one_line
-from concwatch.commands.telling import BAD_INPUT, say_error, say_json
+from concwatch.commands.telling import say_error, say_json
 
 STANDARD_OUTPUT = "-"
 
@@ -49,10 +49,7 @@ def _percent(text: str) -> float:
     "--json", "as_json_", is_flag=True, help="One JSON object on standard output in place of the table."
 )
 @click.option("--markdown", metavar="FILE", help='The tables as Markdown; "-" is standard output.')
-@click.pass_context
-def command(
-    ctx: click.Context, a: Path, b: Path, fail_over: float | None, as_json_: bool, markdown: str | None
-) -> None:
+def command(a: Path, b: Path, fail_over: float | None, as_json_: bool, markdown: str | None) -> None:
     """Put two recordings or results side by side."""
     from concwatch.comparing.as_json import as_object
     from concwatch.comparing.comparison import compare
@@ -66,8 +63,7 @@ def command(
         _check(a, b, as_json_, markdown)
         comparison = compare(*read_both(a, b), fail_over)
     except ValueError as error:
-        say_error(str(error))
-        ctx.exit(BAD_INPUT)
+        raise click.ClickException(str(error)) from None
     lost = False
     if markdown is not None and markdown != STANDARD_OUTPUT:
         try:
@@ -90,7 +86,7 @@ def _check(a: Path, b: Path, as_json_: bool, markdown: str | None) -> None:
     Raises:
         ValueError: one line: it cannot go there.
     """
-    from concwatch.saving import why_not_writable
+    from concwatch.saving import is_same_file, why_not_writable
 
     if markdown is None:
         return
@@ -101,7 +97,7 @@ def _check(a: Path, b: Path, as_json_: bool, markdown: str | None) -> None:
             )
         return
     place = Path(markdown)
-    if place.resolve() in (a.resolve(), b.resolve()):
+    if is_same_file(place, a) or is_same_file(place, b):
         raise ValueError(f'--markdown: "{markdown}" is what is compared: expected another file')
     why_not = why_not_writable(place)
     if why_not:

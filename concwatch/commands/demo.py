@@ -12,8 +12,10 @@ from concwatch.commands.options import max_memory, one_line
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error
 from concwatch.commands.terminal import take_terminal, why_no_screen
+from concwatch.commands.usual import UsualOption
 from concwatch.demos.demo import Demo, parse_size
 from concwatch.demos.loading import load, shipped
+from concwatch.demos.manual import manual
 from concwatch.demos.player import Played, play
 from concwatch.demos.takes import FORMATS, Takes, check_formats
 from concwatch.lab.again import command_line
@@ -53,23 +55,26 @@ def _end_with_input(ctx: click.Context, _: click.Parameter, wanted: bool) -> Non
         end_with_page(sys.stdin.fileno())
 
 
-@click.command("demo")
+@click.command("demo", epilog="\n\n".join(f"\b\n{part}" for part in manual().split("\n\n")))
 @click.argument("name", metavar="[NAME|FILE.toml]", required=False)
 @click.option("--all", "every", is_flag=True, help="Play every shipped demo, for the gallery.")
-@click.option("--out", metavar="DIR", help=f"Where its files go.  [default: {FOLDER}]")
+@click.option("--out", metavar="DIR", cls=UsualOption, usual=FOLDER, help="Where its files go.")
 @click.option(
     "--format",
     "formats",
     type=one_line(_read_formats),
     metavar=",".join(FORMATS),
-    help="What is kept: svg and png of each shot, gif and cast of the whole.  [default: svg; "
-    "with --all png, and gif and cast of films]",
+    cls=UsualOption,
+    usual="svg; with --all png, and gif and cast of films",
+    help="What is kept: svg and png of each shot, gif and cast of the whole.",
 )
 @click.option(
     "--size",
     type=one_line(parse_size),
     metavar="120x40",
-    help="Columns and rows.  [default: as the demo says]",
+    cls=UsualOption,
+    usual="as the demo says",
+    help="Columns and rows.",
 )
 @click.option(
     "--screen", is_flag=True, help="Show it on the terminal, even where --out or --format is given."
@@ -96,7 +101,7 @@ def command(
 ) -> None:
     """Play a demo: the real program and real workers, driven by a file of steps.
 
-    Without NAME this lists them. A FILE.toml is a demo of your own.
+    Without NAME this lists them. A FILE.toml is a demo of your own: how it is written is told below.
 
     It plays on the terminal when there is one and neither --out, --format, --size nor --all is given, and
     else without any. Its steps are printed, a line each. It exits 1 when a step could not be done.
@@ -104,6 +109,7 @@ def command(
     try:
         demos = _chosen(name, every)
         if not demos:
+            _must_be_bare(ctx)
             _list()
             return
         no_screen = why_no_screen(f"concwatch demo {name or '--all'} --out {out or FOLDER}")
@@ -127,9 +133,14 @@ def command(
         sys.exit(128 + stopped if stopped else worst)
     (demo,) = demos
     takes = Takes(demo.name, demo.title, wanted[demo.name])
-    status, stopped = _perform(demo, takes, folder, on_screen, size, max_memory)
-    unwritten = _write(takes.pictures() if stopped else chain(takes.pictures(), takes.films()), folder)
-    sys.exit(128 + stopped if stopped else max(status, int(unwritten)))
+    played = _perform(demo, takes, folder, on_screen, size, max_memory)
+    # A film of a part would take the place of a whole one.
+    whole = played.steps == len(demo.steps)
+    unwritten = _write(chain(takes.pictures(), takes.films()) if whole else takes.pictures(), folder)
+    left_out = [] if whole else [kind for kind in wanted[demo.name] if kind in FILM]
+    if left_out:
+        say_error(f"no {' and no '.join(left_out)} of {demo.name}: it did not get to its end")
+    sys.exit(played.status or int(bool(played.problem or unwritten)))
 
 
 async def _play_apart(
@@ -184,6 +195,18 @@ def _chosen(name: str | None, every: bool) -> list[Demo]:
     return [] if name is None else [load(name)]
 
 
+def _must_be_bare(ctx: click.Context) -> None:
+    """See that a list is all that was asked for.
+
+    Raises:
+        ValueError: one line that names the option that is for playing.
+    """
+    for param in ctx.command.params:
+        source = ctx.get_parameter_source(param.name or "")
+        if source is click.core.ParameterSource.COMMANDLINE:
+            raise ValueError(f"{param.opts[0]} without a demo: expected a NAME, a FILE.toml or --all")
+
+
 def _usual_formats(demo: Demo, every: bool) -> tuple[str, ...]:
     if not every:
         return ("svg",)
@@ -214,8 +237,8 @@ def _perform(
     on_screen: bool,
     size: tuple[int, int] | None,
     budget: int | None,
-) -> tuple[int, int]:
-    """Play one demo; give the exit status, and the signal that ended it or 0."""
+) -> Played:
+    """Play one demo, and say how far it came if that is not its end."""
     if on_screen:
         end_with_terminal(*take_terminal())
     lines: list[str] = []
@@ -238,10 +261,12 @@ def _perform(
     done, stopped = run_until_signal(play(demo, app, takes, say, on_screen=on_screen, size=size))
     for line in lines:
         click.echo(line)
-    played = done or Played(problem="ended by a signal", status=128 + stopped)
+    played = done or Played(problem="ended by a signal")
+    if stopped:
+        played.status = 128 + stopped
     if played.problem:
-        say_error(f"demo {demo.name}: {played.problem}")
-    return played.status or int(bool(played.problem)), stopped
+        say_error(f"{demo.file}: {played.problem}")
+    return played
 
 
 def _write(files: Iterable[tuple[str, str | bytes]], folder: Path) -> bool:

@@ -12,6 +12,7 @@ from concwatch.commands.options import REPEATS, SIZES, max_memory
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.sources import as_arguments
 from concwatch.commands.telling import say_error
+from concwatch.commands.usual import UsualOption
 from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.outputs import outputs, save
 from concwatch.experiments.report import Occasion
@@ -37,7 +38,12 @@ class RecordedCommand(click.Command):
 @click.argument("name", metavar="[NAME|FILE.toml]", required=False)
 @click.option("--quick", is_flag=True, help="A quick look: few sizes, each once.")
 @click.option(
-    "--repeats", type=REPEATS, metavar="N", help="Runs of each cell.  [default: as the experiment says]"
+    "--repeats",
+    type=REPEATS,
+    metavar="N",
+    cls=UsualOption,
+    usual="as the experiment says",
+    help="Runs of each cell.",
 )
 @click.option("--sizes", type=SIZES, metavar="1,10,1k", help="Sizes in place of the experiment's, ascending.")
 @max_memory

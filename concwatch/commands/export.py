@@ -1,8 +1,6 @@
 """``concwatch export``: a recording's samples for other programs, or as charts in plain text."""
 
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -10,17 +8,30 @@ import click
 from concwatch.commands.chart import charts_of, check_chart
 from concwatch.commands.options import one_line
 from concwatch.commands.telling import say_error
+from concwatch.commands.usual import UsualOption
 from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
 from concwatch.recordings.format import COLUMNS
 from concwatch.recordings.load import load
-from concwatch.saving import why_not_writable, write_whole
+from concwatch.saving import is_same_file, why_not_writable, write_whole
 
 CHART = "chart"
 
 NEEDED = "expected one of --csv, --json, --parquet, --chart"
 
 
-@click.command("export")
+class OneFormat(click.Command):
+    """A command whose formats share a place, so that the last would win: two of them are refused."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options, one format at most."""
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        wanted = dict.fromkeys(option.opts[0] for option in given if option.name == "format_")
+        if len(wanted) > 1:
+            raise click.UsageError(f"{' and '.join(wanted)}: expected one of them", ctx)
+        return super().parse_args(ctx, args)
+
+
+@click.command("export", cls=OneFormat)
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option(
     "--csv", "format_", flag_value="csv", help="A line a sample, below one with the columns' names."
@@ -28,8 +39,12 @@ NEEDED = "expected one of --csv, --json, --parquet, --chart"
 @click.option("--json", "format_", flag_value="json", help="One list, an object a sample.")
 @click.option("--parquet", "format_", flag_value="parquet", help='Apache Parquet; needs the extra "parquet".')
 @click.option("--chart", "format_", flag_value=CHART, help="Charts in plain text, without a screen.")
-@click.option("--columns", type=one_line(read_columns), metavar="a,b", help="Which.  [default: all]")
-@click.option("--out", metavar="FILE", help="Where to, whole or not at all.  [default: standard output]")
+@click.option(
+    "--columns", type=one_line(read_columns), metavar="a,b", cls=UsualOption, usual="all", help="Which."
+)
+@click.option(
+    "--out", metavar="FILE", cls=UsualOption, usual="standard output", help="Where to, whole or not at all."
+)
 @click.pass_context
 def command(
     ctx: click.Context, file: Path, format_: str | None, columns: tuple[str, ...] | None, out: str | None
@@ -43,7 +58,7 @@ def command(
     try:
         if format_ is None:
             raise ValueError(f"no format: {NEEDED}")
-        _check(format_, columns, out)
+        _check(file, format_, columns, out)
         recording = load(file)
         if format_ == CHART:
             content = charts_of(recording, to_terminal=out is None and sys.stdout.isatty())
@@ -55,17 +70,18 @@ def command(
         say_error(f'"{file}": {recording.cut}')
     if recording.damaged:
         say_error(f'"{file}": lines that could not be read: {recording.damaged:,}')
+    if out is None:
+        sys.stdout.buffer.writelines(content)
+        sys.stdout.buffer.flush()
+        return
     try:
-        if out is not None:
-            write_whole(Path(out), b"".join(content))
-        else:
-            _print(content)
+        write_whole(Path(out), b"".join(content))
     except OSError as error:
-        say_error(f'"{out or "standard output"}" not written: {error.strerror}')
+        say_error(f'"{out}" not written: {error.strerror}')
         sys.exit(1)
 
 
-def _check(format_: str, columns: tuple[str, ...] | None, out: str | None) -> None:
+def _check(file: Path, format_: str, columns: tuple[str, ...] | None, out: str | None) -> None:
     """See that what is wanted can be written.
 
     Raises:
@@ -79,23 +95,10 @@ def _check(format_: str, columns: tuple[str, ...] | None, out: str | None) -> No
     if format_ == CHART and out is None:
         check_chart()
     if out is not None:
+        if is_same_file(Path(out), file):
+            raise ValueError(f'--out: "{out}" is what is exported: expected another file')
         why = why_not_writable(Path(out))
         if why:
             raise ValueError(f'--out: "{out}": {why}: expected a file that can be written')
     elif format_ == "parquet" and sys.stdout.isatty():
         raise ValueError("--parquet is not for a terminal: expected --out FILE, or a pipe")
-
-
-def _print(content: Iterator[bytes]) -> None:
-    """Write to standard output until all is written, or nobody reads on.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    try:
-        for part in content:
-            sys.stdout.buffer.write(part)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        # Who reads has had enough. Python would try to write the rest as it ends, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

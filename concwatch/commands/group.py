@@ -1,7 +1,8 @@
 """The commands by name: each is loaded when it is asked for, and an error of any is one line."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -10,7 +11,8 @@ import click
 from concwatch.commands.setting import SCREEN
 from concwatch.commands.sources import Sources
 from concwatch.commands.telling import BAD_INPUT, say_error
-from concwatch.streams import is_unwritable, let_go
+from concwatch.streams import UNREAD, is_unwritable, let_go
+from concwatch.ui.in_page import in_page
 from concwatch.worker.workloads import nearest
 
 NAMES = (
@@ -27,6 +29,9 @@ NAMES = (
     "settings",
 )
 """Each has its file in this folder, and its `command` there."""
+
+GIVEN = f"{__name__}.given"
+"""Where a context keeps what files and variables gave that the command line did not."""
 
 TELLS = "settings"
 """The command that runs whatever is wrong with the settings: it tells what."""
@@ -59,16 +64,38 @@ class Commands(click.Group):
         if name is not None and command is not None:
             own = click.Context(command, info_name=name, parent=ctx, **command.context_settings)
             if runs(own, rest):
-                ctx.default_map = {name: self._values(own, name)}
+                ctx.default_map = {name: self._values(own, name, rest)}
         return name, command, rest
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options, with what files and variables say of them if it is they that count."""
-        if runs(ctx, args):
-            ctx.default_map = self._values(ctx, SCREEN)
+        """Read the options, with what files and variables say of them if it is they that count.
+
+        For a page it is the options of ``serve`` that do, which has them on the command line.
+        """
+        if runs(ctx, args) and not in_page():
+            ctx.default_map = self._values(ctx, SCREEN, args)
         return super().parse_args(ctx, args)
 
-    def _values(self, ctx: click.Context, name: str) -> dict[str, object]:
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the arguments; what they ask for, such as help, may be printed already."""
+        with _until_unread():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run, and have an error that is about a value from a file or a variable say where that is."""
+        try:
+            with _until_unread():
+                return super().invoke(ctx)
+        except click.ClickException as error:
+            places = [one.where for one in ctx.meta.get(GIVEN, ()) if one.is_named_in(error.message)]
+            if not places:
+                raise
+            message = f"{error.message}; set by {', '.join(places)}"
+            if isinstance(error, click.UsageError):
+                raise click.UsageError(message, error.ctx) from None
+            raise click.ClickException(message) from None
+
+    def _values(self, ctx: click.Context, name: str, args: Sequence[str]) -> dict[str, object]:
         """Give what files and variables say of the options of a context's command."""
         sources = Sources.of(self.list_commands(ctx))
         problems = []
@@ -80,6 +107,8 @@ class Commands(click.Group):
         for problem in (*problems, *sources.problems(), *found.problems):
             if name != TELLS:
                 raise click.ClickException(problem)
+        typed = ctx.command.make_parser(ctx).parse_args(list(args))[2]
+        ctx.meta[GIVEN] = [one for one in found.given if one.setting.option not in typed]
         return found.default_map()
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
@@ -103,6 +132,19 @@ class Commands(click.Group):
             let_go(sys.stdout.fileno())
             say_error(f"standard output: {error.strerror}: what was to be written there is lost")
             sys.exit(1)
+
+
+@contextmanager
+def _until_unread() -> Iterator[None]:
+    """End quietly, with a status of its own, when nobody reads standard output any more.
+
+    Click would end with 1, which of some commands means that something fails.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        let_go(sys.stdout.fileno())  # Python would try to write the rest as it ends, and complain
+        raise click.exceptions.Exit(UNREAD) from None
 
 
 def runs(ctx: click.Context, args: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from concwatch.commands.usual import UsualOption
 from concwatch.lab.catalog import find
 from concwatch.lab.limits import memory_now
 from concwatch.lab.pages import read_workload
@@ -109,8 +110,10 @@ max_memory = click.option(
     "--max-memory",
     type=SIZE,
     metavar="SIZE",
+    cls=UsualOption,
+    usual="80%",
     help='Memory that all workers may take together, such as "2GiB" or "60%" of what is available. '
-    "At it growth stops; nothing dies.  [default: 80%]",
+    "At it growth stops; nothing dies.",
 )
 
 screenshots = click.option(
@@ -118,5 +121,6 @@ screenshots = click.option(
     type=FOLDER,
     metavar="FOLDER",
     default="screenshots",
-    help="Where the keys s and S save pictures; made when it is needed.  [default: screenshots]",
+    show_default=True,
+    help="Where the keys s and S save pictures; made when it is needed.",
 )

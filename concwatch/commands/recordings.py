@@ -12,10 +12,11 @@ from concwatch.commands.sources import Sources
 from concwatch.commands.telling import say_json
 from concwatch.lab.events import plain
 from concwatch.recordings.format import tell_time
-from concwatch.recordings.listing import CUT, FINISHED, WRITTEN, Summary, find_recordings
+from concwatch.recordings.listing import FINISHED, Summary, find_recordings
+from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN
 from concwatch.units import format_bytes, format_count
 
-COLORS = {FINISHED: "green", WRITTEN: "cyan", CUT: "yellow"}
+COLORS = {FINISHED: "green", WRITTEN: "cyan", CUT: "yellow", DAMAGED: "red"}
 HEADER = ("file", "began", "long", "samples", "size", "state", "lanes")
 
 
@@ -62,13 +63,13 @@ def _usual_folder(ctx: click.Context) -> Path:
 def _print(found: Sequence[Summary], folder: Path) -> None:
     rows = [
         (
-            plain(Path(summary.file).name),
+            _cell(Path(summary.file).name),
             _local(summary.began),
             tell_time(summary.seconds),
             format_count(summary.samples),
             format_bytes(summary.size),
             summary.state,
-            " ".join(map(plain, summary.lanes)),
+            " ".join(map(_cell, summary.lanes)),
         )
         for summary in found
     ]
@@ -83,7 +84,12 @@ def _print(found: Sequence[Summary], folder: Path) -> None:
             click.echo("  ".join(cells).rstrip())
         else:
             click.secho("  ".join(cells).rstrip(), bold=True)
-    click.echo(f"concwatch replay {plain(str(folder / Path(found[0].file).name))} shows the newest again")
+    click.echo(f"concwatch replay {_cell(str(folder / Path(found[0].file).name))} shows the newest again")
+
+
+def _cell(text: str) -> str:
+    """Give what a file says as it stands in a table: on one line."""
+    return " ".join(plain(text).split())
 
 
 def _local(began: str) -> str:
@@ -91,4 +97,4 @@ def _local(began: str) -> str:
     try:
         return f"{datetime.fromisoformat(began).astimezone():%Y-%m-%d %H:%M:%S}"
     except ValueError:
-        return plain(began[:20])
+        return _cell(began[:20])

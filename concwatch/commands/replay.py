@@ -27,8 +27,9 @@ def _speed(text: str) -> float:
     "--speed",
     type=one_line(_speed),
     default="1",
+    show_default=True,
     metavar="N",
-    help="Seconds of the recording a second, from 0.1 to 100.  [default: 1]",
+    help="Seconds of the recording a second, from 0.1 to 100.",
 )
 @screenshots
 @click.pass_context

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import textwrap
 from collections.abc import Sequence
 
 import click
@@ -11,8 +12,18 @@ from concwatch.commands.options import COUNT, MODE, SECONDS, THREADS, WORKLOAD, 
 from concwatch.commands.record import open_recorder, record
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error, say_json
+from concwatch.commands.usual import UsualOption
 from concwatch.lab.catalog import CATALOG, Engine, find
-from concwatch.lab.expect import Expectation, check_engines, judge, read_expectation
+from concwatch.lab.expect import (
+    COMPARISONS,
+    FIGURES,
+    UNITS,
+    Expectation,
+    Unit,
+    about_engines,
+    judge,
+    read_expectation,
+)
 from concwatch.lab.lab import Lab
 from concwatch.lab.room import why_too_many
 from concwatch.lab.run import Plan, as_json, run
@@ -24,13 +35,27 @@ from concwatch.worker.workloads import FORMS
 RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
 
 
+def _figures(unit: Unit) -> str:
+    names = ", ".join(name for name, own in FIGURES.items() if own is unit)
+    return textwrap.indent(textwrap.fill(names, 72), "    ")
+
+
+EXPECT_HELP = "\n".join(
+    [
+        f"  ENGINE.FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and FIGURE is,",
+        *(f"  in {what} ({unit.example}):\n{_figures(unit)}" for what, unit in UNITS.items()),
+    ]
+)
+
+
 @click.command(
     "run",
     help="Measure ENGINE… without a screen: a progress line on standard error, a table at the end.\n\n"
     "Each engine runs alone in a fresh worker, unless --together. Needs --tasks, and no terminal.\n\n"
     "\b\nWorkloads:\n"
     + RUN_HELP
-    + "\n  module:function        your own; async def for event loops, def for threads",
+    + "\n  module:function        your own; async def for event loops, def for threads"
+    "\n\n\b\nExpectations:\n" + EXPECT_HELP,
 )
 @click.argument("names", metavar="ENGINE...", nargs=-1)
 @click.option(
@@ -56,7 +81,12 @@ RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
     help="Garbage collector: as it is; frozen after each slice of growth; off.",
 )
 @click.option(
-    "--pool-threads", type=THREADS, metavar="N", help="Threads of the pool.  [default: Python's own]"
+    "--pool-threads",
+    type=THREADS,
+    metavar="N",
+    cls=UsualOption,
+    usual="Python's own",
+    help="Threads of the pool.",
 )
 @click.option("--together", is_flag=True, help="All engines at the same time.")
 @max_memory
@@ -71,7 +101,7 @@ RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
     multiple=True,
     metavar="EXPECTATION",
     help='Exit with status 1 unless it holds: ENGINE.FIGURE OP VALUE, such as "asyncio.rss_per_task < 2KiB". '
-    "The figures are those of --json. Can be repeated.",
+    "Can be repeated.",
 )
 @record
 @click.option(
@@ -100,7 +130,7 @@ def command(
         if not names:
             raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
         engines = find(names)
-        check_engines(expect, names)
+        expect = about_engines(expect, [engine.name for engine in engines])
         if chart:
             check_chart(as_json_)
     except ValueError as error:

@@ -12,7 +12,10 @@ import click
 from concwatch.commands.options import ENGINES, FOLDER, RATE, SIZE, one_line
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error
+from concwatch.commands.usual import UsualOption
 from concwatch.lab.again import command_line
+from concwatch.lab.catalog import SHOWN
+from concwatch.lab.lab import DEFAULT_HZ
 
 ENDING = 8.0
 """Seconds that open sessions get to end when the server ends."""
@@ -42,6 +45,14 @@ def _checked(
     "--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Name or address to listen on."
 )
 @click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="One more name under which browsers may ask for pages, such as that of a reverse proxy. "
+    "Can be repeated.",
+)
+@click.option(
     "--port",
     type=one_line(_port),
     default="8000",
@@ -49,27 +60,47 @@ def _checked(
     metavar="N",
     help="Port; 0 takes any that is free.",
 )
-@click.option("--engines", callback=_checked(ENGINES), metavar="a,b", help="Lanes to show, by engine.")
+@click.option(
+    "--engines",
+    callback=_checked(ENGINES),
+    metavar="a,b",
+    cls=UsualOption,
+    usual=",".join(engine.name for engine in SHOWN),
+    help="Lanes to show, by engine.",
+)
 @click.option(
     "--max-memory",
     callback=_checked(SIZE),
     metavar="SIZE",
-    help='Memory that the workers of one page may take together, such as "2GiB" or "60%".  [default: 80%]',
+    cls=UsualOption,
+    usual="80%",
+    help='Memory that the workers of one page may take together, such as "2GiB" or "60%".',
 )
-@click.option("--rate", callback=_checked(RATE), metavar="HZ", help="Samples a second.  [default: 10]")
+@click.option(
+    "--rate",
+    callback=_checked(RATE),
+    metavar="HZ",
+    cls=UsualOption,
+    usual=f"{DEFAULT_HZ:g}",
+    help="Samples a second.",
+)
 @click.option(
     "--screenshots",
     callback=_checked(FOLDER),
     metavar="FOLDER",
-    help="Where, on this machine, pages save pictures.  [default: screenshots]",
+    cls=UsualOption,
+    usual="screenshots",
+    help="Where, on this machine, pages save pictures.",
 )
 @click.option(
     "--recordings",
     callback=_checked(FOLDER),
     metavar="FOLDER",
-    help="Where, on this machine, pages put recordings.  [default: recordings]",
+    cls=UsualOption,
+    usual="recordings",
+    help="Where, on this machine, pages put recordings.",
 )
-def command(host: str, port: int, **screen: str | None) -> None:
+def command(host: str, port: int, names: tuple[str, ...], **screen: str | None) -> None:
     """Show the screen in a browser, at the address that is printed.
 
     Each page is a session of its own, with its own lanes and workers, which end when the page is closed.
@@ -80,7 +111,8 @@ def command(host: str, port: int, **screen: str | None) -> None:
     problem = _missing()
     if problem:
         raise click.ClickException(problem)
-    from concwatch.web.listening import address, is_loopback, listen, url  # only here: this loads aiohttp
+    # Only here: this loads aiohttp.
+    from concwatch.web.listening import address, is_loopback, listen, own_names, url
 
     try:
         listening = listen(host, port)
@@ -93,7 +125,8 @@ def command(host: str, port: int, **screen: str | None) -> None:
         only_here = is_loopback(here[0])
         if not only_here:
             say_error(f"warning: whoever reaches {here[0]}, port {here[1]}, can start tasks on this machine")
-        _, stopped = run_until_signal(_serve(listening, handed_on, only_here, url(*here)))
+        known = {host, *names, *(() if only_here else own_names())}
+        _, stopped = run_until_signal(_serve(listening, handed_on, known, url(*here)))
     sys.exit(128 + stopped)
 
 
@@ -105,13 +138,15 @@ def _missing() -> str | None:
     return None
 
 
-async def _serve(listening: socket.socket, options: list[str], only_here: bool, where: str) -> None:
+async def _serve(listening: socket.socket, options: list[str], names: set[str], where: str) -> None:
     """Serve pages until this is cancelled."""
     from aiohttp import web
 
+    from concwatch.web.log import tell_in_one_line
     from concwatch.web.site import HEARTBEAT, Site
 
-    site = Site(command_line(options), only_here, HEARTBEAT)
+    tell_in_one_line()
+    site = Site(command_line(options), names, HEARTBEAT)
     runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=ENDING)
     await runner.setup()
     try:

@@ -1,5 +1,6 @@
 """``concwatch settings``: every value of every command, and where it comes from."""
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -22,6 +23,8 @@ class Row:
     key: str
     value: object
     """What it has when the command line does not give it; None for what is not set."""
+    usual: str | None
+    """What holds then, in words, where there is something to say."""
     source: str
     """``default``, ``file`` or ``variable``."""
     variable: str
@@ -69,7 +72,7 @@ def command(ctx: click.Context, as_json_: bool) -> None:
         say_json(
             {
                 "file": str(sources.path),
-                "there": sources.tables is not None,
+                "there": os.path.lexists(sources.path),
                 "settings": [asdict(row) for row in rows],
                 "problems": problems,
             }
@@ -96,7 +99,8 @@ def _rows(settings: dict[str, Setting], found: Findings, ctx: click.Context) -> 
     for key, setting in settings.items():
         one = given.get(key)
         value = one.value if one else _default(setting.option, ctx)
-        yield Row(setting.command, key, value, one.source if one else "default", setting.variable)
+        usual = None if one else getattr(setting.option, "usual", None)
+        yield Row(setting.command, key, value, usual, one.source if one else "default", setting.variable)
 
 
 def _default(option: click.Option, ctx: click.Context) -> object:
@@ -108,10 +112,11 @@ def _default(option: click.Option, ctx: click.Context) -> object:
 
 
 def _print(rows: list[Row], sources: Sources) -> None:
-    there = "" if sources.tables is not None else " (not there)"
-    click.echo(plain(f"settings file: {sources.path}{there}"))
+    there = os.path.lexists(sources.path)
+    state = "" if sources.tables is not None else " (not read: see below)" if there else " (not there)"
+    click.echo(plain(f"settings file: {sources.path}{state}"))
     width = max(len(row.key) for row in rows)
-    values = max(len(_shown(row.value)) for row in rows)
+    values = max(len(row.usual or _shown(row.value)) for row in rows)
     last = None
     for row in rows:
         if row.command != last:
@@ -119,7 +124,7 @@ def _print(rows: list[Row], sources: Sources) -> None:
             click.secho(f"\n[{row.command}]", bold=True)
         place = {"file": str(sources.path), "variable": row.variable}.get(row.source)
         origin = click.style(plain(place), fg="green") if place else click.style(row.source, dim=True)
-        click.echo(f"{row.key:{width}}  {plain(_shown(row.value)):{values}}  {origin}")
+        click.echo(f"{row.key:{width}}  {plain(row.usual or _shown(row.value)):{values}}  {origin}")
 
 
 def _shown(value: object) -> str:

@@ -5,6 +5,7 @@ option a key in it and a variable. A variable goes before the file, and the comm
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,12 @@ class Given:
     source: Literal["file", "variable"]
     where: str
     """Where to mend it: the file with table and key, or the variable."""
+
+    def is_named_in(self, message: str) -> bool:
+        """Tell whether an error is about it: whether the option's name or its value can be read there."""
+        values = self.value if isinstance(self.value, list) else [self.value]
+        words = [f"--{self.setting.key}", *(word for word in values if isinstance(word, str) and word)]
+        return any(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", message) for word in words)
 
 
 @dataclass

@@ -49,16 +49,19 @@ def read_side(path: Path, name: str) -> Side:
     Raises:
         ValueError: one line: it cannot be read, is neither, or is damaged.
     """
-    return read_bytes(_text(path), str(path), name)
+    text = read_text(path, EXPECTED)
+    if not text.data.strip():
+        raise ValueError(f'"{path}" is empty: {EXPECTED}')
+    return read_bytes(text.data, str(path), name, text.lack)
 
 
-def read_bytes(text: bytes, path: str, name: str) -> Side:
-    """Read the text of the file at ``path``, to be called ``name``.
+def read_bytes(text: bytes, path: str, name: str, lack: str = "") -> Side:
+    """Read the text of the file at ``path``, to be called ``name``; ``lack`` as `read_text` says it.
 
     Raises:
         ValueError: one line: it is neither a recording nor a result, or is damaged.
     """
-    recording = parse(text, path) if _is_recording(text) else None
+    recording = parse(text, path, lack) if _is_recording(text) else None
     try:
         if recording is not None:
             return read_recording(recording, name)
@@ -79,18 +82,6 @@ def _reader(text: bytes) -> Callable[[bytes, str], Side]:
     if shape.lanes:
         return read_run
     raise ValueError("it is neither a recording nor a result")
-
-
-def _text(path: Path) -> bytes:
-    """Read a file that is not empty.
-
-    Raises:
-        ValueError: one line: it cannot be read.
-    """
-    text = read_text(path, EXPECTED)
-    if not text.strip():
-        raise ValueError(f'"{path}" is empty: {EXPECTED}')
-    return text
 
 
 def _is_recording(text: bytes) -> bool:

@@ -27,7 +27,7 @@ from concwatch.lab.run import NEAR_ALL, percentile
 from concwatch.recordings.format import Sample
 from concwatch.recordings.lane import RecordedLane
 from concwatch.recordings.recording import Recording
-from concwatch.units import format_count, format_seconds
+from concwatch.units import counted, format_count, format_seconds
 
 KIND = "a recording"
 
@@ -52,7 +52,7 @@ def read_recording(recording: Recording, name: str) -> Side:
     if recording.cut:
         notes.insert(0, f"{recording.cut}: compared with what is there")
     if recording.damaged:
-        notes.insert(0, f"{format_count(recording.damaged)} damaged lines passed over")
+        notes.insert(0, f"{counted(recording.damaged, 'damaged line')} passed over")
     length = Fact(format_seconds(recording.duration), recording.duration)
     return Side(
         name,

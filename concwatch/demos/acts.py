@@ -1,11 +1,12 @@
 """Steps in which a person does something."""
 
 from collections.abc import Collection, Iterable
+from typing import ClassVar
 
 import msgspec
 
 from concwatch.demos.keyboard import keys_problem
-from concwatch.demos.step import Stage, Step
+from concwatch.demos.step import Stage, Step, text_problem
 from concwatch.experiments.loading import shipped
 from concwatch.lab.pages import read_workload
 from concwatch.ui.lanes_app import ALL_THEMES
@@ -64,11 +65,16 @@ class Switch(Step, frozen=True):
     """Switch a lane on, or off."""
 
     switch: str
+    example: ClassVar[str] = 'switch = "asyncio"'
 
     @property
     def told(self) -> str:
         """Say it."""
         return f"switch {self.switch}"
+
+    def about(self, lanes: Collection[str]) -> tuple[str, ...]:
+        """Give the lane."""
+        return (self.switch,)
 
     def problems(self, lanes: Collection[str]) -> Iterable[str]:
         """Say which lanes there are."""
@@ -78,22 +84,30 @@ class Switch(Step, frozen=True):
         """Choose the lane by its number, and press space."""
         lane = stage.hands.scene.lane(self.switch)
         wanted = not lane.wanted
+        stage.hands.must_run(self.switch)
         await stage.hands.choose(self.switch)
         await stage.hands.press("space")
         await stage.hands.expect(
-            lambda: lane.wanted == wanted, f"{self.switch} switched {'on' if wanted else 'off'}"
+            lambda: lane.wanted == wanted or stage.hands.scene.cannot_run(self.switch) is not None,
+            f"{self.switch} switched {'on' if wanted else 'off'}",
         )
+        stage.hands.must_run(self.switch)
 
 
 class Drag(Step, frozen=True):
     """Draw a lane's knob to a number of tasks."""
 
     drag: Place
+    example: ClassVar[str] = 'drag = { lane = "asyncio", to = "10k" }'
 
     @property
     def told(self) -> str:
         """Say it."""
         return f"drag {self.drag.lane} to {format_count(_count(self.drag.to))}"
+
+    def about(self, lanes: Collection[str]) -> tuple[str, ...]:
+        """Give the lane."""
+        return (self.drag.lane,)
 
     def problems(self, lanes: Collection[str]) -> Iterable[str]:
         """Say which lanes there are, and where a slider has stops."""
@@ -114,11 +128,16 @@ class Type(Step, frozen=True):
     """Type the exact number of tasks that a lane shall hold."""
 
     type: Number
+    example: ClassVar[str] = 'type = { lane = "asyncio", tasks = 12345 }'
 
     @property
     def told(self) -> str:
         """Say it."""
         return f"type {format_count(_count(self.type.tasks))} for {self.type.lane}"
+
+    def about(self, lanes: Collection[str]) -> tuple[str, ...]:
+        """Give the lane."""
+        return (self.type.lane,)
 
     def problems(self, lanes: Collection[str]) -> Iterable[str]:
         """Say which lanes there are, and which numbers."""
@@ -134,6 +153,8 @@ class Press(Step, frozen=True):
     """Press keys, with blanks between them."""
 
     press: str
+    example: ClassVar[str] = 'press = "3 + shift+right"'
+    may_end: ClassVar[bool] = True
 
     @property
     def told(self) -> str:
@@ -153,6 +174,8 @@ class Click(Step, frozen=True):
     """Click on what can be read on the screen."""
 
     click: Text | str
+    example: ClassVar[str] = 'click = { text = "○ off", lane = "pool" }'
+    may_end: ClassVar[bool] = True
 
     @property
     def _text(self) -> Text:
@@ -164,8 +187,13 @@ class Click(Step, frozen=True):
         lane = f" of {self._text.lane}" if self._text.lane else ""
         return f'click "{self._text.text}"{lane}'
 
+    def about(self, lanes: Collection[str]) -> tuple[str, ...]:
+        """Give the lane."""
+        return () if self._text.lane is None else (self._text.lane,)
+
     def problems(self, lanes: Collection[str]) -> Iterable[str]:
         """Say which lanes there are."""
+        yield from text_problem(self._text.text)
         if not self._text.text.strip():
             yield f'"{self._text.text}": expected what can be read there'
         if self._text.lane is not None:
@@ -180,6 +208,7 @@ class Workload(Step, frozen=True):
     """Choose what each task does."""
 
     workload: str
+    example: ClassVar[str] = 'workload = "sleep:10"'
 
     @property
     def told(self) -> str:
@@ -201,6 +230,7 @@ class Answer(Step, frozen=True):
     """Open a dialog with a key, and put something into it."""
 
     answer: Reply
+    example: ClassVar[str] = 'answer = { press = "n", text = "64" }'
 
     @property
     def told(self) -> str:
@@ -225,6 +255,7 @@ class Theme(Step, frozen=True):
     """Take other colours."""
 
     theme: str
+    example: ClassVar[str] = 'theme = "concwatch-light"'
 
     @property
     def told(self) -> str:
@@ -251,6 +282,7 @@ class Run(Step, frozen=True):
     """Run an experiment."""
 
     experiment: Choice
+    example: ClassVar[str] = 'experiment = { name = "memory-per-task", quick = true }'
 
     @property
     def told(self) -> str:

@@ -4,13 +4,14 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from msgspec import Struct
 
 from concwatch.demos.figures import LAB_FIGURES, LANE_FIGURES, Kind, tell
 from concwatch.demos.scene import Scene
 from concwatch.lab.lane import State
+from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.units import format_count, format_seconds, parse_count, parse_seconds
 from concwatch.worker.workloads import nearest
 
@@ -35,6 +36,13 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
 class Condition(Protocol):
     """Something that holds sooner or later."""
 
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The lanes that it is about."""
+
+    def hopeless(self, scene: Scene) -> bool:
+        """Tell whether what does not hold now will not do so either unless a person does something."""
+
     def holds(self, scene: Scene) -> bool:
         """Tell whether it holds now."""
 
@@ -42,11 +50,27 @@ class Condition(Protocol):
         """Say what is so now."""
 
 
-class Compared(Struct, frozen=True):
-    """A figure of a lane, or of all together, is more or less than a value."""
+class OfLane(Struct, frozen=True):
+    """What is so of a lane."""
 
     lane: str
     """Or `TOTAL`."""
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The lane, or none."""
+        return () if self.lane == TOTAL else (self.lane,)
+
+    def hopeless(self, scene: Scene) -> bool:
+        """Tell whether the lane has failed, or cannot run here."""
+        return bool(self.about) and (
+            scene.lane(self.lane).state is State.FAILED or scene.cannot_run(self.lane) is not None
+        )
+
+
+class Compared(OfLane, frozen=True):
+    """A figure of a lane, or of all together, is more or less than a value."""
+
     figure: str
     operator: str
     value: float
@@ -70,10 +94,8 @@ class Compared(Struct, frozen=True):
         return f"{self.lane}.{self.figure} is {tell(kind, now)}{aside}"
 
 
-class Settled(Struct, frozen=True):
+class Settled(OfLane, frozen=True):
     """A lane has reached its target, and what a task costs there is known."""
-
-    lane: str
 
     def holds(self, scene: Scene) -> bool:
         """Tell whether it holds now."""
@@ -91,10 +113,9 @@ class Settled(Struct, frozen=True):
         return f"{_progress(scene, self.lane)}, {cost}{_condition_of(scene, self.lane)}"
 
 
-class Held(Struct, frozen=True):
+class Held(OfLane, frozen=True):
     """A lane has stood at its target for so many seconds of the lab's clock."""
 
-    lane: str
     seconds: float
 
     def holds(self, scene: Scene) -> bool:
@@ -112,10 +133,9 @@ class Held(Struct, frozen=True):
         )
 
 
-class Switched(Struct, frozen=True):
+class Switched(OfLane, frozen=True):
     """A lane's worker stands, or is gone."""
 
-    lane: str
     on: bool
 
     def holds(self, scene: Scene) -> bool:
@@ -128,10 +148,38 @@ class Switched(Struct, frozen=True):
         return f"{self.lane} is {scene.lane(self.lane).state.value}{_condition_of(scene, self.lane)}"
 
 
+class Together(Struct, frozen=True):
+    """Several conditions hold at the same moment."""
+
+    parts: tuple[Condition, ...]
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The lanes of all."""
+        return tuple(lane for part in self.parts for lane in part.about)
+
+    def hopeless(self, scene: Scene) -> bool:
+        """Tell whether one of those that do not hold never will."""
+        return any(part.hopeless(scene) and not part.holds(scene) for part in self.parts)
+
+    def holds(self, scene: Scene) -> bool:
+        """Tell whether all hold now."""
+        return all(part.holds(scene) for part in self.parts)
+
+    def seen(self, scene: Scene) -> str:
+        """Say what is so of each."""
+        return "; ".join(part.seen(scene) for part in self.parts)
+
+
 class Sampled(Struct, frozen=True):
     """The charts hold so many samples of the lane that has most."""
 
     count: int
+    about: ClassVar[tuple[str, ...]] = ()
+
+    def hopeless(self, scene: Scene) -> bool:
+        """Tell that more may always come."""
+        return False
 
     def _now(self, scene: Scene) -> int:
         return max((len(lane.series) for lane in scene.lab.lanes), default=0)
@@ -148,16 +196,31 @@ class Sampled(Struct, frozen=True):
 class ExperimentDone(Struct, frozen=True):
     """The experiment that was started last has ended by itself."""
 
+    about: ClassVar[tuple[str, ...]] = ()
+
+    def hopeless(self, scene: Scene) -> bool:
+        """Tell whether none runs any more, or has been started."""
+        return scene.runs is None or scene.runs.running is None
+
     def holds(self, scene: Scene) -> bool:
         """Tell whether it holds now."""
-        return scene.runs is not None and scene.runs.running is None and not scene.runs.problems
+        runs = scene.runs
+        return runs is not None and runs.last is not None and not (runs.running or _broke_off(runs))
 
     def seen(self, scene: Scene) -> str:
         """Say how far it is."""
         runs = scene.runs
-        if runs is None:
+        if runs is None or runs.last is None:
             return "no experiment has been started"
-        return runs.told or "".join(f"{name} broke off: {why}" for name, why in runs.problems.items())
+        return runs.told or _broke_off(runs) or f"{runs.last} is done"
+
+
+def _broke_off(runs: ExperimentRuns) -> str:
+    """Say why the experiment that was started last did not get to its end; nothing if it did, or runs."""
+    if runs.stopping:
+        return f"{runs.last} was stopped"
+    why = runs.problems.get(runs.last or "")
+    return f"{runs.last} broke off: {why}" if why else ""
 
 
 def _progress(scene: Scene, name: str) -> str:
@@ -182,10 +245,19 @@ _HELD = re.compile(_LANE + r"\s+held\s+(.+)", re.ASCII)
 _STATE = re.compile(_LANE + r"\s+(settled|on|off)", re.ASCII)
 _EXPERIMENT = re.compile(r"experiment\s+done", re.ASCII)
 
-FORMS = (
-    'LANE.FIGURE >= VALUE, "LANE settled", "LANE held 10s", "LANE on", "LANE off", '
-    '"samples >= N" or "experiment done"'
-)
+MEANINGS = {
+    "LANE.FIGURE >= VALUE": "also >, <=, < and ==; the lane may be “total”",
+    "LANE settled": "its target is reached, and what a task costs there is known",
+    "LANE held 10s": "it has stood at its target for so long",
+    "LANE on": "its worker stands",
+    "LANE off": "its worker is gone",
+    "samples >= 50": "the charts hold so many, ten a second",
+    "experiment done": "the one started last has come to its end",
+    "LANE on and LANE settled": "all of them at the same moment",
+}
+"""Every form, and when it holds."""
+
+FORMS = ", ".join(f'"{form}"' for form in MEANINGS)
 """Every form, for who asks."""
 
 
@@ -202,6 +274,9 @@ def parse_condition(text: str, lanes: Collection[str]) -> Condition:
     plain = " ".join(text.split())
     if len(plain) > LONGEST:
         raise ValueError(f'"{plain[:40]}…" is no condition: expected {FORMS}')
+    parts = plain.split(" and ")
+    if len(parts) > 1:
+        return Together(tuple(parse_condition(part, lanes) for part in parts))
     if found := _EXPERIMENT.fullmatch(plain):
         return ExperimentDone()
     if found := _SAMPLES.fullmatch(plain):

@@ -45,14 +45,16 @@ class Kind(Struct, frozen=True):
     read: Callable[[str], float]
     """Reads it as a person writes it; raises ValueError with one line."""
     tell: Callable[[float], str]
+    example: str
+    """A value as a person writes it."""
 
 
-COUNT = Kind(lambda text: float(parse_count(text)), format_count)
-BYTES = Kind(parse_bytes, format_bytes)
-RATE = Kind(parse_rate, format_rate)
-SECONDS = Kind(parse_seconds, format_seconds)
-SHARE = Kind(_parse_share, format_percent)
-RATIO = Kind(_parse_ratio, format_figure)
+COUNT = Kind(lambda text: float(parse_count(text)), format_count, "10k")
+BYTES = Kind(parse_bytes, format_bytes, "2KiB")
+RATE = Kind(parse_rate, format_rate, "500/s")
+SECONDS = Kind(parse_seconds, format_seconds, "1.5s")
+SHARE = Kind(_parse_share, format_percent, "5%")
+RATIO = Kind(_parse_ratio, format_figure, "2.5")
 
 
 class LaneFigure(Struct, frozen=True):
@@ -84,6 +86,7 @@ LANE_FIGURES: dict[str, LaneFigure] = {
     "ratio": LaneFigure(RATIO, lambda lane: lane.ratio),
     "create_speed": LaneFigure(RATE, lambda lane: lane.create_speed),
     "completion_rate": LaneFigure(RATE, lambda lane: lane.completion_rate),
+    "completed_now": LaneFigure(RATE, lambda lane: lane.completed_now),
     "lag": LaneFigure(SECONDS, lambda lane: lane.lag),
     "stalled": LaneFigure(SECONDS, lambda lane: lane.stalled),
     "gc_share": LaneFigure(SHARE, lambda lane: lane.gc_share),

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+from textual.events import Key
 from textual.geometry import Offset
 from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.screen import Screen
@@ -11,14 +12,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
 
-from concwatch.demos.keyboard import key_event
+from concwatch.demos.keyboard import key_event, letter_event
 from concwatch.demos.mouse import BEAT, Mouse
-from concwatch.demos.problem import StepFailed
+from concwatch.demos.problem import CannotRun, StepFailed
 from concwatch.demos.scene import Scene
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.fit_dialog import FitDialog
-from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.caption_bar import CaptionBar
 from concwatch.ui.widgets.key_bar import KeyBar
@@ -34,6 +34,14 @@ PROMPT = 30.0
 
 MOVES = 12
 """Places at most at which the mouse is seen on the way of a drag."""
+
+
+@runtime_checkable
+class Looking(Protocol):
+    """A screen that looks at what it shows from time to time."""
+
+    def look_now(self) -> None:
+        """Have everything on it show this very moment."""
 
 
 class Hands:
@@ -81,11 +89,11 @@ class Hands:
             StepFailed: the program does not answer.
         """
         for key in keys:
-            await self._strike(key)
+            await self._strike(key_event(key))
             await self.come_to_rest()
 
-    async def _strike(self, key: str) -> None:
-        self.app.post_message(key_event(key))
+    async def _strike(self, key: Key) -> None:
+        self.app.post_message(key)
         await asyncio.sleep(BEAT)
 
     async def choose(self, name: str) -> None:
@@ -106,14 +114,18 @@ class Hands:
             StepFailed: there came no dialog, or it did not take the text.
         """
         behind = self.app.screen
-        await self._strike(key)
+        await self._strike(key_event(key))
         await self.expect(self._is_asked, f"a dialog that the key {key} opens")
         dialog = self.app.screen
-        for letter in (*text, "enter"):
-            await self._strike(letter)
-        if not await self.until(lambda: self.app.screen is behind or bool(self._objection()), PROMPT):
-            said = dialog.query_one("#said", Widget).render()
-            raise StepFailed(f"expected the dialog to take {text}; it says: {said}")
+        assert isinstance(dialog, TypeDialog)
+        for event in (*map(letter_event, text), key_event("enter")):
+            await self._strike(event)
+        await self.expect(
+            lambda: self.app.screen is behind or bool(self._objection() or dialog.refusal),
+            f"the dialog to take {text}",
+        )
+        if dialog.refusal:
+            raise StepFailed(f"expected the dialog to take {text}; it says: {dialog.refusal}")
 
     def _is_asked(self) -> bool:
         return isinstance(self.app.screen, TypeDialog) and isinstance(self.app.focused, Input)
@@ -145,9 +157,8 @@ class Hands:
         await self._holds(name, tasks)
 
     async def _slider(self, name: str) -> Slider:
+        self.must_run(name)
         card = self._card(name)
-        if card.slider.is_disabled:
-            raise StepFailed(f"{name} cannot run here: {self.scene.lane_view(name).missing}")
         card.scroll_visible(animate=False)
         await self.come_to_rest()
         return card.slider
@@ -158,6 +169,7 @@ class Hands:
         Raises:
             StepFailed: it was not taken.
         """
+        self.must_run(name)
         await self.choose(name)
         await self.answer("enter", str(tasks))
         await self._holds(name, tasks)
@@ -165,9 +177,15 @@ class Hands:
     async def _holds(self, name: str, tasks: int) -> None:
         lane = self.scene.lane(name)
         await self.expect(
-            lambda: lane.target == tasks or lane.limit is not None or bool(self._objection()),
+            lambda: (
+                lane.target == tasks
+                or lane.limit is not None
+                or bool(self._objection())
+                or self.scene.cannot_run(name) is not None
+            ),
             f"{name} asked for {format_count(tasks)}",
         )
+        self.must_run(name)
         if self._objection():
             raise StepFailed(f"{name} is not to hold {format_count(tasks)} here: {self._objection()}")
 
@@ -206,9 +224,13 @@ class Hands:
         for screen in self.app.screen_stack:
             for bar in screen.query(CaptionBar):
                 bar.say(caption)
-        front = self.app.screen
-        if not front.is_modal and not front.query(CaptionBar):
-            await front.mount(CaptionBar(caption), before=front.query_one(KeyBar))
+        # Where a dialog is in front, also in it: what is behind it is seen only in part, and later again.
+        stack = self.app.screen_stack
+        behind = next(screen for screen in reversed(stack) if not screen.is_modal)
+        for screen in dict.fromkeys((behind, self.app.screen)):
+            if not screen.query(CaptionBar):
+                keys = screen.query(KeyBar)
+                await screen.mount(CaptionBar(caption), before=keys.first() if keys else None)
         await self.come_to_rest()
 
     async def run_experiment(self, name: str, quick: bool) -> None:
@@ -240,8 +262,9 @@ class Hands:
         Raises:
             StepFailed: the program does not answer.
         """
-        if isinstance(self.app.screen, LanesScreen):
-            self.app.screen.look()
+        for screen in self.app.screen_stack:
+            if isinstance(screen, Looking):
+                screen.look_now()
         await self.come_to_rest()
 
     async def come_to_rest(self) -> None:
@@ -267,6 +290,16 @@ class Hands:
         if not isinstance(screen, MonitorScreen):
             raise StepFailed("expected the lanes in front, not another screen or a dialog")
         return screen
+
+    def must_run(self, name: str) -> None:
+        """See that a lane's engine can run here, as far as is known.
+
+        Raises:
+            CannotRun: it cannot.
+        """
+        reason = self.scene.cannot_run(name)
+        if reason is not None:
+            raise CannotRun(name, reason)
 
     def _index(self, name: str) -> int:
         return [lane.engine.name for lane in self.scene.lab.lanes].index(name)

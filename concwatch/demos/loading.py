@@ -1,16 +1,17 @@
 """The file of a demo: where it is found, how it is read, and what is wrong with it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from concwatch.demos.acts import theme_problem
+from concwatch.demos.acts import lane_problem, theme_problem
 from concwatch.demos.demo import Demo, Head, parse_size
 from concwatch.demos.kinds import KINDS, TABLES
 from concwatch.demos.looks import NAME, Shot
-from concwatch.demos.step import Step
+from concwatch.demos.step import Step, text_problem
 from concwatch.lab.catalog import SHOWN, find
 from concwatch.one_line import one_line
 from concwatch.toml_files import explain, read_named, read_toml, shipped_files
@@ -18,6 +19,14 @@ from concwatch.worker.workloads import nearest
 
 SHIPPED = Path(__file__).parent / "shipped"
 """The folder of the demos that come with concwatch."""
+
+
+_STEP = re.compile(r'key "step\[(\d+)\]"')
+
+
+def _counted(found: re.Match[str]) -> str:
+    """Name a step as all other messages do, which count from 1."""
+    return f"step {int(found[1]) + 1}"
 
 
 def shipped() -> list[Path]:
@@ -44,12 +53,16 @@ def decode(data: bytes, file: str) -> Demo:
     try:
         head = msgspec.convert(plain, Head)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{file}: {one_line(explain(str(error), {'': Head}))}") from None
+        told = _STEP.sub(_counted, explain(str(error), {"": Head}))
+        raise ValueError(f"{file}: {one_line(told)}") from None
     except RecursionError:
         raise ValueError(f"{file}: not a demo: tables within tables without end") from None
     for problem in _problems(head):
         raise ValueError(f"{file}: {one_line(problem)}")
     engines = [engine.name for engine in (find(head.engines) if head.engines else SHOWN)]
+    for name in head.optional:
+        for problem in lane_problem(name, engines):
+            raise ValueError(f'{file}: key "optional": {one_line(problem)}')
     steps = []
     for number, table in enumerate(head.step, 1):
         try:
@@ -59,12 +72,14 @@ def decode(data: bytes, file: str) -> Demo:
     for problem in _shot_problems(steps):
         raise ValueError(f"{file}: {one_line(problem)}")
     return Demo(
+        file=file,
         name=head.name,
-        title=head.title,
+        title=" ".join(head.title.split()),
         about=" ".join(head.about.split()),
         size=parse_size(head.size),
         theme=head.theme,
         engines=engines,
+        optional=head.optional,
         film=head.film,
         steps=tuple(steps),
     )
@@ -72,6 +87,9 @@ def decode(data: bytes, file: str) -> Demo:
 
 def _problems(head: Head) -> Iterable[str]:
     """Say what is wrong with the head beyond types, each as one line that begins with the key."""
+    for key, text in (("title", head.title), ("about", head.about)):
+        for problem in text_problem(text):
+            yield f'key "{key}": {problem}'
     if not NAME.fullmatch(head.name):
         yield f'key "name": "{head.name[:60]}": expected small letters, digits and hyphens'
     try:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from concwatch.demos.conditions import Condition, parse_condition
 from concwatch.demos.problem import StepFailed
-from concwatch.demos.step import Stage, Step
+from concwatch.demos.step import Stage, Step, text_problem
 from concwatch.units import format_seconds
 
 LIMIT = 30.0
@@ -27,6 +27,7 @@ class Wait(Step, frozen=True):
     wait: str
     limit: float = LIMIT
     """Seconds that it gets."""
+    example: ClassVar[str] = 'wait = "asyncio.live >= 10k"'
 
     @property
     def told(self) -> str:
@@ -35,6 +36,10 @@ class Wait(Step, frozen=True):
 
     def _condition(self, lanes: Collection[str]) -> Condition:
         return parse_condition(self.wait, lanes)
+
+    def about(self, lanes: Collection[str]) -> tuple[str, ...]:
+        """Give the lanes that the condition is about."""
+        return self._condition(lanes).about
 
     def problems(self, lanes: Collection[str]) -> Iterable[str]:
         """Say which conditions there are."""
@@ -46,16 +51,20 @@ class Wait(Step, frozen=True):
         """Wait."""
         scene = stage.hands.scene
         condition = self._condition([lane.engine.name for lane in scene.lab.lanes])
-        if not await stage.hands.until(lambda: condition.holds(scene), self.limit):
-            raise StepFailed(
-                f"not within {format_seconds(self.limit)}; seen instead: {condition.seen(scene)}"
-            )
+        await stage.hands.until(lambda: condition.holds(scene) or condition.hopeless(scene), self.limit)
+        if condition.holds(scene):
+            return
+        for lane in condition.about:
+            stage.hands.must_run(lane)
+        when = "not any more" if condition.hopeless(scene) else f"not within {format_seconds(self.limit)}"
+        raise StepFailed(f"{when}; seen instead: {condition.seen(scene)}")
 
 
 class Caption(Step, frozen=True):
     """Say what one sees, on the screen and in print."""
 
     caption: str
+    example: ClassVar[str] = 'caption = "Ten thousand tasks"'
     caption_said: ClassVar[bool] = True
 
     @property
@@ -67,6 +76,10 @@ class Caption(Step, frozen=True):
     def _text(self) -> str:
         return " ".join(self.caption.split())
 
+    def problems(self, lanes: Collection[str]) -> Iterable[str]:
+        """Say what cannot be shown."""
+        yield from text_problem(self.caption)
+
     async def do(self, stage: Stage) -> None:
         """Show it."""
         await stage.hands.say(self._text)
@@ -76,6 +89,7 @@ class Shot(Step, frozen=True):
     """Take a picture of the screen."""
 
     shot: str
+    example: ClassVar[str] = 'shot = "held"'
 
     @property
     def told(self) -> str:

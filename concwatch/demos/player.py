@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from textual.pilot import Pilot
 from concwatch.demos.demo import Demo
 from concwatch.demos.hands import Hands
 from concwatch.demos.looks import FAILED
-from concwatch.demos.problem import StepFailed
+from concwatch.demos.problem import CannotRun, StepFailed
 from concwatch.demos.scene import Scene
 from concwatch.demos.step import Stage
 from concwatch.demos.takes import Takes
@@ -81,9 +82,16 @@ async def play(
         )
     finally:
         played.status = app.return_code or 0
+    if played.steps == len(demo.steps) - 1 and demo.steps[-1].may_end and not played.status:
+        played.steps = len(demo.steps)
     if played.steps < len(demo.steps) and not played.problem:
-        played.problem = f"step {played.steps + 1}: the program ended before it was done"
+        played.problem = f"step {played.steps + 1}: {_how_ended(played.status)} before it was done"
     return played
+
+
+def _how_ended(status: int) -> str:
+    """Say how the program ended, by its exit status."""
+    return f"ended by {signal.Signals(status - 128).name}" if status > 128 else "the program ended"
 
 
 async def _until_gone(app: ConcwatchApp) -> None:
@@ -106,10 +114,18 @@ async def _play_steps(
     takes.begin(app)
     width = len(str(len(demo.steps)))
     for number, step in enumerate(demo.steps, 1):
-        say(f"{demo.name} {number:>{width}}/{len(demo.steps)}  {step.told}")
+        place = f"{demo.name} {number:>{width}}/{len(demo.steps)}"
+        lanes = [lane for lane in step.about(demo.engines) if lane in demo.optional]
+        reason = next(filter(None, map(scene.cannot_run, lanes)), None)
+        say(f"{place}  {step.told}" if reason is None else f"{place}  {step.told}; skipped: {reason}")
         try:
-            await step.do(stage)
+            if reason is None:
+                await step.do(stage)
         except StepFailed as error:
+            if isinstance(error, CannotRun) and error.lane in demo.optional:
+                say(f"{place}  {step.told}; skipped: {error.reason}")
+                played.steps = number
+                continue
             played.problem = f"step {number}: {step.told}: {error}"
             with contextlib.suppress(StepFailed):  # it may be that very thing that has failed
                 await stage.hands.look()

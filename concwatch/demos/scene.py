@@ -1,7 +1,7 @@
 """What a demo can see of the program: its lanes, its figures, and since when a target stands."""
 
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane
+from concwatch.lab.lane import Lane, State
 from concwatch.lab.messages import Reached
 from concwatch.lab.view import LabView, LaneView, take_view
 from concwatch.ui.app import ConcwatchApp
@@ -25,6 +25,12 @@ class Scene:
     def lane(self, name: str) -> Lane:
         """Give the lane of one engine."""
         return next(lane for lane in self.lab.lanes if lane.engine.name == name)
+
+    def cannot_run(self, name: str) -> str | None:
+        """Say why a lane's engine cannot run here; None when nothing is known against it, or it runs."""
+        lane = self.lane(name)
+        never_stood = lane.state is State.FAILED and lane.ready is None
+        return None if lane.wanted else lane.missing or (lane.reason if never_stood else None)
 
     def view(self) -> LabView:
         """Take a picture of all lanes."""

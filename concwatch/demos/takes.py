@@ -23,7 +23,10 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "gif": ("resvg_py", "PIL"),
     "cast": (),
 }
-"""The packages that each format needs besides."""
+"""The modules that each format needs besides."""
+
+PACKAGES = {"resvg_py": "resvg-py", "PIL": "pillow"}
+"""What pip calls their packages."""
 
 
 def check_formats(formats: Collection[str]) -> None:
@@ -33,9 +36,9 @@ def check_formats(formats: Collection[str]) -> None:
         PicturesMissing: the message says what to install.
     """
     for name in formats:
-        for package in FORMATS[name]:
-            if importlib.util.find_spec(package) is None:
-                raise PicturesMissing(package)
+        for module in FORMATS[name]:
+            if importlib.util.find_spec(module) is None:
+                raise PicturesMissing(PACKAGES.get(module, module))
 
 
 class Takes:
@@ -56,20 +59,19 @@ class Takes:
         self._formats = formats
         self._frames: list[Frame] = []
         self._terminal = RecordedTerminal() if "cast" in formats else None
-        self._size = (0, 0)
         self._began = 0.0
 
     def attach(self, app: App[Any], on_screen: bool) -> bool:
         """Have an app that does not run yet write where it can be kept; False when nobody wants that."""
         if self._terminal is not None:
-            app.driver_class = (
-                _tee(self._terminal, app.driver_class) if on_screen else self._terminal.driver_class()
-            )
+            app.driver_class = _tee(self._terminal, app) if on_screen else self._terminal.driver_class()
         return self._terminal is not None
 
     def begin(self, app: App[Any]) -> None:
         """Begin to take frames of a running app, if a film is wanted."""
-        self._began, self._size = time.monotonic(), (app.size.width, app.size.height)
+        self._began = time.monotonic()
+        if self._terminal is not None:
+            self._terminal.resize(*app.size)  # a terminal that is not there tells it nobody
         if "gif" in self._formats:
             self._take_frame(app)
             app.set_interval(FRAME, lambda: self._take_frame(app))
@@ -81,7 +83,7 @@ class Takes:
 
     def _take_frame(self, app: App[Any]) -> None:
         svg = app.export_screenshot(title=self._title)
-        if f"-line-{self._size[1] - 1}" in svg:  # a dialog that has just come has not got all its lines
+        if f"-line-{app.size.height - 1}" in svg:  # a dialog that has just come has not got all its lines
             self._frames.append(Frame(time.monotonic() - self._began, svg))
 
     def take_shot(self, name: str, app: App[Any]) -> None:
@@ -98,15 +100,16 @@ class Takes:
 
     def films(self) -> Iterator[tuple[str, str | bytes]]:
         """Make the film and the recording of the terminal: names of files, and what they hold."""
-        if self._terminal is not None and self._terminal.output:
-            cast = Cast(*self._size, title=self._title)
-            yield f"{self._name}.cast", cast.text(self._terminal.output)
+        if self._terminal is not None and self._terminal.sizes:
+            (_, first), *later = self._terminal.sizes
+            yield f"{self._name}.cast", Cast(*first, title=self._title).text(self._terminal.output, later)
         if self._frames:
             yield f"{self._name}.gif", make_gif(self._frames)
 
 
-def _tee(terminal: RecordedTerminal, base: type[Driver]) -> type[Driver]:
-    """Make a driver of a real terminal that keeps what it writes."""
+def _tee(terminal: RecordedTerminal, app: App[Any]) -> type[Driver]:
+    """Make a driver of an app's real terminal that keeps what it writes, and how large it is then."""
+    base = app.driver_class
 
     class Tee(base):  # type: ignore[valid-type,misc]  # which terminal it is only the system knows
         def start_application_mode(self) -> None:
@@ -116,6 +119,7 @@ def _tee(terminal: RecordedTerminal, base: type[Driver]) -> type[Driver]:
 
         def write(self, data: str) -> None:
             """Keep it, and write it."""
+            terminal.resize(*app.size)
             terminal.write(data)
             super().write(data)
 

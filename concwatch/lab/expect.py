@@ -4,9 +4,9 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from concwatch.lab.catalog import AT, CATALOG
+from concwatch.lab.catalog import AT, CATALOG, find
 from concwatch.lab.run import Result
 from concwatch.units import (
     format_bytes,
@@ -28,12 +28,17 @@ class Unit:
 
     parse: Callable[[str], float]
     format: Callable[[float], str]
+    example: str
+    """How such a figure can be written."""
 
 
-BYTES = Unit(parse_bytes, format_bytes)
-SECONDS = Unit(parse_seconds, format_seconds)
-COUNT = Unit(parse_count, format_count)
-RATE = Unit(parse_rate, format_rate)
+BYTES = Unit(parse_bytes, format_bytes, "2KiB, 1.5MB, 800")
+RATE = Unit(parse_rate, format_rate, "50k/s, 1.5M, 800")
+SECONDS = Unit(parse_seconds, format_seconds, "200ms, 1.5s, 0.2")
+COUNT = Unit(parse_count, format_count, "10k, 10,000, 0")
+
+UNITS: Mapping[str, Unit] = {"bytes": BYTES, "tasks a second": RATE, "seconds": SECONDS, "tasks": COUNT}
+"""All of them, by what they count."""
 
 FIGURES: Mapping[str, Unit] = {
     "rss_per_task": BYTES,
@@ -147,24 +152,34 @@ def read_expectation(text: str) -> Expectation:
 
 def _one_of(what: str, word: str, known: Collection[str], where: str) -> None:
     if word not in known:
-        expected = (
-            f"expected one of {', '.join(known)}{nearest(word[:40], known) if word.isidentifier() else ''}"
-        )
-        raise ValueError(f'{where}unknown {what} "{word[:40]}": {expected}')
+        spelt = word[:40].replace("-", "_") if what == "figure" else word[:40]
+        near = nearest(spelt, known) if spelt.isidentifier() else ""
+        raise ValueError(f'{where}unknown {what} "{word[:40]}": expected one of {", ".join(known)}{near}')
 
 
-def check_engines(expectations: Sequence[Expectation], names: Collection[str]) -> None:
-    """Check that each is about one of the engines that will be measured.
+def about_engines(expectations: Sequence[Expectation], names: Collection[str]) -> list[Expectation]:
+    """Give each with its engine called as the run calls it: an ``asyncio@PATH`` after its version.
+
+    Args:
+        expectations: as they were written.
+        names: of the engines that will be measured.
 
     Raises:
-        ValueError: one line that names the first that is not.
+        ValueError: one line that names the first that is about none of them.
     """
-    for expectation in expectations:
-        if expectation.engine not in names:
-            raise ValueError(
-                f'"{expectation.text[:60]}": this run has no engine "{expectation.engine}": '
-                f"expected one of {', '.join(names)}"
-            )
+    return [replace(wanted, engine=_name_in_run(wanted, names)) for wanted in expectations]
+
+
+def _name_in_run(wanted: Expectation, names: Collection[str]) -> str:
+    name = wanted.engine
+    if name not in names and AT in name:
+        name = find([name])[0].name
+    if name not in names:
+        raise ValueError(
+            f'"{wanted.text[:60]}": this run has no engine "{wanted.engine[:40]}": '
+            f"expected one of {', '.join(names)}"
+        )
+    return name
 
 
 def judge(expectations: Sequence[Expectation], results: Sequence[Result]) -> list[Verdict]:

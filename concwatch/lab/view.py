@@ -30,6 +30,8 @@ class LaneView(Struct, frozen=True):
     """Tasks a second at which the last target was created; None before the first."""
     completion_rate: float
     """Tasks a second, the mean of the last ten seconds; NaN before there are two ticks."""
+    completed_now: float
+    """The same between the last two ticks; NaN as above."""
     lag: float
     gc_share: float | None
     """Share of the worker's life that the garbage collector took."""
@@ -95,6 +97,7 @@ def _lane_view(lab: Lab, lane: Lane, now: float, cheapest: float | None) -> Lane
         traced=tick.traced if tick else None,
         create_speed=lane.create_speed,
         completion_rate=lane.rates.mean_completed,
+        completed_now=lane.series.last("completion_rate"),
         lag=lane.series.last("lag"),
         gc_share=tick.gc / age if tick and tick.gc is not None and age > 0 else None,
         threads=lane.reading.threads if lane.reading else None,

@@ -1,7 +1,9 @@
 """Recordings of a terminal that asciinema plays: asciicast, version 2."""
 
+import heapq
 import json
 from collections.abc import Iterable
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -23,11 +25,14 @@ class Cast(Struct, frozen=True):
     timestamp: int = 0
     """When it began, seconds since 1970; 0 leaves it out."""
 
-    def text(self, output: Iterable[tuple[float, str]]) -> str:
+    def text(
+        self, output: Iterable[tuple[float, str]], sizes: Iterable[tuple[float, tuple[int, int]]] = ()
+    ) -> str:
         """Give the whole file.
 
         Args:
             output: what was written to the terminal, and when: seconds from the beginning, ascending.
+            sizes: columns and rows that the terminal took later, and when: as above.
         """
         header: dict[str, object] = {"version": VERSION, "width": self.width, "height": self.height}
         if self.timestamp:
@@ -35,5 +40,8 @@ class Cast(Struct, frozen=True):
         if self.title:
             header["title"] = self.title
         header["env"] = {"TERM": TERM}
-        lines: list[object] = [header, *([round(seconds, 6), "o", data] for seconds, data in output)]
-        return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        written = ((round(seconds, 6), "o", data) for seconds, data in output)
+        resized = ((round(seconds, 6), "r", f"{width}x{height}") for seconds, (width, height) in sizes)
+        # Of one moment the size comes first, since what is written then is meant for it.
+        events = heapq.merge(resized, written, key=itemgetter(0))
+        return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (header, *events))

@@ -53,8 +53,8 @@ def _cell(character: str, bold: bool, decoration: str, ink: str, ground: str) ->
     return Cell(Face(character, bold, decoration), ink, ground)
 
 
-def read_cells(svg: str) -> Rows:
-    """Read the cells of a screen.
+def read_size(svg: str) -> tuple[int, int]:
+    """Read the columns and rows of a screen.
 
     Raises:
         ValueError: ``svg`` is none that Rich has made of a terminal.
@@ -64,8 +64,16 @@ def read_cells(svg: str) -> Rows:
         raise ValueError(
             "not a picture of a terminal: expected an SVG as Textual's export_screenshot gives it"
         )
-    width = round((float(size[1]) + 1) / CELL_WIDTH)
-    height = round((float(size[2]) + 1) / CELL_HEIGHT)
+    return round((float(size[1]) + 1) / CELL_WIDTH), round((float(size[2]) + 1) / CELL_HEIGHT)
+
+
+def read_cells(svg: str) -> Rows:
+    """Read the cells of a screen.
+
+    Raises:
+        ValueError: ``svg`` is none that Rich has made of a terminal.
+    """
+    width, height = read_size(svg)
     grounds = [[DEFAULT_GROUND] * width for _ in range(height)]
     for color, x, y, length in _GROUND.findall(svg):
         column, row = round(float(x) / CELL_WIDTH), round((float(y) - TOP) / CELL_HEIGHT)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from concwatch.pictures.cells import Cell, Rows, read_cells
+from concwatch.pictures.cells import Cell, Face, Rows, read_cells, read_size
 from concwatch.pictures.glyphs import HEIGHT, WIDTH, draw_masks
 from concwatch.pictures.inks import MOST, Palette, make_palette
 
@@ -20,6 +20,9 @@ HELD = 3.0
 
 SHORTEST = 20
 """Milliseconds that a frame stays at least: browsers show shorter ones for longer."""
+
+EMPTY = Cell(Face(" "))
+"""What is seen beside and below the terminal while it is smaller than it is in other frames."""
 
 
 class Frame(Struct, frozen=True):
@@ -41,12 +44,13 @@ class Scene(Struct, frozen=True):
 def make_gif(frames: Sequence[Frame]) -> bytes:
     """Make the film of ``frames``, in the order of time; it plays for ever, and has no window around it.
 
+    It is as wide as its widest frame and as high as its highest; smaller ones are at its upper left.
     All frames share one palette, so that text stays sharp and no colour flickers. Frames that look the same
     are one, and of each only what has changed is stored.
 
     Raises:
         PicturesMissing: the extra ``shots`` is not installed.
-        ValueError: there are no frames, they differ in size, or one is no picture of a terminal.
+        ValueError: there are no frames, or one is no picture of a terminal.
     """
     if not frames:
         raise ValueError("a film needs frames: there is none")
@@ -63,13 +67,13 @@ def make_gif(frames: Sequence[Frame]) -> bytes:
 
 
 def read_scenes(frames: Sequence[Frame]) -> list[Scene]:
-    """Read the cells of all frames; those that look like the one before are left out."""
+    """Read the cells of all frames, as many of each; those that look like the one before are left out."""
     scenes: list[Scene] = []
+    sizes = {read_size(frame.svg) for frame in frames}
+    width, height = (max(sides) for sides in zip(*sizes, strict=True))
     for frame in frames:
-        rows = read_cells(frame.svg)
+        rows = _pad(read_cells(frame.svg), width, height)
         before = scenes[-1].rows if scenes else rows
-        if _size(rows) != _size(before):
-            raise ValueError(f"the frames of a film have one size: found {_size(before)} and {_size(rows)}")
         # The same row is kept once: a long film has tens of thousands.
         rows = [old if old == new else new for old, new in zip(before, rows, strict=True)]
         if not scenes or rows != before:
@@ -77,8 +81,11 @@ def read_scenes(frames: Sequence[Frame]) -> list[Scene]:
     return scenes
 
 
-def _size(rows: Rows) -> str:
-    return f"{len(rows[0])}x{len(rows)}"
+def _pad(rows: Rows, width: int, height: int) -> Rows:
+    """Give rows of a terminal that has been smaller than this at the time."""
+    beside = [EMPTY] * (width - len(rows[0]))
+    below = [[EMPTY] * width for _ in range(height - len(rows))]
+    return [*([*row, *beside] for row in rows), *below]
 
 
 def _durations(moments: Sequence[float]) -> list[int]:

@@ -34,7 +34,7 @@ def draw_masks(faces: Collection[Face]) -> "dict[Face, Image]":
     try:
         from PIL import Image  # of the extra "shots"
     except ImportError:
-        raise PicturesMissing("Pillow") from None
+        raise PicturesMissing("pillow") from None
     places = {
         face: (at % ACROSS * (WIDTH + MARGIN), at // ACROSS * (HEIGHT + MARGIN))
         for at, face in enumerate(faces)

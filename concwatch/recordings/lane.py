@@ -20,13 +20,6 @@ CHUNK = 1_000
 """Samples decoded at once: what they take stays in the processor's cache."""
 
 
-def _read(line: bytes) -> Sample | None:
-    try:
-        return _sample.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-
-
 class RecordedLane:
     """The samples of one lane, and what changed slowly."""
 
@@ -44,11 +37,11 @@ class RecordedLane:
             engine: what the header says of it.
             times: when each sample was taken, ascending.
             metrics: of each of `METRICS` one value a sample, NaN for what was not known.
-            lines: the line of each sample.
+            lines: the line of each sample, all of which can be read.
             changes: what changed slowly.
         """
         self.engine = engine
-        self.name = plain(engine.name)
+        self.name = " ".join(plain(engine.name).split())  # tables have it in a line
         self.times = times
         """When each sample was taken, seconds since the recording began."""
         self.series = RecordedSeries(times, metrics)
@@ -73,17 +66,14 @@ class RecordedLane:
     def sample(self, at: float) -> Sample | None:
         """Give the newest sample at ``at``, in seconds, of the worker that there was then."""
         born = self.state(at).born
-        for index in range(bisect_right(self.times, at) - 1, -1, -1):
-            if self.times[index] <= born:
-                break
-            found = _read(self._lines[index])
-            if found is not None:
-                return found
-        return None
+        index = bisect_right(self.times, at) - 1
+        if index < 0 or self.times[index] <= born:
+            return None
+        return _sample.decode(self._lines[index])
 
     def samples(self) -> Iterable[Sample]:
         """Give all samples, oldest first."""
-        return filter(None, map(_read, self._lines))
+        return map(_sample.decode, self._lines)
 
     @cached_property
     def columns(self) -> "Mapping[str, array[float]]":
@@ -94,9 +84,9 @@ class RecordedLane:
         names = COLUMNS[1:]
         found = {name: array("d") for name in names}
         for start in range(0, len(self._lines), CHUNK):
-            samples = list(map(_read, self._lines[start : start + CHUNK]))
+            samples = list(map(_sample.decode, self._lines[start : start + CHUNK]))
             for name, column in found.items():
-                values = (getattr(sample, name, None) for sample in samples)
+                values = (getattr(sample, name) for sample in samples)
                 column.extend(array("d", [math.nan if value is None else value for value in values]))
         found["time"] = self.times
         return found

@@ -9,14 +9,14 @@ from msgspec import Struct
 
 from concwatch.lab.limits import memory_now
 from concwatch.recordings.format import Count, EndLine, Time
-from concwatch.recordings.load import ERRORS, read_header
-from concwatch.recordings.reading import GZIP, SHARE, decompress, read_beginning
+from concwatch.recordings.load import ERRORS, is_whole, read_header
+from concwatch.recordings.reading import CUT, DAMAGED, GZIP, SHARE, WRITTEN, Text, decompress, read_beginning
 from concwatch.recordings.sinks import is_locked
 
 TAIL = 1 << 14
 """Bytes at a file's end in which its last line is looked for."""
 
-FINISHED, WRITTEN, CUT = "finished", "being written", "cut off"
+FINISHED = "finished"
 
 
 class Summary(Struct, frozen=True):
@@ -31,7 +31,7 @@ class Summary(Struct, frozen=True):
     size: int
     """Bytes of the file."""
     state: str
-    """`FINISHED`, `WRITTEN` or `CUT`."""
+    """`FINISHED`, `WRITTEN`, `CUT` or `DAMAGED`."""
 
 
 class _Timed(Struct):
@@ -85,11 +85,16 @@ def _extent(path: Path) -> tuple[float, int, str]:
                 return end.time, end.samples, FINISHED
         file.seek(0)
         data = file.read()
-    text = decompress(data, memory_now().available // SHARE) if compressed else data
+    text, lack = decompress(data, memory_now().available // SHARE) if compressed else Text(data)
     end = _read_end(text[-TAIL:])
+    if lack == DAMAGED:
+        state = DAMAGED
+    elif end is not None:
+        state = FINISHED
     if end is not None:
-        return end.time, end.samples, FINISHED
-    whole = text[: text.rfind(b"\n") + 1]  # without what was cut off in mid-line
+        return end.time, end.samples, state
+    end_of_line = text.rfind(b"\n")
+    whole = text if is_whole(text[end_of_line + 1 :]) else text[: end_of_line + 1]  # none cut off in mid-line
     return _last_time(whole[-TAIL:]), whole.count(b"\n["), state
 
 

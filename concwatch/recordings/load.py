@@ -18,37 +18,17 @@ from concwatch.recordings.format import (
     COLUMNS,
     KIND,
     VERSION,
-    Count,
-    EndLine,
     Engine,
     Header,
     LaneLine,
     Line,
-    Time,
+    Sample,
     tell_time,
 )
 from concwatch.recordings.lane import CHUNK, RecordedLane
-from concwatch.recordings.reading import EXPECTED, read_text
+from concwatch.recordings.reading import DAMAGED, EXPECTED, WRITTEN, read_text
 from concwatch.recordings.recording import Recording
-from concwatch.units import format_count
-
-
-class Head(Struct, array_like=True, gc=False):
-    """As much of a sample as charts need: what follows it in the line is passed over.
-
-    To read all of an hour of six lanes takes 1.5 s, to read this much 0.4 s.
-    """
-
-    lane: Count
-    time: Time
-    rss: float | None
-    traced: float | None
-    heap: float | None
-    create_rate: float | None
-    completion_rate: float | None
-    live: float | None
-    lag: float | None
-    cpu: float | None
+from concwatch.units import counted
 
 
 class _Kind(Struct):
@@ -57,6 +37,10 @@ class _Kind(Struct):
 
 class _Version(Struct):
     version: int
+
+
+class _Other(ValueError):
+    """A header of another version, and what is other."""
 
 
 SHORTEST = 8
@@ -68,8 +52,7 @@ _kind = msgspec.json.Decoder(_Kind)
 _version = msgspec.json.Decoder(_Version)
 _header = msgspec.json.Decoder(Header)
 _line = msgspec.json.Decoder(Line)
-_heads = msgspec.json.Decoder(list[Head])
-_head = msgspec.json.Decoder(Head)
+_sample = msgspec.json.Decoder(Sample)
 
 _KNOWN = {line.__struct_config__.tag for line in Line.__args__}
 ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -97,7 +80,8 @@ def load(path: Path) -> Recording:
         ValueError: one line: there is no such file, it is no recording, or one of an unknown version.
     """
     with _no_collection():
-        return parse(read_text(path), str(path))
+        text = read_text(path)
+        return parse(text.data, str(path), text.lack)
 
 
 def read_header(line: bytes, name: str) -> Header:
@@ -118,18 +102,25 @@ def read_header(line: bytes, name: str) -> Header:
             f"expected {VERSION} at most: pip install -U concwatch"
         )
     try:
+        if version < VERSION:
+            raise _Other(f"it is of version {version}, expected {VERSION}")
         header = _header.decode(line)
-        if version < VERSION or header.columns[: len(COLUMNS)] != COLUMNS:
-            raise ValueError("its samples have other columns")
+        if header.columns[: len(COLUMNS)] != COLUMNS:
+            raise _Other("its samples have other columns")
     except ERRORS as error:
         raise ValueError(f'"{name}": its first line is damaged: {one_line(str(error))}: {EXPECTED}') from None
-    except ValueError as error:
+    except _Other as error:
         raise ValueError(f'"{name}" is of an unknown version: {error}') from None
     return header
 
 
-def parse(text: bytes, name: str) -> Recording:
+def parse(text: bytes, name: str, lack: str = "") -> Recording:
     """Read the text of the recording called ``name``.
+
+    Args:
+        text: as far as there is any.
+        name: for who is told of it.
+        lack: why there may be more, or other, as `read_text` says it.
 
     Raises:
         ValueError: one line: it is no recording, or one of an unknown version.
@@ -147,16 +138,20 @@ def parse(text: bytes, name: str) -> Recording:
     ]
     lanes = _read_lanes(header, groups, objects, counted)
     others = [line for line in objects if not isinstance(line, LaneLine)]
-    ended = any(isinstance(line, EndLine) for line in objects)
     recording = Recording(header, lanes, others, damaged=counted.lines)
-    if not ended:
-        recording.cut = tell_cut(recording.duration, recording.samples)
+    recording.cut = _tell_cut(recording, lack)
     return recording
 
 
-def tell_cut(duration: float, samples: int) -> str:
-    """Say where a recording breaks off."""
-    return f"cut off after {tell_time(duration)}, {format_count(samples)} samples"
+_BREAKS = {DAMAGED: "its compressed text is damaged: cut off after", WRITTEN: "being written, so far"}
+
+
+def _tell_cut(recording: Recording, lack: str) -> str:
+    """Say where a recording breaks off, if it does."""
+    if recording.end is not None:
+        return "its compressed text is damaged" if lack == DAMAGED else ""
+    where = f"{tell_time(recording.duration)}, {counted(recording.samples, 'sample')}"
+    return f"{_BREAKS.get(lack, 'cut off after')} {where}"
 
 
 class _Damage:
@@ -168,7 +163,7 @@ class _Damage:
 
 def _group(lines: list[bytes]) -> dict[bytes, list[bytes]]:
     """Sort lines by how they begin: ``[2`` for samples of lane 2, ``{"type":"event"`` for events."""
-    if lines and not _is_whole(lines[-1]):  # it was cut off in the middle, or is what follows the last end
+    if lines and not is_whole(lines[-1]):  # it was cut off in the middle, or is what follows the last end
         lines.pop()
     groups: defaultdict[bytes, list[bytes]] = defaultdict(list)
     # Nearly all lines are samples of one of the first lanes, whose beginning is told without looking for it.
@@ -181,7 +176,8 @@ def _group(lines: list[bytes]) -> dict[bytes, list[bytes]]:
     return groups
 
 
-def _is_whole(line: bytes) -> bool:
+def is_whole(line: bytes) -> bool:
+    """Tell whether the last line of a text was written to its end."""
     try:
         msgspec.json.decode(line)
     except ERRORS:
@@ -231,15 +227,13 @@ def _read_lane(
     for start in range(0, len(lines), CHUNK):
         chunk = lines[start : start + CHUNK]
         try:
-            heads = _heads.decode(b"[" + b",".join(chunk) + b"]")
+            samples = list(map(_sample.decode, chunk))
         except ERRORS:
-            chunk, heads = _read_one_by_one(chunk, damage)
-        if len(heads) != len(chunk):  # what was two values in a line is no sample
-            chunk, heads = _read_one_by_one(chunk, damage)
+            chunk, samples = _read_one_by_one(chunk, damage)
         kept += chunk
-        times.extend(array("d", list(map(_time, heads))))
+        times.extend(array("d", list(map(_time, samples))))
         for metric, column in metrics.items():
-            column.extend(_column(list(map(_GET[metric], heads))))
+            column.extend(_column(list(map(_GET[metric], samples))))
     if list(times) != sorted(times):
         order = sorted(range(len(times)), key=times.__getitem__)
         times = array("d", map(times.__getitem__, order))
@@ -259,14 +253,14 @@ def _column(values: list[float | None]) -> "array[float]":
         return array("d", [nan if value is None else value for value in values])
 
 
-def _read_one_by_one(lines: Sequence[bytes], damage: _Damage) -> tuple[list[bytes], list[Head]]:
-    kept, heads = [], []
+def _read_one_by_one(lines: Sequence[bytes], damage: _Damage) -> tuple[list[bytes], list[Sample]]:
+    kept, samples = [], []
     for line in lines:
         try:
-            head = _head.decode(line)
+            sample = _sample.decode(line)
         except ERRORS:
             damage.lines += 1
         else:
             kept.append(line)
-            heads.append(head)
-    return kept, heads
+            samples.append(sample)
+    return kept, samples

@@ -13,7 +13,7 @@ from concwatch.lab.machine import describe_machine, program_version
 from concwatch.recordings import format as lines
 from concwatch.recordings.format import COLUMNS, VERSION, encode, tell_time
 from concwatch.recordings.news import News
-from concwatch.recordings.sinks import Sink
+from concwatch.recordings.sinks import Deleted, Sink
 
 LOOK_AFTER = 1.0
 """Seconds between two looks whether the file still is where it was."""
@@ -66,8 +66,8 @@ class Recorder:
         lab.observers.append(self._look)
         try:
             if self._began is None:
-                self._began = began
                 self._put(self._header(lab))
+                self._began = began
             self._put(self._news.beginning(now))
         except (OSError, ValueError) as error:
             self._fail(error)
@@ -82,9 +82,9 @@ class Recorder:
         try:
             if self._began is not None:
                 self._put(lines.EndLine(self.seconds, why, self.samples))
-            elif self.path.is_file():
-                self.path.unlink()  # nothing has begun: an empty file would only be in the way
-            self._sink.close()
+                self._sink.close()
+            else:
+                self._sink.discard()  # nothing has begun: an empty file would only be in the way
         except (OSError, ValueError) as error:
             self._fail(error)
 
@@ -113,13 +113,20 @@ class Recorder:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """End, and say in the event log what is lost."""
+        """End, and say in the event log what is lost; a file that has not even a header is removed."""
         self.on = False
         why = getattr(error, "strerror", None) or error
-        lost = f"what came after {tell_time(self.seconds)} is not in it"
-        self.problem = f"recording stopped: {self.path}: {why}: {lost}"
+        end = self._sink.close
+        if self._began is None:
+            self.problem = f"not recorded: {self.path}: {why}: nothing of this session is kept"
+            end = self._sink.discard
+        elif isinstance(error, Deleted):
+            self.problem = f"recording stopped: {self.path}: {why}: all of it is lost"
+        else:
+            lost = f"what came after {tell_time(self.seconds)} is not in it"
+            self.problem = f"recording stopped: {self.path}: {why}: {lost}"
         with contextlib.suppress(OSError, ValueError):  # it would be the same trouble once more
-            self._sink.close()
+            end()
         if self._news is not None:
             lab = self._news.lab
             lab.events.add(lab.clock() - lab.began, "", self.problem, "error")

@@ -58,13 +58,13 @@ class Recording:
             header: the first line.
             lanes: one for each of the header's.
             lines: all others that are no samples, those of lanes left out.
-            cut: where it breaks off, in words; nothing where it ended in order.
+            cut: where it breaks off, or that it is damaged, in words; nothing where all is in order.
             damaged: how many lines could not be read.
         """
         self.header = header
         self.lanes = tuple(lanes)
         self.cut = cut
-        """Where it breaks off, in words; an empty string where it was ended in order."""
+        """Where it breaks off, or that it is damaged, in words; an empty string where all is in order."""
         self.damaged = damaged
         """How many lines could not be read."""
         self.end = next((line for line in lines if isinstance(line, EndLine)), None)
@@ -166,6 +166,7 @@ def _lane_view(
     walls = [Wall(*wall) for wall in lab.walls] if lane.engine.threads else []
     age = at - state.born
     mean = sample.mean_completion_rate if sample else None
+    now = sample.completion_rate if sample else None
     lag = sample.lag if sample else None
     gc = sample.gc if sample else None
     return LaneView(
@@ -181,6 +182,7 @@ def _lane_view(
         traced=sample.traced if sample else None,
         create_speed=state.create_speed,
         completion_rate=math.nan if mean is None else mean,
+        completed_now=math.nan if now is None else now,
         lag=math.nan if lag is None else lag,
         gc_share=gc / age if gc is not None and age > 0 else None,
         threads=sample.threads if sample else None,

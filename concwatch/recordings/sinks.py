@@ -2,13 +2,14 @@
 
 import contextlib
 import os
-import stat
 import sys
 import zlib
 from pathlib import Path
 from typing import Protocol
 
-GONE = "it was deleted"
+
+class Deleted(OSError):
+    """The file that is written to can no longer be found by anybody."""
 
 
 class Sink(Protocol):
@@ -31,7 +32,7 @@ class Sink(Protocol):
         """See that what was written can still be found.
 
         Raises:
-            OSError: the file was deleted.
+            Deleted: the file was deleted.
         """
         ...
 
@@ -39,22 +40,32 @@ class Sink(Protocol):
         """Take no more."""
         ...
 
+    def discard(self) -> None:
+        """Take no more, and remove the file, in which is nothing of use.
+
+        Raises:
+            OSError: it is gone already, or cannot be removed.
+        """
+        ...
+
 
 class FileSink:
     """An unbuffered file; it is locked, so that others can tell that it is still written to."""
 
     def __init__(self, path: Path) -> None:
-        """Make the file; one that exists stays as it is, unless it is a special one, such as a pipe.
+        """Make the file; whatever exists stays as it is, a pipe too: who reads it might wait.
+
+        A device such as ``/dev/full``, which never has one wait, is written to as it stands.
 
         Raises:
             OSError: the system would not have it, or it exists.
         """
-        special = path.exists() and not path.is_file() and not path.is_dir()
-        flags = os.O_WRONLY | getattr(os, "O_BINARY", 0) | (0 if special else os.O_CREAT | os.O_EXCL)
+        self._device = path.is_char_device()
+        flags = os.O_WRONLY | getattr(os, "O_BINARY", 0) | (0 if self._device else os.O_CREAT | os.O_EXCL)
         self._file = os.open(path, flags, 0o666)
-        self._ordinary = stat.S_ISREG(os.fstat(self._file).st_mode)
+        self._path = path
         self.size = 0
-        if self._ordinary:
+        if not self._device:
             lock(self._file)
 
     def write(self, line: bytes) -> None:
@@ -66,14 +77,21 @@ class FileSink:
 
     def check(self) -> None:
         """See that what was written can still be found."""
-        if self._ordinary and os.fstat(self._file).st_nlink == 0:
-            raise OSError(GONE)
+        if os.fstat(self._file).st_nlink == 0:
+            raise Deleted("it was deleted")
 
     def close(self) -> None:
         """Close the file, once."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+    def discard(self) -> None:
+        """Close the file, and remove it unless it is a device, or no longer what the path leads to."""
+        own = not self._device and os.path.samestat(os.fstat(self._file), os.stat(self._path))
+        self.close()
+        if own:
+            self._path.unlink()
 
 
 class GzipSink:
@@ -103,6 +121,10 @@ class GzipSink:
         finally:
             self._sink.close()
 
+    def discard(self) -> None:
+        """Close the file, and remove it."""
+        self._sink.discard()
+
 
 def open_sink(path: Path) -> Sink:
     """Make the file of a recording; a name that ends in ``.gz`` has it compressed.
@@ -113,6 +135,8 @@ def open_sink(path: Path) -> Sink:
     try:
         file = FileSink(path)
     except FileExistsError:
+        if path.exists() and not path.is_file():
+            raise ValueError(f'"{path}" is no ordinary file: expected the name of a new file') from None
         raise ValueError(f'"{path}" exists: expected the name of a new file, or delete it first') from None
     except (OSError, ValueError) as error:  # ValueError: a name with a null in it
         why = getattr(error, "strerror", None) or error

@@ -18,6 +18,7 @@ from concwatch.ui.session_recording import SessionRecording
 from concwatch.units import format_bytes
 
 if TYPE_CHECKING:
+    from concwatch.recordings.recorder import Recorder
     from concwatch.ui.experiment_runs import ExperimentRuns
     from concwatch.ui.screens.experiments import ExperimentsScreen
 
@@ -150,13 +151,12 @@ class ConcwatchApp(LanesApp):
         assert self.lab is not None
         if self.recording.on:
             ended = self.recording.end("ended by key")
-            if ended is not None and not ended.problem:
-                self.notify(
-                    f"saved {ended.path}, {format_bytes(ended.size)}", title="recording", markup=False
-                )
+            if ended is not None:
+                self._tell_recording(ended, f"saved {ended.path}, {format_bytes(ended.size)}")
             return
         try:
-            self.notify(f"into {self.recording.begin(self.lab)}", title="recording", markup=False)
+            begun = self.recording.begin(self.lab)
+            self._tell_recording(begun, f"into {begun.path}")
         except (OSError, ValueError) as error:
             why = (
                 f"{error.filename or self.recording.folder}: {error.strerror}"
@@ -164,3 +164,10 @@ class ConcwatchApp(LanesApp):
                 else error
             )
             self.notify(f"not recorded: {why}", severity="error", markup=False)
+
+    def _tell_recording(self, recorder: "Recorder", done: str) -> None:
+        """Say what was done, or why it could not be."""
+        if recorder.problem:
+            self.notify(recorder.problem, severity="error", markup=False)
+        else:
+            self.notify(done, title="recording", markup=False)

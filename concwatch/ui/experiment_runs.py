@@ -33,8 +33,10 @@ class ExperimentRuns:
         """Whether what is started next is the quick choice of sizes."""
         self.running: str | None = None
         """The name of the one that runs."""
+        self.last: str | None = None
+        """The name of the one that was started last, also when it has ended."""
         self.stopping = False
-        """Whether it has been told to stop."""
+        """Whether that has been told to stop."""
         self.problems: dict[str, str] = {}
         """Why a run broke off by itself, by name."""
         self.lanes: deque[Lane] = deque(maxlen=LANES_KEPT)
@@ -85,7 +87,7 @@ class ExperimentRuns:
             return False
         runner = self.prepared(name, self.quick)
         del self._prepared[name, self.quick]
-        self._run[name], self.running, self.stopping = runner, name, False
+        self._run[name], self.running, self.last, self.stopping = runner, name, name, False
         self.problems.pop(name, None)
         self.lanes.clear()
         self._task = asyncio.get_running_loop().create_task(self._guard(name, runner))

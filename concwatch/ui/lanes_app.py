@@ -111,6 +111,8 @@ class LanesApp(App[None]):
 
     def action_save_picture(self) -> None:
         """Save what is on screen."""
+        if self._lanes is not None:
+            self._lanes.look_now()
         self._save(self.export_screenshot(title="concwatch"), "")
 
     def action_save_chart(self) -> None:

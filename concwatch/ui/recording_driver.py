@@ -33,6 +33,8 @@ class RecordedTerminal:
         """
         self.output: list[tuple[float, str]] = []
         """What was written, and when: seconds since the app took the terminal."""
+        self.sizes: list[tuple[float, tuple[int, int]]] = []
+        """Columns and rows that it took, and when: as above."""
         self._clock = clock
         self._began = 0.0
 
@@ -44,6 +46,11 @@ class RecordedTerminal:
     def write(self, data: str) -> None:
         """Keep ``data``."""
         self.output.append((self._clock() - self._began, data))
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Note a size, unless it is what it was."""
+        if not self.sizes or self.sizes[-1][1] != (columns, rows):
+            self.sizes.append((self._clock() - self._began, (columns, rows)))
 
     def driver_class(self) -> type[Driver]:
         """Make the class of drivers that write here."""

@@ -43,23 +43,26 @@ class SessionRecording:
         if self._recorder is not None:
             self._recorder.follow(lab)
 
-    def begin(self, lab: Lab) -> Path:
-        """Record ``lab`` from now on, and say into which file.
+    def begin(self, lab: Lab) -> "Recorder":
+        """Record ``lab`` from now on, and give what does; its ``problem`` says if it has stopped already.
 
         Raises:
             OSError: there can be no such folder.
-            ValueError: one line: there can be no such file.
+            ValueError: one line: there can be no such file, or a file is in the folder's place.
         """
         # Only here: the first frame can do without.
         from concwatch.recordings.recorder import Recorder, called
         from concwatch.recordings.sinks import open_sink
 
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise ValueError(f'"{self.folder}" is a file: expected a folder') from None
         path = _new_path(self.folder, datetime.now())
         engines = [lane.engine for lane in lab.lanes]
         self._recorder = Recorder(path, open_sink(path), called(), engines)
         self._recorder.follow(lab)
-        return path
+        return self._recorder
 
     def end(self, why: str) -> "Recorder | None":
         """End what is recorded, and give what has been; ``why`` it ends, in a few words."""

@@ -8,6 +8,9 @@ import socket
 BACKLOG = 128
 """Connections that may wait to be accepted."""
 
+UNSENT = 1 << 15
+"""Bytes for one page that the system may hold; a slow page would else be shown what was painted long ago."""
+
 EXPECTED = {
     errno.EADDRINUSE: "expected a free port, or --port 0 for any that is free",
     errno.EACCES: "expected a port that you may use, such as one from 1024 on",
@@ -30,9 +33,14 @@ def listen(host: str, port: int) -> socket.socket:
     reason = 0
     for family, _, _, _, address in found:
         try:
-            return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+            # "::" is every address of this machine, those of IPv4 among them.
+            both = address[0] == "::" and socket.has_dualstack_ipv6()
+            listening = socket.create_server(address[:2], family=family, backlog=BACKLOG, dualstack_ipv6=both)
         except OSError as error:
             reason = reason or error.errno or 0
+        else:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNSENT)  # connections inherit it
+            return listening
     expected = EXPECTED.get(reason, "expected an address of this machine")
     raise ValueError(f"cannot listen on {host[:80]}, port {port}: {os.strerror(reason)}: {expected}")
 
@@ -44,6 +52,21 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return name == "localhost" or name.endswith(".localhost")
+
+
+def is_address(host: str) -> bool:
+    """Whether ``host`` is an address, with which no name is looked up that could lead elsewhere."""
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def own_names() -> frozenset[str]:
+    """Give the names under which other machines may know this one; to find them can take seconds."""
+    name = socket.gethostname()
+    return frozenset((name, f"{name}.local", socket.getfqdn()))
 
 
 def address(listening: socket.socket) -> tuple[str, int]:

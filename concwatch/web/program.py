@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
+from concwatch.lab.events import plain
+from concwatch.one_line import one_line
 from concwatch.ui.in_page import told
 
 READY = b"__GANGLION__\n"
@@ -19,6 +21,12 @@ QUIT = 5.0
 
 LEAVE = 3.0
 """Seconds that it gets after that, once it has been left without input."""
+
+AHEAD = 1 << 14
+"""Bytes, or up to twice as many, that are read ahead of what a slow page has taken."""
+
+HEARING = 0.5
+"""Seconds that its last words may come after its end; what it started may hold their pipe open."""
 
 LAST_WORDS = 8_000
 """Bytes of the end of its standard error that are told when it has ended."""
@@ -37,7 +45,7 @@ class Program(AppService):
         command: the program and its arguments.
         write_bytes: shows what is painted.
         write_str: tells the page what is no painting.
-        close: closes the page.
+        close: closes the page, which shows the reason it is given, if any.
         downloads: where files wait that the program hands to its page.
     """
 
@@ -46,17 +54,18 @@ class Program(AppService):
         command: Sequence[str],
         write_bytes: Callable[[bytes], Awaitable[None]],
         write_str: Callable[[str], Awaitable[None]],
-        close: Callable[[], Awaitable[None]],
+        close: Callable[[str], Awaitable[None]],
         downloads: DownloadManager,
     ) -> None:
         super().__init__(
             command[0],
             write_bytes=write_bytes,
             write_str=write_str,
-            close=close,
+            close=self._part,
             download_manager=downloads,
         )
         self._arguments = command
+        self._close = close
         self._downloads = downloads
         self._child: asyncio.subprocess.Process | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -80,6 +89,7 @@ class Program(AppService):
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            limit=AHEAD,
             env={**os.environ, **told(width, height)},
             start_new_session=True,  # Ctrl-C, and a terminal that is closed, are for the server to act on
         )
@@ -136,6 +146,22 @@ class Program(AppService):
                     await first
                 await self._child.wait()
         return self._child.returncode is not None
+
+    async def _part(self) -> None:
+        """Close the page once it has ended, or has had its time for it, and tell what it said last."""
+        assert self._child is not None
+        if await self._ended(LEAVE):
+            await asyncio.wait(self._tasks[1:], timeout=HEARING)
+        await self._close(self._reason())
+
+    def _reason(self) -> str:
+        """Give in one line why it ended by itself; nothing where it ended as it was asked to."""
+        assert self._child is not None
+        if not self._child.returncode:
+            return ""
+        words = self._words.decode(errors="replace").split("\n")
+        last = next((plain(word).strip() for word in reversed(words) if plain(word).strip()), "")
+        return one_line(last or f"its program ended with status {self._child.returncode}")
 
     async def _listen(self) -> None:
         """Keep the end of what it says on standard error."""

@@ -1,15 +1,18 @@
 """One page and the program behind it: what is typed goes in, what is painted comes out; they end together."""
 
+import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Sequence
 from typing import cast
 
 from aiohttp import WSMsgType, web
 from textual_serve.download_manager import DownloadManager
 
 from concwatch.web.program import Program
+from concwatch.web.typed import Typed
 
 SMALLEST, LARGEST = (20, 5), (1_000, 500)
 """Columns and lines that a page may ask for. What is larger is a mistake, and would take gigabytes."""
@@ -17,8 +20,17 @@ SMALLEST, LARGEST = (20, 5), (1_000, 500)
 FAREWELL = 2.0
 """Seconds that a page gets to answer that it has heard of its end."""
 
+PARTING = 5.0
+"""Seconds that a page which is behind gets to take the rest, until it is closed all the same."""
+
 LONGEST = 1 << 20
 """Bytes of one message: room for what somebody pastes."""
+
+SILENT = 3
+"""Pings after which a page is given up that has answered none and has taken nothing of what waits for it."""
+
+WAITING = 1 << 14
+"""Bytes that may wait for a page here. Then its program waits too, so that no old painting piles up."""
 
 log = logging.getLogger(__name__)
 
@@ -41,54 +53,110 @@ class Session:
     Args:
         command: the program that is shown, and its arguments.
         downloads: where files wait that the program hands to the page.
-        heartbeat: seconds between two pings. A page that leaves one unanswered for half of that is gone.
+        heartbeat: seconds between two pings.
     """
 
     def __init__(self, command: Sequence[str], downloads: DownloadManager, heartbeat: float) -> None:
-        self._page = web.WebSocketResponse(timeout=FAREWELL, heartbeat=heartbeat, max_msg_size=LONGEST)
-        self._program = Program(command, self._show, self._tell, self.close, downloads)
+        # Pings are our own: aiohttp's wait behind what is painted, and a slow page would seem to be gone.
+        self._page = web.WebSocketResponse(
+            timeout=FAREWELL, autoping=False, max_msg_size=LONGEST, writer_limit=0
+        )
+        self._program = Program(command, self._show, self._tell, self._part, downloads)
+        self._heartbeat = heartbeat
+        self._typed = Typed()
+        self._transport: asyncio.Transport | None = None
+        self._heard = 0.0
+        self._waiting = 0
+        self._taken = 0
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
         """Run the program for a page until one of them is gone."""
         await self._page.prepare(request)
+        self._transport = transport = request.transport
+        if transport is None:
+            return self._page
+        transport.set_write_buffer_limits(WAITING)
+        watching = asyncio.create_task(self._watch(transport))
         try:
             await self._program.start(*fitting(request.query.get("width"), request.query.get("height")))
             async for message in self._page:
+                self._heard = time.monotonic()
                 if message.type is WSMsgType.TEXT:
                     await self._take(message.data)
+                elif message.type is WSMsgType.PING:
+                    await self._send(self._page.pong(message.data))
         except OSError as error:
             log.error("concwatch: no program could be started for a page: %s", error)
-            await self.close()
+            await self._part(f"no program could be started: {error}")
         finally:
             # Who waits to write to a page that vanished would wait for the kernel to give up: a quarter of
             # an hour, in which nobody reads what the program paints and it stands still.
-            if request.transport is not None:
-                request.transport.abort()
+            watching.cancel()
+            transport.abort()
             await self._program.stop()
         return self._page
 
     async def close(self) -> None:
-        """Close the page, which ends the session."""
+        """Close the page, which ends the session, in ``PARTING`` seconds at most."""
+        assert self._transport is not None
+        late = asyncio.get_running_loop().call_later(PARTING, self._transport.abort)
         await self._page.close()
+        late.cancel()
 
-    async def _show(self, data: bytes) -> None:
+    async def _part(self, reason: str) -> None:
+        """Close the page, which shows why its program ended, where that is worth a word."""
+        if reason:
+            await self._tell(json.dumps(["ended", reason]))
+        await self.close()
+
+    async def _watch(self, transport: asyncio.Transport) -> None:
+        """Give the page up when it is gone, though nothing says so.
+
+        A page is there as long as it says something, be it the answer to a ping, or takes what waits for it:
+        a slow one answers late, since a ping comes after all that was painted before.
+        """
+        self._heard = time.monotonic()
+        waiting, taken = False, 0
+        while True:
+            await asyncio.sleep(self._heartbeat)
+            if waiting and self._taken > taken:
+                self._heard = time.monotonic()
+            silent = time.monotonic() - self._heard
+            if silent >= SILENT * self._heartbeat:
+                log.warning(
+                    "concwatch: a page was given up: for %.3g s it answered no ping and took no painting",
+                    silent,
+                )
+                transport.abort()
+                return
+            waiting, taken = self._waiting > 0, self._taken
+            if not waiting:
+                self._ping = asyncio.create_task(self._send(self._page.ping()))
+
+    async def _send(self, sending: Awaitable[None]) -> None:
+        """Send, which waits while the page is behind."""
+        self._waiting += 1
         # Painted for nobody is no error: the program shall still be read from, or it stands still.
         with contextlib.suppress(ConnectionError, RuntimeError):
-            await self._page.send_bytes(data)
+            await sending
+        self._waiting -= 1
+        self._taken += 1
+
+    async def _show(self, data: bytes) -> None:
+        await self._send(self._page.send_bytes(data))
 
     async def _tell(self, text: str) -> None:
-        with contextlib.suppress(ConnectionError, RuntimeError):
-            await self._page.send_str(text)
+        await self._send(self._page.send_str(text))
 
     async def _take(self, text: str) -> None:
         """Act on one message of the page; what makes no sense is ignored."""
         try:
             kind, *rest = json.loads(text)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return
         match kind, *rest:
             case "stdin", str(typed):
-                await self._program.send_bytes(typed.encode("utf-8", "replace"))
+                await self._program.send_bytes(self._typed.take(typed).encode("utf-8", "replace"))
             case "resize", {"width": width, "height": height}:
                 await self._program.set_terminal_size(*fitting(width, height))
             case "ping", said:

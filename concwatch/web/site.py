@@ -1,7 +1,7 @@
 """What the web server answers: the page, the files that it needs, and a session for each open page."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -9,17 +9,17 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from textual_serve.server import Server
 
-from concwatch.web.listening import is_loopback
+from concwatch.web.listening import is_address, is_loopback
 from concwatch.web.session import Session
 
 PAGE = Path(__file__).with_name("page.html")
 
-HEARTBEAT = 10.0
-"""Seconds between two pings; a browser that vanished (network gone) is noticed after 15 s at most."""
+HEARTBEAT = 5.0
+"""Seconds between two pings; a browser that vanished (network gone) is noticed after 15 s or little more."""
 
 REFUSED = (
-    "concwatch: refused: expected its own page, under the address that it printed at its start; "
-    "started with --host it answers under other names of this machine as well\n"
+    "concwatch: refused: expected its own page, under the address that it printed at its start, "
+    "or under a name given to it with --name\n"
 )
 
 HEADERS = {
@@ -31,17 +31,22 @@ HEADERS = {
 }
 
 
-def may_use(request: web.Request, only_here: bool) -> bool:
+def may_use(request: web.Request, names: Collection[str]) -> bool:
     """Whether a request comes from a page of this server, as far as a browser tells.
 
-    Any page on the web can have a visitor's browser connect to loopback, and a program that starts processes
-    stands behind this one. A browser tells which page it was (``Origin``), and under which name it looked us
-    up (``Host``): on loopback a foreign name is one whose owner has pointed it here.
+    Any page on the web can have a visitor's browser connect to this machine, and a program that starts
+    processes stands behind this one. A browser tells which page it was (``Origin``), and under which name it
+    looked us up (``Host``): an unknown name may be one whose owner has pointed it here.
+
+    Args:
+        request: what was asked.
+        names: names that lead here, in small letters; addresses and "localhost" need not be among them.
     """
     host = request.headers.get("Host", "")
     origin = request.headers.get("Origin")
     try:
-        known = not only_here or is_loopback(urlsplit(f"//{host}").hostname or "")
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+        known = is_address(name) or is_loopback(name) or name in names
         return known and (origin is None or urlsplit(origin).netloc == host)
     except ValueError:  # an address that is none
         return False
@@ -52,13 +57,13 @@ class Site:
 
     Args:
         command: the program behind a page, and its arguments.
-        only_here: whether it listens on loopback, so that no foreign name may lead to it.
+        names: names that lead here, besides addresses and "localhost".
         heartbeat: seconds between two pings of a page.
     """
 
-    def __init__(self, command: Sequence[str], only_here: bool, heartbeat: float) -> None:
+    def __init__(self, command: Sequence[str], names: Collection[str], heartbeat: float) -> None:
         self._command = command
-        self._only_here = only_here
+        self._names = frozenset(name.lower().rstrip(".") for name in names)
         self._heartbeat = heartbeat
         self._sessions: set[Session] = set()
         # Of textual-serve's own server the terminal for the page and the downloads are taken.
@@ -69,7 +74,7 @@ class Site:
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if not may_use(request, self._only_here):
+            if not may_use(request, self._names):
                 raise web.HTTPForbidden(text=REFUSED)
             return await handler(request)
 

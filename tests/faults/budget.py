@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import time
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
@@ -18,16 +19,38 @@ OVER = 1.1
 LONG = 150.0
 """Seconds that hundreds of thousands of tasks may take on a loaded machine."""
 
+ATTEMPTS = 3
+
+UNSEEN = 0.2
+"""Seconds between two looks of the lab, usually 0.1, beyond which it is not let run as it should be."""
+
 
 async def pass_budget(budget: int, workload: str) -> str:
-    """Ask for a million tasks, which the budget cannot hold; then for fewer."""
+    """Ask for a million tasks, which the budget cannot hold; then for fewer.
+
+    Where a busy machine did not let the lab run for a while, that says nothing about the lab: once more.
+    """
+    for _ in range(ATTEMPTS):
+        peak, unseen = await fill_budget(budget, workload)
+        print(f"{peak / MIB:.1f} MiB of {budget / MIB:.0f} MiB; unseen for {unseen:.2f} s", file=sys.stderr)
+        if peak <= budget * OVER or unseen < UNSEEN:
+            break
+    assert peak <= budget * OVER, f"{peak / MIB:.1f} MiB of {budget / MIB:.0f} MiB"
+    return ""
+
+
+async def fill_budget(budget: int, workload: str) -> tuple[float, float]:
+    """Do so once; give the bytes that were taken at most, and for how long the lab was not let run."""
     async with real_lab("asyncio", settings=Settings(workload), budget=budget) as real:
         lab, lane = real.lab, real.lane("asyncio")
-        most = 0
+        most, last, unseen = 0, lab.clock() - time.process_time(), 0.0
 
         def look(now: float) -> None:
-            nonlocal most
+            nonlocal most, last, unseen
+            idle = now - time.process_time()  # what the lab itself works is its own fault
             most = max(most, lab.total_rss)
+            if lane.limit is None:
+                unseen, last = max(unseen, idle - last), idle
 
         lab.observers.append(look)
         lab.set_target(lane, 1_000_000)
@@ -41,10 +64,8 @@ async def pass_budget(budget: int, workload: str) -> str:
         assert (lane.on, lane.live, lane.target) == (True, standing, standing)
         assert 0 < standing < 1_000_000
         peak = max(most, lane.exact_peak_rss())
-        print(f"{peak / MIB:.1f} MiB of {budget / MIB:.0f} MiB, {standing:,} stand", file=sys.stderr)
-        assert peak <= budget * OVER, f"{peak / MIB:.1f} MiB of {budget / MIB:.0f} MiB"
         await real.holds(lane, standing // 2)
-    return ""
+        return peak, unseen
 
 
 async def lose_memory() -> str:

@@ -15,7 +15,7 @@ from concwatch.recordings.export import as_csv
 from concwatch.recordings.format import COLUMNS, KIND, Line, tell_time
 from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import parse
-from concwatch.recordings.reading import GZIP, decompress
+from concwatch.recordings.reading import GZIP, Text, decompress
 from concwatch.recordings.recording import Recording
 from concwatch.ui.screens.replay import own_threads, tell_facts, tell_lack
 from concwatch.units import format_count
@@ -75,8 +75,8 @@ def look(recording: Recording) -> None:
 def check_recording(data: bytes) -> None:
     """A recording, plain or compressed."""
     try:
-        text = decompress(data, MOST) if data.startswith(GZIP) else data
-        recording = parse(text, NAME)
+        text = decompress(data, MOST) if data.startswith(GZIP) else Text(data)
+        recording = parse(text.data, NAME, text.lack)
     except ValueError as error:
         refused(error)
         return

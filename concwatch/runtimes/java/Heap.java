@@ -12,7 +12,8 @@ final class Heap {
     private Heap() {}
 
     static long used() {
-        return RUNTIME.totalMemory() - RUNTIME.freeMemory();
+        long free = RUNTIME.freeMemory(); // first: a heap that grows between the two would seem to hold less than nothing
+        return Math.max(0, RUNTIME.totalMemory() - free);
     }
 
     static long most() {

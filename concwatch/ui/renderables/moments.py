@@ -1,9 +1,10 @@
 """Moments on a chart's time axis: marks, and the cursor under which values are read."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
+from rich.cells import cell_len, split_graphemes
 
 LONGEST_TEXT = 24
 """Cells of a mark's text that a chart shows."""
@@ -73,7 +74,7 @@ def flags(moments: Iterable[Moment], now: float, window: float, columns: int) ->
     taken, lines = 0, []
     for (column, moment), edge in zip(texts, edges, strict=True):
         lines.append(_lettered(column, moment, taken, edge))
-        taken = max(column + 1, lines[-1].start + len(lines[-1].text) + 1)
+        taken = max(column + 1, lines[-1].start + cell_len(lines[-1].text) + 1)
     return (*ticks, *lines)
 
 
@@ -86,13 +87,32 @@ def _lettered(column: int, moment: Moment, taken: int, edge: int) -> Flag:
         taken: the first column that other texts leave free.
         edge: the first column on the right that is not free.
     """
-    text, room = moment.text[:LONGEST_TEXT], edge - column - 1
-    start = column + 1
-    if len(text) > room and column - len(text) >= taken:
-        start = column - len(text)
-    elif len(text) > room:
-        text = text[: room - 1] + "…" if room else ""
+    text, room = cut(moment.text, LONGEST_TEXT), edge - column - 1
+    start, length = column + 1, cell_len(text)
+    if length > room and column - length >= taken:
+        start = column - length
+    else:
+        text = cut(text, room)
     return Flag(column, moment.color, True, text, start)
+
+
+def cut(text: str, room: int) -> str:
+    """Give as much of ``text`` as ``room`` cells hold, with ``…`` where it goes on."""
+    if cell_len(text) <= room:
+        return text
+    shown = ""
+    for letter, width in letters(text):
+        if cell_len(shown) + width >= room:
+            break
+        shown += letter
+    return shown + "…" if room else ""
+
+
+def letters(text: str) -> Iterator[tuple[str, int]]:
+    """Give the letters of ``text``, each with all that is set upon it, and the cells that each takes."""
+    for begin, end, width in split_graphemes(text)[0]:
+        if width:
+            yield text[begin:end], width
 
 
 Cell = tuple[str, str]
@@ -116,9 +136,12 @@ def draw_flags(row: list[Cell | None], placed: Iterable[Flag], *, floor: bool, t
         if row[flag.column] is None:
             row[flag.column] = ("┊", flag.color)
         if top:
-            for column, character in enumerate(flag.text, flag.start):
-                if column < len(row):
-                    row[column] = (character, flag.color)
+            column = flag.start
+            for letter, width in letters(flag.text):
+                if column + width <= len(row):
+                    # What stands in the first of its cells reaches over the others.
+                    row[column : column + width] = [(letter, flag.color), *[("", flag.color)] * (width - 1)]
+                column += width
 
 
 def draw_cursor(row: list[Cell | None], column: int | None, color: str) -> None:

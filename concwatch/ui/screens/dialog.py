@@ -13,13 +13,18 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
+from concwatch.ui.screens.leaving import Leaving, is_ending
+
 Answer = TypeVar("Answer")
 
 
-class Dialog(ModalScreen[Answer | None]):
+class Dialog(Leaving[Answer | None], ModalScreen[Answer | None]):
     """A box before the screen that asks for something; escape answers nothing."""
 
-    BINDINGS = [Binding("escape", "dismiss(None)", "Cancel", show=False)]
+    BINDINGS = [
+        Binding("escape", "dismiss(None)", "Cancel", show=False),
+        Binding("s", "app.save_picture", "Screenshot", show=False),  # where nothing is typed
+    ]
 
     DEFAULT_CSS = """
     Dialog {
@@ -93,6 +98,8 @@ class TypeDialog(Dialog[Answer]):
             choices: value and description of what can be chosen from a list.
         """
         super().__init__()
+        self.refusal = ""
+        """What was wrong with the value when it was last to be taken."""
         self._title = title
         self._value = value
         self._read = read
@@ -110,6 +117,8 @@ class TypeDialog(Dialog[Answer]):
 
     def on_mount(self) -> None:
         """Take the keys; what stands in the field is replaced by typing."""
+        if is_ending(self.app):
+            return
         field = self.query_one(Input)
         field.focus()
         field.action_select_all()
@@ -127,7 +136,8 @@ class TypeDialog(Dialog[Answer]):
         try:
             self.dismiss(self._read(event.value))
         except ValueError as error:
-            self.query_one("#said", Label).update(Content.styled(str(error), "$error"))
+            self.refusal = str(error)
+            self.query_one("#said", Label).update(Content.styled(self.refusal, "$error"))
 
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:

@@ -7,7 +7,6 @@ from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.containers import Container, Horizontal, Vertical
 from textual.reactive import reactive
-from textual.screen import Screen
 
 from concwatch.experiments.experiment import Experiment, Table
 from concwatch.experiments.runner import Runner
@@ -16,6 +15,7 @@ from concwatch.lab.lane import Lane
 from concwatch.lab.view import take_view
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.screens.help import WORDS, HelpScreen, ReadDialog
+from concwatch.ui.screens.leaving import Leaving, is_ending
 from concwatch.ui.series_colors import dimmed, series_colors
 from concwatch.ui.widgets.about_panel import AboutPanel, describe
 from concwatch.ui.widgets.experiment_list import ExperimentList, Item
@@ -73,7 +73,7 @@ EXPERIMENT_WORDS = (
 )
 
 
-class ExperimentsScreen(Screen[None]):
+class ExperimentsScreen(Leaving[None]):
     """Shows what runs of experiments give; they run whether or not it is open."""
 
     CSS_PATH = "experiments.tcss"
@@ -140,6 +140,8 @@ class ExperimentsScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Begin to follow the runs."""
+        if is_ending(self.app):
+            return
         self.query_one(ExperimentList).border_title = "experiments"
         self.watch_pane(self.pane)
         for problem in self._runs.broken:
@@ -156,8 +158,14 @@ class ExperimentsScreen(Screen[None]):
     def _experiment(self) -> Experiment:
         return self._runs.experiments[self._chosen_name]
 
+    def look_now(self) -> None:
+        """Have everything show this very moment: for a picture."""
+        self.look()
+
     def look(self) -> None:
         """Have everything show how far the runs are."""
+        if is_ending(self.app):
+            return
         view = take_view(self._lab, self._lab.clock())
         self.query_one(StatusBar).show(view, False, self._runs.told or "experiments")
         if not self._names:

@@ -9,6 +9,7 @@ from textual.widgets import Label, OptionList
 from concwatch.lab.forecast import BUDGET, MARGIN, Forecast
 from concwatch.lab.guard import SPARED
 from concwatch.ui.screens.dialog import Dialog, choice_list
+from concwatch.ui.screens.leaving import is_ending
 from concwatch.units import format_count, format_percent
 
 GUESSED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} more than usual is counted."
@@ -69,6 +70,8 @@ class FitDialog(Dialog[int]):
 
     def on_mount(self) -> None:
         """Offer what is safe first: as many as fit, or else none more."""
+        if is_ending(self.app):
+            return
         choices = self.query_one(OptionList)
         choices.highlighted = 0 if len(self._answers) > 2 else 1
         choices.focus()

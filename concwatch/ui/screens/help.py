@@ -1,15 +1,18 @@
 """The keys, what the words on screen mean, and whatever else is only to be read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from concwatch.ui.keys import HELP
+from concwatch.ui.screens.leaving import Leaving
+from concwatch.ui.widgets.glossary import Glossary
 
 WORDS = (
     ("task", "one thread, one pool job, or one asyncio Task"),
@@ -24,18 +27,18 @@ WORDS = (
     ("stalled", "no sign from the worker, or something in it overdue, for a second or more"),
 )
 
+MOUSE = "Drag a slider, or click a lane's ○ off, its number, or a setting to change it."
 
 Rows = Sequence[tuple[str, str]]
 
 
-def _rows(rows: Rows, style: str) -> list[Content]:
-    return [Content.assemble((f"{name:13}", style), text) for name, text in rows]
-
-
-class ReadDialog(ModalScreen[None]):
+class ReadDialog(Leaving[None], ModalScreen[None]):
     """Shows a text, and below it paragraphs with headings."""
 
-    BINDINGS = [Binding("escape,question_mark,q,d", "dismiss(None)", "Close", show=False)]
+    BINDINGS = [
+        Binding("escape,question_mark,q,d", "dismiss(None)", "Close", show=False),
+        Binding("s", "app.save_picture", "Screenshot", show=False),
+    ]
 
     DEFAULT_CSS = """
     ReadDialog {
@@ -69,7 +72,11 @@ class ReadDialog(ModalScreen[None]):
         with VerticalScroll() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = "escape closes"
-            yield Static(self._text)
+            yield from self.body()
+
+    def body(self) -> Iterable[Widget]:
+        """Give what is to be read."""
+        yield Static(self._text)
 
 
 class HelpScreen(ReadDialog):
@@ -79,8 +86,14 @@ class HelpScreen(ReadDialog):
         self, what: str = "what does one more task cost?", keys: Rows = HELP, words: Rows = WORDS
     ) -> None:
         """Explain ``keys`` and ``words`` of a screen that shows ``what``."""
-        first = "Drag a slider, or click a lane's ○ off, its number, or a setting to change it."
-        lines = [*_rows(keys, "bold $accent"), Content(), *_rows(words, "bold")]
-        if keys is HELP:
-            lines = [Content(first), Content(), *lines]
-        super().__init__(f"concwatch: {what}", Content("\n").join(lines))
+        super().__init__(f"concwatch: {what}", Content(MOUSE if keys is HELP else ""))
+        self._keys = keys
+        self._words = words
+
+    def body(self) -> Iterable[Widget]:
+        """Give the mouse, the keys and the words."""
+        if self._text:
+            yield Static(Content.assemble(self._text, "\n"))
+        yield Glossary(self._keys, "bold $accent")
+        yield Static()
+        yield Glossary(self._words, "bold")

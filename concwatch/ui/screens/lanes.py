@@ -12,12 +12,13 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from concwatch.lab.events import Event, Log
+from concwatch.lab.events import KEPT, Event, Log
 from concwatch.lab.marks import NOTE, Mark, tell_mark
 from concwatch.lab.view import LabView
 from concwatch.ui.messages import LaneSelected
 from concwatch.ui.palette import lane_color
 from concwatch.ui.renderables.moments import Moment
+from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid, Samples, Shown
 from concwatch.ui.widgets.common_panel import CommonPanel
@@ -38,7 +39,10 @@ FRAME = 0.1
 """Seconds between two looks."""
 
 MARKS = 200
-"""Marks that are shown at most."""
+"""Notes, and commands, that are shown at most."""
+
+TOLD = 2
+"""Marks that the cursor tells of at most."""
 
 
 def size_class(breakpoints: Sequence[tuple[int, str]], cells: int) -> str:
@@ -168,8 +172,16 @@ class LanesScreen(Screen[None]):
         self.query_one(ChartGrid).redraw()
         self.look()
 
+    def look_now(self) -> None:
+        """Have everything show this very moment, also charts that were drawn a moment ago: for a picture."""
+        if not is_ending(self.app):
+            self.query_one(ChartGrid).redraw()
+            self.look()
+
     def look(self) -> None:
         """Take one picture and have everything show it."""
+        if is_ending(self.app):
+            return
         self._view = view = self.take_view()
         self.query_one(StatusBar).show(view, self.paused, self._aside())
         for card, lane in zip(self.query(LaneCard), view.lanes, strict=True):
@@ -190,31 +202,39 @@ class LanesScreen(Screen[None]):
             self.query_one(EventView).show(events, dict(zip(names, self._colors, strict=True)))
 
     def _moments(self, view: LabView) -> list[Moment]:
-        """Give the marks that may be in sight: a person's by a line and its text, the others by a tick."""
+        """Give the marks that may be in sight: a person's by a line and its text, the others by a tick.
+
+        Those with a text are last, so that they are on top.
+        """
         began = view.now - view.elapsed
         colors = dict(zip((lane.name for lane in view.lanes), self._colors, strict=True))
         common = self.app.theme_variables["foreground"]
         accent = self.app.theme_variables["accent"]
         marks = [mark for mark in self._recent_marks() if mark.time >= view.elapsed - self._seconds]
-        # Those with a text last, so that they are on top.
         return [
             Moment(
                 began + mark.time,
                 accent if mark.kind == NOTE else colors.get(mark.lane, common),
                 mark.text if mark.kind == NOTE else "",
             )
-            for mark in sorted(marks, key=lambda mark: mark.kind == NOTE)
+            for mark in marks
         ]
 
     def _recent_marks(self) -> Sequence[Mark]:
-        return self.marks.since(self.marks.count - MARKS)
+        """Give the last commands, and behind them the last notes, which no number of commands shall hide."""
+        marks = self.marks.since(self.marks.count - KEPT)
+        notes = [mark for mark in marks if mark.kind == NOTE]
+        return [*[mark for mark in marks if mark.kind != NOTE][-MARKS:], *notes[-MARKS:]]
 
     def _tell_moment(self, view: LabView, time: float, span: float) -> str:
         """Say which moment the cursor stands at: how far back, and what was asked for or noted just there."""
         moment = time - (view.now - view.elapsed)
         told = [tell_mark(mark) for mark in self._recent_marks() if moment - span <= mark.time <= moment]
+        told.reverse()  # notes before commands, the newest first
+        more = [f"+{len(told) - TOLD}"] if len(told) > TOLD else []
         ago = f"−{format_seconds(view.now - time)}" if view.now - time >= 0.05 else "now"
-        return " · ".join([f"{format_clock(moment)} ({ago})", *told[-2:]])
+        clock = format_clock(moment) if moment >= 0 else "before the start"
+        return " · ".join([f"{clock} ({ago})", *told[:TOLD], *more])
 
     def _show_budget(self, view: LabView) -> None:
         text = f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}"
@@ -306,6 +326,8 @@ class LanesScreen(Screen[None]):
 
     def on_resize(self) -> None:
         """Fill the new room at once."""
+        if is_ending(self.app):
+            return
         self._laid_out = True
         self.query_one(ChartGrid).redraw()
         self.call_after_refresh(self.look)

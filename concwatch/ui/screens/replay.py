@@ -23,6 +23,7 @@ from concwatch.ui.moment import format_moment, read_moment
 from concwatch.ui.play_head import PlayHead
 from concwatch.ui.renderables import transport_line
 from concwatch.ui.screens.lanes import LanesScreen
+from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import DRAWN, ChartGrid
 from concwatch.ui.widgets.key_bar import KeyBar
@@ -31,7 +32,7 @@ from concwatch.ui.widgets.replay_bar import ReplayBar
 from concwatch.ui.widgets.status_bar import StatusBar
 from concwatch.ui.widgets.still_card import StillCard
 from concwatch.ui.widgets.transport import Playing, Transport
-from concwatch.units import format_bytes, format_count
+from concwatch.units import counted, format_bytes
 from concwatch.worker.engines.pool import default_threads
 
 REFUSAL = "a recording: nothing to switch here"
@@ -64,7 +65,7 @@ def tell_facts(header: Header) -> str:
 
 def tell_lack(recording: Recording) -> str:
     """Say what a recording lacks, or nothing."""
-    damaged = f"{format_count(recording.damaged)} damaged lines left out" if recording.damaged else ""
+    damaged = f"{counted(recording.damaged, 'damaged line')} left out" if recording.damaged else ""
     return plain(", ".join(filter(None, (recording.cut, damaged))))
 
 
@@ -156,6 +157,8 @@ class ReplayScreen(LanesScreen):
 
     def on_mount(self) -> None:
         """Play."""
+        if is_ending(self.app):
+            return
         for chart in self.query(Chart):
             chart.hint = "nothing recorded by this moment"
         self._head.play(self._clock())

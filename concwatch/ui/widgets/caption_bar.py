@@ -16,6 +16,11 @@ class CaptionBar(Static):
         color: $foreground;
         text-style: bold;
     }
+    /* In front of the one behind: the keys there take the last line. */
+    ModalScreen > CaptionBar {
+        dock: bottom;
+        margin-bottom: 1;
+    }
     """
 
     ALLOW_SELECT = False

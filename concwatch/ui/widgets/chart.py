@@ -27,18 +27,19 @@ Colors = tuple[str, str, str | None]
 """Of axis, grid and background."""
 
 
-def caption(title: str, entries: Sequence[tuple[str, str]], width: int) -> Content:
+def caption(title: str, entries: Sequence[tuple[str, str]], width: int, brief: str = "") -> Content:
     """Return a title and as many values as fit into ``width`` cells; a value is whole or not there.
 
-    The units give way first, down to their first letter; then the title, word by word, down to
-    `SHORTEST_TITLE`; then values are left off from the end, with ``…``.
+    The units give way first, down to their first letter; then the title, to ``brief`` or word by word, down
+    to `SHORTEST_TITLE`; then values are left off from the end, with ``…``.
 
     Args:
         title: what the chart shows.
         entries: the text and the style of each value.
         width: cells there are.
+        brief: the title where there is little room.
     """
-    shortest = min(len(title), SHORTEST_TITLE)
+    shortest = min(len(brief or title), SHORTEST_TITLE)
     if len(title) + 2 + len(" ".join(text for text, _ in entries)) > width:
         entries = [(_brief(text), style) for text, style in entries]
     texts = [text for text, _ in entries]
@@ -48,7 +49,7 @@ def caption(title: str, entries: Sequence[tuple[str, str]], width: int) -> Conte
     rest = _ellipsis(shown, texts)
     values = len(" ".join(["", *texts[:shown], *rest])) + 1 if texts else 0
     room = max(width - values, min(width, shortest))
-    heading = title if len(title) <= room else _shorten(title, room)
+    heading = title if len(title) <= room else _shorten(brief or title, room)
     parts: list[str | tuple[str, str]] = [heading]
     for index, (text, style) in enumerate(entries[:shown]):
         parts += [" " if index else "  ", (text, style)]
@@ -58,14 +59,20 @@ def caption(title: str, entries: Sequence[tuple[str, str]], width: int) -> Conte
 
 
 def _brief(text: str) -> str:
-    """Shorten a value's unit, which the axis has in full: ``32.5 MiB`` to ``32.5M``; a name stays."""
-    if not text[:1].isdigit():
+    """Shorten a value's unit, which the axis has in full: ``32.5 MiB`` to ``32.5M``; a name stays.
+
+    Where no colour says whose a value is, a letter before it does: ``a 32.5 MiB``.
+    """
+    whose, value = (text[:2], text[2:]) if text[1:2] == " " else ("", text)
+    if not value[:1].isdigit():
         return text
-    return text.removesuffix("/s").removesuffix("iB").replace(" ", "")
+    return whose + value.removesuffix("/s").removesuffix("iB").replace(" ", "")
 
 
 def _shorten(title: str, room: int) -> str:
     """Give as many whole words of a title as there is room for, or the beginning of the first."""
+    if len(title) <= room:
+        return title
     words = title[: room + 1].rpartition(" ")[0].rstrip(" /·")
     return words or title[: max(0, room - 1)].rstrip() + "…"
 
@@ -145,6 +152,8 @@ class Chart(Widget, can_focus=True):
         """
         super().__init__(id=id, classes=classes)
         self.title = title
+        self.brief = ""
+        """The title where there is little room; by its words if empty."""
         self.kind = kind
         self.hint = hint
         self.across: Across = age_ticks
@@ -212,7 +221,7 @@ class Chart(Widget, can_focus=True):
         return self._colors
 
     def _update_title(self, width: int) -> None:
-        self._show_title(caption(self.title, self.legend(), width))
+        self._show_title(caption(self.title, self.legend(), width, self.brief))
 
     def legend(self) -> list[tuple[str, str]]:
         """Give what stands behind the title, text and style: the value that each line has now.

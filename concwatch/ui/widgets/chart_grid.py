@@ -56,6 +56,8 @@ class Row(Struct, frozen=True):
     """The metric of the chart that stands here, beside others, while this one has no line."""
     others: str = ""
     """The metric drawn of lanes that have none of the first, and"""
+    brief: str = ""
+    """The title where there is little room; by its words if empty."""
     others_title: str = ""
     """what that is called;"""
     both: str = ""
@@ -69,6 +71,7 @@ CHARTS = (
         "traced",
         BYTES,
         "traced memory: t turns it on or off",
+        brief="traced",
         instead="live",
         others="heap",
         others_title="runtime heap",
@@ -77,7 +80,7 @@ CHARTS = (
     Row("created / s", "create_rate", RATE, "tasks started a second"),
     Row("completed / s", "completion_rate", RATE, "tasks that ended by themselves a second"),
     Row("live tasks", "live", COUNT, "started and not yet ended", extra=True),
-    Row("wake-up lag", "lag", SECONDS, "how late a sleeper is woken", extra=True),
+    Row("wake-up lag", "lag", SECONDS, "how late a sleeper is woken", extra=True, brief="lag"),
 )
 
 DRAWN = tuple(dict.fromkeys(metric for row in CHARTS for metric in (row.metric, row.others) if metric))
@@ -121,6 +124,7 @@ class ChartGrid(Container):
         self._due = 0.0
         self._told: Tell = _tell
         self._span = 0.0
+        self._cursor_told = ""
 
     def compose(self) -> ComposeResult:
         """One chart a row."""
@@ -146,7 +150,15 @@ class ChartGrid(Container):
         """Have all charts read the same moment."""
         for chart in self.query(Chart):
             chart.cursor = cursor
-            chart.border_subtitle = "" if cursor is None else Content(self._told(cursor, self._span))
+        self._tell_cursor()
+
+    def _tell_cursor(self) -> None:
+        """Say below each chart which moment the cursor stands at."""
+        text = "" if self.cursor is None else self._told(self.cursor, self._span)
+        if text != self._cursor_told:  # to set it draws the chart's frame again
+            self._cursor_told = text
+            for chart in self.query(Chart):
+                chart.border_subtitle = Content(text)
 
     def show(
         self,
@@ -172,11 +184,12 @@ class ChartGrid(Container):
         if now < self._due:
             return
         self._due = now + min(2.0, window / FRAMES_A_WINDOW)
+        self._tell_cursor()
         for row, chart in zip(CHARTS, self.query(Chart), strict=True):
             if chart.display:
                 chart.window = window
                 drawn, lines = self._drawn(row, lanes, now - window)
-                chart.title, chart.kind = drawn.title, drawn.kind
+                chart.title, chart.brief, chart.kind = drawn.title, drawn.brief, drawn.kind
                 chart.show(lines, now, moments)
 
     def _drawn(self, row: Row, lanes: Sequence[Shown], start: float) -> tuple[Row, list[Line]]:
@@ -199,8 +212,9 @@ class ChartGrid(Container):
         other = self._lines(row.others, lanes, start)
         lines = {line.name: line for line in other + first}
         order = [lines[lane.name] for lane in lanes if lane.name in lines]
-        title = row.both if first and other else row.others_title if other else row.title
-        return structs.replace(row, title=title), order
+        if not other:
+            return row, order
+        return structs.replace(row, title=row.both if first else row.others_title, brief=""), order
 
     @staticmethod
     def _lines(metric: str, lanes: Sequence[Shown], start: float) -> list[Line]:

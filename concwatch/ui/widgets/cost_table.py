@@ -18,8 +18,8 @@ from concwatch.units import (
 )
 
 UNKNOWN = "–"
-TRACED_MARK = " ᵗ"
-KEPT_MARK = " ≈"
+TRACED_MARK = "ᵗ"
+KEPT_MARK = "≈"
 
 FIT_WIDTH = 8
 """Cells of the number that fits, before the wall."""
@@ -43,8 +43,8 @@ class Column(Struct, frozen=True):
 def _rss(lane: LaneView) -> str:
     if lane.cost is None:
         return UNKNOWN + "  "
-    mark = TRACED_MARK if lane.cost.tracing else KEPT_MARK if not lane.cost.clean else "  "
-    return format_bytes(lane.cost.rss) + mark
+    marks = TRACED_MARK * lane.cost.tracing + KEPT_MARK * (not lane.cost.clean)
+    return f"{format_bytes(lane.cost.rss)}{marks:>2}"
 
 
 def _traced(lane: LaneView) -> str:
@@ -142,8 +142,15 @@ class CostTable(Rows):
 
     BORDER_TITLE = "what a task costs"
 
-    TRACED_NOTE = "ᵗ taken while traced, about twice the RSS: t turns tracing off"
-    KEPT_NOTE = "≈ counts memory kept from earlier tasks: off and on for a clean figure"
+    TRACED_NOTE = (
+        "ᵗ taken while traced, about twice the RSS: t turns tracing off",
+        "ᵗ traced: twice the RSS",
+    )
+    KEPT_NOTE = (
+        "≈ counts memory kept from earlier tasks: off and on for a clean figure",
+        "≈ memory kept from earlier",
+    )
+    """What the marks behind a figure mean: at length, and where there is no room for that."""
 
     _lines: Sequence[Content] = ()
     _noted = ""
@@ -163,7 +170,8 @@ class CostTable(Rows):
             for column in COLUMNS
             if not narrow or (column.narrow and not (column.spare and room > NAME_WIDTH))
         ]
-        heading = f"{'engine':{room}}" + "".join(f"{column.heading:>{column.width}}" for column in columns)
+        since = f"Δ {format_clock(baseline.elapsed)}" if narrow and baseline else "engine"  # no legend there
+        heading = f"{since:{room}}" + "".join(f"{column.heading:>{column.width}}" for column in columns)
         lines = [Content.styled(heading, "bold $foreground 70%")]
         before = baseline.lanes if baseline else [None] * len(view.lanes)
         for lane, color, old in zip(view.lanes, colors, before, strict=True):
@@ -176,7 +184,7 @@ class CostTable(Rows):
                 lines.append(Content.styled(self._changes(columns, lane, old, room), "$accent"))
         self._lines = lines
         self.follow()
-        legend = self._legend(view, baseline)
+        legend = self._legend(view, baseline, self.outer_size.width - len("╭─  ─╮"))
         if legend != self._noted:  # to set it draws everything again
             self._noted = self.border_subtitle = legend
 
@@ -187,20 +195,27 @@ class CostTable(Rows):
     @staticmethod
     def _changes(columns: list[Column], lane: LaneView, old: LaneView, room: int) -> str:
         """Say how each figure has changed, below it."""
-        *cells, fit = [_change(column.value(lane), column.value(old)) for column in columns]
+        *cells, fit = [
+            # Where no figure is shown, none has changed.
+            "" if column.text(lane).strip() == UNKNOWN else _change(column.value(lane), column.value(old))
+            for column in columns
+        ]
         # Below the figures: a heading that ends in blanks leaves them to marks behind its figures.
         places = zip(cells, columns, strict=False)
         text = "".join(
             f"{cell + ' ' * (len(column.heading) - len(column.heading.rstrip())):>{column.width}}"
             for cell, column in places
         )
-        return f"{'  Δ':{room}}{text}{fit:>{FIT_WIDTH}}"
+        return f"{'  Δ':{room}}{text}{fit:>{FIT_WIDTH + 1}}"
 
-    def _legend(self, view: LabView, baseline: LabView | None) -> str:
+    def _legend(self, view: LabView, baseline: LabView | None, width: int) -> str:
         costs = [lane.cost for lane in view.lanes if lane.cost]
-        notes = [f"Δ since the baseline at {format_clock(baseline.elapsed)}"] if baseline else []
+        notes: list[tuple[str, str]] = []
+        if baseline:
+            notes.append((f"Δ since the baseline at {format_clock(baseline.elapsed)}",) * 2)
         if any(cost.tracing for cost in costs):
             notes.append(self.TRACED_NOTE)
         if any(not cost.clean for cost in costs):
             notes.append(self.KEPT_NOTE)
-        return " · ".join(notes)
+        whole, brief = (" · ".join(note[length] for note in notes) for length in (0, 1))
+        return whole if len(whole) <= width else brief

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from textual.content import Content
+
 from concwatch.experiments.readings import BYTES as BYTES_KIND
 from concwatch.experiments.readings import SECONDS as SECONDS_KIND
 from concwatch.experiments.readings import UNITS
@@ -72,13 +74,13 @@ class SizeChart(Chart):
         low, high = min(places, default=0.0), max(places, default=0.0)
         margin = max(MARGIN * (high - low), LEAST if high - low < 2 * LEAST else 0.0)
         self.set_reactive(Chart.window, high - low + 2 * margin)
+        kinds = ((f"{PUBLISHED} published", published), (f"{HERE} here", here))
+        self.border_subtitle = Content("  ".join(what for what, drawn in kinds if drawn))
         self.show(lines, high + margin)
 
     def legend(self) -> list[tuple[str, str]]:
-        """Give which mark is which, and the series."""
-        marks = {line.mark for line in self.lines}
-        kinds = [(mark, what) for mark, what in ((PUBLISHED, "published"), (HERE, "here")) if mark in marks]
-        return [*((f"{mark} {what}", "$foreground 70%") for mark, what in kinds), *self._names]
+        """Give the series; which mark is which stands below them."""
+        return self._names
 
 
 def _line(

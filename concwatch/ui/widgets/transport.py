@@ -162,8 +162,9 @@ class Transport(Taps):
             mark = marks_in(self._marks, width).get(cell)
             moment = format_moment(self._moment(event), self._duration)
             text = f"{moment}  {self._told[self._marks.index(mark)]}" if mark else moment
-        if self.tooltip != text:
-            self.tooltip = text
+        told = None if text is None else Content(text)  # in plain text Textual would read brackets as markup
+        if self.tooltip != told:
+            self.tooltip = told
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         """Let go."""

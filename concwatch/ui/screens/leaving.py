@@ -1,0 +1,35 @@
+"""Screens that are left: each once, however fast the keys come."""
+
+from typing import TypeVar
+
+from textual.app import App
+from textual.await_complete import AwaitComplete
+from textual.screen import Screen
+
+Answer = TypeVar("Answer")
+
+
+def is_ending(app: App[object]) -> bool:
+    """Tell whether the program ends: then a screen that has just come may have none of its parts, or some."""
+    return app.return_code is not None
+
+
+class Leaving(Screen[Answer]):
+    """A screen that goes when it is answered.
+
+    A second key that answers can come in the same moment, before the screen is gone; Textual would take the
+    screen below off as well.
+    """
+
+    _left = False
+
+    def dismiss(self, result: Answer | None = None) -> AwaitComplete:
+        """Go, with an answer; what comes behind that is no answer any more."""
+        if self._left:
+            return AwaitComplete()
+        self._left = True
+        return super().dismiss(result)
+
+    def on_screen_resume(self) -> None:
+        """Be there, perhaps not for the first time."""
+        self._left = False

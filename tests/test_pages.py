@@ -238,7 +238,7 @@ def cheat():
 def test_each_engine_fetches_the_page_side_by_side_if_it_can(engine, worker, server):
     tasks, before = 2 if engine == "sequential" else 20, worker.tick()
     worker.do("workload", spec="http:1", url=server.url(1))
-    worker.send("burst", tasks=tasks, chunks=1, older=0, read_after=0.8)
+    worker.send("burst", tasks=tasks, chunks=1, older=0, read_after=0.3)
     done = worker.wait("burst")
     assert (done["tasks"], done["live"]) == (tasks, tasks)
     one = 1 - EARLY

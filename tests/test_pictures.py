@@ -554,6 +554,24 @@ async def test_the_palette_saves_without_itself_in_the_picture(tmp_path):
         assert "RSS" in " ".join(svg_lines(svg.read_text("utf-8"), 120, 40))
 
 
+async def test_a_picture_asked_for_just_before_quitting_is_drawn_too(tmp_path):
+    pytest.importorskip("resvg_py")
+    async with stage(pictures=tmp_path) as s:
+        await s.press("s", "q")
+        await s.until(lambda: not s.app.is_running, "the app ends")
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".png", ".svg"]
+
+
+async def test_quitting_does_not_wait_for_ever_for_a_picture(tmp_path, monkeypatch):
+    monkeypatch.setattr("concwatch.ui.lanes_app.DRAWING", 0.1)
+    monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: True)
+    monkeypatch.setattr("concwatch.ui.picture_files.to_png_apart", lambda svg: asyncio.Event().wait())
+    async with stage(pictures=tmp_path) as s:
+        await s.press("s", "q")
+        await s.until(lambda: not s.app.is_running, "the app ends")
+    assert [path.suffix for path in tmp_path.iterdir()] == [".svg"]
+
+
 def test_no_name_is_taken_twice_of_either_kind(tmp_path):
     now = datetime(2026, 1, 2, 3, 4, 5)
     names = []

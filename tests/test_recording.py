@@ -766,6 +766,16 @@ def test_what_is_no_ordinary_file_is_not_recorded_into(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_run_whose_recording_is_not_whole_prints_its_figures_and_exits_1():
+    result = CliRunner().invoke(main, ["run", "asyncio", "--tasks", "5", "--record", "/dev/full"])
+    assert result.exit_code == 1
+    assert "asyncio  done" in result.stdout
+    told = [line for line in result.stderr.splitlines() if "recorded" in line]
+    assert len(told) == 1
+    assert "not recorded: /dev/full: No space left on device: nothing of this session is kept" in told[0]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_device_is_written_to_as_it_stands():
     sink = open_sink(Path("/dev/full"))
     with pytest.raises(OSError, match="No space"):

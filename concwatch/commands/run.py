@@ -180,4 +180,5 @@ def command(
     if chart:
         print_charts(labs)
     failed = any(result.state == "failed" for result in results)
-    sys.exit(int(failed or not all(verdict.holds for verdict in verdicts)))
+    lost = recorder is not None and recorder.problem != ""
+    sys.exit(int(failed or lost or not all(verdict.holds for verdict in verdicts)))

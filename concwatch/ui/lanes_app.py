@@ -1,6 +1,7 @@
 """What a program has that shows lanes on the terminal: themes, pictures, and an end in order."""
 
 import asyncio
+import contextlib
 import gc
 import signal
 import sys
@@ -14,6 +15,7 @@ from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
+from textual.worker import WorkerCancelled
 
 from concwatch.heap import give_back
 from concwatch.ui.palette import THEMES
@@ -22,6 +24,12 @@ from concwatch.ui.widgets.room_notice import RoomNotice, has_room
 
 GIVE_BACK = 60.0
 """Seconds between two times that free memory is given back to the system."""
+
+DRAWING = 3.0
+"""Seconds that quitting waits for pictures which are still being drawn."""
+
+PICTURE = "picture"
+"""The name of what saves one."""
 
 ALL_THEMES = {**BUILTIN_THEMES, **{theme.name: theme for theme in THEMES}}
 
@@ -95,6 +103,13 @@ class LanesApp(App[None]):
         if self._lanes is not None and self._lanes.is_mounted:
             self._lanes.follow_theme()
 
+    async def action_quit(self) -> None:
+        """Quit; a picture that was asked for just before is saved first."""
+        saving = asyncio.gather(*(saver.wait() for saver in self.workers if saver.name == PICTURE))
+        with contextlib.suppress(TimeoutError, WorkerCancelled):
+            await asyncio.wait_for(saving, DRAWING)
+        self.exit()
+
     def _end(self, status: int) -> None:
         self.exit(return_code=status)
 
@@ -141,4 +156,4 @@ class LanesApp(App[None]):
                 text, title="screenshot", severity="error" if saved.severe else "information", markup=False
             )
 
-        self.run_worker(save(), name="picture")
+        self.run_worker(save(), name=PICTURE)

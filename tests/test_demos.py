@@ -438,7 +438,7 @@ def nimble(monkeypatch):
     monkeypatch.setattr(mouse, "BEAT", 0.005)
 
 
-def fake_app(walls=WALLS, engines=SHOWN) -> ConcwatchApp:
+def fake_app(walls=WALLS, engines=SHOWN, pictures=Path("screenshots")) -> ConcwatchApp:
     return ConcwatchApp(
         lambda: Lab(
             engines,
@@ -446,7 +446,8 @@ def fake_app(walls=WALLS, engines=SHOWN) -> ConcwatchApp:
             open_link=FakeWorkers(),
             memory=lambda: MEMORY,
             walls=lambda: walls,
-        )
+        ),
+        pictures=pictures,
     )
 
 
@@ -630,6 +631,13 @@ async def test_a_last_step_that_ends_the_program_is_done(last):
     assert done == Played(steps=2, problem="", status=0)
     assert list(takes.shots) == ["all"]
     assert all(lane.idle for lane in app.lab.lanes)
+
+
+async def test_a_picture_that_the_last_step_asks_for_is_drawn_too(tmp_path):
+    pytest.importorskip("resvg_py")
+    done, _, _, _ = await played(steps_of('press = "s S"'), app=fake_app(pictures=tmp_path))
+    assert done.problem == ""
+    assert [path.suffix for path in sorted(tmp_path.iterdir())] == [".png", ".svg"] * 2
 
 
 async def test_what_a_dialog_objects_to_fails_at_once_with_what_it_says(monkeypatch):

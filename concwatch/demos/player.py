@@ -69,6 +69,7 @@ async def play(
         error = None if playing.cancelled() else playing.exception()
         if error is not None and app.is_running:  # else it found the program gone
             raise error
+        await app.finish_pictures()
         app.exit(return_code=1 if played.problem else app.return_code or 0)
 
     if demo.theme:

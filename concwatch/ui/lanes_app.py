@@ -26,7 +26,7 @@ GIVE_BACK = 60.0
 """Seconds between two times that free memory is given back to the system."""
 
 DRAWING = 3.0
-"""Seconds that quitting waits for pictures which are still being drawn."""
+"""Seconds that an end in order waits for pictures which are still being drawn."""
 
 PICTURE = "picture"
 """The name of what saves one."""
@@ -105,10 +105,14 @@ class LanesApp(App[None]):
 
     async def action_quit(self) -> None:
         """Quit; a picture that was asked for just before is saved first."""
+        await self.finish_pictures()
+        self.exit()
+
+    async def finish_pictures(self) -> None:
+        """Wait a little until every picture that has been asked for is saved."""
         saving = asyncio.gather(*(saver.wait() for saver in self.workers if saver.name == PICTURE))
         with contextlib.suppress(TimeoutError, WorkerCancelled):
             await asyncio.wait_for(saving, DRAWING)
-        self.exit()
 
     def _end(self, status: int) -> None:
         self.exit(return_code=status)

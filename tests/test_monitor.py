@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.theme import BUILTIN_THEMES
 
-from concwatch.lab.catalog import CATALOG, Engine
+from concwatch.lab.catalog import CATALOG, SHOWN, Engine
 from concwatch.lab.fake import COSTS, Fault
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
@@ -797,6 +797,58 @@ async def test_one_chart_takes_all_the_room_and_gives_it_back():
         await s.sees("now", within=s.chart("create_rate"))
         await s.press("z")
         await s.until(lambda: s.shown_charts() == CHARTS[:4], "z gives the room back")
+
+
+async def test_one_chart_alone_is_alone_where_there_is_room_for_six():
+    async with stage((200, 60), settings=Settings(trace=True)) as s:
+        await s.switch_on("asyncio", tasks=100)
+        await s.until(lambda: s.shown_charts() == CHARTS, "six charts")
+        await s.press("z")
+        seen = []
+        for title in CHARTS:
+            await s.until(lambda title=title: s.shown_charts() == [title], f"{title} is alone")
+            seen += s.shown_charts()
+            await s.press("c")
+        assert seen == CHARTS
+        await s.press("z")
+        await s.until(lambda: s.shown_charts() == CHARTS, "z gives the room back")
+
+
+@pytest.mark.parametrize("width", [110, 132, 200])
+async def test_where_two_charts_one_above_the_other_have_no_room_there_is_one_that_draws(width):
+    async with stage((width, 24), settings=Settings(trace=True)) as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(2)
+        await s.until(lambda: s.shown_charts() == CHARTS[:1], "one chart")
+        await s.sees("0 B└", "now", within=s.chart("rss"))
+        await s.press("c")
+        await s.run(0.3)
+        await s.until(lambda: s.shown_charts() == CHARTS[1:2], "the next")
+        await s.pilot.resize_terminal(120, 40)
+        await s.until(lambda: s.shown_charts() == CHARTS[:4], "four where they have room")
+
+
+@pytest.mark.parametrize("engines", [SHOWN, SIX], ids=["short names", "long names"])
+async def test_the_cost_table_leaves_out_columns_that_have_no_room_and_cuts_none(engines):
+    async with stage(settings=Settings(trace=True), engines=engines) as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(3)
+        columns = []
+        for width in range(60, 131, 5):
+            await s.pilot.resize_terminal(width, 40)
+            await s.until(lambda width=width: s.app.size.width == width, f"{width} columns")
+            await s.sees("fits, then the wall", "KiB ᵗ", within=s.monitor.query_one("CostTable"))
+            assert "…" not in s.text(s.monitor.query_one("CostTable"))
+            assert s.row("threads").endswith("vm.max_map_count")
+            columns.append(len(s.row("asyncio").split()))
+        assert columns == sorted(columns), "more room, and no column fewer"
+        assert columns[0] < columns[-1]
+
+
+async def test_60_columns_show_settings_whole_or_not_at_all():
+    async with stage((60, 14), settings=Settings(trace=True)) as s:
+        await s.sees("sleep:10 ▾ refill ● on traced ● on collector default ")
+        assert not re.search(r"default +\S", s.text(s.monitor.query_one("CommonPanel")))
 
 
 async def test_keys_alone_reach_everything(tmp_path):

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from concwatch.ui.renderables.moments import Moment
-from concwatch.ui.renderables.plot import Line
+from concwatch.ui.renderables.plot import SMALLEST, Line
 from concwatch.ui.renderables.ticks import BYTES, COUNT, RATE, SECONDS, Kind
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.pointing_chart import PointingChart
@@ -21,6 +21,9 @@ from concwatch.units import format_clock
 
 WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)
 """Time windows in seconds."""
+
+LEAST_HEIGHT = SMALLEST[1] + 2
+"""Cells of a chart that draws, with its frame."""
 
 FRAMES_A_WINDOW = 300
 """How often at most the charts are drawn while the time on them passes once: no dot is finer."""
@@ -104,17 +107,12 @@ class ChartGrid(Container):
         height: 1fr;
         & .extra { display: none; }
     }
-    ChartGrid.-single {
-        grid-size: 1;
-        & Chart { display: none; }
-        & Chart.-current { display: block; }
-    }
     """
 
     current: reactive[int] = reactive(0)
     """Which chart is shown where there is room for one only."""
-    single: reactive[bool] = reactive(False, toggle_class="-single")
-    """Whether one chart takes all the room."""
+    single: reactive[bool] = reactive(False)
+    """Whether one chart takes all the room; it does so too where two, one above the other, have none."""
 
     cursor: reactive[float | None] = reactive[float | None](None)
     """The moment that is read on all charts, seconds on the lab's clock; None for now."""
@@ -138,6 +136,16 @@ class ChartGrid(Container):
         """Bring up the chart that is to be seen alone."""
         for index, chart in enumerate(self.query(Chart)):
             chart.set_class(index == current, "-current")
+        self._due = 0.0
+
+    def on_resize(self) -> None:
+        """Follow what room there is."""
+        self.watch_single()
+
+    def watch_single(self) -> None:
+        """Show one chart or several, as they have room and as is asked for."""
+        alone = self.single or self.size.height < 2 * LEAST_HEIGHT
+        self.set_class(alone, "-single")
         self._due = 0.0
 
     @on(PointingChart.Pointed)

@@ -64,7 +64,7 @@ class CommonPanel(Taps):
         self.follow()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Say one setting a line, or all in one line where the screen is narrow."""
+        """Say one setting a line, or as many as fit in one line where the screen is narrow."""
         view = self._view
         if view is None:
             return ()
@@ -72,6 +72,9 @@ class CommonPanel(Taps):
             line: list[Cell] = []
             for row in ROWS:
                 text = Content.assemble((row.short, LABEL), row.shown(view))
+                width -= 1 + text.cell_length
+                if width < 0:
+                    break
                 line += (Cell(1), Cell(text.cell_length, text, row.action))
             return (line,)
         lines = []

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 from textual.content import Content
@@ -34,10 +35,8 @@ class Column(Struct, frozen=True):
     text: Callable[[LaneView], str]
     value: Callable[[LaneView], float | None]
     """What a baseline is compared with; None or NaN where it is not known."""
-    narrow: bool = True
-    """Whether 80 cells have room for it."""
-    spare: bool = False
-    """Whether it is left out there when names are long."""
+    leaves: int = 0
+    """Where not all columns have room, those with the highest give way first; 0 stays."""
 
 
 def _rss(lane: LaneView) -> str:
@@ -81,43 +80,44 @@ COLUMNS = (
         10,
         lambda lane: format_count(lane.live) if lane.on else UNKNOWN,
         lambda lane: float(lane.live),
+        leaves=1,
     ),
     Column("RSS/task  ", 12, _rss, lambda lane: lane.cost.rss if lane.cost else None),
-    Column("traced/task", 12, _traced, lambda lane: lane.cost.traced if lane.cost else None),
+    Column("traced/task", 12, _traced, lambda lane: lane.cost.traced if lane.cost else None, leaves=2),
     Column(
         "× least",
         9,
         lambda lane: _number(lane.ratio, lambda ratio: f"{ratio:.1f} ×"),
         lambda lane: lane.ratio,
-        narrow=False,
+        leaves=4,
     ),
     Column(
         "created/s",
         11,
         lambda lane: _number(lane.create_speed if lane.on else None, format_short),
         lambda lane: lane.create_speed,
-        narrow=False,
+        leaves=5,
     ),
     Column(
         "done/s",
         8,
         lambda lane: _number(lane.completion_rate if lane.on else None, format_short),
         lambda lane: lane.completion_rate,
-        spare=True,
+        leaves=3,
     ),
     Column(
         "lag",
         9,
         lambda lane: _number(lane.lag if lane.on else None, format_seconds),
         lambda lane: lane.lag,
-        narrow=False,
+        leaves=6,
     ),
     Column(
         "in GC",
         7,
         lambda lane: _number(lane.gc_share if lane.on else None, format_percent),
         lambda lane: lane.gc_share,
-        narrow=False,
+        leaves=7,
     ),
     Column("fits, then the wall      ", 26, _fit, lambda lane: float(lane.fit.tasks)),
 )
@@ -125,6 +125,26 @@ COLUMNS = (
 
 NAME_WIDTH = 10
 """Cells of an engine's name, or more if one is longer."""
+
+
+def columns_for(room: int) -> list[Column]:
+    """Give the columns that ``room`` cells behind an engine's name can hold."""
+    columns = list(COLUMNS)
+    while sum(column.width for column in columns) > room:
+        first = max(columns, key=lambda column: column.leaves)
+        if not first.leaves:
+            break
+        columns.remove(first)
+    return columns
+
+
+class Shown(NamedTuple):
+    """What the table is about at one moment, as `CostTable.show` is given it."""
+
+    view: LabView
+    colors: list[str]
+    narrow: bool
+    baseline: LabView | None
 
 
 class CostTable(Rows):
@@ -152,7 +172,7 @@ class CostTable(Rows):
     )
     """What the marks behind a figure mean: at length, and where there is no room for that."""
 
-    _lines: Sequence[Content] = ()
+    _shown: Shown | None = None
     _noted = ""
 
     def show(self, view: LabView, colors: list[str], narrow: bool, baseline: LabView | None = None) -> None:
@@ -161,15 +181,22 @@ class CostTable(Rows):
         Args:
             view: the lab at one moment.
             colors: ``#rrggbb``, one a lane.
-            narrow: leave out what 80 cells have no room for.
+            narrow: whether there is no frame, in which a legend would stand.
             baseline: an earlier moment of the same lanes; below each lane then stands what has changed.
         """
+        self._shown = Shown(view, colors, narrow, baseline)
+        self.follow()
+        legend = self._legend(view, baseline, self.outer_size.width - len("╭─  ─╮"))
+        if legend != self._noted:  # to set it draws everything again
+            self._noted = self.border_subtitle = legend
+
+    def rows(self, width: int) -> Sequence[Content]:
+        """Give the heading and a line or two a lane, with the columns that have room."""
+        if self._shown is None:
+            return ()
+        view, colors, narrow, baseline = self._shown
         room = max([NAME_WIDTH, *(len(lane.name) + 1 for lane in view.lanes)])
-        columns = [
-            column
-            for column in COLUMNS
-            if not narrow or (column.narrow and not (column.spare and room > NAME_WIDTH))
-        ]
+        columns = columns_for(width - room)
         since = f"Δ {format_clock(baseline.elapsed)}" if narrow and baseline else "engine"  # no legend there
         heading = f"{since:{room}}" + "".join(f"{column.heading:>{column.width}}" for column in columns)
         lines = [Content.styled(heading, "bold $foreground 70%")]
@@ -182,15 +209,7 @@ class CostTable(Rows):
             )
             if old is not None and (old.on or lane.on):
                 lines.append(Content.styled(self._changes(columns, lane, old, room), "$accent"))
-        self._lines = lines
-        self.follow()
-        legend = self._legend(view, baseline, self.outer_size.width - len("╭─  ─╮"))
-        if legend != self._noted:  # to set it draws everything again
-            self._noted = self.border_subtitle = legend
-
-    def rows(self, width: int) -> Sequence[Content]:
-        """Give the heading and a line or two a lane."""
-        return self._lines
+        return lines
 
     @staticmethod
     def _changes(columns: list[Column], lane: LaneView, old: LaneView, room: int) -> str:

@@ -230,6 +230,18 @@ async def test_a_demos_picture_shows_an_experiment_as_it_is_then(own_files, monk
         assert text in seen
 
 
+async def test_a_picture_shows_the_experiments_as_they_are_then(own_files, monkeypatch, tmp_path):
+    async with experiments(pictures=tmp_path) as s:
+        await opened(s)
+        with monkeypatch.context() as late:
+            late.setattr(ExperimentsScreen, "look", lambda self: None)  # by itself it looks too late
+            await s.press("k")
+        await s.press("s")
+        await s.until(lambda: list(tmp_path.glob("*.svg")), "a picture")
+    seen = "\n".join(svg_lines(next(tmp_path.glob("*.svg")).read_text("utf-8"), 120, 40))
+    assert "k quick ● on" in seen
+
+
 async def test_stopping_keeps_what_has_been_measured_and_calls_it_partial(own_files):
     async with experiments() as s:
         runs = await opened(s)

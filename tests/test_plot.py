@@ -106,6 +106,16 @@ def test_log_labels_climb_evenly():
     ]
 
 
+@pytest.mark.parametrize("rows", [3, 4])
+def test_a_log_axis_without_room_for_a_tick_between_ends_where_its_values_do(rows):
+    for kind, low, high, labels in (
+        (BYTES, 8_300, 14 * MIB, ["8 KiB", "16 MiB"]),
+        (RATE, 0.3, 41_000, ["0.2/s", "50 k/s"]),
+        (BYTES, 30 * MIB, 30 * MIB, ["16 MiB", "32 MiB"]),
+    ):
+        assert [tick.label for tick in log_scale(kind, low, high, rows).ticks] == labels
+
+
 def check_ticks(kind: Kind, scale, rows):
     positions = [tick.position for tick in scale.ticks]
     labels = [tick.label for tick in scale.ticks]

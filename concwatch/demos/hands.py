@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from textual.events import Key
 from textual.geometry import Offset
@@ -34,14 +34,6 @@ PROMPT = 30.0
 
 MOVES = 12
 """Places at most at which the mouse is seen on the way of a drag."""
-
-
-@runtime_checkable
-class Looking(Protocol):
-    """A screen that looks at what it shows from time to time."""
-
-    def look_now(self) -> None:
-        """Have everything on it show this very moment."""
 
 
 class Hands:
@@ -262,9 +254,7 @@ class Hands:
         Raises:
             StepFailed: the program does not answer.
         """
-        for screen in self.app.screen_stack:
-            if isinstance(screen, Looking):
-                screen.look_now()
+        self.app.look_now()
         await self.come_to_rest()
 
     async def come_to_rest(self) -> None:

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding
@@ -32,6 +33,14 @@ PICTURE = "picture"
 """The name of what saves one."""
 
 ALL_THEMES = {**BUILTIN_THEMES, **{theme.name: theme for theme in THEMES}}
+
+
+@runtime_checkable
+class Looking(Protocol):
+    """A screen that looks at what it shows from time to time."""
+
+    def look_now(self) -> None:
+        """Have everything on it show this very moment."""
 
 
 class LanesApp(App[None]):
@@ -128,10 +137,15 @@ class LanesApp(App[None]):
         if self._lanes is not None and screen is self._lanes:
             yield from self._lanes.commands()
 
+    def look_now(self) -> None:
+        """Have every screen show what is so now, and not what was when it last looked."""
+        for screen in self.screen_stack:
+            if isinstance(screen, Looking):
+                screen.look_now()
+
     def action_save_picture(self) -> None:
         """Save what is on screen."""
-        if self._lanes is not None:
-            self._lanes.look_now()
+        self.look_now()
         self._save(self.export_screenshot(title="concwatch"), "")
 
     def action_save_chart(self) -> None:

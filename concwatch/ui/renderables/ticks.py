@@ -149,6 +149,12 @@ class Ladder(Struct, frozen=True):
             index += 1
         return index
 
+    def values(self, low: float, high: float, lowest: float) -> list[float]:
+        """Return the rungs from the last not above ``low`` to the first not below ``high``: two at least."""
+        first = self.index_below(low, lowest)
+        last = max(first, self.index_below(high * (1 - 1e-6), lowest)) + 1
+        return [self.value(index, lowest) for index in range(first, last + 1)]
+
 
 BINARY_LADDERS = tuple(Ladder((1,), 2.0**power) for power in (1, 2, 3, 5, 10, 20))
 DECIMAL_LADDERS = (Ladder((1, 2, 5), 10.0), *(Ladder((1,), 10.0**power) for power in (1, 2, 3, 6, 9)))
@@ -168,13 +174,14 @@ def log_scale(kind: Kind, low: float, high: float, rows: int) -> Scale:
     """
     low = min(max(low, kind.smallest), kind.largest)
     high = min(max(high, low), kind.largest)
-    for ladder in BINARY_LADDERS if kind.base == 1024 else DECIMAL_LADDERS:
-        first = ladder.index_below(low, kind.smallest)
-        last = ladder.index_below(high * (1 - 1e-6), kind.smallest) + 1
-        count = max(1, last - first)
-        if (rows - 1) / count >= 2:
+    ladders = BINARY_LADDERS if kind.base == 1024 else DECIMAL_LADDERS
+    for ladder in ladders:
+        values = ladder.values(low, high, kind.smallest)
+        if len(values) > 2 and (rows - 1) / (len(values) - 1) >= 2:
             break
-    values = [ladder.value(index, kind.smallest) for index in range(first, first + count + 1)]
+    else:  # no tick between the ends, which are then as close as they come
+        values = ladders[0].values(low, high, kind.smallest)
+        values = [values[0], values[-1]]
     bottom, top = math.log10(values[0]), math.log10(values[-1])
     scale = Scale((), bottom, (rows - 1) / (top - bottom), True)
     # Far above what is drawn there is no prefix to write a value with.

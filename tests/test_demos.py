@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from PIL import Image
+from textual.widget import Widget
 
 from concwatch.cli import main
 from concwatch.demos import hands, mouse
@@ -610,6 +612,20 @@ async def test_what_cannot_be_read_cannot_be_clicked(step, said, monkeypatch):
     done, _, _, _ = await played(steps_of(step))
     assert done.status == 1
     assert said in done.problem
+
+
+async def test_a_slider_that_comes_into_sight_late_is_drawn_when_it_can_be_seen(monkeypatch):
+    at_once = Widget.scroll_visible
+
+    def late(widget, **how):
+        widget.set_timer(0.5, partial(at_once, widget, **how))
+
+    monkeypatch.setattr(Widget, "scroll_visible", late)
+    monkeypatch.setattr(hands, "PROMPT", 3.0)
+    steps = b'size = "100x24"\n' + steps_of('drag = { lane = "uvloop", to = "1k" }')
+    done, _, _, app = await played(steps)
+    assert done.problem == ""
+    assert app.lab.marks.since(0)[-1].lane == "uvloop"
 
 
 async def test_a_lane_cannot_be_reached_behind_a_dialog():

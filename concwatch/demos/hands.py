@@ -150,10 +150,14 @@ class Hands:
 
     async def _slider(self, name: str) -> Slider:
         self.must_run(name)
-        card = self._card(name)
-        card.scroll_visible(animate=False)
+        slider = self._card(name).slider
+        slider.scroll_visible(animate=False)  # which is done when the screen comes to it
+        seen = self.app.screen.find_widget
+        await self.expect(
+            lambda: seen(slider).visible_region == seen(slider).region, f"the slider of {name} to be seen"
+        )
         await self.come_to_rest()
-        return card.slider
+        return slider
 
     async def type(self, name: str, tasks: int) -> None:
         """Type the exact number of tasks that a lane shall hold.

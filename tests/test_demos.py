@@ -954,7 +954,12 @@ def test_on_the_screen_it_is_seen_and_its_steps_are_told_in_the_end(tmp_path):
         assert "Seen on the terminal" in shown
         assert "mine 4/4  shot on" in told
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["mine-on.svg", "mine.cast"]
-    assert "Seen on the terminal" in (tmp_path / "out" / "mine.cast").read_text()
+    _, *events = map(json.loads, (tmp_path / "out" / "mine.cast").read_text().splitlines())
+    kept = "".join(data for _, _, data in events)
+    assert "Seen on the terminal" in kept
+    # Where it is played nothing is asked of the terminal, and its mouse is left alone.
+    modes = re.findall(r"\x1b\[[?<=>][\d;]*\$?[a-zA-Z]", kept)
+    assert modes == ["\x1b[?1049h", "\x1b[?25l", "\x1b[?25h", "\x1b[?1049l"]
 
 
 def test_a_terminal_that_is_resized_meanwhile_has_its_film_and_its_cast(tmp_path):

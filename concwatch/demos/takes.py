@@ -1,6 +1,7 @@
 """What is kept of a demo while it plays, and the files that are made of it."""
 
 import importlib.util
+import re
 import time
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -12,10 +13,16 @@ from concwatch.pictures.cast import Cast
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.pictures.film import Frame, make_gif
 from concwatch.pictures.png import to_png
-from concwatch.ui.recording_driver import RecordedTerminal
+from concwatch.ui.recording_driver import END, RecordedTerminal
 
 FRAME = 0.2
 """Seconds between two frames of a film."""
+
+_PRIVATE = re.compile(r"\x1b\[[?<=>][\d;]*\$?[a-z]")
+"""What is between a program and its very terminal: modes such as the mouse's, and questions.
+
+Where a recording is played, that terminal would answer, and go on to tell of its mouse.
+"""
 
 FORMATS: dict[str, tuple[str, ...]] = {
     "svg": (),
@@ -117,10 +124,16 @@ def _tee(terminal: RecordedTerminal, app: App[Any]) -> type[Driver]:
             terminal.begin()
             super().start_application_mode()
 
+        def stop_application_mode(self) -> None:
+            """Give the terminal back."""
+            super().stop_application_mode()
+            terminal.write(END)
+
         def write(self, data: str) -> None:
-            """Keep it, and write it."""
+            """Keep what is to be seen of it, and write it."""
             terminal.resize(*app.size)
-            terminal.write(data)
+            if seen := _PRIVATE.sub("", data):
+                terminal.write(seen)
             super().write(data)
 
     return Tee

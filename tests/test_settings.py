@@ -268,6 +268,13 @@ def test_what_turns_out_wrong_later_says_where_it_was_set(file, key, value, argu
     assert f"; set by {file}: [{command}] {option}" in problem(*arguments)
 
 
+def test_a_value_that_can_be_read_in_another_is_not_blamed_for_it():
+    env = {"CONCWATCH_RUN_SECONDS": "0", "CONCWATCH_RUN_EXPECT": "threads.failed <= 0"}
+    assert problem("run", "asyncio", "--tasks", "3", env=env).endswith(
+        "; set by CONCWATCH_RUN_EXPECT (see concwatch run --help)"
+    )
+
+
 def test_what_the_command_line_says_is_not_blamed_on_a_variable():
     line = problem(*QUICK, "--record", "/nowhere/y", env={"CONCWATCH_RUN_RECORD": "/nowhere/x"})
     assert "/nowhere/y" in line

@@ -29,10 +29,17 @@ class Given:
     """Where to mend it: the file with table and key, or the variable."""
 
     def is_named_in(self, message: str) -> bool:
-        """Tell whether an error is about it: whether the option's name or its value can be read there."""
+        """Tell whether an error is about it: whether the option's name or its value can be read there.
+
+        A value in quotation marks has to be all that they hold: ``0`` is not read in ``"failed <= 0"``.
+        """
         values = self.value if isinstance(self.value, list) else [self.value]
         words = [f"--{self.setting.key}", *(word for word in values if isinstance(word, str) and word)]
-        return any(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", message) for word in words)
+        unquoted = re.sub('"[^"]*"', '""', message)
+        return any(
+            f'"{word}"' in message or re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", unquoted)
+            for word in words
+        )
 
 
 @dataclass

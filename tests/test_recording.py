@@ -908,6 +908,21 @@ def test_a_last_line_without_an_end_is_listed_as_it_is_read(tmp_path):
         assert one.seconds == load(Path(one.file)).duration
 
 
+def test_a_damaged_one_is_listed_as_it_is_read(tmp_path):
+    recorded(tmp_path / "whole")
+    lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    (tmp_path / "plain.jsonl").write_bytes(b"".join([*lines, b"[[[\n[garbage\n", b"\0" * 20_000]))
+    compressed = bytearray(gzip.compress(b"".join(lines)))
+    compressed[len(compressed) // 2] ^= 0xFF
+    (tmp_path / "compressed.jsonl.gz").write_bytes(compressed)
+    listed = {Path(one.file).name: one for one in find_recordings(tmp_path)}
+    for name in ("plain.jsonl", "compressed.jsonl.gz"):
+        read = load(tmp_path / name)
+        assert read.samples
+        assert (listed[name].samples, listed[name].seconds) == (read.samples, read.duration)
+    assert [listed[name].state for name in sorted(listed)] == [DAMAGED, FINISHED, FINISHED]
+
+
 def test_names_with_line_ends_stay_in_their_row(tmp_path):
     name = "two\nlines\x1b"
     content = json.dumps(HEADER | {"lanes": [{"name": name}], "began": name}) + "\n"

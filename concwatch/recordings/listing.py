@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from concwatch.lab.limits import memory_now
-from concwatch.recordings.format import Count, EndLine, Time
-from concwatch.recordings.load import ERRORS, is_whole, read_header
+from concwatch.recordings.format import EndLine
+from concwatch.recordings.load import ERRORS, parse, read_header
 from concwatch.recordings.reading import CUT, DAMAGED, GZIP, SHARE, WRITTEN, Text, decompress, read_beginning
 from concwatch.recordings.sinks import is_locked
 
@@ -34,18 +34,7 @@ class Summary(Struct, frozen=True):
     """`FINISHED`, `WRITTEN`, `CUT` or `DAMAGED`."""
 
 
-class _Timed(Struct):
-    time: Time
-
-
-class _SampleTime(Struct, array_like=True):
-    lane: Count
-    time: Time
-
-
 _end = msgspec.json.Decoder(EndLine)
-_timed = msgspec.json.Decoder(_Timed)
-_sampled = msgspec.json.Decoder(_SampleTime)
 
 
 def find_recordings(folder: Path) -> list[Summary]:
@@ -73,7 +62,7 @@ def _summary(path: Path) -> Iterator[Summary]:
 def _extent(path: Path) -> tuple[float, int, str]:
     """Tell how long a recording is, how many samples it has, and whether it has come to its end.
 
-    Of a plain file that has, its last line is enough; any other is read whole.
+    Of one that has come there its last line is enough; any other is read as a replay reads it.
     """
     with path.open("rb") as file:
         state = WRITTEN if is_locked(file.fileno()) else CUT
@@ -87,15 +76,14 @@ def _extent(path: Path) -> tuple[float, int, str]:
         data = file.read()
     text, lack = decompress(data, memory_now().available // SHARE) if compressed else Text(data)
     end = _read_end(text[-TAIL:])
+    if end is not None and lack != DAMAGED:
+        return end.time, end.samples, FINISHED
+    recording = parse(text, str(path), lack)
     if lack == DAMAGED:
         state = DAMAGED
-    elif end is not None:
+    elif recording.end is not None:
         state = FINISHED
-    if end is not None:
-        return end.time, end.samples, state
-    end_of_line = text.rfind(b"\n")
-    whole = text if is_whole(text[end_of_line + 1 :]) else text[: end_of_line + 1]  # none cut off in mid-line
-    return _last_time(whole[-TAIL:]), whole.count(b"\n["), state
+    return recording.duration, recording.samples, state
 
 
 def _read_end(tail: bytes) -> EndLine | None:
@@ -103,13 +91,3 @@ def _read_end(tail: bytes) -> EndLine | None:
         return _end.decode(tail.rstrip(b"\n").rpartition(b"\n")[2])
     except ERRORS:
         return None
-
-
-def _last_time(tail: bytes) -> float:
-    for line in reversed(tail.split(b"\n")):
-        for decoder in (_sampled, _timed):
-            try:
-                return decoder.decode(line).time
-            except ERRORS:
-                continue
-    return 0.0

@@ -668,6 +668,16 @@ def test_a_recording_that_is_deleted_is_told(tmp_path):
     assert text == f"recording stopped: {tmp_path / 'a.jsonl'}: it was deleted: all of it is lost"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there")
+def test_a_recording_that_is_deleted_just_before_its_end_is_told(tmp_path):
+    bench = Bench("asyncio")
+    recorder = record(bench, tmp_path / "a.jsonl.gz")
+    bench.pass_(2)
+    (tmp_path / "a.jsonl.gz").unlink()
+    recorder.stop("done")
+    assert recorder.problem.endswith(": it was deleted: all of it is lost")
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a tmpfs")
 def test_a_full_tmpfs(tmp_path):
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]

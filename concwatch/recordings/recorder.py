@@ -82,6 +82,7 @@ class Recorder:
         try:
             if self._began is not None:
                 self._put(lines.EndLine(self.seconds, why, self.samples))
+                self._sink.check()
                 self._sink.close()
             else:
                 self._sink.discard()  # nothing has begun: an empty file would only be in the way

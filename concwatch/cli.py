@@ -111,4 +111,6 @@ def main(
         recording=recording,
     )
     app.run(size=take_size() if page else None)
+    if recording.problem:  # the event log, which told of it, is gone; or it was at the very end
+        say_error(recording.problem)
     sys.exit(app.return_code or 0)

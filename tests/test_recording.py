@@ -668,6 +668,16 @@ def test_a_recording_that_is_deleted_is_told(tmp_path):
     assert text == f"recording stopped: {tmp_path / 'a.jsonl'}: it was deleted: all of it is lost"
 
 
+def test_a_recording_that_is_emptied_is_told(tmp_path):
+    bench = Bench("asyncio")
+    recorder = record(bench, tmp_path / "a.jsonl")
+    bench.pass_(2)
+    os.truncate(tmp_path / "a.jsonl", 0)
+    bench.pass_(2)
+    assert not recorder.on
+    assert recorder.problem.endswith(": something else has cut it short: all of it is lost")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there")
 def test_a_recording_that_is_deleted_just_before_its_end_is_told(tmp_path):
     bench = Bench("asyncio")
@@ -999,6 +1009,17 @@ async def test_the_key_r_says_on_a_full_disk_what_is_true(tmp_path, monkeypatch)
             await s.sees("not recorded:", "No space", within=s.toast)
             assert not s.app.recording.on
         assert list((tmp_path / "recordings").iterdir()) == [kept]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there")
+def test_what_is_lost_of_a_recording_is_told_after_the_screen_too(tmp_path):
+    path = tmp_path / "a.jsonl"
+    with Terminal("-m", "concwatch", "--engines", "asyncio", "--record", str(path)) as terminal:
+        terminal.until(lambda: "● rec 00:0" in terminal.text(), "it is recorded")
+        path.unlink()
+        terminal.type("q")
+        terminal.ended()
+        assert f"concwatch: recording stopped: {path}: it was deleted: all of it is lost" in terminal.text()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from concwatch.lab.machine import describe_machine, program_version
 from concwatch.recordings import format as lines
 from concwatch.recordings.format import COLUMNS, VERSION, encode, tell_time
 from concwatch.recordings.news import News
-from concwatch.recordings.sinks import Deleted, Sink
+from concwatch.recordings.sinks import Lost, Sink
 
 LOOK_AFTER = 1.0
 """Seconds between two looks whether the file still is where it was."""
@@ -121,7 +121,7 @@ class Recorder:
         if self._began is None:
             self.problem = f"not recorded: {self.path}: {why}: nothing of this session is kept"
             end = self._sink.discard
-        elif isinstance(error, Deleted):
+        elif isinstance(error, Lost):
             self.problem = f"recording stopped: {self.path}: {why}: all of it is lost"
         else:
             lost = f"what came after {tell_time(self.seconds)} is not in it"

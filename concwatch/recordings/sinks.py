@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 
-class Deleted(OSError):
-    """The file that is written to can no longer be found by anybody."""
+class Lost(OSError):
+    """What was written is no longer where anybody can read it."""
 
 
 class Sink(Protocol):
@@ -32,7 +32,7 @@ class Sink(Protocol):
         """See that what was written can still be found.
 
         Raises:
-            Deleted: the file was deleted.
+            Lost: the file was deleted, or emptied.
         """
         ...
 
@@ -61,7 +61,8 @@ class FileSink:
             OSError: the system would not have it, or it exists.
         """
         self._device = path.is_char_device()
-        flags = os.O_WRONLY | getattr(os, "O_BINARY", 0) | (0 if self._device else os.O_CREAT | os.O_EXCL)
+        flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        flags |= 0 if self._device else os.O_CREAT | os.O_EXCL
         self._file = os.open(path, flags, 0o666)
         self._path = path
         self.size = 0
@@ -77,8 +78,11 @@ class FileSink:
 
     def check(self) -> None:
         """See that what was written can still be found."""
-        if os.fstat(self._file).st_nlink == 0:
-            raise Deleted("it was deleted")
+        status = os.fstat(self._file)
+        if status.st_nlink == 0:
+            raise Lost("it was deleted")
+        if status.st_size < self.size and not self._device:
+            raise Lost("something else has cut it short")
 
     def close(self) -> None:
         """Close the file, once."""

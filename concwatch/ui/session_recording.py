@@ -30,6 +30,11 @@ class SessionRecording:
         return self._recorder is not None and self._recorder.on
 
     @property
+    def problem(self) -> str:
+        """Say why what was recorded last is not whole; nothing where it is, or nothing was recorded."""
+        return self._recorder.problem if self._recorder is not None else ""
+
+    @property
     def told(self) -> str:
         """Say in a few words that and how much is recorded; nothing where nothing is."""
         if self._recorder is None or not self._recorder.on:

@@ -344,6 +344,21 @@ def test_the_screen_is_told_and_then_ended_when_its_input_ends(make, monkeypatch
     os.close(ours) if isinstance(ours, int) else ours.close()
 
 
+def test_the_screen_ends_in_order_when_its_page_is_left_while_it_starts():
+    asked = json.dumps({"type": "quit"}).encode()
+    with subprocess.Popen(
+        [sys.executable, "-m", "concwatch"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **told(120, 40)},
+    ) as screen:
+        screen.stdin.write(b"M" + len(asked).to_bytes(4, "big") + asked)
+        screen.stdin.flush()  # and not closed, which would be another end
+        assert (screen.stderr.read(), screen.wait(PATIENCE)) == (b"", 0)
+
+
 # The real server.
 
 

@@ -123,6 +123,11 @@ class LanesApp(App[None]):
         with contextlib.suppress(TimeoutError, WorkerCancelled):
             await asyncio.wait_for(saving, DRAWING)
 
+    def on_exit_app(self) -> None:
+        """Be known to end also where nobody called `exit`: a page that is left asks by this message alone."""
+        if self.return_code is None:
+            self.exit()
+
     def _end(self, status: int) -> None:
         self.exit(return_code=status)
 

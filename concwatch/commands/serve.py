@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import re
 import socket
 import sys
 from collections.abc import Callable
@@ -27,6 +28,14 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _name(text: str) -> str:
+    # In an address other names are written with these signs too: "xn--…" stands for letters beyond ASCII.
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", text):
+        expected = "expected it as it stands in an address, without scheme and port, such as box.example.org"
+        raise ValueError(f'"{text[:40]}" is no name: {expected}')
+    return text
+
+
 def _checked(
     read: Callable[[str], Any],
 ) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
@@ -47,6 +56,7 @@ def _checked(
 @click.option(
     "--name",
     "names",
+    type=one_line(_name),
     multiple=True,
     metavar="NAME",
     help="One more name under which browsers may ask for pages, such as that of a reverse proxy. "

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
+from textual.events import Resize
+from textual.geometry import Size
 from textual.theme import BUILTIN_THEMES
 
 from concwatch.lab.catalog import CATALOG, SHOWN, Engine
@@ -948,3 +950,13 @@ async def test_how_a_lane_is_measured_is_told_by_a_key():
         await s.run(1)
         await s.press("i")
         await s.sees("Go 1.26.0")
+
+
+@pytest.mark.parametrize("key", ["", "m", "e"], ids=["alone", "below a dialog", "below another screen"])
+async def test_no_screen_is_laid_out_at_a_size_that_the_terminal_has_no_more(key):
+    async with stage() as s:
+        await s.pilot.press(*key)
+        for screen in s.app.screen_stack:
+            screen.post_message(Resize(Size(70, 20), Size(70, 20)))
+        await s.pilot.pause()
+        assert {screen.outer_size for screen in s.app.screen_stack} == {s.app.size}

@@ -6,6 +6,7 @@ from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.containers import Container, Horizontal, Vertical
+from textual.events import Resize
 from textual.reactive import reactive
 
 from concwatch.experiments.experiment import Experiment, Table
@@ -229,7 +230,7 @@ class ExperimentsScreen(Leaving[None]):
         for index, name in enumerate(PANES):
             self.set_class(index == pane, f"-pane-{name}")
 
-    def on_resize(self) -> None:
+    def on_resize(self, _: Resize) -> None:
         """Fill the new room at once."""
         self.call_after_refresh(self.look)
 

@@ -7,9 +7,9 @@ from typing import TypeVar
 from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.containers import Horizontal
+from textual.events import Resize
 from textual.geometry import Size
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.widget import Widget
 
 from concwatch.lab.events import KEPT, Event, Log
@@ -19,6 +19,7 @@ from concwatch.ui.messages import LaneSelected
 from concwatch.ui.palette import lane_color
 from concwatch.ui.renderables.moments import Moment
 from concwatch.ui.screens.leaving import is_ending
+from concwatch.ui.screens.sized import Sized
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid, Samples, Shown
 from concwatch.ui.widgets.common_panel import CommonPanel
@@ -50,7 +51,7 @@ def size_class(breakpoints: Sequence[tuple[int, str]], cells: int) -> str:
     return [name for least, name in breakpoints if cells >= least][-1]
 
 
-class LanesScreen(Screen[None]):
+class LanesScreen(Sized[None]):
     """Shows lanes as they are, or as they were; what stands behind them is for those who inherit."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
@@ -324,7 +325,7 @@ class LanesScreen(Screen[None]):
 
         self.app.push_screen(HelpScreen())
 
-    def on_resize(self) -> None:
+    def on_resize(self, _: Resize) -> None:
         """Fill the new room at once."""
         if is_ending(self.app):
             return

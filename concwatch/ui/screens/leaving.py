@@ -4,7 +4,8 @@ from typing import TypeVar
 
 from textual.app import App
 from textual.await_complete import AwaitComplete
-from textual.screen import Screen
+
+from concwatch.ui.screens.sized import Sized
 
 Answer = TypeVar("Answer")
 
@@ -14,7 +15,7 @@ def is_ending(app: App[object]) -> bool:
     return app.return_code is not None
 
 
-class Leaving(Screen[Answer]):
+class Leaving(Sized[Answer]):
     """A screen that goes when it is answered.
 
     A second key that answers can come in the same moment, before the screen is gone; Textual would take the

@@ -1,0 +1,21 @@
+"""Screens that are as large as the terminal is now."""
+
+from typing import TypeVar
+
+from textual.events import Resize
+from textual.screen import Screen
+
+Answer = TypeVar("Answer")
+
+
+class Sized(Screen[Answer]):
+    """A screen that is laid out at the terminal's present size, and at no other.
+
+    Each layout tells the screen its size once more, and a dialog before it has it laid out as well. While a
+    terminal's size changes, two sizes can be told in turn for ever, in which no key and no signal is heard.
+    """
+
+    def on_resize(self, event: Resize, /) -> None:
+        """Leave out a size that the terminal has no more; the present one is told too."""
+        if event.size != self.app.size:
+            event.prevent_default()

@@ -40,6 +40,7 @@ from concwatch.lab.fake import Costs, FakeWorkers
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.pictures.drawing import PicturesMissing
+from concwatch.pictures.film import HELD
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.screens.monitor import MonitorScreen
@@ -751,6 +752,8 @@ async def test_a_film_has_frames_and_the_cast_what_was_written():
     assert (header["width"], header["height"], header["title"]) == (120, 40, "Mine")
     assert "Said in the film" in "".join(text for _, _, text in events)
     assert files["mine.gif"][:4] == b"GIF8"
+    (shown, _, _), (taken_back, _, _) = events[-2:]
+    assert taken_back - shown >= HELD, "there is time to look at the last frame"
 
 
 # The command.
@@ -957,6 +960,7 @@ def test_on_the_screen_it_is_seen_and_its_steps_are_told_in_the_end(tmp_path):
     _, *events = map(json.loads, (tmp_path / "out" / "mine.cast").read_text().splitlines())
     kept = "".join(data for _, _, data in events)
     assert "Seen on the terminal" in kept
+    assert events[-1][0] - events[-2][0] >= HELD
     # Where it is played nothing is asked of the terminal, and its mouse is left alone.
     modes = re.findall(r"\x1b\[[?<=>][\d;]*\$?[a-zA-Z]", kept)
     assert modes == ["\x1b[?1049h", "\x1b[?25l", "\x1b[?25h", "\x1b[?1049l"]

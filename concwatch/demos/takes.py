@@ -13,7 +13,7 @@ from concwatch.pictures.cast import Cast
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.pictures.film import Frame, make_gif
 from concwatch.pictures.png import to_png
-from concwatch.ui.recording_driver import END, RecordedTerminal
+from concwatch.ui.recording_driver import RecordedTerminal
 
 FRAME = 0.2
 """Seconds between two frames of a film."""
@@ -127,7 +127,7 @@ def _tee(terminal: RecordedTerminal, app: App[Any]) -> type[Driver]:
         def stop_application_mode(self) -> None:
             """Give the terminal back."""
             super().stop_application_mode()
-            terminal.write(END)
+            terminal.end()
 
         def write(self, data: str) -> None:
             """Keep what is to be seen of it, and write it."""

@@ -10,6 +10,8 @@ from textual.app import App
 from textual.driver import Driver
 from textual.drivers.headless_driver import HeadlessDriver
 
+from concwatch.pictures.film import HELD
+
 BEGIN = "\x1b[?1049h\x1b[?25l"
 """Take a screen of one's own, and hide the cursor."""
 
@@ -42,6 +44,10 @@ class RecordedTerminal:
         """Take the terminal: time counts from here."""
         self._began = self._clock()
         self.write(BEGIN)
+
+    def end(self) -> None:
+        """Give the terminal back, as much later as a film holds its last frame."""
+        self.output.append((self._clock() - self._began + HELD, END))
 
     def write(self, data: str) -> None:
         """Keep ``data``."""
@@ -83,6 +89,6 @@ class RecordedTerminal:
             def stop_application_mode(self) -> None:
                 """Give the terminal back."""
                 super().stop_application_mode()
-                terminal.write(END)
+                terminal.end()
 
         return RecordingDriver

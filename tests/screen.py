@@ -13,6 +13,7 @@ from textual.css.query import NoMatches
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+from concwatch.demos.keyboard import key_event
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.fake import FakeLink, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
@@ -279,6 +280,11 @@ class Stage:
             # pilot.press() waits 40 ms of idle time besides, which over all tests is most of a minute.
             self.app.simulate_key(key)
             await self.settle()
+
+    def press_at_once(self, *keys: str) -> None:
+        """Press keys that all come in one read of the terminal."""
+        for key in keys:
+            self.app.post_message(key_event(key))
 
     async def click(self, widget: Widget | str, x: int = 0) -> None:
         """Click on a widget, ``x`` cells from its left end."""

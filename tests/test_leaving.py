@@ -4,19 +4,12 @@ import asyncio
 
 import pytest
 
-from concwatch.demos.keyboard import key_event
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.fake import FakeWorkers
 from concwatch.lab.lab import Lab
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.screens.monitor import MonitorScreen
 from tests.screen import stage
-
-
-def at_once(s, *keys):
-    """Press keys that all come in one read of the terminal."""
-    for key in keys:
-        s.app.post_message(key_event(key))
 
 
 @pytest.mark.parametrize(
@@ -30,7 +23,7 @@ async def test_a_dialog_answered_twice_at_once_is_answered_once(key, text):
         for letter in text:
             await s.press(letter)
         twice = "enter" if text else "escape"
-        at_once(s, twice, twice, twice)
+        s.press_at_once(twice, twice, twice)
         await s.until(lambda: isinstance(s.app.screen, MonitorScreen), "the lanes")
         await s.settle()
         assert s.app.is_running
@@ -42,14 +35,14 @@ async def test_a_screen_that_was_left_can_be_left_again():
         for _ in range(2):
             await s.press("e")
             await s.until(lambda: not isinstance(s.app.screen, MonitorScreen), "the experiments")
-            at_once(s, "escape", "escape")
+            s.press_at_once("escape", "escape")
             await s.until(lambda: isinstance(s.app.screen, MonitorScreen), "the lanes")
 
 
 @pytest.mark.parametrize("key", ["m", "enter", "w", "e", "n", "question_mark", "i"])
 async def test_a_key_right_behind_the_one_that_quits_does_no_harm(key):
     async with stage() as s:
-        at_once(s, "q", key)
+        s.press_at_once("q", key)
         await s.until(lambda: not s.app.is_running, "the end")
         assert s.app.return_code == 0
 

@@ -72,6 +72,28 @@ async def test_the_chosen_lane_is_marked_and_follows_digit_click_and_tab():
         await s.until(lambda: marked() == ["threads"], "shift+tab goes back")
 
 
+@pytest.mark.parametrize(
+    ("keys", "target"),
+    [("3 1 right", 1), ("3 plus 1 right right", 2), ("4 3 2 1 plus", 10_000), ("1 2 3 space 1 right", 1)],
+)
+async def test_keys_act_on_the_lane_that_was_chosen_right_before_them(keys, target):
+    async with stage() as s:
+        s.press_at_once(*keys.split())
+        await s.until(lambda: s.lab.lanes[0].target == target, "the first lane has its target")
+        await s.settle()
+        assert s.monitor.selected == 0
+        assert s.app.focused is s.card("threads").slider
+
+
+async def test_no_key_moves_a_lane_that_is_not_chosen_any_more():
+    async with stage() as s:
+        await s.press("3", "right")
+        s.lab.lanes[3].missing = "not here"
+        s.monitor.look()
+        await s.press("4", "right")
+        assert [lane.target for lane in s.lab.lanes] == [0, 0, 1, 0]
+
+
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_dragging_shows_number_and_forecast_and_letting_go_applies_it(size):
     async with stage(size) as s:

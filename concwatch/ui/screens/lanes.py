@@ -7,7 +7,7 @@ from typing import TypeVar
 from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.containers import Horizontal
-from textual.events import Resize
+from textual.events import DescendantFocus, Resize
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
@@ -28,6 +28,7 @@ from concwatch.ui.widgets.event_view import SHOWN, EventView
 from concwatch.ui.widgets.key_bar import Key, KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.side import Side
+from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.status_bar import StatusBar
 from concwatch.units import format_bytes, format_clock, format_seconds
 
@@ -247,7 +248,7 @@ class LanesScreen(Sized[None]):
 
     def watch_selected(self, selected: int) -> None:
         """Mark the lane that the keys act on."""
-        for index, card in enumerate(self.query(LaneCard)):
+        for index, card in enumerate(self._cards):
             card.selected = index == selected
 
     # What a person chooses.
@@ -256,13 +257,28 @@ class LanesScreen(Sized[None]):
     def _select(self, event: LaneSelected) -> None:
         self.selected = event.lane
 
+    @on(DescendantFocus)
+    def _follow_focus(self, event: DescendantFocus) -> None:
+        sliders = [card.slider for card in self._cards]
+        # It may be told after another choice: then it is no news.
+        if event.widget in sliders and event.widget is self.focused:
+            self.selected = sliders.index(event.widget)
+
     def action_choose(self, lane: int) -> None:
         """Have the keys act on lane number ``lane`` (from 0), if there is one."""
-        cards = list(self.query(LaneCard))
-        if lane < len(cards):
+        if lane < len(self._cards):
+            card = self._cards[lane]
             self.selected = lane
-            cards[lane].slider.focus()
-            cards[lane].scroll_visible(animate=False)
+            # At once, unlike a widget's `focus`: the next key may be there already.
+            if card.slider in self.focus_chain:
+                self.set_focus(card.slider)
+            elif isinstance(self.focused, Slider):
+                self.set_focus(None)
+            card.scroll_visible(animate=False)
+
+    @property
+    def _cards(self) -> list[LaneCard]:
+        return list(self.query(LaneCard))
 
     def ask(
         self,

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.events import DescendantFocus
 from textual.reactive import reactive
 
 from concwatch.lab.lane import State
 from concwatch.lab.view import LaneView
-from concwatch.ui.messages import LaneSelected, LaneToggled, NumberWanted, TargetAsked, TargetMoved
+from concwatch.ui.messages import LaneToggled, NumberWanted, TargetAsked, TargetMoved
 from concwatch.ui.widgets.phrase import Cell, Taps
 from concwatch.ui.widgets.slider import Slider
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
@@ -202,10 +201,6 @@ class LaneCard(Taps):
                 self.post_message(TargetMoved(self._lane, STEP))
             case _:
                 self.post_message(NumberWanted(self._lane))
-
-    @on(DescendantFocus)
-    def _follow_focus(self) -> None:
-        self.post_message(LaneSelected(self._lane))
 
     @on(Slider.Dragged)
     @on(Slider.Cancelled)

@@ -301,9 +301,9 @@ class Lab:
         while any(not lane.idle for lane in self.lanes):
             if loop.time() > deadline:
                 self.kill()
+            self.step()
             if loop.time() > deadline + KILL_LIMIT:
                 break  # the system itself cannot end it now; it dies with its input
-            self.step()
             await asyncio.sleep(0.01)
 
     def kill(self) -> None:

@@ -17,7 +17,7 @@ from concwatch.lab.messages import Error
 from concwatch.lab.settings import Settings
 from concwatch.ui.keys import HELP
 from concwatch.ui.palette import ON_DARK, ON_LIGHT
-from concwatch.ui.screens.help import HelpScreen
+from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from tests.screen import GIB, Workers, stage, svg_lines
@@ -83,6 +83,31 @@ async def test_keys_act_on_the_lane_that_was_chosen_right_before_them(keys, targ
         await s.settle()
         assert s.monitor.selected == 0
         assert s.app.focused is s.card("threads").slider
+
+
+async def test_what_is_typed_right_behind_the_key_that_opens_a_dialog_goes_into_it():
+    async with stage() as s:
+        s.press_at_once("3", "enter", *"5000", "enter")
+        await s.until(lambda: s.lane("asyncio").target == 5_000, "the number is taken")
+        await s.until(lambda: s.app.screen is s.monitor, "the dialog goes")
+        s.press_at_once("w", *"nop", "enter")
+        await s.until(lambda: s.lab.settings.workload == "nop", "the workload is taken")
+        await s.until(lambda: s.app.screen is s.monitor, "the dialog goes")
+        s.press_at_once("m", *"a note", "enter")
+        await s.until(
+            lambda: [mark.text for mark in s.lab.marks.since(0) if mark.kind == "note"] == ["a note"],
+            "a mark with its note",
+        )
+        assert [lane.target for lane in s.lab.lanes] == [0, 0, 5_000, 0]
+
+
+async def test_what_is_typed_right_behind_the_key_that_opens_another_screen_acts_there():
+    async with stage() as s:
+        s.press_at_once("e", "down", "down", "d")
+        await s.until(lambda: isinstance(s.app.screen, ReadDialog), "the details")
+        await s.sees("What the garbage collector takes of a million tasks")  # the third of the list
+        s.press_at_once("d", "escape", "2", "plus")
+        await s.until(lambda: s.lane("pool").target == 10_000, "the keys act on the lanes again")
 
 
 async def test_no_key_moves_a_lane_that_is_not_chosen_any_more():

@@ -29,6 +29,9 @@ from concwatch.units import format_count
 POLL = 0.05
 """Seconds between two looks at a condition."""
 
+BEGINNING = 30.0
+"""Seconds that the program may take to show its first frame."""
+
 PROMPT = 30.0
 """Seconds that the program may take to answer a key or the mouse."""
 
@@ -48,7 +51,8 @@ class Hands:
     async def begin(self) -> None:
         """Wait until the lanes can be seen."""
         keys = self.monitor().query_one(KeyBar)
-        await self.expect(lambda: keys.region.bottom == self.app.size.height, "the first frame")
+        if not await self.until(lambda: keys.region.bottom == self.app.size.height, BEGINNING):
+            raise StepFailed(f"expected the first frame within {BEGINNING:g} s")
         await self.come_to_rest()
 
     # Waiting.

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.events import Resize
 from textual.geometry import Size
@@ -19,6 +19,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from textual.worker import WorkerCancelled
 
 from concwatch.heap import give_back
+from concwatch.ui.late_keys import LateKeys
 from concwatch.ui.palette import THEMES
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.widgets.room_notice import RoomNotice, has_room
@@ -26,8 +27,8 @@ from concwatch.ui.widgets.room_notice import RoomNotice, has_room
 GIVE_BACK = 60.0
 """Seconds between two times that free memory is given back to the system."""
 
-DRAWING = 3.0
-"""Seconds that an end in order waits for pictures which are still being drawn."""
+DRAWING = 10.0
+"""Seconds that an end in order waits for pictures which are still being drawn: much more than it takes."""
 
 PICTURE = "picture"
 """The name of what saves one."""
@@ -43,7 +44,7 @@ class Looking(Protocol):
         """Have everything on it show this very moment."""
 
 
-class LanesApp(App[None]):
+class LanesApp(LateKeys):
     """Shows one screen of lanes; which one is for those who inherit."""
 
     TITLE = "concwatch"

@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from textual.events import Resize
+from textual.command import CommandPalette
+from textual.events import Click, Resize
 from textual.geometry import Size
 from textual.theme import BUILTIN_THEMES
 
@@ -629,6 +630,20 @@ async def test_the_palette_runs_its_commands():
         await s.until(lambda: s.app.screen is not s.monitor, "the palette opens")
         await s.press("escape")
         await s.until(lambda: s.app.screen is s.monitor, "escape closes the palette")
+
+
+async def test_a_click_beside_a_terminal_that_has_shrunk_does_the_palette_no_harm():
+    async with stage() as s:
+        await s.press("ctrl+p")
+        await s.until(lambda: isinstance(s.app.screen, CommandPalette), "the palette opens")
+        await s.pilot.resize_terminal(60, 20)
+        await s.until(lambda: s.app.size == (60, 20), "the terminal shrinks")
+        palette = s.app.screen
+        palette.post_message(Click(palette, 100, 30, 0, 0, 1, False, False, False, 100, 30))
+        await s.settle()
+        assert s.app.screen is palette
+        await s.pilot.click(offset=(0, 0))
+        await s.until(lambda: s.app.screen is s.monitor, "a click beside its box closes it")
 
 
 async def test_themes_change_light_ones_too_and_the_lanes_colours_follow():

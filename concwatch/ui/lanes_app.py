@@ -21,6 +21,7 @@ from textual.worker import WorkerCancelled
 from concwatch.heap import give_back
 from concwatch.ui.late_keys import LateKeys
 from concwatch.ui.palette import THEMES
+from concwatch.ui.screens.commands import Commands
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.widgets.room_notice import RoomNotice, has_room
 
@@ -142,6 +143,11 @@ class LanesApp(LateKeys):
         )
         if self._lanes is not None and screen is self._lanes:
             yield from self._lanes.commands()
+
+    def action_command_palette(self) -> None:
+        """Open the palette."""
+        if not isinstance(self.screen, Commands):
+            self.push_screen(Commands())
 
     def look_now(self) -> None:
         """Have every screen show what is so now, and not what was when it last looked."""

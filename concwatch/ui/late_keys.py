@@ -20,10 +20,11 @@ class LateKeys(App[None]):
 
     async def on_event(self, event: Event) -> None:
         """Keep to what each key is sent."""
-        if isinstance(event, Key) and not event.is_forwarded:
+        if isinstance(event, Key):
             if not self.screen_stack:
                 return  # the program ends, and nothing is left that a key could be for
-            self._sent[event] = self._aim
+            if not event.is_forwarded:
+                self._sent[event] = self._aim
         await super().on_event(event)
 
     def on_key(self, event: Key) -> None:

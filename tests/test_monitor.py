@@ -1,12 +1,13 @@
 """The monitor under mouse and keys, with fake workers and a clock driven by hand."""
 
+import asyncio
 import os
 import re
 from pathlib import Path
 
 import pytest
 from textual.command import CommandPalette
-from textual.events import Click, Resize
+from textual.events import Click, Paste, Resize
 from textual.geometry import Size
 from textual.theme import BUILTIN_THEMES
 
@@ -100,6 +101,32 @@ async def test_what_is_typed_right_behind_the_key_that_opens_a_dialog_goes_into_
             "a mark with its note",
         )
         assert [lane.target for lane in s.lab.lanes] == [0, 0, 5_000, 0]
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 5, 8])
+async def test_what_is_typed_fast_reaches_a_dialog_in_the_order_in_which_it_was_typed(turns):
+    async with stage() as s:
+        for key in ("3", "enter", *"7386", "enter"):
+            s.press_at_once(key)
+            for _ in range(turns):  # the screen is part of the way there when the next key comes
+                await asyncio.sleep(0)
+        await s.until(lambda: s.lane("asyncio").target == 7_386, "the number is taken as it was typed")
+        await s.until(lambda: s.app.screen is s.monitor, "the dialog goes")
+
+
+async def test_what_is_typed_right_behind_the_key_that_closes_a_dialog_acts_below_it():
+    async with stage() as s:
+        s.press_at_once("3", "enter", *"5000", "enter", "plus", "enter", *"77", "escape", "1", "plus")
+        await s.until(lambda: s.lane("threads").target == 10_000, "the last key acts")
+        assert [lane.target for lane in s.lab.lanes] == [10_000, 0, 15_000, 0]
+
+
+async def test_what_is_pasted_right_behind_the_key_that_opens_a_dialog_goes_into_it():
+    async with stage() as s:
+        s.press_at_once("3", "enter")
+        s.app.post_message(Paste("4321"))
+        s.press_at_once("enter")
+        await s.until(lambda: s.lane("asyncio").target == 4_321, "the number is taken")
 
 
 async def test_what_is_typed_right_behind_the_key_that_opens_another_screen_acts_there():

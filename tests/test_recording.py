@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -915,6 +916,19 @@ def test_recordings_are_listed_newest_first(tmp_path, monkeypatch):
     assert found[0]["seconds"] == pytest.approx(load(cut).duration)
     monkeypatch.setenv("CONCWATCH_SCREEN_RECORDINGS", "elsewhere")
     assert 'no recordings in "elsewhere"' in CliRunner().invoke(main, ["recordings"]).output
+
+
+@pytest.mark.parametrize("name", ["a b.jsonl", "it's.jsonl", "a $HOME.jsonl"])
+def test_the_commands_told_of_a_recording_can_be_copied(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    recorded(tmp_path / name)
+    listed = CliRunner().invoke(main, ["recordings", "."]).output.splitlines()[-1]
+    replay = shlex.split(listed.removesuffix(" shows the newest again"))
+    refusal = CliRunner().invoke(main, replay[1:])  # there is no terminal
+    assert "needs a terminal" in refusal.stderr
+    export = shlex.split(refusal.stderr.split('use "')[1].rstrip().removesuffix('"'))
+    assert CliRunner().invoke(main, [*export[1:], "--csv"]).exit_code == 0
+    assert (replay[:2], export[:2]) == (["concwatch", "replay"], ["concwatch", "export"])
 
 
 def test_a_last_line_without_an_end_is_listed_as_it_is_read(tmp_path):

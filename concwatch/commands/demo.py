@@ -1,6 +1,7 @@
 """``concwatch demo``: the program played by itself, and pictures of it."""
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -112,7 +113,9 @@ def command(
             _must_be_bare(ctx)
             _list()
             return
-        no_screen = why_no_screen(f"concwatch demo {name or '--all'} --out {out or FOLDER}")
+        no_screen = why_no_screen(
+            shlex.join(["concwatch", "demo", name or "--all", "--out", str(out or FOLDER)])
+        )
         if screen and (size or every):
             raise ValueError(
                 f"--screen with {'--all' if every else '--size'}: expected one of them, "

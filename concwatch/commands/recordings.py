@@ -1,5 +1,6 @@
 """``concwatch recordings``: which there are."""
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -84,7 +85,8 @@ def _print(found: Sequence[Summary], folder: Path) -> None:
             click.echo("  ".join(cells).rstrip())
         else:
             click.secho("  ".join(cells).rstrip(), bold=True)
-    click.echo(f"concwatch replay {_cell(str(folder / Path(found[0].file).name))} shows the newest again")
+    newest = folder / Path(found[0].file).name
+    click.echo(f"{_cell(shlex.join(['concwatch', 'replay', str(newest)]))} shows the newest again")
 
 
 def _cell(text: str) -> str:

@@ -1,5 +1,6 @@
 """``concwatch replay``: a recording, in the screen that it was taken of."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -40,7 +41,7 @@ def command(ctx: click.Context, file: Path, speed: float, screenshots: Path) -> 
     """
     from concwatch.recordings.load import load
 
-    problem = why_no_screen(f"concwatch export {file}")
+    problem = why_no_screen(shlex.join(["concwatch", "export", str(file)]))
     if problem:
         say_error(problem)
         ctx.exit(BAD_INPUT)

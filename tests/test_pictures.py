@@ -26,7 +26,7 @@ from concwatch.lab.catalog import ROOT
 from concwatch.pictures import drawing, film, glyphs
 from concwatch.pictures.apart import to_png_apart
 from concwatch.pictures.cast import Cast
-from concwatch.pictures.cells import CELL_HEIGHT, CELL_WIDTH, Face, read_cells
+from concwatch.pictures.cells import CELL_HEIGHT, CELL_WIDTH, Face, part_texts, read_cells
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.pictures.film import HELD, Frame, make_gif
 from concwatch.pictures.fonts import FOLDER, is_drawn
@@ -90,6 +90,22 @@ def test_text_is_there_and_blanks_are_blank():
     assert sum(map(sum, marks(cells(bold, 0, 0)))) > sum(map(sum, marks(cells(regular, 0, 0))))
     reds = [pixel for _, pixel in cells(picture, 0, 1).getcolors()]
     assert max(reds, key=lambda pixel: pixel[0])[0] > 150
+
+
+def test_a_letter_that_the_fonts_lack_changes_no_other():
+    usual, strange = (opened(to_png(part_texts(terminal(text)))) for text in ("ab · cd", "ab № cd"))
+    for column in (0, 1, 2, 4, 5, 6):
+        assert cells(usual, column, 0).tobytes() == cells(strange, column, 0).tobytes(), column
+
+
+def test_each_wide_letter_has_two_cells_of_its_own():
+    svg = part_texts(terminal("a日<本z"))
+    texts = re.findall(r'x="([\d.]+)" y="[\d.]+" textLength="([\d.]+)"[^>]*>([^<]+)<', svg)
+    placed = [(float(x) / CELL_WIDTH, float(length) / CELL_WIDTH, text) for x, length, text in texts]
+    assert placed[:5] == [
+        (pytest.approx(at), pytest.approx(length), text)
+        for at, length, text in ((0, 1, "a"), (1, 2, "日"), (3, 1, "&lt;"), (4, 2, "本"), (6, 1, "z"))
+    ]
 
 
 def test_the_title_stands_above():
@@ -252,6 +268,20 @@ def test_the_cells_are_those_of_the_terminal(lines):
             for cell in row[: len(line) + 2]
             if cell.face.character != " "
         )
+
+
+def test_a_wide_letter_has_both_of_its_cells_in_a_film():
+    svg = terminal("a日本 z")
+    row = read_cells(svg)[0]
+    assert [(cell.face.character, cell.face.half) for cell in row[:7]] == [
+        ("a", 0), ("日", 0), ("日", 1), ("本", 0), ("本", 1), (" ", 0), ("z", 0)
+    ]  # fmt: skip
+    # What the fonts show for a letter that no font has is a frame: each half has one of its sides.
+    nobodys = chr(0x3FFFD)
+    left, right = (glyphs.draw_masks([Face(nobodys, half=half)])[Face(nobodys, half=half)] for half in (0, 1))
+    assert left.getbbox()
+    assert right.getbbox()
+    assert left.tobytes() != right.tobytes()
 
 
 def test_what_is_no_terminal_is_told():

@@ -10,6 +10,7 @@ from textual.app import App
 from textual.driver import Driver
 
 from concwatch.pictures.cast import Cast
+from concwatch.pictures.cells import part_texts
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.pictures.film import Frame, make_gif
 from concwatch.pictures.png import to_png
@@ -95,7 +96,7 @@ class Takes:
 
     def take_shot(self, name: str, app: App[Any]) -> None:
         """Keep a picture of the screen."""
-        self.shots[name] = app.export_screenshot(title=self._title)
+        self.shots[name] = part_texts(app.export_screenshot(title=self._title))
 
     def pictures(self) -> Iterator[tuple[str, str | bytes]]:
         """Make the pictures: names of files, and what they hold."""

@@ -2,9 +2,14 @@
 
 import html
 import re
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import groupby
 
 from msgspec import Struct
+
+from concwatch.pictures.fonts import is_drawn
+from concwatch.pictures.letters import letters
 
 CELL_WIDTH, CELL_HEIGHT = 12.2, 24.4
 """Of a cell in Rich's SVG."""
@@ -19,18 +24,22 @@ _SIZE = re.compile(r'-clip-terminal">\s*<rect x="0" y="0" width="([\d.]+)" heigh
 _GROUND = re.compile(
     r'<rect fill="(#\w+)" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="24\.65" shape-rendering'
 )
-_TEXT = re.compile(r'<text class="[^"]*-(r\d+)" x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')
+_TEXT = re.compile(
+    r'<text class="([^"]*-(r\d+))" x="([\d.]+)" y="([\d.]+)"(?: textLength="[\d.]+")?([^>]*)>([^<]*)</text>'
+)
 _STYLE = re.compile(r"\.\S+-(r\d+) \{ ([^}]*) \}")
 _FILL = re.compile(r"fill: (#\w+)")
 
 
 class Face(Struct, frozen=True):
-    """The shape of one character."""
+    """The shape of one character, or the half of it that one of its two cells shows."""
 
     character: str
     bold: bool = False
     decoration: str = ""
     """What CSS calls a text decoration: ``underline``, ``line-through``, or nothing."""
+    half: int = 0
+    """1 for the second of two cells."""
 
 
 class Cell(Struct, frozen=True):
@@ -48,9 +57,10 @@ Rows = list[list[Cell]]
 
 
 @lru_cache(maxsize=10_000)
-def _cell(character: str, bold: bool, decoration: str, ink: str, ground: str) -> Cell:
+def _cell(face: tuple[str, int], bold: bool, decoration: str, ink: str, ground: str) -> Cell:
     """Make a cell, or give the one that looks the same: a film has millions, and few that differ."""
-    return Cell(Face(character, bold, decoration), ink, ground)
+    character, half = face
+    return Cell(Face(character, bold, decoration, half), ink, ground)
 
 
 def read_size(svg: str) -> tuple[int, int]:
@@ -79,15 +89,66 @@ def read_cells(svg: str) -> Rows:
         column, row = round(float(x) / CELL_WIDTH), round((float(y) - TOP) / CELL_HEIGHT)
         cells = round(float(length) / CELL_WIDTH)
         grounds[row][column : column + cells] = [color] * cells
-    rows = [[_cell(" ", False, "", DEFAULT_INK, ground) for ground in row] for row in grounds]
+    rows = [[_cell((" ", 0), False, "", DEFAULT_INK, ground) for ground in row] for row in grounds]
     styles = {name: _read_style(rules) for name, rules in _STYLE.findall(svg)}
-    for style, x, y, text in _TEXT.findall(svg):
+    for _, style, x, y, _, text in _TEXT.findall(svg):
         column, row = round(float(x) / CELL_WIDTH), round((float(y) - BASELINE) / CELL_HEIGHT)
         ink, bold, decoration = styles[style]
         plain = html.unescape(text.replace("&#160;", " "))  # by itself it takes most of the time
-        for at, character in enumerate(plain[: width - column], column):
-            rows[row][at] = _cell(character, bold, decoration, ink, grounds[row][at])
+        for at, face in zip(range(column, width), _faces(plain), strict=False):
+            rows[row][at] = _cell(face, bold, decoration, ink, grounds[row][at])
     return rows
+
+
+@lru_cache(maxsize=10_000)
+def _faces(text: str) -> list[tuple[str, int]]:
+    """Give for each cell that ``text`` takes the letter there, and which half of it."""
+    return [(letter, half) for letter, width in letters(text) for half in range(width)]
+
+
+def part_texts(svg: str) -> str:
+    """Give each letter that takes two cells, or that the program's own fonts lack, a text of its own.
+
+    Rich makes a text as wide as it has characters, though some take two cells, and resvg draws the whole of a
+    text in another font when the first lacks one of its characters.
+    """
+    return _TEXT.sub(_part, svg)
+
+
+def _part(text: re.Match[str]) -> str:
+    """Give a text as it is, or as several that stand side by side."""
+    plain = html.unescape(text[6])
+    if plain.isascii() or all(map(_is_usual, letters(plain))):
+        return text[0]
+    parts, x = [], float(text[3])
+    for letter, width in _pieces(plain):
+        written = html.escape(letter).replace("\N{NO-BREAK SPACE}", "&#160;")
+        length = width * CELL_WIDTH
+        place = f'x="{x:g}" y="{text[4]}"{fit(letter, length)}{text[5]}'
+        parts.append(f'<text class="{text[1]}" {place}>{written}</text>')
+        x += length
+    return "".join(parts)
+
+
+def fit(letter: str, length: float) -> str:
+    """Give the attributes of a text that takes ``length``; a letter of another font is made to fit."""
+    adjust = "" if all(map(is_drawn, letter)) else ' lengthAdjust="spacingAndGlyphs"'
+    return f' textLength="{length:g}"{adjust}'
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int]]:
+    """Give unusual letters one by one, and what lies between them whole, each with the cells it takes."""
+    for usual, group in groupby(letters(text), _is_usual):
+        pieces = list(group)
+        if usual:
+            yield "".join(letter for letter, _ in pieces), len(pieces)
+        else:
+            yield from pieces
+
+
+def _is_usual(letter: tuple[str, int]) -> bool:
+    """Say whether a letter with its width takes one cell and is in the program's own fonts."""
+    return letter[1] == 1 and all(map(is_drawn, letter[0]))
 
 
 def _read_style(rules: str) -> tuple[str, bool, str]:

@@ -5,9 +5,10 @@ import io
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from concwatch.pictures.cells import BASELINE, CELL_HEIGHT, CELL_WIDTH, TOP, Face
+from concwatch.pictures.cells import BASELINE, CELL_HEIGHT, CELL_WIDTH, TOP, Face, fit
 from concwatch.pictures.drawing import PicturesMissing, draw
 from concwatch.pictures.fonts import FAMILY
+from concwatch.pictures.letters import letters
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -18,8 +19,8 @@ WIDTH, HEIGHT = 10, 20
 SIZE = 20.0 * WIDTH / CELL_WIDTH
 """Of the letters, in pixels: Rich's are 20 in a cell that is `CELL_WIDTH` wide."""
 
-MARGIN = 2
-"""Pixels between two cells of the sheet, so that what reaches out of one is not seen in the next."""
+MARGIN = WIDTH
+"""Pixels between two cells of the sheet: half a wide letter reaches out of one, and not into the next."""
 
 ACROSS = 64
 """Cells in a row of the sheet."""
@@ -50,7 +51,8 @@ def _sheet(places: dict[Face, tuple[int, int]]) -> str:
     height = (len(places) // ACROSS + 1) * (HEIGHT + MARGIN)
     baseline = (BASELINE - TOP) / CELL_HEIGHT * HEIGHT
     texts = "".join(
-        f'<text x="{x}" y="{y + baseline}"{_attributes(face)}>{html.escape(face.character)}</text>'
+        f'<text x="{x - face.half * WIDTH}" y="{y + baseline}"{_attributes(face)}>'
+        f"{html.escape(face.character)}</text>"
         for face, (x, y) in places.items()
     )
     return (
@@ -62,4 +64,6 @@ def _sheet(places: dict[Face, tuple[int, int]]) -> str:
 
 def _attributes(face: Face) -> str:
     bold = ' font-weight="bold"' if face.bold else ""
-    return bold + (f' text-decoration="{face.decoration}"' if face.decoration else "")
+    length = sum(width for _, width in letters(face.character)) * WIDTH
+    decoration = f' text-decoration="{face.decoration}"' if face.decoration else ""
+    return bold + fit(face.character, length) + decoration

@@ -173,11 +173,12 @@ class LanesApp(LateKeys):
     def _save(self, svg: str, subject: str) -> None:
         """Save a picture of ``subject``, or of everything, and say where it is."""
         # Only here: the first frame has no use for them.
+        from concwatch.pictures.cells import part_texts
         from concwatch.pictures.drawing import can_draw
         from concwatch.ui.picture_files import PNG_TOO, save_picture
 
         async def save() -> None:
-            saved = await save_picture(svg, self._pictures, subject)
+            saved = await save_picture(part_texts(svg), self._pictures, subject)
             text = saved.text
             if not (saved.severe or self._told_of_png or can_draw()):
                 self._told_of_png = True

@@ -1,10 +1,12 @@
 """Moments on a chart's time axis: marks, and the cursor under which values are read."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
-from rich.cells import cell_len, split_graphemes
+from rich.cells import cell_len
+
+from concwatch.pictures.letters import letters
 
 LONGEST_TEXT = 24
 """Cells of a mark's text that a chart shows."""
@@ -106,13 +108,6 @@ def cut(text: str, room: int) -> str:
             break
         shown += letter
     return shown + "…" if room else ""
-
-
-def letters(text: str) -> Iterator[tuple[str, int]]:
-    """Give the letters of ``text``, each with all that is set upon it, and the cells that each takes."""
-    for begin, end, width in split_graphemes(text)[0]:
-        if width:
-            yield text[begin:end], width
 
 
 Cell = tuple[str, str]

@@ -3,12 +3,12 @@
 import html
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 
 from msgspec import Struct
 
-from concwatch.pictures.fonts import is_drawn
+from concwatch.pictures.fonts import drawn, is_drawn
 from concwatch.pictures.letters import letters
 
 CELL_WIDTH, CELL_HEIGHT = 12.2, 24.4
@@ -103,6 +103,8 @@ def read_cells(svg: str) -> Rows:
 @lru_cache(maxsize=10_000)
 def _faces(text: str) -> list[tuple[str, int]]:
     """Give for each cell that ``text`` takes the letter there, and which half of it."""
+    if _usual().issuperset(text):  # as in nearly all: films have many thousands
+        return [(letter, 0) for letter in text]
     return [(letter, half) for letter, width in letters(text) for half in range(width)]
 
 
@@ -118,7 +120,7 @@ def part_texts(svg: str) -> str:
 def _part(text: re.Match[str]) -> str:
     """Give a text as it is, or as several that stand side by side."""
     plain = html.unescape(text[6])
-    if plain.isascii() or all(map(_is_usual, letters(plain))):
+    if _usual().issuperset(plain):
         return text[0]
     parts, x = [], float(text[3])
     for letter, width in _pieces(plain):
@@ -148,7 +150,13 @@ def _pieces(text: str) -> Iterator[tuple[str, int]]:
 
 def _is_usual(letter: tuple[str, int]) -> bool:
     """Say whether a letter with its width takes one cell and is in the program's own fonts."""
-    return letter[1] == 1 and all(map(is_drawn, letter[0]))
+    return _usual().issuperset(letter[0])
+
+
+@cache
+def _usual() -> frozenset[str]:
+    """Give the characters of the program's own fonts that take one cell each."""
+    return frozenset(letter for letter, width in letters(" ".join(drawn())) if width == 1)
 
 
 def _read_style(rules: str) -> tuple[str, bool, str]:

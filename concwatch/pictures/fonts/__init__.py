@@ -16,11 +16,12 @@ CHARACTERS = "characters.txt"
 
 def is_drawn(character: str) -> bool:
     """Say whether the fonts have ``character``, or it needs no shape."""
-    return ord(character) < 0x20 or ord(character) in _drawn()
+    return ord(character) < 0x20 or character in drawn()
 
 
 @cache
-def _drawn() -> frozenset[int]:
+def drawn() -> frozenset[str]:
+    """Give the characters that the fonts have."""
     rows = (FOLDER / CHARACTERS).read_text().split()
     ends = ([int(end, 16) for end in row.split("-")] for row in rows)
-    return frozenset(code for first, last in ends for code in range(first, last + 1))
+    return frozenset(chr(code) for first, last in ends for code in range(first, last + 1))

@@ -8,8 +8,10 @@ from textual.dom import DOMNode
 from textual.events import Event, Key, Paste
 from textual.widget import Widget
 
-WAY_OUT = "ctrl+c"
-"""The key that waits for nothing."""
+
+def is_way_out(event: Key | Paste) -> bool:
+    """Tell whether it is the key that waits for nothing."""
+    return isinstance(event, Key) and event.key == "ctrl+c"
 
 
 class LateKeys(App[None]):
@@ -27,10 +29,9 @@ class LateKeys(App[None]):
 
     async def on_event(self, event: Event) -> None:
         """Put what is typed at the end of what waits."""
-        typed = isinstance(event, Key | Paste)
-        if typed and not self.screen_stack:
+        if isinstance(event, Key | Paste) and not self.screen_stack:
             return  # the program ends, and nothing is left that it could be for
-        if not typed or event.is_forwarded or (isinstance(event, Key) and event.key == WAY_OUT):
+        if not isinstance(event, Key | Paste) or event.is_forwarded or is_way_out(event):
             await super().on_event(event)
             return
         self._typed.append(event)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import fields
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,9 @@ from concwatch.lab.catalog import ROOT
 from concwatch.lab.fake import Costs, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
 from concwatch.lab.link import Ended
-from concwatch.lab.run import Plan, Result, percentile, run
+from concwatch.lab.messages import Tick
+from concwatch.lab.run import Plan, Result, Watch, percentile, run
+from concwatch.lab.sampler import Reading
 from concwatch.lab.settings import Settings
 from tests.lab_driver import ENGINES
 
@@ -280,6 +283,18 @@ def test_a_percentile_has_its_share_at_or_below_it(values, share):
     assert found in values
     assert sum(value <= found for value in values) >= math.floor(share * len(values))
     assert sum(value < found for value in values) < share * len(values) + 1e-9
+
+
+def test_the_lag_is_that_of_ticks_with_tasks_as_in_the_comparison_of_a_recording():
+    lane = SimpleNamespace(tick=None, reading=Reading(10 * MIB, 0.0, 1))
+    watch = Watch(lane)
+    for created, live, lag in ((0, 0, 5.0), (9, 0, 1.0), (20, 11, 3.0), (20, 0, 4.0), (20, 0, 6.0)):
+        lane.tick = Tick(
+            time=1.0, created=created, live=live, completed=created - live, failed=0, cancelled=0, lag=lag
+        )
+        watch.look()
+    watch.summarize(result := Result("asyncio"))
+    assert result.wake_lag_p99 == 4.0
 
 
 def test_nothing_has_no_percentile():

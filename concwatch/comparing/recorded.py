@@ -10,7 +10,8 @@ samples, each once, worker by worker.
   those samples.
 * Created: the rate of each target that was reached, as its worker timed it; median and range over targets.
 * Completed: the most tasks that ended by themselves in any second (`BestSecond`), as for ``concwatch run``.
-* Lag p99: over all ticks with tasks live at it or at the one before, so that idling does not count.
+* Lag p99: over all ticks with tasks live at it or at the one before, or created in between, so that idling
+  does not count.
 * In GC: seconds of all workers together, each from its start to its last tick.
 * Peak RSS: the highest of all samples; between two samples it may have been higher.
 """
@@ -131,7 +132,7 @@ def _best_second(ticks: Sequence[Sample]) -> float:
 
 def _busy(ticks: Sequence[Sample]) -> Iterator[Sample]:
     for before, tick in zip([ticks[0], *ticks], ticks, strict=False):
-        if before.live or tick.live:
+        if before.live or tick.live or before.created != tick.created:
             yield tick
 
 

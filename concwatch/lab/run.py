@@ -93,9 +93,11 @@ class Watch:
         tick, reading = self._lane.tick, self._lane.reading
         if tick is None or tick is self.last or reading is None:
             return
+        before = self.last or tick
+        if tick.live or before.live or tick.created > before.created:
+            self._lags.append(tick.lag)  # in an idle worker nobody is late
         self.last = tick
         self._best.add(tick.time, tick.completed)
-        self._lags.append(tick.lag)
         if self._full and tick.live > self._full[0][0] / NEAR_ALL:
             self._full.clear()
         if tick.live and (not self._full or tick.live >= self._full[0][0] * NEAR_ALL):

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from concwatch.worker import walls
+from concwatch.worker.engines.base import Engine
 from concwatch.worker.walls import Wall, wall_hit
 
 pytestmark = pytest.mark.skipif(
@@ -124,3 +125,25 @@ def test_elsewhere_than_on_linux_no_wall_is_known(monkeypatch):
     monkeypatch.setattr(walls.sys, "platform", "darwin")
     assert walls.thread_walls() == []
     assert wall_hit() == ("unknown", None)
+
+
+@pytest.mark.parametrize(
+    ("short", "named"),
+    [(0, ("vm.max_map_count", 65_530)), (1, ("vm.max_map_count", 65_530)), (9, ("memory", None))],
+)
+def test_a_wall_is_named_though_there_is_no_memory_to_look_for_it(monkeypatch, short, named):
+    """``short`` times it is refused, as when other threads take the last of it."""
+    said, refusals = [], [MemoryError()] * short
+
+    def look():
+        if refusals:
+            raise refusals.pop()
+        return "vm.max_map_count", 65_530
+
+    monkeypatch.setattr(walls, "wall_hit", look)
+    engine = Engine(lambda report, **fields: said.append((report, fields)), collector=None)
+    engine.goal.ask(1_000, engine.counts, 0.0)
+    engine.hit_wall(RuntimeError("can't start new thread"))
+    ((report, fields),) = said
+    assert (report, (fields["wall"], fields["value"])) == ("limit", named)
+    assert engine.reserve.kept is not bool(short)

@@ -172,12 +172,21 @@ class Engine:
         short = isinstance(error, MemoryError)
         if short:
             self.reserve.let_go()
-        from concwatch.worker.walls import wall_hit  # only here
-
-        wall, value = wall_hit()
+        wall, value = self._name_wall()
         if short and "memory" not in wall:
             wall, value = "memory", None
         self.stop_growing(wall, value, str(error)[:500] or ("out of memory" if short else ""))
+
+    def _name_wall(self) -> Tuple[str, Optional[int]]:
+        """Say which wall is near: to ask takes memory, too, and other threads may have had the last of it."""
+        for _ in range(2):
+            try:
+                from concwatch.worker.walls import wall_hit  # only here
+
+                return wall_hit()
+            except MemoryError:
+                self.reserve.let_go()
+        return "memory", None
 
     def stop_growing(self, wall: str, value: Optional[int], detail: str) -> None:
         """Make what is live the target, and report what holds the rest back."""

@@ -725,8 +725,7 @@ def test_ticks_and_commands_get_through_while_many_tasks_start(engine, worker):
     reached = worker.wait("reached", since=since)
     worker.tick()
     times = [tick["time"] for tick in worker.ticks[before - 1 :]]
-    # On a machine with much else to do the threads that start take turns with all that.
-    assert max(later - earlier for earlier, later in pairwise(times)) < max(1.0, reached["seconds"] / 2)
+    assert max(later - earlier for earlier, later in pairwise(times)) < 1.0
     assert reached["live"] == many
     applied = worker.wait("applied", since=since)
     assert worker.reports.index(applied) < worker.reports.index(reached)

@@ -10,8 +10,7 @@ samples, each once, worker by worker.
   those samples.
 * Created: the rate of each target that was reached, as its worker timed it; median and range over targets.
 * Completed: the most tasks that ended by themselves in any second (`BestSecond`), as for ``concwatch run``.
-* Lag p99: over all ticks with tasks live at it or at the one before, or created in between, so that idling
-  does not count.
+* Lag p99: over all ticks with tasks live at the one before, or created since, so that idling does not count.
 * In GC: seconds of all workers together, each from its start to its last tick.
 * Peak RSS: the highest of all samples; between two samples it may have been higher.
 """
@@ -24,7 +23,7 @@ from concwatch.comparing.quantity import LANE_FIGURES
 from concwatch.comparing.side import Fact, Side, Subject, joined, machine_facts, tell_moment
 from concwatch.lab.cost import LEAST_LIVE, SETTLED
 from concwatch.lab.rates import BestSecond
-from concwatch.lab.run import NEAR_ALL, percentile
+from concwatch.lab.run import NEAR_ALL, at_work, percentile
 from concwatch.recordings.format import Sample
 from concwatch.recordings.lane import RecordedLane
 from concwatch.recordings.recording import Recording
@@ -132,7 +131,7 @@ def _best_second(ticks: Sequence[Sample]) -> float:
 
 def _busy(ticks: Sequence[Sample]) -> Iterator[Sample]:
     for before, tick in zip([ticks[0], *ticks], ticks, strict=False):
-        if before.live or tick.live or before.created != tick.created:
+        if at_work(before, tick):
             yield tick
 
 

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from typing import Protocol
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import Event
@@ -76,6 +77,25 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
+class Counted(Protocol):
+    """What a worker has counted at a moment; None where that is not known."""
+
+    @property
+    def live(self) -> int | None:
+        """Tasks created and not yet ended."""
+        ...
+
+    @property
+    def created(self) -> int | None:
+        """Tasks created so far."""
+        ...
+
+
+def at_work(before: Counted, tick: Counted) -> bool:
+    """Tell whether there were tasks from one tick to the next: of an idle worker no lag counts."""
+    return bool(before.live or before.created != tick.created)
+
+
 class Watch:
     """Gathers from a lane's samples what is only known at the end."""
 
@@ -93,9 +113,8 @@ class Watch:
         tick, reading = self._lane.tick, self._lane.reading
         if tick is None or tick is self.last or reading is None:
             return
-        before = self.last or tick
-        if tick.live or before.live or tick.created > before.created:
-            self._lags.append(tick.lag)  # in an idle worker nobody is late
+        if at_work(self.last or tick, tick):
+            self._lags.append(tick.lag)
         self.last = tick
         self._best.add(tick.time, tick.completed)
         if self._full and tick.live > self._full[0][0] / NEAR_ALL:

@@ -109,17 +109,19 @@ class Goal:
         """Hold a target again, 0 at first: the burst has ended."""
         self.target, self.paused = 0, False
 
-    def wanted(self, live: int) -> int:
-        """How many tasks to create now, or, below zero, to cancel."""
+    def wanted(self, live: int, leaving: int = 0) -> int:
+        """How many tasks to create now, or, below zero, to cancel, besides the ``leaving`` told to end."""
         if self.paused:
             return 0
+        staying = live - leaving
         if self._replacing:
+            # Until the last has ended: one that is told to is still live where a new target is asked for.
             self._replacing = live > 0
             if self._replacing:
-                return -live
-        if live > self.target or self.refill:
-            return self.target - live
-        return min(self._left, self.target - live)
+                return -staying
+        if staying > self.target or self.refill:
+            return self.target - staying
+        return min(self._left, self.target - staying)
 
     def created(self, count: int) -> None:
         """Note that ``count`` tasks have been created."""

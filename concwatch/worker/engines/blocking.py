@@ -206,7 +206,7 @@ class BlockingEngine(Engine):
     def _claim(self) -> bool:
         """Take one task's share of the excess, if there is any left."""
         with self._guard:
-            if self.goal.wanted(self.counts.live - self._cancelling) >= 0:
+            if self.goal.wanted(self.counts.live, self._cancelling) >= 0:
                 return False
             self._cancelling += 1
             return True
@@ -293,7 +293,7 @@ class BlockingEngine(Engine):
             setattr(self.counts, how, getattr(self.counts, how) + 1)
             if how == "cancelled":
                 self._cancelling -= 1
-            more = self.goal.wanted(self.counts.live - self._cancelling) < 0
+            more = self.goal.wanted(self.counts.live, self._cancelling) < 0
         if more:
             self._baton.release()
         self.wake()

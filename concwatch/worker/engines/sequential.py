@@ -51,7 +51,7 @@ class SequentialEngine(BlockingEngine):
         """Cancel waiting tasks first, then the running one if it is still too many."""
         with self._guard:
             # Counted anew: the running one may have ended since ``count`` was.
-            excess = -self.goal.wanted(self.counts.live - self._cancelling)
+            excess = -self.goal.wanted(self.counts.live, self._cancelling)
             waiting = max(0, min(excess, self._waiting))
             self._waiting -= waiting
             self.counts.cancelled += waiting

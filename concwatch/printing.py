@@ -3,7 +3,7 @@
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,9 +15,8 @@ from concwatch.units import (
     format_bytes,
     format_count,
     format_forecast,
-    format_rate,
+    format_percent,
     format_seconds,
-    format_short,
 )
 
 if TYPE_CHECKING:
@@ -26,8 +25,9 @@ if TYPE_CHECKING:
     from concwatch.experiments.report import Occasion
     from concwatch.experiments.runner import Runner
     from concwatch.experiments.table import Line
-    from concwatch.lab.expect import Verdict
-    from concwatch.lab.run import Result
+    from concwatch.measure.expect import Verdict
+    from concwatch.measure.figures import Figure
+    from concwatch.measure.run import Row
 
 PROGRESS_INTERVAL = 0.5
 """Seconds between two looks at how far an experiment is."""
@@ -61,54 +61,92 @@ class ProgressLine:
             tell("\r\x1b[K", nl=False)
 
 
-def _shown(value: float | None, form: Callable[[float], str]) -> str:
-    return "–" if value is None else form(value)
+COLUMNS = (
+    "failed", "peak_live", "rss_per_task", "traced_per_task", "cpu_per_task", "create_rate", "completion_rate",
+    "duration_p50", "duration_p99", "wake_lag_p99", "gc_seconds", "idle_rss", "peak_rss", "retained_rss",
+    "stop_seconds",
+)  # fmt: skip
+"""The figures of the table, from the left; one that no row knows has no column, and nothing failed has none."""
 
 
-def print_table(results: "Sequence[Result]") -> None:
-    """Print the results as a table."""
-    header = (
-        "engine", "state", "peak live", "RSS/task", "traced/task", "created", "done, best s",
-        "lag p99", "in GC", "idle RSS", "peak RSS", "retained", "stopped in",
-    )  # fmt: skip
-    rows = [
-        (
-            result.engine,
-            result.state,
-            format_count(result.peak_live),
-            _shown(result.rss_per_task, format_bytes) + (" ᵗ" if result.traced else ""),
-            _shown(result.traced_per_task, format_bytes),
-            _shown(result.create_rate, format_rate),
-            _shown(result.completion_rate, format_short),
-            _shown(result.wake_lag_p99, format_seconds),
-            _shown(result.gc_seconds, format_seconds),
-            _shown(result.idle_rss, format_bytes),
-            _shown(result.peak_rss, format_bytes),
-            _shown(result.retained_rss, format_bytes),
-            _shown(result.stop_seconds, format_seconds),
-        )
-        for result in results
+def print_table(rows: "Sequence[Row]", expected: "Callable[[str], Collection[str]]") -> None:
+    """Print what was measured as a table, and below it what there is to know of it.
+
+    Args:
+        rows: a row an engine and size.
+        expected: returns the figures of an engine of which something is expected.
+    """
+    from concwatch.measure.figures import BY_NAME, DOUBTS
+
+    known = [BY_NAME[name] for name in COLUMNS if any(row.values(name) for row in rows)]
+    known = [figure for figure in known if figure.name != "failed" or any(row.median("failed") for row in rows)]
+    sizes = len({row.tasks for row in rows}) > 1
+    heads = ["engine", *(["tasks"] if sizes else []), "state", *(figure.title for figure in known)]
+    cells = [
+        [
+            row.engine,
+            *([format_count(row.tasks)] if sizes else []),
+            row.outcome(expected(row.engine)).value,
+            *(row.text(figure) for figure in known),
+        ]
+        for row in rows
     ]
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    for number, row in enumerate((header, *rows)):
-        cells = [
-            cell.ljust(width) if at < 2 else cell.rjust(width)
+    _print_cells([heads, *cells], 2 + sizes)
+    if any(len(row.results) > 1 for row in rows):
+        click.echo()
+        _print_repeats(rows, known)
+    for row in rows:
+        name = f"{row.engine} {format_count(row.tasks)}" if sizes else row.engine
+        for reason in dict.fromkeys(result.reason for result in row.results if result.reason):
+            click.echo(f"{name}: {row.first.outcome.value}: {reason}")
+        limit = row.results[0].limited_by
+        if limit and limit not in (row.first.reason or ""):
+            click.echo(f"{name}: limited by {limit}")
+    marks = {mark for row in rows for figure in known for mark in row.marks(figure)}
+    for doubt in DOUBTS:
+        if doubt.mark in marks:
+            click.echo(f"{doubt.mark} {doubt.note}")
+
+
+def _print_repeats(rows: "Sequence[Row]", known: "Sequence[Figure]") -> None:
+    """Print the median of each figure over its runs, with lowest, highest and the 95 % interval of the mean."""
+    cells = [["engine", "tasks", "figure", "median", "spread", "lowest", "highest", "95 % of the mean"]]
+    for row in rows:
+        for figure in known:
+            values, spread, interval = row.values(figure.name), row.spread(figure.name), row.interval(figure.name)
+            if interval is None:
+                continue
+            text = figure.unit.text
+            low, high = interval
+            cells.append(
+                [
+                    row.engine, format_count(row.tasks), figure.title, text(row.median(figure.name)),
+                    "–" if spread is None else format_percent(spread), text(min(values)), text(max(values)),
+                    f"{text(max(0.0, low))} to {text(high)}",
+                ]
+            )  # fmt: skip
+    _print_cells(cells, 3)
+
+
+def _print_cells(rows: "Sequence[Sequence[str]]", left: int) -> None:
+    """Print rows, the first of them as heads, the first ``left`` columns to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for number, row in enumerate(rows):
+        padded = [
+            cell.ljust(width) if at < left else cell.rjust(width)
             for at, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        click.secho("  ".join(cells), bold=number == 0)
-    for result in results:
-        if result.reason:
-            click.echo(f"{result.engine}: {result.state}: {result.reason}")
-    if any(result.traced for result in results):
-        click.echo("ᵗ taken with tracing on, which about doubles RSS")
+        click.secho("  ".join(padded).rstrip(), bold=number == 0)
 
 
 def print_verdicts(verdicts: "Sequence[Verdict]") -> None:
     """Print what was expected, what was measured, and whether it holds: a line each."""
     width = max((len(verdict.expectation.text) for verdict in verdicts), default=0)
+    sizes = len({verdict.tasks for verdict in verdicts}) > 1
     for verdict in verdicts:
         state = click.style("holds", fg="green") if verdict.holds else click.style("fails", fg="red")
-        click.echo(f"{state}  {plain(verdict.expectation.text):{width}}  {verdict.shown}")
+        size = f" at {format_count(verdict.tasks)}" if sizes else ""
+        click.echo(f"{state}  {plain(verdict.expectation.text):{width}}  {verdict.shown}{size}")
 
 
 # Experiments.

@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from concwatch.commands.options import max_memory
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error, say_json
 from concwatch.doctor.examination import Examination, as_json, examine
@@ -17,6 +18,7 @@ from concwatch.printing import ProgressLine, print_pieces
 
 
 @click.command("doctor")
+@max_memory
 @click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output.")
 @click.option(
     "--prove",
@@ -25,14 +27,14 @@ from concwatch.printing import ProgressLine, print_pieces
     help="Really start as many threads as can stand, up to 40,000, and end them: takes some seconds, "
     "in which other programs may meet the same limit.",
 )
-def command(as_json_: bool, prove_: bool) -> None:
+def command(max_memory: int | None, as_json_: bool, prove_: bool) -> None:
     """Tell what this machine can hold, what would stop it, and what to change for more.
 
     Needs nothing. What the system does not tell is said to be unknown.
 
     Exit status 0; with --prove 1 if more than a tenth of the forecast is missing.
     """
-    examination = examine()
+    examination = examine(max_memory)
     if not as_json_:
         print_pieces(rows(examination))
     proof = _prove(examination) if prove_ else None

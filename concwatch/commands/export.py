@@ -10,7 +10,7 @@ from concwatch.commands.options import one_line
 from concwatch.commands.telling import say_error
 from concwatch.commands.usual import UsualOption
 from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
-from concwatch.recordings.format import COLUMNS
+from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.load import load
 from concwatch.saving import is_same_file, why_not_writable, write_whole
 

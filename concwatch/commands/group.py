@@ -22,6 +22,7 @@ NAMES = (
     "engines",
     "experiment",
     "export",
+    "figures",
     "recordings",
     "replay",
     "run",

@@ -47,6 +47,18 @@ def _rate(text: str) -> float:
     return hz
 
 
+def _counts(text: str) -> tuple[int, ...]:
+    try:
+        return (parse_count(text),)  # "10,000" is one number
+    except ValueError:
+        if "," not in text:
+            raise
+    counts = tuple(parse_count(part) for part in text.split(","))
+    if len(set(counts)) < len(counts):
+        raise ValueError(f'"{text[:40]}": expected each number of tasks once')
+    return counts
+
+
 def _threads(text: str) -> int:
     count = parse_count(text, 100_000)
     if not count:
@@ -98,6 +110,7 @@ COUNT = one_line(parse_count)
 SIZE = one_line(_budget)
 SECONDS = one_line(_seconds)
 RATE = one_line(_rate)
+COUNTS = one_line(_counts)
 THREADS = one_line(_threads)
 MODE = one_line(_mode)
 REPEATS = one_line(_repeats)

@@ -8,26 +8,26 @@ from collections.abc import Sequence
 import click
 
 from concwatch.commands.chart import check_chart, print_charts
-from concwatch.commands.options import COUNT, MODE, SECONDS, THREADS, WORKLOAD, max_memory, one_line
+from concwatch.commands.options import COUNTS, MODE, REPEATS, SECONDS, THREADS, WORKLOAD, max_memory, one_line
 from concwatch.commands.record import open_recorder, record
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error, say_json
 from concwatch.commands.usual import UsualOption
 from concwatch.lab.catalog import CATALOG, Engine, find
-from concwatch.lab.expect import (
+from concwatch.lab.lab import Lab
+from concwatch.lab.room import why_too_many
+from concwatch.lab.settings import Settings
+from concwatch.measure.expect import (
     COMPARISONS,
-    FIGURES,
-    UNITS,
+    EXPECTABLE,
     Expectation,
-    Unit,
     about_engines,
+    expected_of,
     judge,
     read_expectation,
 )
-from concwatch.lab.lab import Lab
-from concwatch.lab.room import why_too_many
-from concwatch.lab.run import Plan, as_json, run
-from concwatch.lab.settings import Settings
+from concwatch.measure.run import Session
+from concwatch.measure.units import KINDS, Unit
 from concwatch.printing import ProgressLine, print_table, print_verdicts, tell
 from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import FORMS
@@ -36,14 +36,15 @@ RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
 
 
 def _figures(unit: Unit) -> str:
-    names = ", ".join(name for name, own in FIGURES.items() if own is unit)
+    names = ", ".join(name for name, figure in EXPECTABLE.items() if figure.unit is unit)
     return textwrap.indent(textwrap.fill(names, 72), "    ")
 
 
 EXPECT_HELP = "\n".join(
     [
         f"  ENGINE.FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and FIGURE is,",
-        *(f"  in {what} ({unit.example}):\n{_figures(unit)}" for what, unit in UNITS.items()),
+        *(f"  in {unit.name} ({unit.example}):\n{_figures(unit)}" for unit in KINDS),
+        "  What each means: concwatch figures. Without any, failed <= 0 and peak_live >= the tasks are expected.",
     ]
 )
 
@@ -59,7 +60,19 @@ EXPECT_HELP = "\n".join(
 )
 @click.argument("names", metavar="ENGINE...", nargs=-1)
 @click.option(
-    "--tasks", type=COUNT, required=True, metavar="N", help='How many, such as "10000", "10k", "1M".'
+    "--tasks",
+    type=COUNTS,
+    required=True,
+    metavar="N[,N...]",
+    help='How many, such as "10000", "10k", "1M"; several sizes one after another: "1k,10k,100k".',
+)
+@click.option(
+    "--repeats",
+    type=REPEATS,
+    default="1",
+    show_default=True,
+    metavar="N",
+    help="Measure each so often: the median, with its spread and 95 % interval.",
 )
 @click.option(
     "--workload", type=WORKLOAD, default="sleep:10", show_default=True, metavar="W", help="What each does."
@@ -110,7 +123,8 @@ EXPECT_HELP = "\n".join(
 @click.option("--chart", is_flag=True, help="Below the table, its figures over time as charts in plain text.")
 def command(
     names: Sequence[str],
-    tasks: int,
+    tasks: tuple[int, ...],
+    repeats: int,
     workload: str,
     seconds: float,
     refill: bool,
@@ -136,7 +150,7 @@ def command(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     settings = Settings(workload, refill, trace, gc_mode, pool_threads)
-    why_not = None if force else why_too_many(engines, settings, tasks, together, max_memory)
+    why_not = None if force else why_too_many(engines, settings, max(tasks), together, max_memory)
     if why_not:
         raise click.UsageError(why_not)
     line = ProgressLine()
@@ -150,9 +164,10 @@ def command(
             recorder.follow(lab)
         return lab
 
+    session = Session(engines, tasks, seconds, repeats, together)
     why = "broke off"
     try:
-        done, stopped = run_until_signal(run(make_lab, engines, Plan(tasks, seconds), together, line.show))
+        _, stopped = run_until_signal(session.run(make_lab, line.show))
         why = f"ended by {signal.Signals(stopped).name}" if stopped else "done"
     except ValueError as error:  # the system would not start what serves the page of the workload http
         raise click.ClickException(str(error)) from None
@@ -160,25 +175,32 @@ def command(
         if recorder is not None:
             recorder.stop(why)
     line.clear()
-    if done is None:
-        sys.exit(128 + stopped)
-    results, events = done
-    refused = [result.reason for result in results if (result.reason or "").startswith("workload ")]
-    if len(refused) == len(results):
+    rows = session.rows
+    if stopped and (stopped != signal.SIGINT or not rows):
+        sys.exit(128 + stopped)  # nobody is there to read
+    refused = [row.first.reason for row in rows if (row.first.reason or "").startswith("workload ")]
+    if len(refused) == len(rows):
         raise click.UsageError(str(refused[0]))
-    for event in events:
+    for event in session.events:
         if event.weight != "info":
             tell(f"{event.lane or 'concwatch'}: {event.text}")
-    if recorder is not None and recorder.problem not in ("", *(event.text for event in events)):
+    if recorder is not None and recorder.problem not in ("", *(event.text for event in session.events)):
         say_error(recorder.problem)
-    verdicts = judge(expect, results)
+
+    def expected(engine: str) -> set[str]:
+        return expected_of(expect, engine)
+
+    verdicts = judge(expect, rows)
     if as_json_:
-        say_json({**as_json(results, workload), "expect": [verdict.as_json() for verdict in verdicts]})
+        found = session.as_json(workload, expected)
+        say_json({**found, "interrupted": bool(stopped), "expect": [verdict.as_json() for verdict in verdicts]})
     else:
-        print_table(results)
+        print_table(rows, expected)
         print_verdicts(verdicts)
     if chart:
         print_charts(labs)
-    failed = any(result.state == "failed" for result in results)
+    if stopped:
+        sys.exit(128 + stopped)
+    failed = not all(row.holds(expected(row.engine)) for row in rows)
     lost = recorder is not None and recorder.problem != ""
     sys.exit(int(failed or lost or not all(verdict.holds for verdict in verdicts)))

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from concwatch.comparing.quantity import WORSE, Quantity
+from concwatch.comparing.quantity import Quantity
 
 EXACT = 9
 """Decimals of a share that count: the tenth is an error of floating point, not a change."""
@@ -74,7 +74,7 @@ class Difference:
     @property
     def worse_by(self) -> float:
         """How much worse B is, as a share of A: negative where it is better, infinite over an A of 0."""
-        change = WORSE[self.quantity.kind] * self.change
+        change = self.quantity.worse * self.change
         if not change:
             return 0.0
         return round(change / abs(self.a.median), EXACT) if self.a.median else math.copysign(math.inf, change)

@@ -15,9 +15,10 @@ from concwatch.comparing.difference import Measured
 from concwatch.comparing.quantity import Quantity
 from concwatch.comparing.side import Fact, Side, Subject, joined, machine_facts, tell_moment
 from concwatch.experiments.cell import Cell
-from concwatch.experiments.readings import UNITS
 from concwatch.experiments.report import flat
 from concwatch.experiments.runner import State
+from concwatch.measure.figures import BY_NAME
+from concwatch.measure.units import SCALES
 
 KIND = 'a result of the experiment "{}"'
 
@@ -117,9 +118,10 @@ def read_experiment(text: bytes, name: str) -> Side:
 
 
 def _subject(table: Table, row: Row, cell: Cell) -> Subject:
-    if table.unit not in UNITS:
-        raise ValueError(f'unknown unit "{table.unit}": expected one of {", ".join(UNITS)}')
-    quantity = Quantity(UNITS[table.unit][0], table.unit)
+    if table.unit not in SCALES:
+        raise ValueError(f'unknown unit "{table.unit}": expected one of {", ".join(SCALES)}')
+    figure = BY_NAME.get(table.reading)
+    quantity = Quantity(SCALES[table.unit][0], figure.worse if figure else 0, table.unit)
     section = f"{flat(table.title)}, {table.unit}"
     return Subject(section, flat(row.series), quantity, row.engine, row.size, _options(cell), table.reading)
 

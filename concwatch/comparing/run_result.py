@@ -1,7 +1,7 @@
 """What ``concwatch run --json`` wrote, as one side of a comparison.
 
-Every figure is taken as it stands there, so its method is that of `concwatch.lab.run`. There is one value of
-each, and so no spread.
+Every figure is taken as it stands there: of one run there is one value and so no spread, of ``--repeats`` there
+is one a run.
 """
 
 from typing import Any
@@ -10,9 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from concwatch.comparing.difference import Measured
-from concwatch.comparing.quantity import LANE_FIGURES
+from concwatch.comparing.quantity import COMPARED, quantity_of
 from concwatch.comparing.side import Fact, Side, Subject, joined, machine_facts
-from concwatch.lab.run import Result
 from concwatch.units import format_count
 
 KIND = "a result of concwatch run"
@@ -23,8 +22,30 @@ class RunFile(Struct, frozen=True):
 
     machine: dict[str, Any]
     workload: str
-    lanes: tuple[Result, ...]
+    lanes: tuple[dict[str, Any], ...]
     concwatch: str = ""
+
+
+class Lane(Struct, frozen=True):
+    """One engine at one size, as much of it as has a fixed type."""
+
+    engine: str
+    tasks: int = 0
+    state: str = "done"
+    reason: str | None = None
+    runtime: str | None = None
+    flags: tuple[str, ...] = ()
+    traced: bool = False
+    gc: str = "default"
+    peak_live: float | None = None
+    failed: float | None = None
+    runs: tuple[dict[str, Any], ...] = ()
+
+
+class Figure(Struct, frozen=True):
+    """The value of one figure."""
+
+    value: float | None = None
 
 
 _decoder = msgspec.json.Decoder(RunFile)
@@ -37,38 +58,43 @@ def read_run(text: bytes, name: str) -> Side:
         ValueError: it is damaged: how.
     """
     file = _decoder.decode(text)
+    lanes = [(msgspec.convert(raw, Lane), raw) for raw in file.lanes]
+    sizes = len({lane.tasks for lane, _ in lanes}) > 1
     figures = {}
-    for result in file.lanes:
-        for key, named in LANE_FIGURES.items():
-            measured = Measured.of([getattr(result, key)])
-            if measured is not None and result.runtime is not None:  # else its worker never came up
-                figures[Subject(result.engine, named.title, named.quantity, result.engine, key=key)] = (
-                    measured
-                )
+    for lane, raw in lanes:
+        for figure in COMPARED:
+            found = [run.get(figure.name) for run in (lane.runs or (raw,))]
+            measured = Measured.of(msgspec.convert({"value": value}, Figure).value for value in found)
+            if measured is None or lane.runtime is None:
+                continue  # its worker never came up
+            size = lane.tasks if sizes else None
+            key, quantity = figure.name, quantity_of(figure.name)
+            figures[Subject(lane.engine, figure.title, quantity, lane.engine, size, key=key)] = measured
     return Side(
         name,
         KIND,
         "concwatch run",
         figures,
         {**machine_facts(file.machine, file.concwatch), "workload": Fact(file.workload)},
-        {result.engine: _facts(result) for result in file.lanes},
-        notes=tuple(note for result in file.lanes for note in _notes(result)),
+        {lane.engine: _facts(lane) for lane, _ in lanes},
+        notes=tuple(note for lane, _ in lanes for note in _notes(lane)),
     )
 
 
-def _facts(result: Result) -> dict[str, Fact]:
+def _facts(lane: Lane) -> dict[str, Fact]:
+    peak = lane.peak_live or 0
     return {
-        "worker": Fact(joined([result.runtime or "", *result.flags])),
-        "tracing": Fact("on" if result.traced else "off"),
-        "collector": Fact(result.gc),
-        "tasks live at most": Fact(format_count(result.peak_live), float(result.peak_live)),
+        "worker": Fact(joined([lane.runtime or "", *lane.flags])),
+        "tracing": Fact("on" if lane.traced else "off"),
+        "collector": Fact(lane.gc),
+        "tasks live at most": Fact(format_count(peak), float(peak)),
     }
 
 
-def _notes(result: Result) -> list[str]:
+def _notes(lane: Lane) -> list[str]:
     notes = []
-    if result.state != "done":
-        notes.append(f"{result.engine} {result.state}: {result.reason or 'no reason given'}")
-    if result.failed:
-        notes.append(f"{result.engine}: {format_count(result.failed)} tasks failed")
+    if lane.state != "done":
+        notes.append(f"{lane.engine} {lane.state}: {lane.reason or 'no reason given'}")
+    if lane.failed:
+        notes.append(f"{lane.engine}: {format_count(lane.failed)} tasks failed")
     return notes

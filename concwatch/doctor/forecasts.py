@@ -7,14 +7,10 @@ from importlib.util import find_spec
 from msgspec import Struct
 
 from concwatch.lab.catalog import CATALOG, Engine
-from concwatch.lab.forecast import demand, forecast
+from concwatch.lab.forecast import demand, fit
 from concwatch.lab.limits import Fit
 from concwatch.lab.settings import Settings
-from concwatch.units import LARGEST_COUNT
 from concwatch.worker.walls import Wall
-
-MOST = "the most one can ask for"
-"""What comes where nothing of the machine's does."""
 
 FETCHES = "http"
 
@@ -39,13 +35,9 @@ class EngineForecast(Struct, frozen=True):
     """False where limits on threads bind it that this system does not tell."""
 
 
-def fit(engine: Engine, workload: str, room: int, walls: Iterable[Wall]) -> Fit:
-    """Tell how many tasks fit into ``room`` bytes, and which wall comes first.
-
-    It is the forecast that a target is held against before it is applied.
-    """
-    found = forecast(LARGEST_COUNT, [demand(engine, Settings(workload), walls)], room)
-    return Fit(found.fitting, found.wall or MOST)
+def engine_fit(engine: Engine, workload: str, room: int, walls: Iterable[Wall]) -> Fit:
+    """Return how many tasks fit into ``room`` bytes, and which wall comes first."""
+    return fit(demand(engine, Settings(workload), walls), room)
 
 
 def engine_forecasts(room: int, walls: Sequence[Wall], reasons: Sequence[str | None]) -> list[EngineForecast]:
@@ -72,7 +64,7 @@ def _no_client() -> str | None:
 def _row(
     engine: Engine, workload: str, room: int, walls: Sequence[Wall], missing: str | None
 ) -> EngineForecast:
-    found = fit(engine, workload, room, walls)
+    found = engine_fit(engine, workload, room, walls)
     weight = demand(engine, Settings(workload), ()).weight
     return EngineForecast(
         engine=engine.name,

@@ -46,8 +46,8 @@ class Machine(Struct, frozen=True):
     clock: Clock
 
 
-def look_at_machine() -> Machine:
-    """Look at it now."""
+def look_at_machine(budget: int | None = None) -> Machine:
+    """Look at it now; ``budget`` is what workers may take together, None for the usual share."""
     memory = memory_now()
     swap_total, swap_free = _swap()
     soft, hard = _open_files()
@@ -59,7 +59,7 @@ def look_at_machine() -> Machine:
         memory_available=memory.available,
         memory_bound=memory.bound,
         memory_group=_memory_group() if memory.bound != "memory" else None,
-        budget=int(memory.available * DEFAULT_SHARE),
+        budget=int(memory.available * DEFAULT_SHARE) if budget is None else budget,
         swap_total=swap_total,
         swap_free=swap_free,
         overcommit=read_number("/proc/sys/vm/overcommit_memory"),

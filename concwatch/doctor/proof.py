@@ -5,11 +5,11 @@ import math
 from collections.abc import Callable
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import COMING, Lane
+from concwatch.lab.lane import Lane
 from concwatch.lab.limits import Fit, memory_now
+from concwatch.measure.measurement import Outcome, Plan, measure
 from concwatch.units import format_bytes, format_count, format_seconds
 from concwatch.worker.walls import count_maps
 
@@ -30,9 +30,6 @@ MEMORY_SPARED = 0.2
 
 STEPS = 10
 """How often it is told how far it is."""
-
-LOOK = 0.05
-"""Seconds between two looks."""
 
 ENGINE = "threads"
 
@@ -83,93 +80,35 @@ async def prove(lab: Lab, forecast: Fit, tell: Callable[[str], None]) -> Proof:
         forecast: what is to be proven.
         tell: is told what is being done.
     """
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            clock = tasks.create_task(lab.run())
-            proof = await _go(lab, lab.lanes[0], forecast, tell)
-            clock.cancel()
-    finally:
-        tell("ending them")
-        await lab.close()
-    return replace(proof, ended=lab.lanes[0].idle)
-
-
-async def _go(lab: Lab, lane: Lane, forecast: Fit, tell: Callable[[str], None]) -> Proof:
-    asked = most_asked(forecast)
-    tell("starting a worker")
-    lab.switch(lane, True)
-    await _until(lambda: lane.state not in COMING)
-    before = _Look.at(lane)
-    if not lane.on:
-        return _conclude(forecast, asked, lane.reason)
+    lane, asked, told = lab.lanes[0], most_asked(forecast), -1
+    looks: list[_Look] = []
     clock = asyncio.get_running_loop().time
-    began, told = clock(), -1
-    broke_off: list[str] = []
+    began = ended = clock()
 
-    def over() -> bool:
-        nonlocal told
+    def enough(lane: Lane) -> str | None:
+        nonlocal began, told
+        if not looks:
+            looks.append(_Look.at(lane))
+            began = clock()
         if lane.live * STEPS // max(1, forecast.tasks) > told:
             told = lane.live * STEPS // max(1, forecast.tasks)
             tell(f"{format_count(lane.live)} of {format_count(forecast.tasks)} forecast")
-        broke_off[:] = _why_enough(clock() - began, before)
-        return bool(broke_off) or lane.limit is not None or lane.reached is not None or not lane.on
+        return _why_enough(clock() - began, looks[0])
 
-    lab.set_target(lane, asked)
-    await _until(over)
-    seconds = clock() - began
-    # At once, since for as long as they stand other programs may not get a thread.
-    return _conclude(forecast, asked, *broke_off, lane=lane, before=before, seconds=seconds)
+    def at_most(lane: Lane) -> None:
+        nonlocal ended
+        ended = clock()
+        if lane.on:
+            looks.append(_Look.at(lane))
+        tell("ending them")
 
-
-class _Look(Struct, frozen=True):
-    """The worker and the machine at one moment."""
-
-    rss: int
-    maps: int
-    available: int
-
-    @classmethod
-    def at(cls, lane: Lane) -> "_Look":
-        """Look at a lane's worker."""
-        return cls(
-            rss=lane.reading.rss if lane.reading else 0,
-            maps=count_maps(str(lane.ready.pid)) if lane.ready else 0,
-            available=memory_now().available,
-        )
-
-
-async def _until(done: Callable[[], bool]) -> None:
-    while True:
-        if done():
-            return
-        await asyncio.sleep(LOOK)
-
-
-def _why_enough(seconds: float, before: _Look) -> list[str]:
-    """Say why to break off, if there is a reason."""
-    if seconds > TIME_LIMIT:
-        return [f"not all stood within {format_seconds(TIME_LIMIT)}"]
-    left = memory_now().available
-    if left < before.available * MEMORY_SPARED:
-        return [f"only {format_bytes(left)} of memory were left"]
-    return []
-
-
-def _conclude(
-    forecast: Fit,
-    asked: int,
-    reason: str | None = None,
-    *,
-    lane: Lane | None = None,
-    before: _Look | None = None,
-    seconds: float | None = None,
-) -> Proof:
-    limit = lane.limit if lane else None
-    standing = limit.standing if limit else lane.live if lane else 0
-    if lane and not lane.on:
-        reason = lane.reason
-    now = _Look.at(lane) if lane and before and lane.on and standing else None
+    # Nothing is held: for as long as they stand other programs may not get a thread.
+    plan = Plan(asked, 0.0, stop=False, enough=enough, at_most=at_most)
+    tell("starting a worker")
+    (result,) = await measure(lab, [plan])
+    limit, standing = lane.limit, lane.tally.peak_live
     expected = max(1, min(forecast.tasks, asked))
+    before, now = looks if len(looks) == 2 and standing else (None, None)
     return Proof(
         forecast=forecast.tasks,
         forecast_wall=forecast.wall,
@@ -179,9 +118,33 @@ def _conclude(
         wall_value=limit.value if limit else None,
         difference=standing / expected - 1,
         holds=standing >= expected * (1 - TOLERATED),
-        seconds=seconds,
-        rss_per_thread=(now.rss - before.rss) / standing if now and before else None,
+        seconds=ended - began if looks else None,
+        rss_per_thread=result.figures.get("rss_per_task"),
         memory_per_thread=(before.available - now.available) / standing if now and before else None,
         maps_per_thread=(now.maps - before.maps) / standing if now and before and now.maps else None,
-        reason=reason,
+        reason=result.reason if not limit and result.outcome in (Outcome.FAILED, Outcome.LIMITED) else None,
+        ended=lane.idle,
     )
+
+
+class _Look(Struct, frozen=True):
+    """The worker and the machine at one moment."""
+
+    maps: int
+    available: int
+
+    @classmethod
+    def at(cls, lane: Lane) -> "_Look":
+        """Look at a lane's worker."""
+        ready = lane.tally.ready
+        return cls(maps=count_maps(str(ready.pid)) if ready else 0, available=memory_now().available)
+
+
+def _why_enough(seconds: float, before: _Look) -> str | None:
+    """Return why to break off, or None."""
+    if seconds > TIME_LIMIT:
+        return f"not all stood within {format_seconds(TIME_LIMIT)}"
+    left = memory_now().available
+    if left < before.available * MEMORY_SPARED:
+        return f"only {format_bytes(left)} of memory were left"
+    return None

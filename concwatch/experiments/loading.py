@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from concwatch.experiments.experiment import Compare, Experiment, Series, Source, Table, said
-from concwatch.experiments.readings import BURST, READINGS, UNITS
+from concwatch.experiments.readings import BURST, READINGS, TRACED, actions_of
 from concwatch.lab.catalog import find
+from concwatch.measure.units import SCALES
 from concwatch.one_line import one_line
 from concwatch.toml_files import explain, read_named, read_toml, shipped_files
 from concwatch.worker.workloads import nearest, parse
@@ -101,8 +102,8 @@ def _table_problems(table: Table, where: str) -> Iterable[str]:
             f"{nearest(table.reading, READINGS)}"
         )
         return
-    kind = READINGS[table.reading].kind
-    fitting = [unit for unit, (of, _) in UNITS.items() if of == kind]
+    kind = READINGS[table.reading].unit
+    fitting = [unit for unit, (of, _) in SCALES.items() if of is kind]
     if table.unit not in fitting:
         yield f'{where}: key "unit": "{table.unit}": expected one of {", ".join(fitting)}'
     if not table.series:
@@ -126,11 +127,11 @@ def _series_problems(table: Table, series: Series, where: str) -> Iterable[str]:
         except ValueError as error:
             yield f'{where}: key "engine": {error}'
     reading, action = READINGS[table.reading], said(table, series, "action", BURST)
-    if action not in reading.actions:
-        yield f'{where}: key "action": "{table.reading}" is read of {" or ".join(reading.actions)} alone'
-    if reading.traced and not said(table, series, "trace", False):
+    if action not in actions_of(reading):
+        yield f'{where}: key "action": "{table.reading}" is read of {" or ".join(actions_of(reading))} alone'
+    if reading.name in TRACED and not said(table, series, "trace", False):
         yield f'{where}: key "trace": "{table.reading}" needs trace = true'
-    if reading.traced and action == BURST and said(table, series, "read_after", None) is None:
+    if reading.name in TRACED and action == BURST and said(table, series, "read_after", None) is None:
         yield f'{where}: key "read_after": "{table.reading}" of a burst needs the seconds to its reading'
     try:
         parse(said(table, series, "workload", "sleep:10"))

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from concwatch.experiments.experiment import Source, Table
-from concwatch.experiments.readings import RATE, READINGS, UNITS
+from concwatch.experiments.readings import READINGS, TRACED
 from concwatch.experiments.runner import Figure, Outcome, Runner, State
 from concwatch.lab.machine import describe_machine, program_version
+from concwatch.measure.units import RATE, SCALES
 from concwatch.units import (
     UNKNOWN,
     format_bytes,
@@ -91,7 +92,7 @@ class Sheet:
     @property
     def what(self) -> str:
         """What is read, and in which unit."""
-        return f"{READINGS[self.table.reading].what}, {self.table.unit}"
+        return f"{READINGS[self.table.reading].meaning.rstrip(".")}, {self.table.unit}"
 
 
 def sheets(runner: Runner) -> list[Sheet]:
@@ -213,7 +214,7 @@ def _live_note(figure: Figure, runner: Runner) -> str:
     outcome, reading = _outcome(figure, runner), READINGS[figure.entry.table.reading]
     if outcome is None or not measured(figure):
         return ""
-    if not reading.traced:
+    if reading.name not in TRACED:
         return ""  # of a burst nothing else is read at one moment; what is held has been waited for
     live = [run.live for run in outcome.runs if run.live is not None]
     if not live or min(live) >= figure.entry.size:
@@ -324,7 +325,7 @@ def _value(table: Table, figure: Figure) -> str:
 
 def _verb(table: Table, figure: Figure) -> str:
     """Give the verb that goes with a series: threads take, a pool of threads takes; rates they reach."""
-    verb, ending = ("reach", "es") if UNITS[table.unit][0] == RATE else ("take", "s")
+    verb, ending = ("reach", "es") if SCALES[table.unit][0] is RATE else ("take", "s")
     head = re.split(r",| of | with ", _name(figure))[0]
     return verb if re.search(r"(?<!s)(?<!\.j)s$", head, re.IGNORECASE) else verb + ending
 

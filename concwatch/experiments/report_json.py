@@ -7,9 +7,9 @@ from dataclasses import asdict
 from msgspec import to_builtins
 
 from concwatch.experiments.cell import Cell
-from concwatch.experiments.measure import Run
 from concwatch.experiments.report import Occasion, Row, Sheet, measured, runtimes, sheets
 from concwatch.experiments.runner import Outcome, Runner
+from concwatch.measure.measurement import Result
 
 _NUMBERS = re.compile(r"\[\n\s+(?:[-+.\deE]+,\n\s+)*[-+.\deE]+\n\s+\]")
 
@@ -87,5 +87,13 @@ def _cell(cell: Cell, outcome: Outcome, runner: Runner) -> dict[str, object]:
     }
 
 
-def _run(run: Run) -> dict[str, object]:
-    return {**asdict(run), "trail": [list(point) for point in run.trail]}
+def _run(run: Result) -> dict[str, object]:
+    return {
+        "figures": {name: value for name, value in run.figures.items() if value is not None},
+        "seconds": run.seconds,
+        "own_seconds": run.own_seconds,
+        "live": run.live,
+        "runtime": run.runtime,
+        "flags": run.flags,
+        "trail": [list(point) for point in run.trail],
+    }

@@ -6,9 +6,9 @@ import io
 from collections.abc import Iterable
 
 from concwatch.experiments.experiment import Experiment, Table
-from concwatch.experiments.readings import RATE, SECONDS, UNITS
 from concwatch.experiments.report import Occasion, Sheet, flat, measured, sheets
 from concwatch.experiments.runner import Figure, Runner
+from concwatch.measure.units import RATE, SCALES, SECONDS
 from concwatch.units import format_count
 
 
@@ -45,7 +45,7 @@ def report_pyperf(runner: Runner, occasion: Occasion) -> str:
 
 def _timed(table: Table) -> bool:
     # Time in the collector, or a stall, may be none at all, which pyperf takes for an error.
-    return table.reading in ("seconds", "create_rate", "finish_rate")
+    return table.reading in ("burst_seconds", "create_seconds", "create_rate_cpu", "finish_rate_cpu")
 
 
 def _timed_cells(sheet: Sheet, runner: Runner) -> Iterable[tuple[str, list[float], str]]:
@@ -57,14 +57,14 @@ def _timed_cells(sheet: Sheet, runner: Runner) -> Iterable[tuple[str, list[float
         if cell is None or not measured(figure) or not values:
             continue
         table, series = flat(sheet.table.title), flat(figure.entry.series.name)
-        runtime = runner.outcomes[cell].runs[0].runtime
+        runtime = runner.outcomes[cell].runs[0].runtime or ""
         yield f"{table}: {series} {format_count(cell.size)}", values, runtime
 
 
 def _seconds(figure: Figure) -> list[float]:
     """Give the seconds that each run took."""
-    kind, factor = UNITS[figure.entry.table.unit]
-    if kind == SECONDS:
+    kind, factor = SCALES[figure.entry.table.unit]
+    if kind is SECONDS:
         return [value * factor for value in figure.runs]
-    assert kind == RATE
+    assert kind is RATE
     return [figure.entry.size / (value * factor) for value in figure.runs if value > 0]

@@ -5,15 +5,15 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.experiment import Entry, Experiment, entries
-from concwatch.experiments.measure import NotMeasuredError, Run, measure
-from concwatch.experiments.readings import UNITS
+from concwatch.experiments.measure import NotMeasuredError, run_once
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
+from concwatch.measure.measurement import Result
+from concwatch.measure.units import SCALES
 
 PACE_PRIOR = 10.0
 """Seconds that the forecast of time is taken to have been right for, before any cell has run."""
@@ -41,12 +41,13 @@ class Outcome:
     state: State = State.WAITING
     reason: str = ""
     """Why there are no figures."""
-    runs: list[Run] = field(default_factory=list)
+    runs: list[Result] = field(default_factory=list)
     """Every run that gave figures, whatever they are."""
 
     def values(self, reading: str) -> list[float]:
         """Give the figures of one reading, a run each: bytes, seconds, or tasks a second."""
-        return [run.figures[reading] for run in self.runs if reading in run.figures]
+        known = (run.figures.get(reading) for run in self.runs)
+        return [value for value in known if value is not None]
 
     def median(self, reading: str) -> float | None:
         """Give their median; None for none."""
@@ -88,44 +89,6 @@ class Choice:
     quick: bool = False
     repeats: int | None = None
     sizes: tuple[int, ...] = ()
-
-
-async def run_once(lab: Lab, cell: Cell) -> Run:
-    """Run ``cell`` once on a lab of its own, which has one lane and is closed then.
-
-    Raises:
-        NotMeasuredError: there are no figures, and why.
-    """
-    clock = asyncio.get_running_loop().create_task(lab.run())
-    measuring = asyncio.get_running_loop().create_task(measure(lab, cell))
-    try:
-        await asyncio.wait((clock, measuring), return_when=asyncio.FIRST_COMPLETED)
-        if not measuring.done():
-            clock.result()  # the lab has broken down: nobody is to wait for it
-        return await measuring
-    finally:
-        await _close(lab, clock, measuring)
-
-
-async def _close(lab: Lab, *tasks: "asyncio.Task[Any]") -> None:
-    """Cancel ``tasks`` and close the lab; whoever cancels this has its workers killed, and none is left."""
-
-    async def close() -> None:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await lab.close()
-
-    closing, cancelled = asyncio.get_running_loop().create_task(close()), False
-    while not closing.done():
-        try:
-            await asyncio.shield(closing)
-        except asyncio.CancelledError:
-            cancelled = True
-            for lane in lab.lanes:
-                lane.kill()
-    if cancelled:
-        raise asyncio.CancelledError
 
 
 MakeLab = Callable[[Sequence[Engine], Settings], Lab]
@@ -215,7 +178,7 @@ class Runner:
             reason = f"no engine {entry.series.engine} yet"
             return Figure(entry, State.ABSENT, reason, None, None, None, ())
         outcome, reading = self.outcomes[entry.cell], entry.table.reading
-        factor = UNITS[entry.table.unit][1]
+        factor = SCALES[entry.table.unit][1]
         median = outcome.median(reading)
         here = None if median is None else median / factor
         return Figure(

@@ -56,10 +56,6 @@ class BuiltWorker:
         """Look at the worker's process; None before it runs and after."""
         return self._link.reading() if self._link else None
 
-    def peak_rss(self) -> int | None:
-        """Give the highest RSS in bytes it ever had, where the system tells."""
-        return self._link.peak_rss() if self._link else None
-
     def send(self, type_: str, **fields: object) -> None:
         """Send one command; until the worker runs it waits, but for ``stop``, which ends a build."""
         if self._link is not None:

@@ -1,15 +1,27 @@
-"""What one task costs: memory over the lane's own idle baseline, a task."""
+"""What one task costs: memory over the lane's own idle baseline, and CPU over an idle worker's, a task."""
+
+import statistics
+from collections import deque
 
 from msgspec import Struct
 
-LEAST_LIVE = 100
-"""Below this the grain of memory pages and arenas says more than the tasks do."""
+from concwatch.lab.messages import Tick
+from concwatch.lab.sampler import Reading
 
 SETTLED = 0.01
 """Share of live tasks that may come or go between two ticks while a figure is taken."""
 
+NEAR_ALL = 0.99
+"""Share of the most tasks live from which on a sample counts as taken with all of them live."""
+
 NEAR_PEAK = 0.95
 """Share of the most tasks ever live below which memory kept from earlier tasks spoils the figure."""
+
+KEPT = 101
+"""Samples that the median is taken of: the last ten seconds at 10 Hz."""
+
+LEAST_ENDED = 10
+"""Tasks that must have ended before CPU time is divided by them."""
 
 
 class Cost(Struct, frozen=True):
@@ -27,20 +39,28 @@ class Cost(Struct, frozen=True):
 
 
 class CostMeter:
-    """Follows one worker from its start and gives the cost of a task whenever it can be told."""
+    """Follows one worker from its start and tells the bytes of a task whenever that can be told.
+
+    Bytes a task are the median, over the samples with (nearly) the most tasks live, of the growth of RSS over
+    the idle worker's, divided by the live tasks. Samples between two ticks that many tasks came or went
+    between do not count, as long as there is any other.
+    """
 
     def __init__(self) -> None:
-        self.idle_rss: int | None = None
-        """Bytes of RSS before the first task."""
+        self.idle: Reading | None = None
+        """The process before the first task."""
+        self.idle_traced: int | None = None
         self.cost: Cost | None = None
-        self._idle_traced: int | None = None
         self._most = 0
         self._last_live = 0
         self._mixed = False
+        self._settled = False
+        self._level = 0
+        self._values: deque[tuple[float, float | None]] = deque(maxlen=KEPT)
 
-    def baseline(self, rss: int, traced: int | None) -> None:
-        """Take what the worker weighs with no task yet: RSS, and what the tracer knows (None untraced)."""
-        self.idle_rss, self._idle_traced = rss, traced
+    def baseline(self, reading: Reading, traced: int | None) -> None:
+        """Take what the worker weighs with no task yet: its process, and what the tracer knows."""
+        self.idle, self.idle_traced = reading, traced
 
     def changed(self, used: bool) -> None:
         """Note that what tasks do has changed, in a worker that has been ``used`` for others before.
@@ -48,29 +68,70 @@ class CostMeter:
         What was known does not hold for what comes, and what those others left behind cannot be told apart.
         """
         self._mixed = self._mixed or used
-        self.cost = None
+        self.cost, self._settled, self._level = None, False, 0
 
-    def tracing_changed(self, used: bool) -> None:
-        """Note that tracing went on or off, in a worker that has been ``used`` before."""
-        self.changed(used)
-        self._idle_traced = None
-
-    def add(self, rss: int, live: int, traced: int | None) -> None:
-        """Take one look: RSS in bytes, and live tasks and traced bytes (None untraced) just after it."""
-        if live == 0 and self._idle_traced is None:
-            self._idle_traced = traced
+    def add(self, rss: int, tick: Tick) -> None:
+        """Take one look: RSS in bytes, and the tick just after it."""
+        live = tick.live
         moved, self._last_live = abs(live - self._last_live), live
         self._most = max(self._most, live)
-        if live < LEAST_LIVE or self.idle_rss is None or moved > live * SETTLED:
+        settled = moved <= live * SETTLED
+        if not live or self.idle is None or (self._settled and not settled):
             return
         clean = not self._mixed and live >= self._most * NEAR_PEAK
         if not clean and self.cost is not None and self.cost.clean:
             return
-        idle = self._idle_traced
+        if settled != self._settled or not self._level * NEAR_ALL <= live <= self._level / NEAR_ALL:
+            self._values.clear()
+            self._level = live
+        self._settled = settled
+        traced = tick.traced
+        known = traced is not None and self.idle_traced is not None
+        added = (traced or 0) - (self.idle_traced or 0)
+        self._values.append(((rss - self.idle.rss) / live, added / live if known else None))
+        found = [value for _, value in self._values if value is not None]
         self.cost = Cost(
-            rss=max(0.0, (rss - self.idle_rss) / live),
-            traced=(traced - idle) / live if traced is not None and idle is not None else None,
+            rss=max(0.0, statistics.median(value for value, _ in self._values)),
+            traced=statistics.median(found) if found else None,
             live=live,
             tracing=traced is not None,
             clean=clean,
         )
+
+
+class CpuMeter:
+    """Tells the seconds of CPU that one task takes, over what the idle worker takes.
+
+    Once tasks end that is CPU time since the first end by tasks that ended since; until then it is CPU time since
+    the first task was asked for by tasks created.
+    """
+
+    def __init__(self) -> None:
+        self.per_task: float | None = None
+        self._idle = 0.0  # share of a core that the idle worker takes
+        self._idle_since: tuple[float, float] | None = None  # time, CPU seconds
+        self._last: tuple[float, float, int] | None = None  # time, CPU seconds, tasks created, at the last look
+        self._first: tuple[float, float, int] | None = None  # the same, before the first task
+        self._ending: tuple[float, float, int] | None = None  # the same at the first end, with tasks ended
+
+    def add(self, tick: Tick, reading: Reading, asked: bool) -> None:
+        """Take one look at the worker; whether tasks are ``asked`` for now."""
+        now, used, ended = tick.time, reading.cpu_seconds, tick.completed + tick.failed
+        last, self._last = self._last or (now, used, tick.created), (now, used, tick.created)
+        if not asked:
+            start = self._idle_since = self._idle_since or (now, used)
+            if self._first is None and now > start[0]:
+                self._idle = (used - start[1]) / (now - start[0])
+            return
+        self._first = self._first or last
+        if self._ending is None and ended:
+            self._ending = now, used, ended
+        since, tasks = self._first, tick.created - self._first[2]
+        if self._ending is not None and ended - self._ending[2] >= LEAST_ENDED:
+            since, tasks = self._ending, ended - self._ending[2]
+        if tasks > 0:
+            self.per_task = max(0.0, used - since[1] - self._idle * (now - since[0])) / tasks
+
+    def changed(self) -> None:
+        """Note that tasks do something else from now on."""
+        self.per_task = self._first = self._ending = None

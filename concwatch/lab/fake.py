@@ -80,6 +80,7 @@ class FakeLink:
         self._cohorts: deque[tuple[float, float]] = deque()  # when, how many complete; oldest first
         self._unheard: list[tuple[str, dict[str, object]]] = []  # sent while it was silent
         self._most_live = 0.0
+        self._peak_rss = 0
         self._target = 0
         self._asked: tuple[float, float, float] | None = None  # when, created and cancelled until then
         self._burst: tuple[float, BurstDone] | None = None  # when it is over, and what it will say
@@ -155,11 +156,10 @@ class FakeLink:
             weight += int(str(self._workload.values[0]))
         kept = max(0.0, self._most_live * 0.5 - live)
         threads = 3 + (int(live) if self.engine.threads else 0)
-        return Reading(int(self.costs.idle + weight * live + self.costs.task * kept), 0.02, threads)
-
-    def peak_rss(self) -> int | None:
-        """Nothing keeps this figure for a fake."""
-        return None
+        rss = int(self.costs.idle + weight * live + self.costs.task * kept)
+        self._peak_rss = max(self._peak_rss, rss)
+        cpu = self._counts.created / self.costs.create_rate
+        return Reading(rss, 0.02, threads, cpu_seconds=cpu, peak_rss=self._peak_rss)
 
     def kill(self) -> None:
         """End it, silent or not."""

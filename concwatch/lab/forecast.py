@@ -10,10 +10,10 @@ from concwatch.lab.cost import Cost
 from concwatch.lab.limits import Fit, fits
 from concwatch.lab.settings import Settings, fetches
 from concwatch.open_files import WALL as OPEN_FILES
-from concwatch.units import format_bytes, format_count
+from concwatch.units import LARGEST_COUNT, format_bytes, format_count
 from concwatch.worker.engines.pool import default_threads
 from concwatch.worker.walls import Wall
-from concwatch.worker.workloads import parse
+from concwatch.worker.workloads import USER, parse
 
 BUDGET = "memory budget"
 """The wall that concwatch itself sets."""
@@ -27,6 +27,9 @@ OFFERED = 0.97
 IDLE = 20 << 20
 """Bytes of a worker without tasks, until it has been measured."""
 
+UNSEEN = 256 << 10
+"""Bytes that a task of the user's own is taken to weigh while tasks are granted, until some are live."""
+
 HTTP_BYTES = 400_000
 """Bytes of a task that holds a page of 100 KB, its buffers and its client."""
 
@@ -34,6 +37,9 @@ FILES_KEPT = 64
 """Open files that a process needs besides one for each connection."""
 
 MOST_BYTES = 1 << 60
+
+UNBOUND = "the most one can ask for"
+"""What comes where nothing of the machine's does."""
 
 
 class TaskBytes(Struct, frozen=True):
@@ -61,7 +67,7 @@ class TaskBytes(Struct, frozen=True):
 
 
 def weigh(engine: Engine, settings: Settings, cost: Cost | None = None) -> TaskBytes:
-    """Tell what tasks weigh.
+    """Return what tasks weigh.
 
     Args:
         engine: what runs them.
@@ -89,6 +95,8 @@ class Demand(Struct, frozen=True):
     """Bytes of RSS now: a worker hardly gives memory back, but fills again what it has."""
     walls: tuple[Fit, ...] = ()
     """How many tasks each wall but memory lets stand."""
+    unseen: int = 0
+    """Bytes that a task may take of which nobody knows anything yet."""
 
     def bytes(self, tasks: int) -> float:
         """Give the RSS, in bytes, with so many tasks."""
@@ -110,13 +118,14 @@ def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple
 
 
 def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost | None = None) -> Demand:
-    """Tell what a worker takes that has not been started; the arguments are those of `weigh` and `walls_of`.
+    """Return what a worker takes that has not been started; the arguments are those of `weigh` and `walls_of`.
 
     Where tasks end as fast as they are started hardly any are ever live, so they take nothing.
     """
     if parse(settings.workload).word == "nop" and not engine.queues:
         return Demand(TaskBytes(0.0))
-    return Demand(weigh(engine, settings, cost), walls=walls_of(engine, settings, walls))
+    unseen = UNSEEN if parse(settings.workload).word == USER else 0
+    return Demand(weigh(engine, settings, cost), walls=walls_of(engine, settings, walls), unseen=unseen)
 
 
 class Forecast(Struct, frozen=True):
@@ -192,6 +201,15 @@ def forecast(
         bound,
         all(demand.weight.measured for demand in demands),
     )
+
+
+def fit(demand: Demand, room: float, bound: str = BUDGET) -> Fit:
+    """Return how many tasks one worker can hold with nothing else running, and what comes first.
+
+    It is the forecast that a target is held against before it is applied.
+    """
+    found = forecast(LARGEST_COUNT, [demand], room, bound=bound)
+    return Fit(found.fitting, found.wall or UNBOUND)
 
 
 def _no_finer(tasks: int) -> int:

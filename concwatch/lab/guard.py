@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from concwatch.lab.events import Weight
-from concwatch.lab.forecast import BUDGET
+from concwatch.lab.forecast import BUDGET, UNSEEN, Demand
 from concwatch.lab.lane import Lane
+from concwatch.lab.lane_state import STANDING
 from concwatch.lab.limits import DEFAULT_SHARE, Memory
 from concwatch.units import format_bytes, format_percent
 
@@ -24,6 +25,15 @@ SHORTEST, LONGEST = 0.02, 0.1
 AHEAD = 4
 """Steps in which what is left could be filled at the fastest."""
 
+SURE = 0.7
+"""Share of what is left that tasks may take by the forecast to be granted all at once."""
+
+GRANTED = 0.5
+"""Share of what is left that is granted else, before it is looked again what the tasks really take."""
+
+SPENT = 0.015
+"""Share of the budget that is not worth another grant."""
+
 RELEASE_LIMIT = 5.0
 """Seconds that a stopped worker gets to give its memory back before another is stopped."""
 
@@ -39,8 +49,8 @@ def step_interval(left: float) -> float:
 
 
 def total_rss(lanes: Sequence[Lane]) -> int:
-    """Give the bytes of RSS of all workers together."""
-    return sum(lane.reading.rss for lane in lanes if lane.reading)
+    """Return the bytes of RSS of all workers together."""
+    return sum(lane.rss for lane in lanes)
 
 
 class Guard:
@@ -52,6 +62,7 @@ class Guard:
         budget: int | None,
         memory: Callable[[], Memory],
         say: Callable[[str, Weight], None],
+        demand: Callable[[Lane], Demand] | None = None,
     ) -> None:
         """Watch over ``lanes``.
 
@@ -60,7 +71,9 @@ class Guard:
             budget: bytes of RSS that all workers may take together; None for 80 % of what is available.
             memory: looks at the machine's memory.
             say: takes an event.
+            demand: tells what a lane's tasks take; it is needed where there are lanes.
         """
+        self._demand = demand
         self._lanes = lanes
         self._look = memory
         self._say = say
@@ -103,14 +116,38 @@ class Guard:
 
     @property
     def _growing(self) -> list[Lane]:
-        return [lane for lane in self._lanes if lane.on and lane.live < lane.target]
+        return [lane for lane in self._lanes if lane.growing]
 
     def asked(self) -> None:
         """Note that something has been asked for, by which more may grow than before."""
         self._halted = False
 
+    def granted(self, lane: Lane, target: int) -> int:
+        """Return how many tasks a lane that is to hold ``target`` may hold at present.
+
+        All of them where they will surely fit, else some, so that growth cannot pass the budget however fast it
+        is: what these really take decides on the next.
+        """
+        wanted = target - lane.live
+        if wanted <= 0:
+            return target
+        left = self.room - self.taken - sum(self._outstanding(other) for other in self._lanes if other is not lane)
+        more = max(0.0, left) / self._bytes_a_task(lane)
+        return target if wanted <= more * SURE else lane.live + int(more * GRANTED)
+
+    def _outstanding(self, lane: Lane) -> float:
+        """Return the bytes that a lane's tasks will take which are granted and not yet created."""
+        return max(0, lane.granted - lane.live) * self._bytes_a_task(lane) if lane.growing else 0.0
+
+    def _bytes_a_task(self, lane: Lane) -> float:
+        assert self._demand is not None
+        demand = self._demand(lane)
+        seen = (lane.rss - demand.idle) / lane.live if lane.live else demand.unseen
+        return max(1.0, demand.weight.bytes(1), seen)
+
     def watch(self, now: float) -> None:
         """Look, and stop what has to be stopped; ``now`` in seconds on the lab's clock."""
+        self._grant()
         self.hold_back()
         self._last_total = self.taken
         releasing = self._stopped is not None and not self._stopped.idle
@@ -121,17 +158,30 @@ class Guard:
             self.machine_room = self.memory.available + self.taken
             self._relieve(now)
 
+    def _grant(self) -> None:
+        """Grant more tasks to lanes that have created what they were granted."""
+        for lane in self._lanes:
+            if lane.waits and not self._halted:
+                granted = self.granted(lane, lane.target)
+                if granted > lane.granted and (self.room - self.taken > SPENT * self.budget):
+                    lane.grant(granted)
+                elif lane.state in STANDING:
+                    self._halt([lane])
+
     def hold_back(self) -> None:
         """Stop all growth when one more interval like the last one would pass the budget."""
         taken, growing = self.taken, self._growing
         growth = max(0, taken - self._last_total)
-        if not growing or self._halted or taken + 1.5 * growth < self.budget:
-            return
+        ahead = 1.5 * growth if any(lane.granted >= lane.target for lane in growing) else 0.0
+        if growing and not self._halted and taken + ahead >= self.budget:
+            self._halt(growing)
+
+    def _halt(self, growing: Sequence[Lane]) -> None:
         self._halted = True
         for lane in growing:
             lane.halt(BUDGET, self.budget)
         self._say(
-            f"{BUDGET}: workers take {format_bytes(taken)} of {format_bytes(self.budget)}: "
+            f"{BUDGET}: workers take {format_bytes(self.taken)} of {format_bytes(self.budget)}: "
             "growth stopped, what stands goes on",
             "warning",
         )
@@ -142,10 +192,10 @@ class Guard:
             return
         if self._stopped is not None and not self._stopped.idle and now < self._stopped_at + RELEASE_LIMIT:
             return
-        running = [lane for lane in self._lanes if lane.on and lane.reading]
+        running = [lane for lane in self._lanes if lane.on and lane.rss]
         if not running:
             return
-        largest = max(running, key=lambda lane: lane.reading.rss if lane.reading else 0)
+        largest = max(running, key=lambda lane: lane.rss)
         self._stopped, self._stopped_at = largest, now
         self._say(
             f"{self.memory.bound}: {format_bytes(self.memory.available)} left of the "
@@ -153,5 +203,5 @@ class Guard:
             f"less than {format_percent(SPARED)}: the largest lane is stopped",
             "warning",
         )
-        took = format_bytes(largest.reading.rss if largest.reading else 0)
+        took = format_bytes(largest.rss)
         largest.give_up(f"stopped at {took}: the machine's {self.memory.bound} was nearly gone")

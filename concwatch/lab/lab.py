@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from msgspec import structs
@@ -11,16 +10,25 @@ from msgspec import structs
 from concwatch.lab.built import BuiltWorker
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import EventLog, Weight
-from concwatch.lab.forecast import IDLE, Demand, Forecast, demand, forecast
+from concwatch.lab.forecast import IDLE, Demand, Forecast, demand, fit, forecast
 from concwatch.lab.guard import Guard
-from concwatch.lab.lane import Lane, State
-from concwatch.lab.limits import Memory, memory_now
+from concwatch.lab.lane import Lane
+from concwatch.lab.lane_state import State
+from concwatch.lab.limits import Fit, Memory, memory_now
 from concwatch.lab.link import Link
 from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.pages import Pages, PageServer
 from concwatch.lab.process import WorkerProcess
-from concwatch.lab.sampler import Reading, Sampler
+from concwatch.lab.sampler import Load, Reading, Sampler, load_now
 from concwatch.lab.settings import Settings, fetches
+from concwatch.lab.snapshot import (
+    EngineFacts,
+    LaneStatus,
+    Machine,
+    Sample,
+    Snapshot,
+    with_cheapest,
+)
 from concwatch.units import format_count
 from concwatch.worker.collector import MODES
 from concwatch.worker.walls import Wall, thread_walls
@@ -62,6 +70,7 @@ class Lab:
         clock: Callable[[], float] = time.monotonic,
         memory: Callable[[], Memory] = memory_now,
         walls: Callable[[], Sequence[Wall]] = thread_walls,
+        load: Callable[[], Load] = load_now,
     ) -> None:
         """Make a lab with one lane an engine, all off.
 
@@ -75,6 +84,7 @@ class Lab:
             clock: gives seconds that never go back.
             memory: looks at the machine's memory.
             walls: looks at the limits on threads, with no task live.
+            load: looks at the CPU time used on this machine.
 
         Raises:
             ValueError: one line: tasks are to fetch, and no page can be served.
@@ -87,15 +97,23 @@ class Lab:
         self._open_pages = open_pages
         self._pages: Pages | None = None
         self.settings = self._with_page(settings or Settings())
-        self.lanes = [Lane(engine, open_link, self._note, hz) for engine in engines]
-        self.guard = Guard(self.lanes, budget, memory, partial(self._note, ""))
+        self.lanes = [
+            Lane(engine, open_link, self._note, hz, load=load, number=number)
+            for number, engine in enumerate(engines)
+        ]
+        self.guard = Guard(self.lanes, budget, memory, partial(self._note, ""), self._demand)
         self.walls = tuple(walls())
         self._self_sampler = Sampler()
         self._self_due = 0.0
         self.own: Reading | None = None
         """What concwatch itself takes."""
-        self.observers: list[Callable[[float], None]] = []
-        """Called at the end of each step, with its time on the lab's clock; none may raise."""
+        self._load = load
+        self._last_load = load()
+        self._lane_seconds: dict[Lane, float] = {}  # CPU that each lane's worker had used then
+        self._busy: float | None = None
+        self._fits: dict[Lane, tuple[object, Fit]] = {}
+        self.observers: list[Callable[[Snapshot], None]] = []
+        """Called at the end of each step with what is so then; none may raise."""
 
     def _note(self, lane: str, text: str, weight: Weight = "info") -> None:
         self.events.add(self.clock() - self.began, lane, text, weight)
@@ -129,8 +147,7 @@ class Lab:
         self._mark("target", format_count(tasks), lane.engine.name)
         if tasks:
             self.check_page()
-        lane.set_target(tasks)
-        self.guard.hold_back()  # what is created faster than we look would never be seen growing
+        lane.set_target(tasks, self.guard.granted(lane, tasks))
 
     def trim(self, lane: Lane) -> None:
         """Have a lane's worker give memory back."""
@@ -149,7 +166,7 @@ class Lab:
         Raises:
             ValueError: one line; nothing is changed.
         """
-        settings = self._with_page(replace(self.settings, workload=parse(spec).spec))
+        settings = self._with_page(structs.replace(self.settings, workload=parse(spec).spec))
         self._change(workload=settings.workload, page=settings.page)
         self._mark("workload", settings.workload)
 
@@ -162,8 +179,9 @@ class Lab:
         """Choose whether allocations are traced."""
         self._change(trace=on)
         self._mark("trace", "on" if on else "off")
+        again = " · lanes start anew at the same target" if any(lane.on for lane in self.lanes) else ""
         note = "on: figures marked ᵗ include its cost" if on else "off"
-        self._note("", f"tracing {note}")
+        self._note("", f"tracing {note}{again}")
 
     def set_gc(self, mode: str) -> None:
         """Choose the garbage collector's mode, one of `MODES`."""
@@ -178,7 +196,7 @@ class Lab:
         self._mark("threads", format_count(count))
 
     def _change(self, **changes: object) -> None:
-        self.settings = replace(self.settings, **changes)  # type: ignore[arg-type]  # names and types are above
+        self.settings = structs.replace(self.settings, **changes)
         self.guard.asked()  # tasks may weigh more from now on
         for lane in self.lanes:
             lane.apply(self.settings)
@@ -197,7 +215,7 @@ class Lab:
         self.watch_pages()
         if self._pages is None:
             self._pages = self._open_pages()
-        return replace(settings, page=self._pages.url(float(str(latency))))
+        return structs.replace(settings, page=self._pages.url(float(str(latency))))
 
     def check_page(self) -> None:
         """See that the page stands which tasks fetch: where its server has died, start another."""
@@ -229,15 +247,61 @@ class Lab:
         if now >= self._self_due:
             self._self_due = now + SELF_INTERVAL
             self.watch_pages()
-            self.own = self._self_sampler.read()
-        for observe in list(self.observers):  # one may leave meanwhile
-            observe(now)
+            self._look_at_load()
+        if self.observers:
+            snapshot = self.snapshot(now)
+            for observe in list(self.observers):  # one may leave meanwhile
+                observe(snapshot)
+
+    def _look_at_load(self) -> None:
+        """See what CPU time has been used since the last look, and by whom."""
+        before, self._last_load = self._last_load, self._load()
+        self.own = self._self_sampler.read()
+        self._busy = self._last_load.busy_since(before)
+        for lane in self.lanes:
+            used = lane.tally.reading.cpu_seconds if lane.tally.reading else 0.0
+            spent = max(0.0, used - self._lane_seconds.get(lane, 0.0))
+            self._lane_seconds[lane] = used
+            lane.tally.others = self._last_load.others_since(before, spent)
+
+    def snapshot(self, now: float | None = None) -> Snapshot:
+        """Return a picture of all lanes as they are."""
+        now = self.clock() if now is None else now
+        own, memory = self.own, self.memory
+        return Snapshot(
+            time=now,
+            elapsed=now - self.began,
+            hz=self.hz,
+            budget=self.budget,
+            lanes=with_cheapest([self._lane_parts(lane) for lane in self.lanes]),
+            settings=self.settings,
+            machine=Machine(
+                rss=own.rss if own else None,
+                cpu=own.cpu if own else None,
+                threads=own.threads if own else None,
+                virtual=own.virtual if own else None,
+                busy=self._busy,
+                room=self.room,
+                total=memory.total,
+                bound=memory.bound,
+            ),
+        )
+
+    def _lane_parts(self, lane: Lane) -> tuple[EngineFacts, LaneStatus, Sample]:
+        found = self.fit(lane)
+        status = structs.replace(
+            lane.status,
+            bytes_per_task=self._demand(lane).weight.one_more,
+            fits=found.tasks,
+            fits_wall=found.wall,
+        )
+        return lane.facts, status, lane.sample
 
     def _follow_refusals(self) -> None:
         """Have the common workload be one that some lane runs: the others have refused it."""
         running = [lane.settings.workload for lane in self.lanes if lane.on]
         if running and self.settings.workload not in running:
-            self.settings = replace(self.settings, workload=running[0])
+            self.settings = structs.replace(self.settings, workload=running[0])
 
     # What there is, and what it is held against.
 
@@ -269,9 +333,17 @@ class Lab:
         return forecast(tasks, [self._demand(lane)], self.guard.room, others, self.guard.bound)
 
     def _demand(self, lane: Lane) -> Demand:
-        idle, reading = (lane.meter.idle_rss, lane.reading) if lane.on else (None, None)
-        found = demand(lane.engine, self.settings, self.walls, lane.meter.cost)
-        return structs.replace(found, idle=IDLE if idle is None else idle, rss=reading.rss if reading else 0)
+        idle = lane.tally.meter.idle if lane.on else None
+        found = demand(lane.engine, self.settings, self.walls, lane.tally.meter.cost)
+        return structs.replace(found, idle=idle.rss if idle else IDLE, rss=lane.rss if lane.on else 0)
+
+    def fit(self, lane: Lane) -> Fit:
+        """Return how many of a lane's tasks would fit if nothing else ran, and what comes first."""
+        demand, room, bound = structs.replace(self._demand(lane), rss=0), self.guard.room, self.guard.bound
+        known = self._fits.get(lane)
+        if known is None or known[0] != (demand, room, bound):
+            self._fits[lane] = known = (demand, room, bound), fit(demand, room, bound)
+        return known[1]
 
     async def run(self) -> None:
         """Step at the lab's rate, or faster to watch the budget, until cancelled; never catches up."""

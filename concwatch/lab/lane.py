@@ -3,31 +3,21 @@
 import math
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
-from enum import Enum
 
 from msgspec import structs
 
 from concwatch.lab.allowance import Allowance
 from concwatch.lab.catalog import Engine
-from concwatch.lab.cost import CostMeter
 from concwatch.lab.events import Weight, plain
+from concwatch.lab.lane_state import COMING, STANDING, State
 from concwatch.lab.link import Arrival, Building, Built, Ended, Flood, Garbage, Link, Noise
-from concwatch.lab.messages import (
-    Applied,
-    BurstDone,
-    Error,
-    Limit,
-    Reached,
-    Ready,
-    Tick,
-    contradiction,
-)
-from concwatch.lab.rates import TickRates
-from concwatch.lab.sampler import Reading
+from concwatch.lab.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.lab.sampler import Load, load_now
 from concwatch.lab.series import Series
 from concwatch.lab.settings import Settings, commands
-from concwatch.lab.tell import tell_burst, tell_limit, tell_reached
+from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample
+from concwatch.lab.tally import Tally
+from concwatch.lab.tell import name_wall, tell_burst, tell_limit, tell_reached
 from concwatch.units import format_count, format_seconds
 from concwatch.wire import PROTOCOL
 from concwatch.worker.burst import Burst
@@ -52,27 +42,12 @@ LONGEST_MESSAGE = 1_000
 LONGEST_DETAIL = 8_000
 """Characters of what a worker says that are kept: of a message the first, of a traceback the last."""
 
-
-class State(Enum):
-    """What a lane is doing."""
-
-    OFF = "off"
-    BUILDING = "building"
-    STARTING = "starting"
-    RUNNING = "running"
-    STALLED = "stalled"
-    STOPPING = "stopping"
-    FAILED = "failed"
-
-
-COMING = (State.BUILDING, State.STARTING)
-"""While a worker does not stand yet."""
-
-STANDING = (State.RUNNING, State.STALLED)
-"""While it can be told what to do."""
-
-
 Note = Callable[[str, str, Weight], None]
+
+
+def facts(engine: Engine) -> EngineFacts:
+    """Return what never changes of a lane of ``engine``."""
+    return EngineFacts(engine.name, engine.task, engine.queues, engine.threads)
 
 
 class Lane:
@@ -85,59 +60,66 @@ class Lane:
         note: Note,
         hz: float,
         start_limit: float = START_LIMIT,
+        load: Callable[[], Load] = load_now,
+        number: int = 0,
     ) -> None:
+        """Make the lane of ``engine``, off.
+
+        Args:
+            engine: a row of the catalog.
+            open_link: starts a worker.
+            note: takes an event: the lane, what happened, how bad that is.
+            hz: samples a second.
+            start_limit: seconds a worker may take from its start to having applied its settings.
+            load: tells what CPU time has been used on this machine.
+            number: the lane's place among all lanes.
+        """
         self.engine = engine
         self.start_limit = start_limit
-        """Seconds a worker may take from its start to having applied its settings."""
+        self.number = number
         self.series = Series()
         self.state = State.OFF
         self.reason = ""
         """Why the lane failed, or what it waits for."""
         self.target = 0
+        self.asked = 0
+        """Tasks asked for last, whatever held them back."""
         self.limit: Limit | None = None
-        """The wall that holds the lane short of its target."""
+        """The wall that holds the lane short of what was asked."""
         self.missing = engine.missing()
         """Why the engine cannot run here, as far as is known: looked up again each time it is switched on."""
         self.settings = Settings()
         """What the worker was last told."""
-        self.sampled = -math.inf
-        """When the newest sample of `series` was taken, seconds on the lab's clock."""
+        self.facts = facts(engine)
+        self.sample = Sample(number, -math.inf)
+        """The newest of `series`."""
         self._open = open_link
         self._note = note
         self._hz = hz
+        self._load = load
         self._link: Link | None = None
         self._again = False
+        self._resumes = 0  # the target to take up again when switched on
         self._clear(0.0)
 
     def _clear(self, now: float) -> None:
         """Forget all that was known of the last worker."""
-        self.ready: Ready | None = None
-        self.flags: tuple[str, ...] = ()
-        """What shapes the worker's figures besides its runtime, in its own words."""
-        self.tick: Tick | None = None
-        self.reading: Reading | None = None
+        self.tally = Tally(now, self._hz)
+        """What is known of the worker."""
         self.reached: Reached | None = None
-        self.burst_done: BurstDone | None = None
-        """What the last burst took, once it has ended."""
+        """The last target met, its parts added up."""
         self.burst_refused = ""
         """Why the worker would not run the last burst."""
-        self.create_speed: float | None = None
-        """Tasks a second at which the last target was created."""
-        self.meter = CostMeter()
-        self.rates = TickRates()
-        self.peak_rss = 0
-        self.peak_live = 0
-        self.born = now
-        """When the worker was started, seconds on the lab's clock."""
+        self.granted = 0
+        """How many of the tasks asked for it may hold at present."""
+        self._parts: list[Reached] = []  # of a target that is granted bit by bit
+        self._asked_at: tuple[Load, float] | None = None  # the machine, and the worker's CPU seconds
         self._since = now
-        self._tick_at = now
         self._sample_due = now
         self._waiting: list[str] = []
         # What the worker runs, and where that fetches; then what it has not answered for yet.
         self._workload: tuple[str, str | None] = ("", None)
         self._workloads: deque[tuple[str, str | None]] = deque()
-        self._untouched = True  # no worker's task has been asked for yet
-        self._unjudged: Reading | None = None  # taken since the last tick
         self._garbage = 0
         self._first_garbage = ""
         self._noisy = False
@@ -150,16 +132,21 @@ class Lane:
     @property
     def on(self) -> bool:
         """Whether there is a worker, and it is not on its way out."""
-        return self.state in COMING + STANDING
+        return self.state.on
 
     @property
     def live(self) -> int:
         """Live tasks by the last tick."""
-        return self.tick.live if self.tick else 0
+        return self.tally.tick.live if self.tally.tick else 0
+
+    @property
+    def rss(self) -> int:
+        """Bytes of RSS at the last look; 0 without a worker."""
+        return self.tally.reading.rss if self.tally.reading else 0
 
     def can(self, command: str) -> bool:
         """Whether the worker understands an optional command."""
-        return self.ready is not None and command in self.ready.can
+        return self.tally.ready is not None and command in self.tally.ready.can
 
     @property
     def wanted(self) -> bool:
@@ -167,7 +154,7 @@ class Lane:
         return self.on or self._again
 
     def switch_on(self, settings: Settings, now: float) -> None:
-        """Start a worker, if there is none; one on its way out is waited for."""
+        """Start a worker, if there is none; one on its way out is waited for. The last target is asked again."""
         if self._link is not None:
             self._again = not self.on
             self.settings = settings if self._again else self.settings
@@ -182,9 +169,11 @@ class Lane:
         self.settings = settings
         self._link = self._open(self.engine)
         self.state, self.reason = State.STARTING, ""
+        self.target = self.asked = self._resumes
 
     def switch_off(self, now: float) -> None:
         """Have the worker end; it is killed if it takes longer than `STOP_LIMIT`."""
+        self._resumes = self.asked
         self.target, self._again = 0, False
         if self._link is None:
             self.state, self.reason = State.OFF, ""
@@ -193,48 +182,75 @@ class Lane:
             self._link.send("stop")
             self.state, self._since, self.reason = State.STOPPING, now, ""
 
-    def set_target(self, tasks: int) -> None:
-        """Ask for this many live tasks."""
-        self.target = tasks
+    def restart(self, settings: Settings, now: float) -> None:
+        """Have a fresh worker hold the same target."""
+        self.switch_off(now)
+        self.switch_on(settings, now)
+
+    def set_target(self, tasks: int, granted: int | None = None) -> None:
+        """Ask for this many live tasks, of which ``granted`` may be live at present; None for all."""
+        self.target = self.asked = self._resumes = tasks
         self.limit = None
         self.reached = None
+        self._parts.clear()
+        self._asked_at = self._used()
+        self.grant(tasks if granted is None else granted)
+
+    def grant(self, tasks: int) -> None:
+        """Let the worker hold ``tasks`` at present, of those asked for."""
+        self.granted = min(tasks, self.target)
         if self.state in STANDING:
             self._send_target()  # else it is sent as soon as the worker stands
 
+    @property
+    def growing(self) -> bool:
+        """Whether it has fewer tasks than it is asked to hold."""
+        return self.on and self.live < self.target
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has created all that it was granted, and more is asked for."""
+        if not self.on or self.granted >= self.target:
+            return False
+        return self.state in COMING or bool(self._parts and self._parts[-1].target == self.granted)
+
     def _send_target(self) -> None:
         assert self._link is not None
-        if self._untouched:
+        if self.tally.untouched:
             # Taken at the last moment before the first task, with all settings applied.
-            self._take_baseline()
-        self._untouched = self._untouched and self.target == 0
-        self._link.send("target", tasks=self.target)
+            self.tally.take_baseline(self._link.reading())
+        self.tally.untouched = self.tally.untouched and self.target == 0
+        self._link.send("target", tasks=self.granted)
+
+    def _used(self) -> tuple[Load, float]:
+        reading = self._link.reading() if self._link else None
+        return self._load(), reading.cpu_seconds if reading else 0.0
 
     def run_burst(self, burst: Burst) -> None:
-        """Have a running worker without tasks run a burst; `burst_done` is there when it has ended."""
+        """Have a running worker without tasks run a burst; its figures are there when it has ended."""
         assert self._link is not None
-        self._take_baseline()
-        self._untouched = False
-        self.target, self.limit, self.burst_done, self.burst_refused = burst.tasks, None, None, ""
+        self.tally.take_baseline(self._link.reading())
+        self.tally.untouched, self.tally.burst = False, None
+        self.target = self.asked = self.granted = burst.tasks
+        self.limit, self.burst_refused = None, ""
         self._link.send(
             "burst", tasks=burst.tasks, chunks=burst.chunks, older=burst.older, read_after=burst.read_after
         )
 
-    def _take_baseline(self) -> None:
-        reading = self._link.reading() if self._link else None
-        if reading is not None:
-            self.meter.baseline(reading.rss, self.tick.traced if self.tick else None)
-
     def halt(self, wall: str, value: int) -> None:
         """Have the worker stop growing because of ``wall``; its `Limit` report says where it stands."""
         if self.state in COMING:
-            self._take_limit(Limit(0, self.target, wall, value))
+            self._take_limit(Limit(0, self.granted, wall, value))
         elif self.on and self._link is not None:
             self._link.send("halt", wall=wall, value=value)
 
     def apply(self, settings: Settings) -> None:
         """Tell the worker what is new in ``settings``."""
         old, self.settings = self.settings, settings
-        if self._link is None or self.ready is None:
+        if self._link is None or self.tally.ready is None:
+            return
+        if settings.trace != old.trace and self.can("trace"):
+            self.restart(settings, self._now)  # what a tracer or its absence leaves behind spoils all figures
             return
         for command, fields in commands(settings, self.can):
             if (command, fields) not in commands(old, self.can):
@@ -296,18 +312,11 @@ class Lane:
                 self._take_end(arrival, now)
 
     def _take_tick(self, tick: Tick, now: float) -> None:
-        wrong = contradiction(self.tick, tick)
+        wrong = self.tally.add_tick(tick, now, self.target > 0)
         if wrong:
             self._take_garbage(Garbage(f"a tick that cannot be: {wrong}"))
             return
-        self.rates.add(tick)
-        if self._unjudged is not None:
-            # Only of a reading between two ticks is it known whether tasks came or went about then.
-            self.meter.add(self._unjudged.rss, tick.live, tick.traced)
-            self._unjudged = None
-        self.tick, self._tick_at = tick, now
-        self.peak_live = max(self.peak_live, tick.live)
-        if self.state is State.STARTING and self.ready is not None and not self._waiting:
+        if self.state is State.STARTING and self.tally.ready is not None and not self._waiting:
             tracing = self.settings.trace and self.can("trace")
             if tracing == (tick.traced is not None):  # else it was taken before the settings were applied
                 self._begin()
@@ -322,13 +331,13 @@ class Lane:
 
     def _take_ready(self, ready: Ready) -> None:
         assert self._link is not None
-        if self.ready is not None:
+        if self.tally.ready is not None:
             self._take_garbage(Garbage("ready for the second time"))
             return
         if ready.protocol != PROTOCOL:
             self._fail(f"speaks version {ready.protocol} of the wire: expected {PROTOCOL}")
             return
-        self.ready, self.flags = ready, ready.flags
+        self.tally.ready, self.tally.flags = ready, ready.flags
         # The rate comes last, since a tick follows it at once, and with that tick the lane begins.
         orders = commands(self.settings, self.can)
         orders.append(("rate", {"hz": self._hz}))
@@ -338,55 +347,72 @@ class Lane:
 
     def _take_applied(self, applied: Applied) -> None:
         if applied.flags is not None:
-            self.flags = applied.flags
+            self.tally.flags = applied.flags
         if applied.command == "workload" and self._workloads:
             self._workload = self._workloads.popleft()
-        if applied.command == "trace":
-            self.meter.tracing_changed(not self._untouched)
-        elif applied.command in ("workload", "threads"):
-            self.meter.changed(not self._untouched)
+        if applied.command in ("workload", "threads"):
+            self.tally.workload_changed()
         elif applied.command == "trim":
             self._pass_on(f"trimmed in {format_seconds(applied.seconds)}")
         if applied.command in self._waiting:
             self._waiting.remove(applied.command)
 
     def _begin(self) -> None:
-        assert self.ready is not None
+        ready = self.tally.ready
+        assert ready is not None and self._link is not None
         self.state = State.RUNNING
-        self._take_baseline()
-        flags = "".join(f" · {flag}" for flag in self.flags)
-        self._say(f"on: {self.ready.runtime}{flags}, pid {self.ready.pid}")
+        self.tally.take_baseline(self._link.reading())
+        flags = "".join(f" · {flag}" for flag in self.tally.flags)
+        self._say(f"on: {ready.runtime}{flags}, pid {ready.pid}")
         if self.target:
+            self._asked_at = self._used()
             self._send_target()
 
     def _take_reached(self, reached: Reached) -> None:
-        if reached.target == self.target:  # else it crossed with a newer target
-            self.reached = reached
-        if reached.created and reached.seconds > 0:
-            self.create_speed = reached.created / reached.seconds
-        if reached.created or reached.cancelled:
-            self._pass_on(tell_reached(reached))
+        if reached.target != self.granted:  # it crossed with a newer target
+            if reached.created or reached.cancelled:
+                self._pass_on(tell_reached(reached))
+            return
+        self._parts.append(reached)
+        if self.granted < self.target:
+            return  # the rest is granted when there is room for it
+        whole = structs.replace(
+            reached,
+            created=sum(part.created for part in self._parts),
+            cancelled=sum(part.cancelled for part in self._parts),
+            seconds=sum(part.seconds for part in self._parts),
+        )
+        self.reached = whole
+        self._parts.clear()
+        if whole.created:
+            now = self._used()
+            before = self._asked_at
+            self.tally.grew(whole, (before[0], now[0]) if before else None, now[1] - before[1] if before else 0.0)
+        elif whole.cancelled and not whole.target:
+            self.tally.stop_seconds = whole.seconds
+        if whole.created or whole.cancelled:
+            self._pass_on(tell_reached(whole))
 
     def _take_burst(self, done: BurstDone) -> None:
-        self.burst_done, self.target = done, 0
+        self.tally.burst, self.target, self.granted = done, 0, 0
         self._pass_on(tell_burst(done))
 
     def _take_limit(self, limit: Limit) -> None:
         limit = self._named(limit)
-        if limit.wanted == self.target:  # else it crossed with a newer target
-            self.limit = limit
-            self.target = min(self.target, limit.standing)
+        if limit.wanted == self.granted:  # else it crossed with a newer target
+            self.limit = limit = structs.replace(limit, wanted=self.asked)
+            self.target = self.granted = min(self.target, limit.standing)
         self._pass_on(tell_limit(limit)[:LONGEST_MESSAGE], "warning")
 
     def _named(self, limit: Limit) -> Limit:
         """Name the wall where a worker cannot tell which limit on threads it was: seen from outside."""
-        if limit.wall != UNKNOWN_WALL or not self.engine.threads or self.ready is None:
+        if limit.wall != UNKNOWN_WALL or not self.engine.threads or self.tally.ready is None:
             return limit
-        wall, value = wall_hit(str(self.ready.pid))
+        wall, value = wall_hit(str(self.tally.ready.pid))
         return structs.replace(limit, wall=wall, value=value)
 
     def _take_error(self, error: Error) -> None:
-        if self.ready is None:
+        if self.tally.ready is None:
             self._cannot_run(error.message[:LONGEST_MESSAGE])
             return
         if error.command in self._waiting:
@@ -397,7 +423,7 @@ class Lane:
             # The worker goes on with what it runs; asked for again, the refused one is sent again.
             self._workloads.popleft()
             workload, page = self._workload
-            self.settings = replace(self.settings, workload=workload, page=page)
+            self.settings = structs.replace(self.settings, workload=workload, page=page)
         if error.command == "burst":
             self.burst_refused, self.target = error.message[:LONGEST_MESSAGE], 0
         detail = f"\n{error.detail[-LONGEST_DETAIL:].rstrip()}" if error.detail else ""
@@ -430,7 +456,7 @@ class Lane:
         if stopping:
             self.state, self.reason = State.OFF, ""
             self._say("off")
-        elif self.state is not State.FAILED and ended.ran and self.ready is None:
+        elif self.state is not State.FAILED and ended.ran and self.tally.ready is None:
             self._cannot_run(ended.reason)
         elif self.state is not State.FAILED:
             self._fail(ended.reason)
@@ -446,7 +472,7 @@ class Lane:
         if self._link is not None:
             self._link.kill()
         self.state, self.reason = State.FAILED, plain(reason)
-        self.target = 0
+        self._resumes = self.target = 0
         self._say(f"failed: {reason}", "error")
 
     def _sample(self, now: float) -> None:
@@ -454,43 +480,62 @@ class Lane:
         reading = self._link.reading()
         if reading is None:
             return
-        self.reading = self._unjudged = reading
-        self.peak_rss = max(self.peak_rss, reading.rss)
+        self.tally.add_reading(reading)
         if now <= self._sample_due - 0.5 / self._hz:
             return  # looked at more often than kept, so that the budget is watched closely at any rate
         self._sample_due = max(self._sample_due + 1 / self._hz, now)
-        tick = self.tick
-        values: dict[str, float] = {"rss": reading.rss, "cpu": reading.cpu}
-        if tick is not None:
-            values.update(
-                live=tick.live,
-                lag=max(tick.lag, now - self._tick_at - 1 / self._hz),
-                create_rate=self.rates.created,
-                completion_rate=self.rates.completed,
-            )
-            if tick.traced is not None:
-                values["traced"] = tick.traced
-            if tick.heap is not None:
-                values["heap"] = tick.heap
-        self._keep(now, values)
+        self._keep(self.tally.sample(now, self.number, 1 / self._hz, self.stalled_for(now)))
 
     def _gap(self, now: float) -> None:
         """Break the lines of the charts: what comes next is another process."""
-        self._keep(now, {})
-        self.reading = self._unjudged = self.tick = None
+        self.tally.reading = self.tally.tick = None
+        self._keep(Sample(self.number, now))
 
-    def _keep(self, now: float, values: dict[str, float]) -> None:
-        self.series.append(now, values)
-        self.sampled = now
+    def _keep(self, sample: Sample) -> None:
+        self.series.append(sample)
+        self.sample = sample
 
-    def age(self, now: float) -> float:
-        """Seconds since the worker was started."""
-        return now - self.born
+    @property
+    def status(self) -> LaneStatus:
+        """What changes seldom, as it is now; what its tasks would take is for the lab to say."""
+        tally, limit = self.tally, self.limit
+        meter, ready, idle = tally.meter, tally.ready, tally.meter.idle
+        cost = meter.cost
+        return LaneStatus(
+            state=self.state,
+            reason=self.reason,
+            target=self.target,
+            asked=self.asked,
+            wall=limit.wall if limit else "",
+            wall_text=name_wall(limit) if limit else "",
+            create_rate=tally.create_rate,
+            create_seconds=tally.create_seconds,
+            create_others=tally.create_others,
+            stop_seconds=tally.stop_seconds,
+            completion_rate=tally.best.best,
+            longest_stall=tally.longest_stall,
+            peak_live=tally.peak_live,
+            idle_rss=idle.rss if idle else None,
+            idle_virtual=idle.virtual if idle else None,
+            idle_traced=meter.idle_traced,
+            runtime=ready.runtime if ready else None,
+            pid=ready.pid if ready else None,
+            flags=tally.flags,
+            can=ready.can if ready else (),
+            born=tally.born,
+            tracing=cost.tracing if cost else tally.tick is not None and tally.tick.traced is not None,
+            clean=cost is not None and cost.clean,
+            grain=self.engine.grain / cost.live if cost else None,
+            missing=self.missing,
+            burst=tally.burst,
+        )
 
     def stalled_for(self, now: float) -> float:
-        """Seconds that the worker has been silent, or something in it overdue; 0 when all is well."""
-        silence = now - self._tick_at
-        overdue = self.tick.lag if self.tick else 0.0
+        """Seconds that a running worker has been silent, or something in it overdue; 0 when all is well."""
+        if self.state not in STANDING:
+            return 0.0
+        silence = now - self.tally.tick_at
+        overdue = self.tally.tick.lag if self.tally.tick else 0.0
         longest = max(silence, overdue)
         return longest if overdue >= STALL or silence >= max(STALL, MISSED / self._hz) else 0.0
 
@@ -510,11 +555,6 @@ class Lane:
             self._link.kill()
             self._since = math.inf
             self._say(f"did not stop within {format_seconds(STOP_LIMIT)}: killed", "warning")
-
-    def exact_peak_rss(self) -> int:
-        """Give the highest RSS in bytes: the system's own figure where it keeps one, else of the samples."""
-        known = self._link.peak_rss() if self._link else None
-        return max(self.peak_rss, known or 0)
 
     @property
     def idle(self) -> bool:

@@ -62,10 +62,6 @@ class Link(Protocol):
         """Look at the process; None before it runs and after."""
         ...
 
-    def peak_rss(self) -> int | None:
-        """Give the highest RSS in bytes it ever had, where the system tells."""
-        ...
-
     def send(self, type_: str, **fields: object) -> None:
         """Send one command; one that cannot arrive any more is dropped, since `Ended` will say so."""
         ...

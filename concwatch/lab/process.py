@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 import psutil
-from msgspec.structs import replace
 
 from concwatch import wire
 from concwatch.lab.link import Arrival, Ended, Flood, Garbage, Noise
-from concwatch.lab.messages import Tick, decode, shown
+from concwatch.lab.messages import decode, shown
 from concwatch.lab.pipe_bytes import PipeBytes, PipeLines
 from concwatch.lab.refusal import tell_refusal
 from concwatch.lab.sampler import Reading, Sampler
@@ -99,8 +98,6 @@ class WorkerProcess(asyncio.SubprocessProtocol):
     """
 
     def __init__(self, command: Sequence[str]) -> None:
-        self.merged = 0
-        """Ticks that a newer one took the place of before anybody looked."""
         self._lines = PipeLines()
         self._pipes: dict[int, PipeBytes] = {1: self._lines, 2: PipeBytes()}
         self._paused: set[int] = set()
@@ -192,11 +189,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             self._noise.clear()
         for line in self._lines.lines():
             arrival = _read(line)
-            # Of ticks that wait only the newest matters: counters are cumulative, of lag the worst counts.
-            if isinstance(arrival, Tick) and found and isinstance(found[-1], Tick):
-                found[-1] = replace(arrival, lag=max(arrival.lag, found[-1].lag))
-                self.merged += 1
-            elif arrival is not None:
+            if arrival is not None:
                 found.append(arrival)
         found += self._go_on_reading()
         if self._ended is not None:
@@ -226,10 +219,6 @@ class WorkerProcess(asyncio.SubprocessProtocol):
     def reading(self) -> Reading | None:
         """Look at the process; None before it runs and after."""
         return self._sampler.read() if self._sampler else None
-
-    def peak_rss(self) -> int | None:
-        """Give the highest RSS in bytes it ever had, where the system tells."""
-        return self._sampler.peak_rss() if self._sampler else None
 
     def send(self, type_: str, **fields: object) -> None:
         """Send one command; before the process runs it waits, after its end it is dropped."""

@@ -6,11 +6,6 @@ from collections import deque
 from concwatch.lab.messages import Tick
 
 
-def rate(before: int, after: int, seconds: float) -> float:
-    """Give the growth a second; NaN where no time has passed."""
-    return (after - before) / seconds if seconds > 0 else math.nan
-
-
 class Trailing:
     """The growth a second of a counter over the last ``seconds``."""
 
@@ -36,6 +31,20 @@ class Trailing:
         """How much the counter grew over that span."""
         return self._recent[-1][1] - self._recent[0][1] if self._recent else 0
 
+    @property
+    def rate(self) -> float:
+        """Growth a second over the window: what grew before it began is taken as spread evenly.
+
+        NaN before the second reading.
+        """
+        recent = self._recent
+        if not self.span:
+            return math.nan
+        (first, low), (second, high), last = recent[0], recent[1], recent[-1]
+        start = max(first, last[0] - self._seconds)
+        before = low + (high - low) * (start - first) / (second - first) if second > first else low
+        return (last[1] - before) / max(self._seconds, last[0] - start)
+
 
 class BestSecond:
     """The most that a counter grew in any second."""
@@ -55,26 +64,41 @@ MEAN_SECONDS = 10.0
 
 
 class TickRates:
-    """Tasks created and completed a second."""
+    """Tasks created and completed a second, in windows of one sampling interval on the worker's own clock.
 
-    def __init__(self) -> None:
-        self._last: Tick | None = None
-        self._completed = Trailing(MEAN_SECONDS)
-        self.created = math.nan
-        """Between the last two ticks."""
-        self.completed = math.nan
-        """Between the last two ticks."""
+    A window ends at each tick. A worker sends one as soon as a target has been met, so a burst lies within
+    one window whatever moment it falls on, and is drawn as high each time. Behind a silence the window is as
+    long as the silence was.
+    """
+
+    def __init__(self, interval: float) -> None:
+        """Count in windows of ``interval`` seconds."""
+        self._interval = interval
+        self._created = Trailing(interval)
+        self._completed = Trailing(interval)
+        self._mean = Trailing(MEAN_SECONDS)
+        self._best = (math.nan, math.nan)
 
     @property
     def mean_completed(self) -> float:
         """Over the last `MEAN_SECONDS`, or as long as there have been ticks; NaN before the second one."""
-        return self._completed.growth / self._completed.span if self._completed.span else math.nan
+        return self._mean.growth / self._mean.span if self._mean.span else math.nan
 
     def add(self, tick: Tick) -> None:
         """Take the next tick."""
-        if self._last is not None and tick.time > self._last.time:
-            seconds = tick.time - self._last.time
-            self.created = rate(self._last.created, tick.created, seconds)
-            self.completed = rate(self._last.completed, tick.completed, seconds)
-        self._last = tick
-        self._completed.add(tick.time, tick.completed)
+        found = []
+        for counter, count, best in zip(
+            (self._created, self._completed), (tick.created, tick.completed), self._best, strict=True
+        ):
+            counter.add(tick.time, count)
+            found.append(counter.rate if math.isnan(best) else max(best, counter.rate))
+        self._best = (found[0], found[1])
+        self._mean.add(tick.time, tick.completed)
+
+    def take(self) -> tuple[float, float]:
+        """Return tasks created and completed a second, the highest since the last call.
+
+        NaN where no tick has come since then: how fast it goes is known only when the next one comes.
+        """
+        found, self._best = self._best, (math.nan, math.nan)
+        return found

@@ -1,11 +1,16 @@
 """The samples of one lane over time, in bounded memory: every one for minutes, extremes behind that."""
 
-import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from math import isnan, nan
 
-METRICS = ("rss", "traced", "heap", "create_rate", "completion_rate", "live", "lag", "cpu")
+from concwatch.lab.snapshot import Sample
+
+RATES = ("created_per_second", "completed_per_second")
+"""What is known only when the next tick comes, and then of all the time since the last one."""
+
+METRICS = ("rss", "traced", "heap", *RATES, "live", "lag", "cpu")
 """What is kept of each sample: bytes three times, tasks a second twice, tasks, seconds, share of a core."""
 
 FINE = 6_000
@@ -38,10 +43,23 @@ class Columns:
             del column[:count]
 
 
+def fill_back(rates: "array[float]", rss: "array[float]", at: int) -> None:
+    """Give the samples since the last tick before number ``at`` the rate that came with that one, in place.
+
+    Args:
+        rates: a rate for each sample, NaN where no tick had come since the one before.
+        rss: bytes at each sample, NaN where there was no process: further back the rate does not reach.
+        at: the number of a sample, from 0.
+    """
+    while at > 0 and not isnan(rates[at]) and isnan(rates[at - 1]) and not isnan(rss[at - 1]):
+        rates[at - 1] = rates[at]
+        at -= 1
+
+
 def extremes(values: Sequence[float]) -> tuple[float, float]:
-    """Give the least and the greatest of ``values``; NaN for both where all are NaN."""
-    known = [value for value in values if not math.isnan(value)]
-    return (min(known), max(known)) if known else (math.nan, math.nan)
+    """Return the least and the greatest of ``values``; NaN for both where all are NaN."""
+    known = [value for value in values if not isnan(value)]
+    return (min(known), max(known)) if known else (nan, nan)
 
 
 class Series:
@@ -51,16 +69,14 @@ class Series:
         self._fine = Columns()
         self._coarse = Columns()
 
-    def append(self, time: float, values: Mapping[str, float]) -> None:
-        """Add one sample.
-
-        Args:
-            time: seconds, later than all before.
-            values: what is known, by metric; what is missing becomes NaN, a gap.
-        """
-        self._fine.times.append(time)
+    def append(self, sample: Sample) -> None:
+        """Add one sample, later than all before; what is not known becomes NaN, a gap."""
+        self._fine.times.append(sample.time)
         for metric, column in self._fine.values.items():
-            column.append(values.get(metric, math.nan))
+            value = getattr(sample, metric)
+            column.append(nan if value is None else value)
+        for metric in RATES:
+            fill_back(self._fine.values[metric], self._fine.values["rss"], len(self._fine) - 1)
         if len(self._fine) >= FINE + BLOCK:
             self._fold()
 
@@ -77,7 +93,7 @@ class Series:
             coarse.drop(len(coarse) - COARSE + BLOCK)
 
     def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
-        """Give times and values of one metric from the last one before ``start`` on; copies."""
+        """Return times and values of one metric from the last one before ``start`` on; copies."""
         times, values = array("d"), array("d")
         # The newer part first: where it reaches back far enough nothing of the older one is wanted.
         for part in (self._fine, self._coarse):
@@ -89,9 +105,9 @@ class Series:
         return times, values
 
     def last(self, metric: str) -> float:
-        """Give the newest value of one metric, NaN before the first."""
+        """Return the newest value of one metric, NaN before the first."""
         column = self._fine.values[metric]
-        return column[-1] if column else math.nan
+        return column[-1] if column else nan
 
     def __len__(self) -> int:
         return len(self._fine) + len(self._coarse)

@@ -1,7 +1,8 @@
 """What all lanes have in common, and the commands that say it to a worker."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from concwatch.worker.workloads import HTTP, parse
 
@@ -15,8 +16,7 @@ PARTS = {
 """What the values of each word are called on the wire."""
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What all lanes have in common."""
 
     workload: str = "sleep:10"

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from concwatch.recordings.format import COLUMNS, Count, Sample
+from concwatch.lab.snapshot import COLUMNS, Count, Sample
 from concwatch.recordings.recording import Recording
 from concwatch.worker.workloads import nearest
 

@@ -1,4 +1,4 @@
-"""A recording: what the screen knew, sample by sample. This is its specification, version 2.
+"""A recording: what the screen knew, sample by sample. This is its specification, version 3.
 
 A recording is UTF-8 text, a JSON value a line, each line ended by a line feed; or that text compressed with
 gzip (RFC 1952). A line is an array, which is a sample, or an object, whose ``"type"`` tells what it is. The
@@ -11,8 +11,7 @@ to have happened later than it did. Memory is in bytes, rates are in tasks a sec
 what was not known. Among samples of the same lane, and objects of the same type, ``time`` never goes back,
 save that a mark may be put on a moment of the past.
 
-What a worker or the system said is written exactly. What concwatch derived from it is rounded to 6
-significant digits, and marked here with a *.
+Whole numbers are written exactly, and so are times; other numbers are rounded to 6 significant digits.
 
 Lanes
 =====
@@ -32,8 +31,8 @@ with a worker. When a worker has ended there is one more in which all that it an
     ``rss``                      memory resident of the worker's process
     ``traced``                   bytes that the tracer knows of; null while nothing is traced
     ``heap``                     bytes that the runtime itself says live objects take; null where it does not
-    ``create_rate`` *            tasks created a second, between the last two ticks
-    ``completion_rate`` *        tasks that ended by themselves a second, between the last two ticks
+    ``created_per_second``       tasks created a second; see below
+    ``completed_per_second``     tasks that ended by themselves a second; see below
     ``live``                     tasks created and not yet ended
     ``lag``                      seconds: ``tick_lag``, or how much overdue the next tick is, if that is more
     ``cpu``                      share of one core that the worker took since the last look
@@ -48,20 +47,32 @@ with a worker. When a worker has ended there is one more in which all that it an
     ``tick_lag``                 seconds: how late, at worst since the tick before, a sleeper was woken
     ``gc``                       seconds of garbage collection so far; null where the runtime cannot tell
     ``tracer``                   bytes that the tracer itself takes; null while nothing is traced
-    ``mean_completion_rate`` *   as ``completion_rate``, over the last ten seconds
-    ``stalled`` *                seconds that the worker has been silent or overdue; 0 when all is well
-    ``cost_rss`` *               RSS a task over the lane's idle baseline; null before it can be told
-    ``cost_traced`` *            traced bytes a task; null untraced, and before it can be told
-    ``cost_live``                tasks that were live when that cost was taken
+    ``completed_mean``           tasks that ended by themselves a second, over the last ten seconds
+    ``stalled``                  seconds that the worker has been silent or overdue; 0 when all is well
+    ``rss_per_task``, ``traced_per_task``  bytes of a task; null before that can be told
+    ``measured_live``            tasks that were live when these were taken
+    ``cpu_seconds``              seconds of CPU that the worker's process has used
+    ``cpu_per_task``             seconds of CPU of a task
+    ``switches``                 context switches of the worker's process so far; null where it cannot tell
+    ``switches_per_second``      over the last second
+    ``others``                   share of the cores that other programs and lanes had in the last second
+    ``peak_rss``                 the highest ``rss`` that the process ever had
+    ``wake_lag_p99``             of ``tick_lag`` so far, while there were tasks
+    ``duration_p50``, ``duration_p99``  seconds from a task's beginning to its end, of those timed so far
+    ``start_delay_p99``          seconds from a task's creation to its beginning, of those timed so far
 
-``traced``, ``heap``, ``live`` and all from ``tick_time`` to ``tracer`` are the worker's last tick before the
-sample, in which ``created = live + completed + failed + cancelled``. ``rss``, ``cpu``, ``threads`` and
-``virtual`` are what the system said of its process as the sample was taken.
+``traced``, ``heap``, ``live``, all from ``tick_time`` to ``tracer`` and ``switches`` are the worker's last tick
+before the sample, in which ``created = live + completed + failed + cancelled``. What is of the process is what the
+system said as the sample was taken. What the figures mean is told by ``concwatch figures``.
+
+The rates are counted in windows of one sampling interval that end at the worker's ticks; of several ticks since the
+sample before, the highest. Where none has come the rate is null: it is then that of the next sample that has one,
+as far back as the last one that had, and so it is exported.
 
 Objects
 =======
 ``concwatch-recording``: the header.
-    ``version``    2
+    ``version``    3
     ``began``      when, in UTC: ``"2026-11-21T12:40:00.123456+00:00"``
     ``concwatch``  the version of concwatch that wrote it
     ``machine``    object: what it was recorded on, as in ``concwatch run --json``
@@ -71,12 +82,11 @@ Objects
                    whether tasks wait there for a thread; ``threads``, whether each task takes one of
                    the system's
     ``budget``     memory that all workers might take together, as the recording began
-    ``columns``    list of strings: the places of a sample; of version 2 are those above, in that order
+    ``columns``    list of strings: the places of a sample; of version 3 are those above, in that order
 
 ``lab``: a lab comes in. It holds until the next.
     ``time``, ``rate``, ``budget``
     ``lanes``      list of numbers: the lanes that it has
-    ``walls``      list of ``[name, value, used]``: the limits on threads, with no task live
 
 ``lane``: as its lab comes in, and whenever one of these has changed.
     ``time``, ``lane``
@@ -84,17 +94,28 @@ Objects
                         ``failed``
     ``reason``          why it failed, or an empty string
     ``target``          how many live tasks it is asked to hold
-    ``limited``         the wall that holds it short of what was asked, or an empty string
-    ``create_speed`` *  tasks a second at which the last target was created
+    ``asked``           how many it was asked to hold last
+    ``wall``, ``wall_text``  the limit that holds it short of that, and the same with its value; or empty
+    ``create_rate``     tasks a second at which the last target was created
+    ``create_seconds``  how long that took
+    ``create_others``   share of the cores that other programs and lanes had meanwhile
+    ``stop_seconds``    how long it took until all tasks that were told to had ended
+    ``completion_rate`` the most tasks completed in any second
+    ``longest_stall``   seconds that a sleeper was woken late at worst, while there were tasks
+    ``peak_live``       the most tasks live at once
+    ``idle_rss``, ``idle_virtual``, ``idle_traced``  the worker's process before the first task
     ``runtime``         what runs the worker, with its version; null before the worker stands
     ``pid``             its process
     ``flags``           list of strings: what else shapes its figures
+    ``can``             list of strings: the optional commands that it understands
     ``born``            when its worker was started; samples until then are another worker's
-    ``cost_tracing``    whether tracing was on when the cost was taken
-    ``cost_clean``      false where that cost may count memory that earlier tasks left behind
-    ``bytes_per_task``  what one more task was expected to take; null where that is ``cost_rss``, at least 1
-    ``traceable``       whether the worker can trace allocations
+    ``tracing``         whether it is traced
+    ``clean``           false where bytes a task may count memory that earlier tasks left behind
+    ``grain``           what bytes a task may be off by
+    ``bytes_per_task``  what one more task was expected to take
+    ``fits``, ``fits_wall``  tasks that would fit if nothing else ran, and what comes first then
     ``missing``         why the engine cannot run there, or null
+    ``burst``           what the last burst took, as on the wire, or null
 
 ``settings``: as a lab comes in, and whenever one of these has changed: what all lanes have in common.
     ``time``
@@ -106,6 +127,7 @@ Objects
 ``own``: as a lab comes in, and once a second if one of these has changed.
     ``time``
     ``rss``, ``cpu``, ``threads``, ``virtual``  of concwatch's own process, as in a sample; null if not known
+    ``busy``       share of all cores that all programs used
     ``room``            memory that workers might take in all, what they took then included
     ``total``           the machine's memory, or that of the control group that binds
     ``bound``           which of both binds: ``memory`` or ``cgroup memory``
@@ -127,65 +149,16 @@ Objects
 """
 
 import math
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct, json, structs
 
 from concwatch.lab.events import Weight
-from concwatch.lab.lane import State
 from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import COLUMNS, Count, EngineFacts, LaneStatus, Machine, Sample, Time
 
 KIND = "concwatch-recording"
-VERSION = 2
-
-Time = Annotated[float, Meta(ge=-1e10, le=1e10)]
-"""Seconds: three centuries. A line that says more is damaged."""
-Count = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""What other programs take for a whole number, too."""
-
-
-class Sample(Struct, array_like=True, frozen=True, gc=False):
-    """One sample of one lane; the docstring above says what each place holds."""
-
-    lane: Count
-    time: Time
-    rss: Count | None
-    traced: Count | None
-    heap: Count | None
-    create_rate: float | None
-    completion_rate: float | None
-    live: Count | None
-    lag: float | None
-    cpu: float | None
-    threads: Count | None
-    virtual: Count | None
-    tick_time: float | None
-    created: Count | None
-    completed: Count | None
-    failed: Count | None
-    cancelled: Count | None
-    queued: Count | None
-    tick_lag: float | None
-    gc: float | None
-    tracer: Count | None
-    mean_completion_rate: float | None
-    stalled: float
-    cost_rss: float | None
-    cost_traced: float | None
-    cost_live: Count | None
-
-
-COLUMNS = Sample.__struct_fields__
-
-
-class Engine(Struct, frozen=True):
-    """What the header says of a lane."""
-
-    name: str
-    task: str = ""
-    queues: bool = False
-    threads: bool = False
+VERSION = 3
 
 
 class Header(Struct, tag=KIND, frozen=True):
@@ -197,7 +170,7 @@ class Header(Struct, tag=KIND, frozen=True):
     machine: dict[str, Any]
     command: str
     rate: float
-    lanes: tuple[Engine, ...]
+    lanes: tuple[EngineFacts, ...]
     budget: Count
     columns: tuple[str, ...] = COLUMNS
 
@@ -209,54 +182,25 @@ class LabLine(Struct, tag="lab", frozen=True):
     rate: float
     budget: Count
     lanes: tuple[Count, ...]
-    walls: tuple[tuple[str, Count, Count], ...] = ()
 
 
-class LaneLine(Struct, tag="lane", frozen=True):
-    """What changes slowly of a lane."""
+class LaneLine(LaneStatus, tag="lane", frozen=True, kw_only=True):
+    """What changes seldom of a lane."""
 
     time: Time
     lane: Count
-    state: State = State.OFF
-    reason: str = ""
-    target: Count = 0
-    limited: str = ""
-    create_speed: float | None = None
-    runtime: str | None = None
-    pid: Count | None = None
-    flags: tuple[str, ...] = ()
-    born: Time = 0.0
-    cost_tracing: bool = False
-    cost_clean: bool = False
-    bytes_per_task: float | None = None
-    traceable: bool = True
-    missing: str | None = None
 
 
-class SettingsLine(Struct, tag="settings", frozen=True):
+class SettingsLine(Settings, tag="settings", frozen=True, kw_only=True):
     """What all lanes have in common."""
 
     time: Time
-    workload: str = Settings.workload
-    refill: bool = Settings.refill
-    trace: bool = Settings.trace
-    gc: str = Settings.gc
-    threads: Count | None = Settings.threads
-    stack: Count | None = Settings.stack
-    page: str | None = Settings.page
 
 
-class OwnLine(Struct, tag="own", frozen=True):
+class OwnLine(Machine, tag="own", frozen=True, kw_only=True):
     """What concwatch takes, and what the machine has."""
 
     time: Time
-    rss: Count | None
-    cpu: float | None
-    threads: Count | None
-    virtual: Count | None
-    room: Count
-    total: Count
-    bound: str
 
 
 class EventLine(Struct, tag="event", frozen=True):
@@ -287,7 +231,10 @@ class EndLine(Struct, tag="end", frozen=True):
 
 Line = LabLine | LaneLine | SettingsLine | OwnLine | EventLine | MarkLine | EndLine
 
-_encoder = msgspec.json.Encoder()
+_encoder = json.Encoder()
+
+_EXACT = frozenset((COLUMNS.index("time"), COLUMNS.index("tick_time")))
+"""Numbers that are times."""
 
 
 def encode(line: Header | Line | Sample) -> bytes:
@@ -296,12 +243,22 @@ def encode(line: Header | Line | Sample) -> bytes:
 
 
 def cut_time(seconds: float) -> float:
-    """Give a time as recordings have it: in whole microseconds, never later than it is."""
+    """Return a time as recordings have it: in whole microseconds, never later than it is."""
     return math.floor(seconds * 1e6) / 1e6
 
 
+def written(sample: Sample, lane: int, began: float) -> Sample:
+    """Return a sample as lane number ``lane`` of a recording has it that ``began`` then."""
+    values: list[Any] = [
+        value if not isinstance(value, float) or place in _EXACT else rounded(value)
+        for place, value in enumerate(structs.astuple(sample))
+    ]
+    time = cut_time(max(0.0, sample.time - began))
+    return structs.replace(Sample(*values), lane=lane, time=time)
+
+
 def rounded(value: float | None) -> float | None:
-    """Give a derived figure as recordings have it: 6 significant digits; None for what is not known."""
+    """Return a number as recordings have it: 6 significant digits; None for what is not known."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 

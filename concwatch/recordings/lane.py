@@ -4,13 +4,15 @@ import math
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from itertools import starmap
 
 import msgspec
+from msgspec.structs import replace
 
 from concwatch.lab.events import plain
-from concwatch.lab.series import METRICS
-from concwatch.recordings.format import COLUMNS, Engine, LaneLine, Sample
+from concwatch.lab.series import METRICS, RATES
+from concwatch.lab.snapshot import COLUMNS, EngineFacts, LaneStatus, Sample
+from concwatch.recordings.format import LaneLine
 from concwatch.recordings.past import RecordedSeries
 from concwatch.recordings.timeline import Timeline
 
@@ -25,7 +27,7 @@ class RecordedLane:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: EngineFacts,
         times: "array[float]",
         metrics: "Mapping[str, array[float]]",
         lines: Sequence[bytes],
@@ -53,45 +55,44 @@ class RecordedLane:
     def __len__(self) -> int:
         return len(self.times)
 
-    def state(self, at: float) -> LaneLine:
-        """Give what holds at ``at``, in seconds, of all that changes slowly."""
+    def state(self, at: float) -> LaneStatus:
+        """Return what holds at ``at``, in seconds, of all that changes seldom."""
         found = self.changes.at(at)
         if found is not None or not self.changes.entries:
-            return found or LaneLine(at, 0)
-        first = self.changes.entries[
-            0
-        ]  # its lab has not come in yet: what a task weighs is known all the same
-        return LaneLine(at, first.lane, bytes_per_task=first.bytes_per_task, missing=first.missing)
+            return found or LaneStatus()
+        # Its lab has not come in yet: what a task weighs is known all the same.
+        first = self.changes.entries[0]
+        return LaneStatus(
+            bytes_per_task=first.bytes_per_task,
+            fits=first.fits,
+            fits_wall=first.fits_wall,
+            missing=first.missing,
+        )
+
+    def parts(self, at: float) -> tuple[EngineFacts, LaneStatus, Sample]:
+        """Return what its snapshot at ``at``, in seconds, is made of."""
+        return self.engine, self.state(at), self.sample(at) or Sample(0, -math.inf)
 
     def sample(self, at: float) -> Sample | None:
-        """Give the newest sample at ``at``, in seconds, of the worker that there was then."""
+        """Return the newest sample at ``at``, in seconds, of the worker that there was then."""
         born = self.state(at).born
         index = bisect_right(self.times, at) - 1
         if index < 0 or self.times[index] <= born:
             return None
-        return _sample.decode(self._lines[index])
+        return self._sample(index, self._lines[index])
+
+    def _sample(self, index: int, line: bytes) -> Sample:
+        """Return sample number ``index``, with the rates that came with a later tick."""
+        sample = _sample.decode(line)
+        rates = {metric: self.series.value(metric, index) for metric in RATES if getattr(sample, metric) is None}
+        known = {metric: value for metric, value in rates.items() if math.isfinite(value)}
+        return replace(sample, **known) if known else sample
 
     def samples(self) -> Iterable[Sample]:
-        """Give all samples, oldest first."""
-        return map(_sample.decode, self._lines)
-
-    @cached_property
-    def columns(self) -> "Mapping[str, array[float]]":
-        """Every column but the lane's number, one value a sample, NaN for what was not known.
-
-        The first look takes time: seconds for an hour of six lanes. The charts do without.
-        """
-        names = COLUMNS[1:]
-        found = {name: array("d") for name in names}
-        for start in range(0, len(self._lines), CHUNK):
-            samples = list(map(_sample.decode, self._lines[start : start + CHUNK]))
-            for name, column in found.items():
-                values = (getattr(sample, name) for sample in samples)
-                column.extend(array("d", [math.nan if value is None else value for value in values]))
-        found["time"] = self.times
-        return found
+        """Return all samples, oldest first."""
+        return starmap(self._sample, enumerate(self._lines))
 
 
 def no_metrics() -> "dict[str, array[float]]":
-    """Give the metrics of a lane without a sample."""
+    """Return the metrics of a lane without a sample."""
     return {metric: array("d") for metric in METRICS}

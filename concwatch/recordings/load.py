@@ -5,26 +5,17 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import nan
+from math import isnan, nan
 from operator import attrgetter
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from concwatch.lab.series import METRICS
+from concwatch.lab.series import METRICS, RATES, fill_back
+from concwatch.lab.snapshot import COLUMNS, EngineFacts, Sample
 from concwatch.one_line import one_line
-from concwatch.recordings.format import (
-    COLUMNS,
-    KIND,
-    VERSION,
-    Engine,
-    Header,
-    LaneLine,
-    Line,
-    Sample,
-    tell_time,
-)
+from concwatch.recordings.format import KIND, VERSION, Header, LaneLine, Line, tell_time
 from concwatch.recordings.lane import CHUNK, RecordedLane
 from concwatch.recordings.reading import DAMAGED, EXPECTED, WRITTEN, read_text
 from concwatch.recordings.recording import Recording
@@ -37,6 +28,7 @@ class _Kind(Struct):
 
 class _Version(Struct):
     version: int
+    concwatch: str = ""
 
 
 class _Other(ValueError):
@@ -93,7 +85,8 @@ def read_header(line: bytes, name: str) -> Header:
     try:
         if _kind.decode(line).type != KIND:
             raise ValueError
-        version = _version.decode(line).version
+        found = _version.decode(line)
+        version = found.version
     except (ValueError, RecursionError):  # what msgspec raises is a ValueError, too
         raise ValueError(f'"{name}" is not a recording: {EXPECTED}') from None
     if version > VERSION:
@@ -103,7 +96,8 @@ def read_header(line: bytes, name: str) -> Header:
         )
     try:
         if version < VERSION:
-            raise _Other(f"it is of version {version}, expected {VERSION}")
+            by = f", which concwatch {found.concwatch} wrote" if found.concwatch else ""
+            raise _Other(f"it is of version {version}{by}: expected {VERSION}")
         header = _header.decode(line)
         if header.columns[: len(COLUMNS)] != COLUMNS:
             raise _Other("its samples have other columns")
@@ -219,7 +213,7 @@ def _read_lanes(
 
 
 def _read_lane(
-    engine: Engine, lines: list[bytes], changes: Sequence[LaneLine], damage: _Damage
+    engine: EngineFacts, lines: list[bytes], changes: Sequence[LaneLine], damage: _Damage
 ) -> RecordedLane:
     times = array("d")
     metrics = {metric: array("d") for metric in METRICS}
@@ -239,6 +233,11 @@ def _read_lane(
         times = array("d", map(times.__getitem__, order))
         kept = [kept[index] for index in order]
         metrics = {metric: array("d", map(column.__getitem__, order)) for metric, column in metrics.items()}
+    for metric in RATES:
+        rates = metrics[metric]
+        # The last of every run of samples without a rate.
+        for before in [at for at in range(len(rates) - 1) if isnan(rates[at]) and not isnan(rates[at + 1])]:
+            fill_back(rates, metrics["rss"], before + 1)
     return RecordedLane(engine, times, metrics, kept, changes)
 
 

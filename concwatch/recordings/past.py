@@ -94,6 +94,10 @@ class RecordedSeries:
         for step in STEPS[1:]:
             self.level(metric, step)
 
+    def value(self, metric: str, index: int) -> float:
+        """Return one metric of sample number ``index``, from 0; NaN for what is not known."""
+        return self._columns[metric][index]
+
     def last(self, metric: str) -> float:
         """Give the newest value of one metric, NaN before the first."""
         return self._columns[metric][self._end - 1] if self._end else math.nan

@@ -3,16 +3,20 @@
 import contextlib
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from msgspec import structs
 
 from concwatch.lab.catalog import Engine
+from concwatch.lab.lane import facts
 from concwatch.lab.lab import Lab
 from concwatch.lab.machine import describe_machine, program_version
+from concwatch.lab.snapshot import LaneSnapshot, Sample, Snapshot
 from concwatch.recordings import format as lines
-from concwatch.recordings.format import COLUMNS, VERSION, encode, tell_time
-from concwatch.recordings.news import News
+from concwatch.recordings.format import VERSION, cut_time, encode, rounded, tell_time, written
 from concwatch.recordings.sinks import Lost, Sink
 
 LOOK_AFTER = 1.0
@@ -46,8 +50,11 @@ class Recorder:
         self._sink = sink
         self._command = command
         self._engines = tuple(engines)
+        self._places = {engine.name: place for place, engine in enumerate(engines)}
         self._began: float | None = None
-        self._news: News | None = None
+        self._lab: Lab | None = None
+        self._told: dict[object, object] = {}
+        self._events = self._marks = 0
         self._look_due = 0.0
 
     @property
@@ -62,16 +69,18 @@ class Recorder:
             return
         now = lab.clock()
         began = now if self._began is None else self._began
-        self._news = News(lab, {engine.name: place for place, engine in enumerate(self._engines)}, began)
+        self._lab, self._told = lab, {lane.facts.name: lane.sample for lane in lab.lanes}
+        self._events, self._marks = lab.events.count, lab.marks.count
         lab.observers.append(self._look)
+        places = tuple(self._places[lane.engine.name] for lane in lab.lanes)
         try:
             if self._began is None:
                 self._put(self._header(lab))
                 self._began = began
-            self._put(self._news.beginning(now))
+            self._put(lines.LabLine(cut_time(now - began), lab.hz, lab.budget, places))
         except (OSError, ValueError) as error:
             self._fail(error)
-        self._look(now)
+        self._look(lab.snapshot(now))
 
     def stop(self, why: str) -> None:
         """Write the last line, which says in a few words ``why`` it ends, and close the file."""
@@ -91,27 +100,68 @@ class Recorder:
 
     def _leave(self) -> None:
         """Follow the lab no more; what came after its last step is written first."""
-        if self._news is None:
+        if self._lab is None:
             return
-        lab = self._news.lab
-        self._look(lab.clock())
-        self._news = None
+        lab = self._lab
+        self._look(lab.snapshot())
+        self._lab = None
         lab.observers.remove(self._look)
 
-    def _look(self, now: float) -> None:
-        """Write what is new; ``now`` in seconds on the lab's clock."""
-        if not self.on or self._news is None or self._began is None:
+    def _look(self, snapshot: Snapshot) -> None:
+        """Write what is new."""
+        if not self.on or self._lab is None or self._began is None:
             return
+        now = snapshot.time
         try:
-            for line in self._news.look(now):
+            for line in self._news(snapshot, self._lab, self._began):
                 self._put(line)
-                self.samples += isinstance(line, lines.Sample)
-            self.seconds = lines.cut_time(now - self._began)
+                self.samples += isinstance(line, Sample)
+            self.seconds = cut_time(now - self._began)
             if now >= self._look_due:
                 self._look_due = now + LOOK_AFTER
                 self._sink.check()
         except (OSError, ValueError) as error:
             self._fail(error)
+
+    def _news(
+        self, snapshot: Snapshot, lab: Lab, began: float
+    ) -> Iterator[lines.Line | Sample]:
+        """Yield the lines of what was not so at the last look."""
+        time = cut_time(max(0.0, snapshot.time - began))
+        if self._is_new("settings", snapshot.settings):
+            yield lines.SettingsLine(time=time, **structs.asdict(snapshot.settings))
+        if self._is_new("own", snapshot.machine):
+            yield lines.OwnLine(time=time, **structs.asdict(snapshot.machine))
+        for lane in snapshot.lanes:
+            place = self._places[lane.name]
+            if self._is_new(place, lane.status):
+                yield self._lane_line(time, place, lane, began)
+            # A sample from before the worker's start is of one that nothing is known of any more.
+            if self._is_new(lane.name, lane.sample) and lane.sample.time >= lane.status.born:
+                yield written(lane.sample, place, began)
+        for event in lab.events.since(self._events):
+            moment = cut_time(max(0.0, event.time + lab.began - began))
+            yield lines.EventLine(moment, event.lane, event.text, event.weight)
+        for mark in lab.marks.since(self._marks):
+            moment = cut_time(mark.time + lab.began - began)
+            if moment >= 0:  # a note may be put on any moment of the past
+                yield lines.MarkLine(moment, mark.lane, mark.kind, mark.text)
+        self._events, self._marks = lab.events.count, lab.marks.count
+
+    @staticmethod
+    def _lane_line(time: float, place: int, lane: LaneSnapshot, began: float) -> lines.LaneLine:
+        known: dict[str, Any] = {
+            name: rounded(value) if isinstance(value, float) else value
+            for name, value in structs.asdict(lane.status).items()
+        }
+        known["born"] = cut_time(lane.status.born - began)
+        return lines.LaneLine(time=time, lane=place, **known)
+
+    def _is_new(self, key: object, value: object) -> bool:
+        if self._told.get(key) == value:
+            return False
+        self._told[key] = value
+        return True
 
     def _fail(self, error: Exception) -> None:
         """End, and say in the event log what is lost; a file that has not even a header is removed."""
@@ -128,11 +178,11 @@ class Recorder:
             self.problem = f"recording stopped: {self.path}: {why}: {lost}"
         with contextlib.suppress(OSError, ValueError):  # it would be the same trouble once more
             end()
-        if self._news is not None:
-            lab = self._news.lab
+        if self._lab is not None:
+            lab = self._lab
             lab.events.add(lab.clock() - lab.began, "", self.problem, "error")
 
-    def _put(self, line: "lines.Header | lines.Line | lines.Sample") -> None:
+    def _put(self, line: lines.Header | lines.Line | Sample) -> None:
         self._sink.write(encode(line))
 
     def _header(self, lab: Lab) -> lines.Header:
@@ -143,12 +193,8 @@ class Recorder:
             machine=describe_machine(),
             command=self._command,
             rate=lab.hz,
-            lanes=tuple(
-                lines.Engine(engine.name, engine.task, engine.queues, engine.threads)
-                for engine in self._engines
-            ),
+            lanes=tuple(facts(engine) for engine in self._engines),
             budget=lab.budget,
-            columns=COLUMNS,
         )
 
 

@@ -1,39 +1,30 @@
 """A recording that has been read: what the screen knew at any of its moments."""
 
-import math
 from collections.abc import Sequence
 
-from concwatch.lab.cost import Cost
 from concwatch.lab.events import Event, Log, plain
-from concwatch.lab.lane import State
-from concwatch.lab.limits import fits
 from concwatch.lab.marks import Mark
-from concwatch.lab.sampler import Reading
-from concwatch.lab.settings import Settings
-from concwatch.lab.view import LabView, LaneView
+from concwatch.lab.snapshot import Snapshot, with_cheapest
 from concwatch.recordings.format import (
     EndLine,
     EventLine,
     Header,
     LabLine,
-    LaneLine,
     Line,
     MarkLine,
     OwnLine,
-    Sample,
     SettingsLine,
 )
 from concwatch.recordings.lane import RecordedLane
 from concwatch.recordings.past import PastLog, RecordedSeries
 from concwatch.recordings.timeline import Timeline
-from concwatch.worker.walls import Wall
 
 LARGEST_TARGET = 1_000_000
 """Tasks at the end of a slider, whatever the machine holds."""
 
 NO_LAB = LabLine(0.0, 10.0, 0, ())
-NO_MACHINE = OwnLine(0.0, None, None, None, None, 0, 0, "memory")
-NO_SETTINGS = SettingsLine(0.0)
+NO_MACHINE = OwnLine(time=0.0)
+NO_SETTINGS = SettingsLine(time=0.0)
 """What holds before the first line of a type: only where that line was damaged."""
 
 
@@ -93,104 +84,35 @@ class Recording:
 
     # What there was to see.
 
-    def view(self, at: float) -> LabView:
-        """Give the picture at ``at``; takes some tens of microseconds."""
+    def snapshot(self, at: float) -> Snapshot:
+        """Return what was so at ``at``; takes some tens of microseconds."""
         lab = self._labs.at(at) or NO_LAB
-        own = self._own.at(at) or NO_MACHINE
-        line = self._settings.at(at) or NO_SETTINGS
-        settings = Settings(
-            line.workload, line.refill, line.trace, line.gc, line.threads, line.stack, line.page
-        )
-        moments = [(lane, lane.state(at), lane.sample(at)) for lane in self.lanes]
-        costs = [sample.cost_rss for _, _, sample in moments if sample and sample.cost_rss]
-        cheapest = min(costs, default=None)
-        return LabView(
-            now=at,
+        return Snapshot(
+            time=at,
             elapsed=at,
             hz=lab.rate,
-            lanes=tuple(_lane_view(*moment, at, cheapest, lab, own) for moment in moments),
-            settings=settings,
-            total_rss=sum(sample.rss or 0 for _, _, sample in moments if sample),
             budget=lab.budget,
-            memory_total=own.total,
-            own=_own_reading(own),
+            lanes=with_cheapest([lane.parts(at) for lane in self.lanes]),
+            settings=self._settings.at(at) or NO_SETTINGS,
+            machine=self._own.at(at) or NO_MACHINE,
         )
 
     def series_until(self, at: float) -> list[RecordedSeries]:
-        """Give the series of each lane, without what comes after ``at``."""
+        """Return the series of each lane, without what comes after ``at``."""
         return [lane.series.until(at) for lane in self.lanes]
 
     def events(self, at: float) -> Log[Event]:
-        """Give the event log as it was at ``at``; numbers count from the recording's beginning."""
+        """Return the event log as it was at ``at``; numbers count from the recording's beginning."""
         return PastLog(self._all_events, self._events.count(at))
 
     def marks(self, at: float) -> Log[Mark]:
-        """Give what had been asked for or noted until ``at``, in the order of the moments."""
+        """Return what had been asked for or noted until ``at``, in the order of the moments."""
         return PastLog(self._all_marks, self._marks.count(at))
 
     def largest_target(self, lane: int) -> int:
-        """Give where the slider of lane number ``lane`` ends: what was ever asked for fits on it."""
+        """Return where the slider of lane number ``lane`` ends: what was ever asked for fits on it."""
         asked = max((change.target for change in self.lanes[lane].changes.entries), default=0)
         if not self.lanes[lane].engine.threads:
             return max(LARGEST_TARGET, asked)
-        fit = self.view(0.0).lanes[lane].fit.tasks
+        fit = self.lanes[lane].state(0.0).fits
         return max(asked, min(LARGEST_TARGET, max(100, fit // 100 * 100)))
-
-
-def _own_reading(line: OwnLine) -> Reading | None:
-    if line.rss is None or line.cpu is None or line.threads is None:
-        return None
-    return Reading(line.rss, line.cpu, line.threads, line.virtual or 0)
-
-
-def _cost(state: LaneLine, sample: Sample | None) -> Cost | None:
-    if sample is None or sample.cost_rss is None or sample.cost_live is None:
-        return None
-    return Cost(sample.cost_rss, sample.cost_traced, sample.cost_live, state.cost_tracing, state.cost_clean)
-
-
-def _lane_view(
-    lane: RecordedLane,
-    state: LaneLine,
-    sample: Sample | None,
-    at: float,
-    cheapest: float | None,
-    lab: LabLine,
-    own: OwnLine,
-) -> LaneView:
-    """Put one lane's picture together, as `concwatch.lab.view.take_view` does of a live one."""
-    cost = _cost(state, sample)
-    expected = state.bytes_per_task
-    if expected is None:
-        expected = max(1.0, cost.rss) if cost else 1.0
-    walls = [Wall(*wall) for wall in lab.walls] if lane.engine.threads else []
-    age = at - state.born
-    mean = sample.mean_completion_rate if sample else None
-    now = sample.completion_rate if sample else None
-    lag = sample.lag if sample else None
-    gc = sample.gc if sample else None
-    return LaneView(
-        name=lane.name,
-        state=state.state,
-        reason=plain(state.reason),
-        stalled=sample.stalled if sample and state.state in (State.RUNNING, State.STALLED) else 0.0,
-        target=state.target,
-        live=(sample.live if sample else None) or 0,
-        queued=sample.queued if sample and lane.engine.queues else None,
-        failed=(sample.failed if sample else None) or 0,
-        rss=sample.rss if sample else None,
-        traced=sample.traced if sample else None,
-        create_speed=state.create_speed,
-        completion_rate=math.nan if mean is None else mean,
-        completed_now=math.nan if now is None else now,
-        lag=math.nan if lag is None else lag,
-        gc_share=gc / age if gc is not None and age > 0 else None,
-        threads=sample.threads if sample else None,
-        cost=cost,
-        ratio=cost.rss / cheapest if cost and cheapest else None,
-        fit=fits(expected, own.room, walls, own.bound),
-        limited=plain(state.limited),
-        traceable=state.traceable,
-        missing=state.missing,
-        bytes_per_task=expected,
-    )

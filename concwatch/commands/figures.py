@@ -1,0 +1,50 @@
+"""``concwatch figures``: every figure, what it means and what makes it uncertain."""
+
+import textwrap
+
+import click
+
+from concwatch.commands.telling import say_json
+from concwatch.measure.figures import COARSE, FIGURES, Figure
+
+WIDTH = 100
+"""Cells of a line of text."""
+
+
+@click.command("figures")
+@click.option("--json", "as_json_", is_flag=True, help="One JSON list on standard output.")
+def command(as_json_: bool) -> None:
+    """List every figure: its name, its unit, what it means, and what makes it uncertain.
+
+    These are the names that run --json, --expect, experiments, compare and export have in common. Needs nothing.
+    """
+    if as_json_:
+        say_json(
+            [
+                {
+                    "name": figure.name,
+                    "title": figure.title,
+                    "unit": figure.unit.name,
+                    "meaning": figure.meaning,
+                    "uncertain": _uncertain(figure),
+                    "worse": {1: "more", -1: "less"}.get(figure.worse),
+                }
+                for figure in FIGURES
+            ]
+        )
+        return
+    width = max(len(figure.name) for figure in FIGURES)
+    for figure in FIGURES:
+        click.echo(f"{click.style(f'{figure.name:{width}}', bold=True)}  {figure.title}, in {figure.unit.name}")
+        for line in (figure.meaning, *_uncertain(figure)):
+            click.echo(textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="    "))
+
+
+def _uncertain(figure: Figure) -> list[str]:
+    """Return what makes a figure uncertain, a line each."""
+    found = [f"{doubt.mark} {doubt.note}" for doubt in figure.doubts]
+    if figure.name == "rss_per_task":
+        found.append(
+            f"± what the runtime takes from the system at once, by live tasks, where that is over {COARSE:.0%} of it"
+        )
+    return found

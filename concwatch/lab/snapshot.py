@@ -1,0 +1,211 @@
+"""One frozen picture of all lanes at one moment: what screens, recordings and measurements look at.
+
+A snapshot is made of the very parts that a recording holds, so one that is read back from a file is the same.
+Bytes, seconds, tasks and tasks a second throughout; shares are of 1; None is what is not known.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from concwatch.lab.lane_state import STANDING, State
+from concwatch.lab.limits import Fit
+from concwatch.lab.messages import BurstDone
+from concwatch.lab.settings import Settings
+
+Count = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""What other programs take for a whole number, too."""
+
+Time = Annotated[float, Meta(ge=-1e10, le=1e10)]
+"""Seconds: three centuries. More is damage."""
+
+
+class Sample(Struct, array_like=True, frozen=True, gc=False):
+    """What each sample of a lane says; `concwatch.recordings.format` says what each place holds."""
+
+    lane: Count
+    time: Time
+    rss: Count | None = None
+    traced: Count | None = None
+    heap: Count | None = None
+    created_per_second: float | None = None
+    completed_per_second: float | None = None
+    live: Count | None = None
+    lag: float | None = None
+    cpu: float | None = None
+    threads: Count | None = None
+    virtual: Count | None = None
+    tick_time: float | None = None
+    created: Count | None = None
+    completed: Count | None = None
+    failed: Count | None = None
+    cancelled: Count | None = None
+    queued: Count | None = None
+    tick_lag: float | None = None
+    gc: float | None = None
+    tracer: Count | None = None
+    completed_mean: float | None = None
+    stalled: float = 0.0
+    rss_per_task: float | None = None
+    traced_per_task: float | None = None
+    measured_live: Count | None = None
+    cpu_seconds: float | None = None
+    cpu_per_task: float | None = None
+    switches: Count | None = None
+    switches_per_second: float | None = None
+    others: float | None = None
+    peak_rss: Count | None = None
+    wake_lag_p99: float | None = None
+    duration_p50: float | None = None
+    duration_p99: float | None = None
+    start_delay_p99: float | None = None
+
+
+COLUMNS = Sample.__struct_fields__
+
+
+class LaneStatus(Struct, frozen=True):
+    """What changes seldom of a lane."""
+
+    state: State = State.OFF
+    reason: str = ""
+    """Why it failed, or what it waits for."""
+    target: Count = 0
+    asked: Count = 0
+    """Tasks asked for last; ``target`` where nothing held them back."""
+    wall: str = ""
+    """The limit that holds it short of what was asked, by its name."""
+    wall_text: str = ""
+    """The same with its value."""
+    create_rate: float | None = None
+    """Tasks a second at which the last target was created."""
+    create_seconds: float | None = None
+    """How long that took."""
+    create_others: float | None = None
+    """Share of the cores that other programs and lanes had meanwhile."""
+    stop_seconds: float | None = None
+    """How long it took until all tasks had ended that were told to."""
+    completion_rate: float | None = None
+    """The most tasks completed in any second."""
+    longest_stall: float | None = None
+    """Seconds that a sleeper was woken late at worst, while there were tasks."""
+    peak_live: Count = 0
+    idle_rss: Count | None = None
+    idle_virtual: Count | None = None
+    idle_traced: Count | None = None
+    runtime: str | None = None
+    pid: Count | None = None
+    flags: tuple[str, ...] = ()
+    can: tuple[str, ...] = ()
+    """The optional commands that its worker understands."""
+    born: Time = 0.0
+    """When its worker was started; samples until then are another worker's."""
+    tracing: bool = False
+    """Whether the worker has been traced: then its memory and its speed are those of a traced one."""
+    clean: bool = False
+    """Whether bytes a task are free of what earlier tasks have left behind."""
+    grain: float | None = None
+    """Bytes that bytes a task may be off by: what the runtime takes from the system at once, a task."""
+    bytes_per_task: float = 1.0
+    """What one more task is expected to take."""
+    fits: Count = 0
+    """Tasks that would fit if nothing else ran."""
+    fits_wall: str = ""
+    """What comes first then."""
+    missing: str | None = None
+    """Why its engine cannot run here."""
+    burst: BurstDone | None = None
+    """What the last burst took."""
+
+
+class EngineFacts(Struct, frozen=True):
+    """What never changes of a lane."""
+
+    name: str
+    task: str = ""
+    queues: bool = False
+    threads: bool = False
+
+
+class LaneSnapshot(Struct, frozen=True):
+    """One lane."""
+
+    engine: EngineFacts
+    status: LaneStatus
+    sample: Sample
+    cheapest: float | None = None
+    """The least bytes a task of all lanes at that moment."""
+
+    @property
+    def name(self) -> str:
+        """The engine's."""
+        return self.engine.name
+
+    @property
+    def on(self) -> bool:
+        """Whether there is a worker, and it is not on its way out."""
+        return self.status.state.on
+
+    @property
+    def standing(self) -> bool:
+        """Whether its worker can be told what to do."""
+        return self.status.state in STANDING
+
+    @property
+    def live(self) -> int:
+        """Tasks created and not yet ended."""
+        return self.sample.live or 0
+
+    @property
+    def failed(self) -> int:
+        """Tasks that ended with an error."""
+        return self.sample.failed or 0
+
+    @property
+    def fit(self) -> Fit:
+        """How many tasks would fit if nothing else ran, and what comes first."""
+        return Fit(self.status.fits, self.status.fits_wall)
+
+
+class Machine(Struct, frozen=True):
+    """What concwatch itself takes, and what the machine has."""
+
+    rss: Count | None = None
+    cpu: float | None = None
+    threads: Count | None = None
+    virtual: Count | None = None
+    busy: float | None = None
+    """Share of all cores that all programs used."""
+    room: Count = 0
+    """Memory that workers might take in all, what they take included."""
+    total: Count = 0
+    bound: str = "memory"
+    """Which memory binds: ``memory`` or ``cgroup memory``."""
+
+
+class Snapshot(Struct, frozen=True):
+    """All lanes, and what they have in common."""
+
+    time: float
+    """Seconds on the clock of whoever took it."""
+    elapsed: float
+    """Seconds since the lab was made, or the recording began."""
+    hz: float
+    budget: int
+    lanes: tuple[LaneSnapshot, ...]
+    settings: Settings
+    machine: Machine
+
+    @property
+    def total_rss(self) -> int:
+        """Of all workers together."""
+        return sum(lane.sample.rss or 0 for lane in self.lanes)
+
+
+def with_cheapest(
+    lanes: "list[tuple[EngineFacts, LaneStatus, Sample]]",
+) -> tuple[LaneSnapshot, ...]:
+    """Join the parts of each lane, and what is least of all."""
+    costs = [sample.rss_per_task for _, _, sample in lanes if sample.rss_per_task]
+    cheapest = min(costs, default=None)
+    return tuple(LaneSnapshot(*parts, cheapest) for parts in lanes)

@@ -1,0 +1,140 @@
+"""What is known of one worker since its start, brought up to date by each tick and each look at its process."""
+
+import math
+
+from concwatch.lab.cost import CostMeter, CpuMeter
+from concwatch.lab.histogram import Histogram
+from concwatch.lab.messages import BurstDone, Reached, Ready, Tick, contradiction
+from concwatch.lab.rates import BestSecond, TickRates, Trailing
+from concwatch.lab.sampler import Load, Reading
+from concwatch.lab.snapshot import Sample
+
+
+def finite(value: float) -> float | None:
+    """Return ``value``, or None where it is not a number."""
+    return value if math.isfinite(value) else None
+
+
+class Tally:
+    """Adds up what one worker reports; time is passed in, in seconds."""
+
+    def __init__(self, now: float, hz: float) -> None:
+        self.born = now
+        self.ready: Ready | None = None
+        self.flags: tuple[str, ...] = ()
+        """What shapes the worker's figures besides its runtime, in its own words."""
+        self.tick: Tick | None = None
+        self.tick_at = now
+        self.reading: Reading | None = None
+        self.meter = CostMeter()
+        self.peak_live = 0
+        self.best = BestSecond()
+        self.longest_stall: float | None = None
+        self.stop_seconds: float | None = None
+        self.create_rate: float | None = None
+        """Tasks a second at which the last target was created."""
+        self.create_seconds: float | None = None
+        self.create_others: float | None = None
+        self.burst: BurstDone | None = None
+        self.others: float | None = None
+        """Share of the cores that other programs and lanes have had of late."""
+        self.untouched = True
+        """Whether no task has been asked for yet."""
+        self._cpu = CpuMeter()
+        self._rates = TickRates(1 / hz)
+        self._switches = Trailing(1.0)
+        self._lags, self._durations, self._delays = Histogram(), Histogram(), Histogram()
+        self._unjudged: Reading | None = None  # taken since the last tick
+
+    def add_tick(self, tick: Tick, now: float, asked: bool) -> str | None:
+        """Take the next tick; return what cannot be in it, or None. Whether tasks are ``asked`` for."""
+        wrong = contradiction(self.tick, tick)
+        if wrong:
+            return wrong
+        before, self.tick, self.tick_at = self.tick or tick, tick, now
+        self._rates.add(tick)
+        self.best.add(tick.time, tick.completed)
+        if tick.switches is not None:
+            self._switches.add(tick.time, tick.switches)
+        if before.live or before.created != tick.created:  # of an idle worker no lag counts
+            self._lags.add((tick.lag,))
+            self.longest_stall = max(self.longest_stall or 0.0, tick.lag)
+        self._durations.add(tick.durations or ())
+        self._delays.add(tick.delays or ())
+        self.peak_live = max(self.peak_live, tick.live)
+        if self._unjudged is not None:
+            # Only of a reading between two ticks is it known whether tasks came or went about then.
+            self.meter.add(self._unjudged.rss, tick)
+            self._cpu.add(tick, self._unjudged, asked)
+            self._unjudged = None
+        return None
+
+    def add_reading(self, reading: Reading) -> None:
+        """Take a look at the process."""
+        self.reading = self._unjudged = reading
+
+    def take_baseline(self, reading: Reading | None) -> None:
+        """Take the process as it is before the first task."""
+        if reading is not None:
+            self.meter.baseline(reading, self.tick.traced if self.tick else None)
+
+    def workload_changed(self) -> None:
+        """Note that tasks do something else from now on."""
+        self.meter.changed(not self.untouched)
+        self._cpu.changed()
+        self._durations, self._delays = Histogram(), Histogram()
+
+    def grew(self, reached: Reached, load: tuple[Load, Load] | None, lane_seconds: float) -> None:
+        """Note how fast a target was created, and what else the machine did meanwhile.
+
+        Args:
+            reached: with the tasks created and the seconds that took, parts added up.
+            load: of the machine before and after; None where that is not known.
+            lane_seconds: CPU that the worker used meanwhile.
+        """
+        self.create_seconds = reached.seconds
+        self.create_rate = reached.created / max(reached.seconds, 1e-6)
+        self.create_others = load[1].others_since(load[0], lane_seconds) if load else None
+
+    def sample(self, now: float, lane: int, interval: float, stalled: float) -> Sample:
+        """Return what is known now, rates since the last sample; ``interval`` is the seconds between two."""
+        reading, tick, cost = self.reading, self.tick, self.meter.cost
+        created, completed = self._rates.take()
+        return Sample(
+            lane=lane,
+            time=now,
+            rss=reading.rss if reading else None,
+            traced=tick.traced if tick else None,
+            heap=tick.heap if tick else None,
+            created_per_second=finite(created),
+            completed_per_second=finite(completed),
+            live=tick.live if tick else None,
+            lag=max(tick.lag, now - self.tick_at - interval) if tick else None,
+            cpu=reading.cpu if reading else None,
+            threads=reading.threads if reading else None,
+            virtual=reading.virtual if reading else None,
+            tick_time=tick.time if tick else None,
+            created=tick.created if tick else None,
+            completed=tick.completed if tick else None,
+            failed=tick.failed if tick else None,
+            cancelled=tick.cancelled if tick else None,
+            queued=tick.queued if tick else None,
+            tick_lag=tick.lag if tick else None,
+            gc=tick.gc if tick else None,
+            tracer=tick.tracer if tick else None,
+            completed_mean=finite(self._rates.mean_completed),
+            stalled=stalled,
+            rss_per_task=cost.rss if cost else None,
+            traced_per_task=cost.traced if cost else None,
+            measured_live=cost.live if cost else None,
+            cpu_seconds=reading.cpu_seconds if reading else None,
+            cpu_per_task=self._cpu.per_task,
+            switches=tick.switches if tick else None,
+            switches_per_second=finite(self._switches.rate),
+            others=self.others,
+            peak_rss=reading.peak_rss if reading else None,
+            wake_lag_p99=self._lags.quantile(0.99),
+            duration_p50=self._durations.quantile(0.5),
+            duration_p99=self._durations.quantile(0.99),
+            start_delay_p99=self._delays.quantile(0.99),
+        )

@@ -1,0 +1,288 @@
+"""Every figure there is: its name, its unit, what it means, what makes it uncertain, and how it is read.
+
+The cost table, ``run``, ``--json``, ``--expect``, experiments, comparisons and the help read this one table.
+A figure is a function of one snapshot of a lane: what is gathered over time is gathered by the lane itself
+(`concwatch.lab.tally`), once, and is in every snapshot from then on.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from concwatch.lab.snapshot import LaneSnapshot
+from concwatch.measure.units import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, Unit
+
+BUSY = 0.10
+"""Share of the cores that others may have while a time is taken; beyond it the figure is marked."""
+
+COARSE = 0.05
+"""Share of a figure that its grain may be; beyond it the figure is shown with ±."""
+
+UP, DOWN = 1, -1
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Something that makes a figure uncertain."""
+
+    mark: str
+    note: str
+    """What the mark means."""
+    brief: str
+    """The same in a few words."""
+    holds: Callable[[LaneSnapshot], bool]
+
+
+def _busy(share: float | None) -> bool:
+    return share is not None and share > BUSY
+
+
+TRACED = Doubt(
+    "ᵗ", "taken while traced: about twice the memory, a third of the speed", "traced", lambda lane: lane.status.tracing
+)
+KEPT = Doubt(
+    "≈",
+    "may count memory that earlier tasks left behind",
+    "memory of earlier tasks",
+    lambda lane: lane.status.peak_live > 0 and lane.sample.rss_per_task is not None and not lane.status.clean,
+)
+CROWDED_GROWTH = Doubt(
+    "*",
+    "other programs or lanes had more than a tenth of the cores meanwhile",
+    "cores shared with others",
+    lambda lane: _busy(lane.status.create_others),
+)
+CROWDED = Doubt(CROWDED_GROWTH.mark, CROWDED_GROWTH.note, CROWDED_GROWTH.brief, lambda lane: _busy(lane.sample.others))
+DOUBTS = (TRACED, KEPT, CROWDED)
+"""One for each mark."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row of the table."""
+
+    name: str
+    """What it is called in JSON, expectations, experiments and exports."""
+    title: str
+    """What tables call it."""
+    unit: Unit
+    meaning: str
+    """One sentence."""
+    of: Callable[[LaneSnapshot], float | None]
+    doubts: tuple[Doubt, ...] = ()
+    worse: int = 0
+    """Where worse lies: `UP`, `DOWN`, or 0 where neither is."""
+    at_end: bool = False
+    """Whether a measurement reads it after its tasks have ended; else while they are held."""
+    burst: bool = False
+    """Whether it is of a burst."""
+
+    def grain(self, lane: LaneSnapshot) -> float | None:
+        """Return how much it may be off by, in its unit, where that is too much to be left unsaid; else None."""
+        if self.name != "rss_per_task" or lane.status.grain is None:
+            return None
+        return lane.status.grain if lane.status.grain > COARSE * (self.of(lane) or 0.0) else None
+
+    def marks(self, lane: LaneSnapshot) -> str:
+        """Return the marks of what makes it uncertain."""
+        known = self.of(lane) is not None
+        return "".join(doubt.mark for doubt in self.doubts if known and doubt.holds(lane))
+
+    def text(self, lane: LaneSnapshot) -> str:
+        """Return it for a person: with ± where its grain matters, and unknown where it is below the grain."""
+        value, grain = self.of(lane), self.grain(lane)
+        if value is None or grain is None:
+            return self.unit.text(value)
+        return self.unit.text(None) if value < grain else f"{self.unit.text(value)} ± {self.unit.text(grain)}"
+
+
+def _over(this: float | None, that: float | None) -> float | None:
+    return this - that if this is not None and that is not None else None
+
+
+def _share(this: float | None, of: float | None) -> float | None:
+    return this / of if this is not None and of else None
+
+
+def _gc_share(lane: LaneSnapshot) -> float | None:
+    return _share(lane.sample.gc, max(0.0, lane.sample.time - lane.status.born))
+
+
+def _traced_added(lane: LaneSnapshot) -> float | None:
+    burst = lane.status.burst
+    return burst.traced if burst else _over(lane.sample.traced, lane.status.idle_traced)
+
+
+def _traced_per_task(lane: LaneSnapshot) -> float | None:
+    burst = lane.status.burst
+    return _share(burst.traced, burst.tasks) if burst else lane.sample.traced_per_task
+
+
+def _retained(lane: LaneSnapshot) -> float | None:
+    return lane.sample.rss if lane.status.peak_live and lane.sample.live == 0 else None
+
+
+MEMORY, SPEED, NOW = (TRACED, KEPT), (TRACED, CROWDED_GROWTH), (TRACED, CROWDED)
+
+FIGURES: tuple[Figure, ...] = (
+    Figure(
+        "rss_per_task", "RSS/task", BYTES,
+        "RSS over that of the idle worker, by live tasks: the median of the samples with the most tasks live.",
+        lambda lane: lane.sample.rss_per_task, MEMORY, UP,
+    ),
+    Figure(
+        "traced_per_task", "traced/task", BYTES,
+        "Bytes that tracemalloc knows of over those of the idle worker, by live tasks, taken alike.",
+        _traced_per_task, (KEPT,), UP,
+    ),
+    Figure(
+        "cpu_per_task", "CPU/task", SECONDS,
+        "CPU time over that of the idle worker, by tasks that ended since the first end, or, until ten have, by tasks created.",
+        lambda lane: lane.sample.cpu_per_task, (TRACED,), UP,
+    ),
+    Figure(
+        "ratio", "× cheapest", RATIO, "RSS/task over that of the cheapest lane beside it.",
+        lambda lane: _share(lane.sample.rss_per_task, lane.cheapest), MEMORY, UP,
+    ),
+    Figure(
+        "create_rate", "growth", RATE, "Tasks created a second, from asking for the last target until it was reached.",
+        lambda lane: lane.status.create_rate, SPEED, DOWN,
+    ),
+    Figure(
+        "create_seconds", "grown in", SECONDS, "From asking for the last target until it was reached.",
+        lambda lane: lane.status.create_seconds, SPEED, UP,
+    ),
+    Figure(
+        "created_per_second", "created/s", RATE, "Tasks created at present, in the last sampling interval.",
+        lambda lane: lane.sample.created_per_second, NOW,
+    ),
+    Figure(
+        "completed_per_second", "completed/s", RATE,
+        "Tasks that ended by themselves at present, in the last sampling interval.",
+        lambda lane: lane.sample.completed_per_second, NOW,
+    ),
+    Figure(
+        "completed_mean", "completed/s 10 s", RATE,
+        "Tasks that ended by themselves a second, over the last ten seconds: what is sustained.",
+        lambda lane: lane.sample.completed_mean, NOW, DOWN,
+    ),
+    Figure(
+        "completion_rate", "best second", RATE, "The most tasks that ended by themselves within any one second.",
+        lambda lane: lane.status.completion_rate, NOW, DOWN, True,
+    ),
+    Figure(
+        "duration_p50", "task p50", SECONDS, "Half of the tasks timed so far took no longer, from beginning to end.",
+        lambda lane: lane.sample.duration_p50, NOW, UP,
+    ),
+    Figure(
+        "duration_p99", "task p99", SECONDS, "99 % of the tasks timed so far took no longer, from beginning to end.",
+        lambda lane: lane.sample.duration_p99, NOW, UP,
+    ),
+    Figure(
+        "start_delay_p99", "delay p99", SECONDS,
+        "99 % of the tasks timed so far began no later than this after they had been created.",
+        lambda lane: lane.sample.start_delay_p99, NOW, UP,
+    ),
+    Figure(
+        "wake_lag_p99", "lag p99", SECONDS, "99 % of the ticks taken while there were tasks: a sleeper woke no later.",
+        lambda lane: lane.sample.wake_lag_p99, NOW, UP,
+    ),
+    Figure(
+        "lag", "lag", SECONDS, "How late a sleeper is woken at present, at worst.",
+        lambda lane: lane.sample.lag, NOW,
+    ),
+    Figure(
+        "longest_stall", "longest stall", SECONDS, "How late a sleeper was woken at worst, while there were tasks.",
+        lambda lane: lane.status.longest_stall, NOW, UP,
+    ),
+    Figure(
+        "gc_seconds", "in GC", SECONDS, "Time spent in garbage collection since the worker's start.",
+        lambda lane: lane.sample.gc, (TRACED,), UP, True,
+    ),
+    Figure(
+        "gc_share", "in GC", SHARE, "Share of the worker's life spent in garbage collection.", _gc_share, (TRACED,), UP,
+    ),
+    Figure("cpu", "CPU", SHARE, "Share of one core used at present.", lambda lane: lane.sample.cpu),
+    Figure(
+        "switches_per_second", "switches/s", COUNT, "Context switches of the process a second.",
+        lambda lane: lane.sample.switches_per_second,
+    ),
+    Figure("rss", "RSS", BYTES, "Memory that the process has resident.", lambda lane: lane.sample.rss, (TRACED,), UP),
+    Figure(
+        "rss_added", "RSS added", BYTES, "RSS over that of the idle worker.",
+        lambda lane: _over(lane.sample.rss, lane.status.idle_rss), MEMORY, UP,
+    ),
+    Figure(
+        "virtual_added", "address space added", BYTES, "Address space over that of the idle worker.",
+        lambda lane: _over(lane.sample.virtual, lane.status.idle_virtual), (TRACED,), UP,
+    ),
+    Figure("traced", "traced", BYTES, "Bytes that tracemalloc knows of.", lambda lane: lane.sample.traced, (), UP),
+    Figure(
+        "traced_added", "traced added", BYTES,
+        "Bytes that tracemalloc knows of over those of the idle worker, for all tasks.", _traced_added, (), UP,
+    ),
+    Figure("tracer", "tracer", BYTES, "Bytes that tracemalloc itself takes.", lambda lane: lane.sample.tracer, (), UP),
+    Figure(
+        "heap", "heap", BYTES, "Bytes that live objects take by the runtime's own count.",
+        lambda lane: lane.sample.heap, (), UP,
+    ),
+    Figure(
+        "idle_rss", "idle RSS", BYTES, "RSS of the worker before its first task.",
+        lambda lane: lane.status.idle_rss, (TRACED,), UP,
+    ),
+    Figure(
+        "peak_rss", "peak RSS", BYTES, "The highest RSS that the process ever had.",
+        lambda lane: lane.sample.peak_rss, (TRACED,), UP, True,
+    ),
+    Figure(
+        "retained_rss", "retained RSS", BYTES, "RSS once all tasks have ended.", _retained, (TRACED,), UP, True,
+    ),
+    Figure(
+        "stop_seconds", "stopped in", SECONDS, "From telling all tasks to end until the last one had.",
+        lambda lane: lane.status.stop_seconds, NOW, UP, True,
+    ),
+    Figure("live", "live", COUNT, "Tasks created and not yet ended.", lambda lane: lane.sample.live),
+    Figure("peak_live", "peak live", COUNT, "The most tasks live at once.", lambda lane: lane.status.peak_live, at_end=True),
+    Figure("queued", "queued", COUNT, "Live tasks that wait for a thread.", lambda lane: lane.sample.queued),
+    Figure("created", "created", COUNT, "Tasks created.", lambda lane: lane.sample.created, at_end=True),
+    Figure("completed", "completed", COUNT, "Tasks that ended by themselves.", lambda lane: lane.sample.completed, at_end=True),
+    Figure("failed", "failed", COUNT, "Tasks that ended with an error.", lambda lane: lane.sample.failed, at_end=True),
+    Figure("cancelled", "cancelled", COUNT, "Tasks that were told to end.", lambda lane: lane.sample.cancelled, at_end=True),
+    Figure("threads", "threads", COUNT, "Threads of the process.", lambda lane: lane.sample.threads),
+    Figure("stalled", "stalled", SECONDS, "How long the worker has been silent or overdue.", lambda lane: lane.sample.stalled),
+    Figure(
+        "fits", "fits", COUNT, "Tasks that would fit if nothing else ran, under the memory budget.",
+        lambda lane: lane.status.fits,
+    ),
+    Figure(
+        "burst_seconds", "burst", SECONDS, "From the creation of a burst's first task until its last one has ended.",
+        lambda lane: lane.status.burst.seconds if lane.status.burst else None, (TRACED, CROWDED), UP, burst=True,
+    ),
+    Figure(
+        "create_rate_cpu", "created/CPU s", RATE, "Tasks of a burst created a second of CPU time, not begun.",
+        lambda lane: _share(lane.status.burst.tasks, lane.status.burst.create_cpu) if lane.status.burst else None,
+        (TRACED,), DOWN, burst=True,
+    ),
+    Figure(
+        "finish_rate_cpu", "finished/CPU s", RATE, "Tasks of a burst created and ended a second of CPU time.",
+        lambda lane: _share(lane.status.burst.tasks, lane.status.burst.cpu) if lane.status.burst else None,
+        (TRACED,), DOWN, burst=True,
+    ),
+)  # fmt: skip
+
+BY_NAME = {figure.name: figure for figure in FIGURES}
+
+
+def figures(burst: bool = False) -> Iterator[Figure]:
+    """Yield the figures of a measurement that holds its tasks, or of a ``burst`` as well."""
+    return (figure for figure in FIGURES if burst or not figure.burst)
+
+
+def read(held: LaneSnapshot, last: LaneSnapshot, burst: bool = False) -> dict[str, float | None]:
+    """Return every figure by its name.
+
+    Args:
+        held: the lane while its tasks were held.
+        last: the lane once they had ended.
+        burst: whether those of a burst are wanted, too.
+    """
+    return {figure.name: figure.of(last if figure.at_end else held) for figure in figures(burst)}

@@ -1,0 +1,358 @@
+"""One measurement: a fresh worker taken through idle, growth, hold, end and what is retained."""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from urllib.parse import urlsplit
+
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import Lane
+from concwatch.lab.lane_state import COMING, State
+from concwatch.lab.snapshot import LaneSnapshot
+from concwatch.measure.figures import read
+from concwatch.measure.limited import limited_by
+from concwatch.units import format_count, format_seconds
+from concwatch.worker.burst import Burst
+
+SETTLE = 0.5
+"""Seconds of idling before the first task, and again after the last one's end."""
+
+GROW_LIMIT = 600.0
+"""Seconds in which all tasks must have been created; a target that takes longer is given up."""
+
+LONGEST_BURST = 1_800.0
+"""Seconds after which a burst that has not ended is given up."""
+
+STUCK = 10.0
+"""Seconds without any task ending after which those that do not stop are left to the end of the worker."""
+
+PAGE_LIMIT = 20.0
+"""Seconds that the page server gets to start."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure."""
+
+    tasks: int
+    seconds: float = 0.0
+    """How long to hold the tasks once all have started."""
+    burst: Burst | None = None
+    """Run this in place of holding tasks."""
+    stop: bool = True
+    """Whether the end of the tasks is measured, too."""
+    enough: Callable[[Lane], str | None] = lambda lane: None
+    """Says why to break off while tasks are created, or None."""
+    at_most: Callable[[Lane], None] = lambda lane: None
+    """Called once, as soon as all that could be created has been."""
+
+
+class Outcome(Enum):
+    """How a measurement ended."""
+
+    DONE = "done"
+    LIMITED = "limited"
+    """A wall, or a limit of time, held tasks back."""
+    FAILING = "failing"
+    """Tasks failed."""
+    SHORT = "short"
+    """Fewer tasks were live at once than were asked for, and no wall was hit."""
+    FAILED = "failed"
+    """There was no worker to the end."""
+    INTERRUPTED = "interrupted"
+
+
+@dataclass
+class Result:
+    """What one measurement gave: bytes, seconds, tasks, per second. None is what could not be told."""
+
+    engine: str
+    tasks: int = 0
+    outcome: Outcome = Outcome.DONE
+    reason: str | None = None
+    """Why it is not done, or what to know of it."""
+    limited_by: str | None = None
+    runtime: str | None = None
+    flags: list[str] = field(default_factory=list)
+    traced: bool = False
+    gc: str = "default"
+    figures: dict[str, float | None] = field(default_factory=dict)
+    """By the names of `concwatch.measure.figures.FIGURES`."""
+    held: LaneSnapshot | None = None
+    """The lane while its tasks were held."""
+    last: LaneSnapshot | None = None
+    """The lane once they had ended."""
+    live: int | None = None
+    """Tasks live at the reading of a burst, or as they were held."""
+    seconds: float = 0.0
+    """How long it took in all, the worker's start and end included."""
+    own_seconds: float = 0.0
+    """How much of that was the tasks' own."""
+    trail: list[tuple[float, int]] = field(default_factory=list)
+    """Seconds since the first task was asked for, and RSS in bytes, over time."""
+
+    @property
+    def came_up(self) -> bool:
+        """Whether there was a worker, so that its counters mean something."""
+        return self.runtime is not None
+
+
+Progress = Callable[[str], None]
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class Measurement:
+    """Takes one lane of a running lab through one plan; what is known so far is in ``result`` at any time."""
+
+    def __init__(self, lab: Lab, lane: Lane, plan: Plan, progress: Progress = lambda text: None) -> None:
+        self.result = Result(
+            lane.engine.name, plan.tasks, Outcome.INTERRUPTED, traced=lab.settings.trace, gc=lab.settings.gc
+        )
+        self._lab = lab
+        self._lane = lane
+        self._plan = plan
+        self._progress = progress
+        self._nap = 0.1 / lab.hz
+
+    async def run(self) -> Result:
+        """Measure from the worker's start to its end.
+
+        Whatever the worker or the system said is in the result; one that failed or that something held back
+        says so in its outcome and reason.
+        """
+        lab, lane, result = self._lab, self._lane, self.result
+        began = _now()
+        lab.switch(lane, True)
+        try:
+            await self._until(lambda: lane.state not in COMING)
+            if lane.on:
+                await self._measure()
+            self._conclude()
+            lab.switch(lane, False)
+            await self._until(lambda: lane.idle, 10.0, failed=True)
+        except asyncio.CancelledError:
+            self._look()
+            self._read()
+            raise
+        finally:
+            result.seconds = _now() - began
+        return result
+
+    async def _measure(self) -> None:
+        lab, lane, plan, result = self._lab, self._lane, self._plan, self.result
+        await asyncio.sleep(SETTLE)
+        problem = await page_problem(lab)
+        if problem:
+            result.reason = problem
+            lane.give_up(problem)
+        if not lane.on:
+            return  # a target would start another worker
+        self._describe()
+        asked, clock = _now(), lab.clock()
+        if plan.burst:
+            await self._burst(plan.burst)
+        else:
+            await self._hold()
+        result.own_seconds = _now() - asked
+        times, values = lane.series.since("rss", clock)
+        result.trail = [
+            (round(time - clock, 3), int(rss))
+            for time, rss in zip(times, values, strict=True)
+            if math.isfinite(rss)
+        ]
+        if plan.stop and lane.on and not plan.burst:
+            self._progress("stopping")
+            await self._stop()
+
+    async def _burst(self, burst: Burst) -> None:
+        lane = self._lane
+        self._lane.run_burst(burst)
+        ended = await self._until(
+            lambda: lane.tally.burst is not None or bool(lane.burst_refused), LONGEST_BURST
+        )
+        if not ended:
+            self.result.reason = f"not over within {format_seconds(LONGEST_BURST)}: given up"
+        elif lane.burst_refused:
+            self.result.reason = lane.burst_refused
+        elif lane.tally.burst is not None:
+            self.result.live = lane.tally.burst.live
+        await self._next_sample()  # with the tick that follows a burst's report
+        self._look()
+
+    async def _hold(self) -> None:
+        lab, lane, plan = self._lab, self._lane, self._plan
+        lab.set_target(lane, plan.tasks)
+        self._progress(f"starting {format_count(plan.tasks)} tasks")
+        enough: list[str] = []
+
+        def over() -> bool:
+            enough[:] = filter(None, [plan.enough(lane)])
+            return bool(enough) or lane.reached is not None or lane.limit is not None
+
+        grown = await self._until(over, GROW_LIMIT)
+        if not grown and lane.on:
+            enough.append(f"not all had started within {format_seconds(GROW_LIMIT)}")
+        plan.at_most(lane)
+        self.result.reason = next(iter(enough), None)
+        standing = lane.reached.live if lane.reached else lane.live
+        self._progress(f"holding {format_count(standing)} for {format_seconds(plan.seconds)}")
+        await self._until(lambda: False, plan.seconds)
+        await self._next_sample()
+        self._look()
+        self.result.live = lane.live
+
+    async def _stop(self) -> None:
+        """Have all tasks end, and see how long that takes and what memory stays."""
+        lane = self._lane
+        self._lab.set_target(lane, 0)
+        live, moved_at = lane.live, _now()
+
+        def over() -> bool:
+            nonlocal live, moved_at
+            if lane.live != live:
+                live, moved_at = lane.live, _now()
+            return lane.reached is not None or _now() > moved_at + STUCK
+
+        await self._until(over)
+        await self._until(lambda: False, SETTLE)
+        self._look(held=False)
+
+    def _conclude(self) -> None:
+        """Say how it ended, and read every figure."""
+        lane, result = self._lane, self.result
+        self._describe()
+        self._read()
+        sample = result.last.sample if result.last else None
+        peak, limit = lane.tally.peak_live, lane.status.wall_text
+        result.outcome = Outcome.DONE
+        if lane.state is State.FAILED:
+            result.outcome, result.reason = Outcome.FAILED, lane.reason
+        elif limit or result.reason:
+            result.outcome, result.reason = Outcome.LIMITED, result.reason or limit
+        elif sample and sample.failed:
+            result.outcome, result.reason = Outcome.FAILING, self._why_failing(sample.failed)
+        elif peak < self._plan.tasks and not self._plan.burst:
+            what = f"at most {format_count(peak)} of {format_count(self._plan.tasks)} tasks were live at once"
+            why = f": {result.limited_by}" if result.limited_by else ""
+            result.outcome, result.reason = Outcome.SHORT, what + why
+
+    def _why_failing(self, failed: int) -> str:
+        self._lab.watch_pages()  # that its server has died says more than that it could not be reached
+        names = ("", self._lane.engine.name)
+        errors = [event for event in self._lab.events.since(0) if event.weight == "error" and event.lane in names]
+        errors.sort(key=lambda event: event.lane != "")
+        why = f": {errors[0].text.splitlines()[0]}" if errors else ""
+        return f"{format_count(failed)} tasks failed{why}"
+
+    def _describe(self) -> None:
+        ready, result = self._lane.tally.ready, self.result
+        if ready is not None:
+            result.runtime, result.flags = ready.runtime, list(self._lane.tally.flags)
+
+    def _look(self, held: bool = True) -> None:
+        """Keep the lane as it is now."""
+        if not self._lane.on or self._lane.tally.tick is None:
+            return
+        snapshot = self._lab.snapshot()
+        lane = snapshot.lanes[self._lane.number]
+        self.result.last = lane
+        if held:
+            self.result.held = lane
+            self.result.limited_by = limited_by(lane, snapshot)
+
+    def _read(self) -> None:
+        held, last = self.result.held, self.result.last
+        if held and last:
+            self.result.figures = read(held, last, self._plan.burst is not None)
+
+    async def _next_sample(self) -> None:
+        """Wait for one more tick and one more sample, so that what has been reported by now is in them."""
+        lane = self._lane
+        for _ in range(2):
+            before = lane.sample, lane.tally.tick
+            await self._until(lambda: lane.sample != before[0] and lane.tally.tick is not before[1], 5.0)  # noqa: B023
+
+    async def _until(
+        self, done: Callable[[], bool], limit: float = math.inf, failed: bool = False
+    ) -> bool:
+        """Wait until ``done``, the lane fails, or ``limit`` seconds have passed; return whether it was done."""
+        end = _now() + limit
+        while not done():
+            if (self._lane.state is State.FAILED and not failed) or _now() >= end:
+                return done()
+            await asyncio.sleep(self._nap)
+        return True
+
+
+async def page_problem(lab: Lab) -> str | None:
+    """Fetch the page once, if tasks will: its server may still be starting, which is no task's time.
+
+    Returns:
+        Why it cannot be fetched, in one line; None where it can, or need not.
+    """
+    page = lab.settings.page
+    if page is None or not page.startswith("http://127."):
+        return None
+    address = urlsplit(page)
+    request = f"GET {address.path} HTTP/1.0\r\nHost: {address.hostname}\r\n\r\n"
+    try:
+        async with asyncio.timeout(PAGE_LIMIT):
+            reader, writer = await asyncio.open_connection(address.hostname, address.port)
+            writer.write(request.encode())
+            answered = await reader.read(1)
+            writer.close()
+    except OSError as error:  # a time-out is one
+        return f"the page server does not answer: {error}"
+    return None if answered else "the page server closed the connection without an answer"
+
+
+async def measure(
+    lab: Lab, plans: Sequence[Plan], progress: Callable[[str, str], None] = lambda lane, text: None,
+    keep: Callable[[Result], None] = lambda result: None,
+) -> list[Result]:
+    """Measure every lane of a lab at the same time; nobody else steps it, and it is closed in the end.
+
+    Args:
+        lab: with one lane a plan.
+        plans: in the order of its lanes.
+        progress: is told a lane's name, and what it is doing.
+        keep: is given each result as its measurement begins, to be read also when this is cancelled.
+
+    Raises:
+        Exception: whatever breaks the lab itself.
+    """
+    measurements = [
+        Measurement(lab, lane, plan, lambda text, name=lane.engine.name: progress(name, text))  # type: ignore[misc]
+        for lane, plan in zip(lab.lanes, plans, strict=True)
+    ]
+    for each in measurements:
+        keep(each.result)
+    try:
+        # A group of tasks, so that nobody waits for a lab that has broken down.
+        async with asyncio.TaskGroup() as tasks:
+            clock = tasks.create_task(lab.run())
+            running = [tasks.create_task(each.run()) for each in measurements]
+            await asyncio.gather(*running)
+            clock.cancel()
+    finally:
+        await close(lab)
+    return [each.result for each in measurements]
+
+
+async def close(lab: Lab) -> None:
+    """Close a lab; whoever cancels this has its workers killed, and none is left."""
+    closing, cancelled = asyncio.get_running_loop().create_task(lab.close()), False
+    while not closing.done():
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            cancelled = True
+            lab.kill()
+    closing.result()
+    if cancelled:
+        raise asyncio.CancelledError

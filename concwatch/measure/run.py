@@ -1,0 +1,180 @@
+"""``concwatch run``: engines measured one after another or together, at one or more sizes, once or more often."""
+
+import statistics
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from concwatch.lab.catalog import Engine
+from concwatch.lab.events import Event
+from concwatch.lab.lab import Lab
+from concwatch.lab.machine import describe_machine, program_version
+from concwatch.measure.figures import BY_NAME, Figure, figures
+from concwatch.measure.measurement import Outcome, Plan, Result, measure
+
+_T = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+"""Student's t for a 95 % interval, by the number of values less two; of more values the last is a little wide."""
+
+GRAVEST = (
+    Outcome.FAILED, Outcome.FAILING, Outcome.LIMITED, Outcome.SHORT, Outcome.INTERRUPTED, Outcome.DONE,
+)  # fmt: skip
+"""Which outcome several runs have together: the first of these that any has."""
+
+FORGIVEN = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}
+"""Outcome → the figure of which something else may be expected; then it is as good as done."""
+
+
+@dataclass
+class Row:
+    """What was measured of one engine at one size, as often as was asked for."""
+
+    engine: str
+    tasks: int
+    results: list[Result] = field(default_factory=list)
+
+    def values(self, figure: str) -> list[float]:
+        """Return the values of a figure, one a run that has it."""
+        known = (result.figures.get(figure) for result in self.results)
+        return [value for value in known if value is not None]
+
+    def median(self, figure: str) -> float | None:
+        """Return the median over the runs; None for none."""
+        values = self.values(figure)
+        return statistics.median(values) if values else None
+
+    def spread(self, figure: str) -> float | None:
+        """Return the distance from lowest to highest as a share of the median; None for fewer than two runs."""
+        values, median = self.values(figure), self.median(figure)
+        return (max(values) - min(values)) / abs(median) if len(values) > 1 and median else None
+
+    def interval(self, figure: str) -> tuple[float, float] | None:
+        """Return the 95 % interval of the mean, by Student's t; None for fewer than two runs."""
+        values = self.values(figure)
+        if len(values) < 2:
+            return None
+        mean, t = statistics.fmean(values), _T[min(len(values), len(_T) + 1) - 2]
+        half = t * statistics.stdev(values) / len(values) ** 0.5
+        return mean - half, mean + half
+
+    def outcome(self, expected: Collection[str] = ()) -> Outcome:
+        """Return how it ended; what is ``expected`` of a figure by name takes the place of what always is."""
+        found = {
+            Outcome.DONE if FORGIVEN.get(result.outcome) in expected else result.outcome
+            for result in self.results
+        }
+        return next((each for each in GRAVEST if each in found), Outcome.INTERRUPTED)
+
+    def holds(self, expected: Collection[str] = ()) -> bool:
+        """Return whether no task failed and all were live at once, or the ``expected`` figures say otherwise."""
+        outcome = self.outcome(expected)
+        return outcome is Outcome.DONE or (outcome is Outcome.LIMITED and "peak_live" in expected)
+
+    @property
+    def first(self) -> Result:
+        """The gravest of its results: the one that says most of why it is not done."""
+        return min(self.results, key=lambda result: GRAVEST.index(result.outcome))
+
+    def marks(self, figure: Figure) -> str:
+        """Return the marks of what makes a figure uncertain in any run."""
+        read = [result.last if figure.at_end else result.held for result in self.results]
+        return "".join(dict.fromkeys(mark for lane in read if lane for mark in figure.marks(lane)))
+
+    def text(self, figure: Figure) -> str:
+        """Return a figure for a person, with its marks."""
+        only = self.results[0] if len(self.results) == 1 else None
+        lane = (only.last if figure.at_end else only.held) if only else None
+        text = figure.text(lane) if lane else figure.unit.text(self.median(figure.name))
+        marks = self.marks(figure)
+        return f"{text} {marks}" if marks else text
+
+    def as_json(self, expected: Collection[str]) -> dict[str, object]:
+        """Return the object that ``concwatch run --json`` has for it."""
+        first = self.first
+        names = [figure.name for figure in figures()]
+        grains = {
+            name: BY_NAME[name].grain(result.held)
+            for result in self.results
+            if result.held
+            for name in names
+            if BY_NAME[name].grain(result.held) is not None
+        }
+        marks = {name: self.marks(BY_NAME[name]) for name in names if self.marks(BY_NAME[name])}
+        found: dict[str, object] = {
+            "engine": self.engine,
+            "runtime": first.runtime,
+            "flags": first.flags,
+            "state": self.outcome(expected).value,
+            "reason": first.reason,
+            "limited_by": next((each.limited_by for each in self.results if each.limited_by), None),
+            "traced": first.traced,
+            "gc": first.gc,
+            "tasks": self.tasks,
+            **{name: self.median(name) for name in names},
+            "plus_minus": grains,
+            "marks": marks,
+        }
+        if len(self.results) > 1:
+            known = [name for name in names if self.values(name)]
+            found["runs"] = [
+                {"state": result.outcome.value, **{name: result.figures.get(name) for name in known}}
+                for result in self.results
+            ]
+            found["spread"] = {name: self.spread(name) for name in known}
+            found["interval"] = {name: self.interval(name) for name in known}
+        return found
+
+
+@dataclass
+class Session:
+    """What is measured, and what came of it so far."""
+
+    engines: Sequence[Engine]
+    sizes: Sequence[int]
+    seconds: float
+    """How long to hold the tasks once all have started."""
+    repeats: int = 1
+    together: bool = False
+    rows: list[Row] = field(default_factory=list)
+    """By size, then by engine; those begun."""
+    events: list[Event] = field(default_factory=list)
+
+    async def run(
+        self,
+        make_lab: Callable[[Sequence[Engine]], Lab],
+        progress: Callable[[Lab, str, str], None],
+    ) -> None:
+        """Measure all of it; cancelled, what has been measured stays.
+
+        Args:
+            make_lab: makes a lab for some engines.
+            progress: is told the lab, a lane's name, and what it is doing.
+        """
+        groups = [list(self.engines)] if self.together else [[engine] for engine in self.engines]
+        for tasks in self.sizes:
+            for group in groups:
+                rows = {engine.name: Row(engine.name, tasks) for engine in group}
+                for _ in range(self.repeats):
+                    lab = make_lab(group)
+                    self.rows += [row for row in rows.values() if not row.results]
+                    try:
+                        await measure(
+                            lab,
+                            [Plan(tasks, self.seconds)] * len(group),
+                            lambda lane, text, lab=lab: progress(lab, lane, text),  # type: ignore[misc]
+                            lambda result, rows=rows: rows[result.engine].results.append(result),  # type: ignore[misc]
+                        )
+                    finally:
+                        self.events += lab.events.since(0)
+
+    def as_json(self, workload: str, expected: Callable[[str], Collection[str]]) -> dict[str, object]:
+        """Return the object that ``concwatch run --json`` prints.
+
+        Args:
+            workload: what each task did.
+            expected: returns the figures of an engine of which something is expected.
+        """
+        return {
+            "concwatch": program_version(),
+            "machine": describe_machine(),
+            "workload": workload,
+            "lanes": [row.as_json(expected(row.engine)) for row in self.rows],
+        }

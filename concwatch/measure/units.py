@@ -1,0 +1,67 @@
+"""How figures of one kind are written and read."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from concwatch.units import (
+    UNKNOWN,
+    format_bytes,
+    format_count,
+    format_figure,
+    format_percent,
+    format_rate,
+    format_seconds,
+    parse_bytes,
+    parse_count,
+    parse_rate,
+    parse_seconds,
+)
+
+
+def _parse_number(text: str) -> float:
+    number = text.strip().removesuffix("%")
+    if not number.replace(".", "", 1).isdecimal() or not number.isascii():
+        raise ValueError(f'"{text[:40]}": expected a number such as "2.5", or a share such as "5%"')
+    return float(number) / (100 if text.strip().endswith("%") else 1)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How figures of one kind are written and read."""
+
+    name: str
+    """What such a figure counts."""
+    parse: Callable[[str], float]
+    format: Callable[[float], str]
+    example: str
+    """How such a figure can be typed."""
+
+    def text(self, value: float | None) -> str:
+        """Return ``value`` for a person, or what stands for one that is not known."""
+        return UNKNOWN if value is None or not math.isfinite(value) else self.format(value)
+
+
+BYTES = Unit("bytes", parse_bytes, format_bytes, "2KiB, 1.5MB, 800")
+RATE = Unit("tasks a second", parse_rate, format_rate, "50k/s, 1.5M, 800")
+SECONDS = Unit("seconds", parse_seconds, format_seconds, "200ms, 1.5s, 0.2")
+COUNT = Unit("tasks", parse_count, format_count, "10k, 10,000, 0")
+SHARE = Unit("share", _parse_number, format_percent, "5%, 0.05")
+RATIO = Unit("times", _parse_number, lambda ratio: f"{format_figure(ratio, 2)} ×", "2.5")
+
+KINDS = (BYTES, RATE, SECONDS, COUNT, SHARE, RATIO)
+"""All of them."""
+
+SCALES: dict[str, tuple[Unit, float]] = {
+    "B": (BYTES, 1.0),
+    "KiB": (BYTES, 1024.0),
+    "MiB": (BYTES, 1024.0**2),
+    "GiB": (BYTES, 1024.0**3),
+    "kB": (BYTES, 1e3),
+    "MB": (BYTES, 1e6),
+    "GB": (BYTES, 1e9),
+    "s": (SECONDS, 1.0),
+    "ms": (SECONDS, 1e-3),
+    "tasks/s": (RATE, 1.0),
+}
+"""Unit of a published table → the kind of figure, and how many bytes, seconds or tasks a second one of it is."""

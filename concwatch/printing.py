@@ -62,11 +62,12 @@ class ProgressLine:
 
 
 COLUMNS = (
-    "failed", "peak_live", "rss_per_task", "traced_per_task", "cpu_per_task", "create_rate", "completion_rate",
-    "duration_p50", "duration_p99", "wake_lag_p99", "gc_seconds", "idle_rss", "peak_rss", "retained_rss",
+    "failed", "peak_live", "rss_per_task", "traced_per_task", "cpu_per_task", "create_rate",
+    "completion_rate", "duration_p50", "duration_p99", "wake_lag_p99", "gc_seconds", "idle_rss", "peak_rss", "retained_rss",
     "stop_seconds",
 )  # fmt: skip
-"""The figures of the table, from the left; one that no row knows has no column, and nothing failed has none."""
+"""The figures of the table, from the left; one that no row knows has no column, and nothing failed has none.
+"""
 
 
 def print_table(rows: "Sequence[Row]", expected: "Callable[[str], Collection[str]]") -> None:
@@ -79,7 +80,9 @@ def print_table(rows: "Sequence[Row]", expected: "Callable[[str], Collection[str
     from concwatch.measure.figures import BY_NAME, DOUBTS
 
     known = [BY_NAME[name] for name in COLUMNS if any(row.values(name) for row in rows)]
-    known = [figure for figure in known if figure.name != "failed" or any(row.median("failed") for row in rows)]
+    known = [
+        figure for figure in known if figure.name != "failed" or any(row.median("failed") for row in rows)
+    ]
     sizes = len({row.tasks for row in rows}) > 1
     heads = ["engine", *(["tasks"] if sizes else []), "state", *(figure.title for figure in known)]
     cells = [
@@ -113,7 +116,11 @@ def _print_repeats(rows: "Sequence[Row]", known: "Sequence[Figure]") -> None:
     cells = [["engine", "tasks", "figure", "median", "spread", "lowest", "highest", "95 % of the mean"]]
     for row in rows:
         for figure in known:
-            values, spread, interval = row.values(figure.name), row.spread(figure.name), row.interval(figure.name)
+            values, spread, interval = (
+                row.values(figure.name),
+                row.spread(figure.name),
+                row.interval(figure.name),
+            )
             if interval is None:
                 continue
             text = figure.unit.text
@@ -129,7 +136,9 @@ def _print_repeats(rows: "Sequence[Row]", known: "Sequence[Figure]") -> None:
 
 
 def _print_cells(rows: "Sequence[Sequence[str]]", left: int) -> None:
-    """Print rows, the first of them as heads, the first ``left`` columns to the left and the others to the right."""
+    """Print rows, the first of them as heads, the first ``left`` columns to the left and the others to the
+    right.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         padded = [

@@ -9,8 +9,8 @@ from concwatch.commands.chart import charts_of, check_chart
 from concwatch.commands.options import one_line
 from concwatch.commands.telling import say_error
 from concwatch.commands.usual import UsualOption
-from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
 from concwatch.lab.snapshot import COLUMNS
+from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
 from concwatch.recordings.load import load
 from concwatch.saving import is_same_file, why_not_writable, write_whole
 

@@ -16,7 +16,8 @@ WIDTH = 100
 def command(as_json_: bool) -> None:
     """List every figure: its name, its unit, what it means, and what makes it uncertain.
 
-    These are the names that run --json, --expect, experiments, compare and export have in common. Needs nothing.
+    These are the names that run --json, --expect, experiments, compare and export have in common. Needs
+    nothing.
     """
     if as_json_:
         say_json(
@@ -35,7 +36,9 @@ def command(as_json_: bool) -> None:
         return
     width = max(len(figure.name) for figure in FIGURES)
     for figure in FIGURES:
-        click.echo(f"{click.style(f'{figure.name:{width}}', bold=True)}  {figure.title}, in {figure.unit.name}")
+        click.echo(
+            f"{click.style(f'{figure.name:{width}}', bold=True)}  {figure.title}, in {figure.unit.name}"
+        )
         for line in (figure.meaning, *_uncertain(figure)):
             click.echo(textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="    "))
 
@@ -45,6 +48,7 @@ def _uncertain(figure: Figure) -> list[str]:
     found = [f"{doubt.mark} {doubt.note}" for doubt in figure.doubts]
     if figure.name == "rss_per_task":
         found.append(
-            f"± what the runtime takes from the system at once, by live tasks, where that is over {COARSE:.0%} of it"
+            "± what the runtime takes from the system at once, by live tasks, "
+            f"where that is over {COARSE:.0%} of it"
         )
     return found

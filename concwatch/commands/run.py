@@ -44,7 +44,8 @@ EXPECT_HELP = "\n".join(
     [
         f"  ENGINE.FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and FIGURE is,",
         *(f"  in {unit.name} ({unit.example}):\n{_figures(unit)}" for unit in KINDS),
-        "  What each means: concwatch figures. Without any, failed <= 0 and peak_live >= the tasks are expected.",
+        "  What each means: concwatch figures. failed <= 0 and peak_live >= the tasks are always expected,",
+        "  unless something else is expected of the same figure.",
     ]
 )
 
@@ -193,7 +194,9 @@ def command(
     verdicts = judge(expect, rows)
     if as_json_:
         found = session.as_json(workload, expected)
-        say_json({**found, "interrupted": bool(stopped), "expect": [verdict.as_json() for verdict in verdicts]})
+        say_json(
+            {**found, "interrupted": bool(stopped), "expect": [verdict.as_json() for verdict in verdicts]}
+        )
     else:
         print_table(rows, expected)
         print_verdicts(verdicts)

@@ -36,8 +36,8 @@ COMPARED = tuple(
     BY_NAME[name]
     for name in (
         "rss_per_task", "traced_per_task", "cpu_per_task", "create_rate", "completed_mean", "completion_rate",
-        "duration_p50", "duration_p99", "start_delay_p99", "wake_lag_p99", "gc_seconds", "idle_rss", "peak_rss",
-        "retained_rss", "stop_seconds",
+        "duration_p50", "duration_p99", "start_delay_p99", "wake_lag_p99", "gc_seconds", "idle_rss",
+        "peak_rss", "retained_rss", "stop_seconds",
     )
 )  # fmt: skip
 """The figures of a lane that are compared, of two runs or of two recordings."""

@@ -1,7 +1,9 @@
 """A recording as one side of a comparison.
 
-The figures are those of `concwatch.measure.figures`, read as ``concwatch run`` reads them: of each worker that a
-lane had, while it had the most tasks live, and at its end. Each worker that came near the most that any had gives
+The figures are those of `concwatch.measure.figures`, read as ``concwatch run`` reads them: of each worker
+that a
+lane had, while it had the most tasks live, and at its end. Each worker that came near the most that any had
+gives
 one value.
 """
 

@@ -1,6 +1,7 @@
 """What ``concwatch run --json`` wrote, as one side of a comparison.
 
-Every figure is taken as it stands there: of one run there is one value and so no spread, of ``--repeats`` there
+Every figure is taken as it stands there: of one run there is one value and so no spread, of ``--repeats``
+there
 is one a run.
 """
 

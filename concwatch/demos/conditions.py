@@ -8,9 +8,10 @@ from typing import ClassVar, Protocol
 
 from msgspec import Struct
 
-from concwatch.demos.figures import LAB_FIGURES, LANE_FIGURES, Kind, tell
+from concwatch.demos.figures import LAB_FIGURES, LANE_FIGURES
 from concwatch.demos.scene import Scene
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
+from concwatch.measure.units import Unit
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.units import format_count, format_seconds, parse_count, parse_seconds
 from concwatch.worker.workloads import nearest
@@ -75,12 +76,12 @@ class Compared(OfLane, frozen=True):
     operator: str
     value: float
 
-    def _now(self, scene: Scene) -> tuple[Kind, float | None]:
+    def _now(self, scene: Scene) -> tuple[Unit, float | None]:
         if self.lane == TOTAL:
             whole = LAB_FIGURES[self.figure]
-            return whole.kind, whole.of(scene.view())
+            return whole.unit, whole.of(scene.view())
         one = LANE_FIGURES[self.figure]
-        return one.kind, one.of(scene.lane_view(self.lane))
+        return one.unit, one.of(scene.lane_view(self.lane))
 
     def holds(self, scene: Scene) -> bool:
         """Tell whether it holds now; a figure that is not known fulfils nothing."""
@@ -89,9 +90,9 @@ class Compared(OfLane, frozen=True):
 
     def seen(self, scene: Scene) -> str:
         """Say what the figure is now."""
-        kind, now = self._now(scene)
+        unit, now = self._now(scene)
         aside = "" if self.lane == TOTAL else _condition_of(scene, self.lane)
-        return f"{self.lane}.{self.figure} is {tell(kind, now)}{aside}"
+        return f"{self.lane}.{self.figure} is {unit.text(now)}{aside}"
 
 
 class Settled(OfLane, frozen=True):
@@ -100,16 +101,17 @@ class Settled(OfLane, frozen=True):
     def holds(self, scene: Scene) -> bool:
         """Tell whether it holds now."""
         view, lane = scene.lane_view(self.lane), scene.lane(self.lane)
-        cost = view.cost
-        if lane.reached is None or lane.reached.target != view.target or cost is None:
+        target, sample = view.status.target, view.sample
+        if lane.reached is None or lane.reached.target != target or sample.rss_per_task is None:
             return False
-        traced = scene.view().settings.trace and view.traceable
-        return cost.live >= view.target * ENOUGH and cost.tracing == traced
+        traced = scene.view().settings.trace and "trace" in view.status.can
+        return (sample.measured_live or 0) >= target * ENOUGH and view.status.tracing == traced
 
     def seen(self, scene: Scene) -> str:
         """Say how far the lane is."""
         view = scene.lane_view(self.lane)
-        cost = f"cost of {format_count(view.cost.live)} known" if view.cost else "cost not known"
+        known = view.sample.rss_per_task is not None
+        cost = f"cost of {format_count(view.sample.measured_live or 0)} known" if known else "cost not known"
         return f"{_progress(scene, self.lane)}, {cost}{_condition_of(scene, self.lane)}"
 
 
@@ -225,17 +227,18 @@ def _broke_off(runs: ExperimentRuns) -> str:
 
 def _progress(scene: Scene, name: str) -> str:
     view = scene.lane_view(name)
-    return f"{name} holds {format_count(view.live)} of {format_count(view.target)}"
+    return f"{name} holds {format_count(view.live)} of {format_count(view.status.target)}"
 
 
 def _condition_of(scene: Scene, name: str) -> str:
     """Say what keeps a lane from going on, if something does."""
     view = scene.lane_view(name)
-    if view.state is State.FAILED:
-        return f" ({view.reason})"
-    if view.missing and not view.on:
-        return f" ({view.missing})"
-    return f" (limited by {view.limited})" if view.limited else ""
+    status = view.status
+    if status.state is State.FAILED:
+        return f" ({status.reason})"
+    if status.missing and not view.on:
+        return f" ({status.missing})"
+    return f" (limited by {status.wall})" if status.wall else ""
 
 
 _LANE = r"([\w.@-]+)"
@@ -299,7 +302,7 @@ def _known(word: str, known: Collection[str], what: str) -> str:
 
 def _compared(lane: str, figure: str, sign: str, value: str, lanes: Collection[str]) -> Compared:
     _known(lane, (*lanes, TOTAL), "lane")
-    kinds = {name: row.kind for name, row in (LAB_FIGURES if lane == TOTAL else LANE_FIGURES).items()}
-    _known(figure, kinds, f"figure of {lane}")
+    units = {name: row.unit for name, row in (LAB_FIGURES if lane == TOTAL else LANE_FIGURES).items()}
+    _known(figure, units, f"figure of {lane}")
     _known(sign, OPERATORS, "sign")
-    return Compared(lane, figure, sign, kinds[figure].read(value))
+    return Compared(lane, figure, sign, units[figure].parse(value))

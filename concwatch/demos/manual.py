@@ -56,6 +56,6 @@ def _sentence(kind: type) -> str:
 
 def _figures(figures: Mapping[str, LaneFigure] | Mapping[str, LabFigure]) -> Iterable[tuple[str, str]]:
     """Give each sort of value by an example, and the figures that have such."""
-    examples = dict.fromkeys(figure.kind.example for figure in figures.values())
+    examples = dict.fromkeys(figure.unit.example for figure in figures.values())
     for example in examples:
-        yield example, ", ".join(name for name, row in figures.items() if row.kind.example == example)
+        yield example, ", ".join(name for name, row in figures.items() if row.unit.example == example)

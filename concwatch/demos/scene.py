@@ -1,9 +1,10 @@
 """What a demo can see of the program: its lanes, its figures, and since when a target stands."""
 
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, State
+from concwatch.lab.lane import Lane
+from concwatch.lab.lane_state import State
 from concwatch.lab.messages import Reached
-from concwatch.lab.view import LabView, LaneView, take_view
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.experiment_runs import ExperimentRuns
 
@@ -29,14 +30,14 @@ class Scene:
     def cannot_run(self, name: str) -> str | None:
         """Say why a lane's engine cannot run here; None when nothing is known against it, or it runs."""
         lane = self.lane(name)
-        never_stood = lane.state is State.FAILED and lane.ready is None
+        never_stood = lane.state is State.FAILED and lane.tally.ready is None
         return None if lane.wanted else lane.missing or (lane.reason if never_stood else None)
 
-    def view(self) -> LabView:
+    def view(self) -> Snapshot:
         """Take a picture of all lanes."""
-        return take_view(self.lab, self.lab.clock())
+        return self.lab.snapshot()
 
-    def lane_view(self, name: str) -> LaneView:
+    def lane_view(self, name: str) -> LaneSnapshot:
         """Take a picture of one lane."""
         return next(lane for lane in self.view().lanes if lane.name == name)
 

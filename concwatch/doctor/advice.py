@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from concwatch.doctor.files import read_number
-from concwatch.doctor.forecasts import EngineForecast, engine_fit as fit
+from concwatch.doctor.forecasts import EngineForecast
+from concwatch.doctor.forecasts import engine_fit as fit
 from concwatch.doctor.machine import Machine
 from concwatch.lab.catalog import find
 from concwatch.lab.forecast import BUDGET

@@ -29,7 +29,9 @@ class Examination(Struct, frozen=True):
 
 
 def examine(budget: int | None = None) -> Examination:
-    """Look everything up, under a memory ``budget`` or the usual one; of engines that need a package a worker is started, to see whether it stands."""
+    """Look everything up, under a memory ``budget`` or the usual one; of engines that need a package a worker
+    is started, to see whether it stands.
+    """
     machine, walls = look_at_machine(budget), thread_walls()
     engines = engine_forecasts(machine.budget, walls, why_not(CATALOG))
     return Examination(

@@ -31,7 +31,11 @@ async def run_once(lab: Lab, cell: Cell) -> Result:
     peak = lab.lanes[0].tally.peak_live
     enough = result.outcome is Outcome.SHORT and peak >= cell.size * NEAR_ALL
     if result.outcome is not Outcome.DONE and not enough:
-        let = f": {format_count(peak)} of {format_count(cell.size)} live" if result.outcome is Outcome.LIMITED else ""
+        let = (
+            f": {format_count(peak)} of {format_count(cell.size)} live"
+            if result.outcome is Outcome.LIMITED
+            else ""
+        )
         raise NotMeasuredError(f"{result.reason}{let}")
     if not result.figures:
         raise NotMeasuredError("its worker ended before anything could be read")

@@ -92,7 +92,7 @@ class Sheet:
     @property
     def what(self) -> str:
         """What is read, and in which unit."""
-        return f"{READINGS[self.table.reading].meaning.rstrip(".")}, {self.table.unit}"
+        return f"{READINGS[self.table.reading].meaning.rstrip('.')}, {self.table.unit}"
 
 
 def sheets(runner: Runner) -> list[Sheet]:

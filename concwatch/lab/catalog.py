@@ -59,8 +59,10 @@ class Engine(Struct, frozen=True):
     queues: bool = False
     """Whether tasks wait there for a thread."""
     grain: int = 256 << 10
-    """Bytes that the runtime takes from the system at once, or for its first tasks alone: over the live tasks,
-    what bytes a task may be off by."""
+    """Bytes that the runtime takes from the system at once, or for its first tasks alone.
+
+    Divided by the live tasks it is what bytes a task may be off by.
+    """
     shown: bool = True
     """Whether it has a lane on the screen without being asked for."""
     python: Interpreter | None = None

@@ -102,7 +102,8 @@ class CostMeter:
 class CpuMeter:
     """Tells the seconds of CPU that one task takes, over what the idle worker takes.
 
-    Once tasks end that is CPU time since the first end by tasks that ended since; until then it is CPU time since
+    Once tasks end that is CPU time since the first end by tasks that ended since; until then it is CPU time
+    since
     the first task was asked for by tasks created.
     """
 
@@ -110,7 +111,9 @@ class CpuMeter:
         self.per_task: float | None = None
         self._idle = 0.0  # share of a core that the idle worker takes
         self._idle_since: tuple[float, float] | None = None  # time, CPU seconds
-        self._last: tuple[float, float, int] | None = None  # time, CPU seconds, tasks created, at the last look
+        self._last: tuple[float, float, int] | None = (
+            None  # time, CPU seconds, tasks created, at the last look
+        )
         self._first: tuple[float, float, int] | None = None  # the same, before the first task
         self._ending: tuple[float, float, int] | None = None  # the same at the first end, with tasks ended
 

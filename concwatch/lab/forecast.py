@@ -118,7 +118,7 @@ def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple
 
 
 def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost | None = None) -> Demand:
-    """Return what a worker takes that has not been started; the arguments are those of `weigh` and `walls_of`.
+    """Return what a worker takes that has not been started; for the arguments see `weigh` and `walls_of`.
 
     Where tasks end as fast as they are started hardly any are ever live, so they take nothing.
     """

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from concwatch.lab.events import Weight
-from concwatch.lab.forecast import BUDGET, UNSEEN, Demand
+from concwatch.lab.forecast import BUDGET, Demand
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import STANDING
 from concwatch.lab.limits import DEFAULT_SHARE, Memory
@@ -125,13 +125,18 @@ class Guard:
     def granted(self, lane: Lane, target: int) -> int:
         """Return how many tasks a lane that is to hold ``target`` may hold at present.
 
-        All of them where they will surely fit, else some, so that growth cannot pass the budget however fast it
+        All of them where they will surely fit, else some, so that growth cannot pass the budget however fast
+        it
         is: what these really take decides on the next.
         """
         wanted = target - lane.live
         if wanted <= 0:
             return target
-        left = self.room - self.taken - sum(self._outstanding(other) for other in self._lanes if other is not lane)
+        left = (
+            self.room
+            - self.taken
+            - sum(self._outstanding(other) for other in self._lanes if other is not lane)
+        )
         more = max(0.0, left) / self._bytes_a_task(lane)
         return target if wanted <= more * SURE else lane.live + int(more * GRANTED)
 

@@ -359,7 +359,8 @@ class Lane:
 
     def _begin(self) -> None:
         ready = self.tally.ready
-        assert ready is not None and self._link is not None
+        assert ready is not None
+        assert self._link is not None
         self.state = State.RUNNING
         self.tally.take_baseline(self._link.reading())
         flags = "".join(f" · {flag}" for flag in self.tally.flags)
@@ -387,7 +388,9 @@ class Lane:
         if whole.created:
             now = self._used()
             before = self._asked_at
-            self.tally.grew(whole, (before[0], now[0]) if before else None, now[1] - before[1] if before else 0.0)
+            self.tally.grew(
+                whole, (before[0], now[0]) if before else None, now[1] - before[1] if before else 0.0
+            )
         elif whole.cancelled and not whole.target:
             self.tally.stop_seconds = whole.seconds
         if whole.created or whole.cancelled:
@@ -489,7 +492,16 @@ class Lane:
     def _gap(self, now: float) -> None:
         """Break the lines of the charts: what comes next is another process."""
         self.tally.reading = self.tally.tick = None
-        self._keep(Sample(self.number, now))
+        cost = self.tally.meter.cost  # what a task has cost is known all the same
+        self._keep(
+            Sample(
+                self.number,
+                now,
+                rss_per_task=cost.rss if cost else None,
+                traced_per_task=cost.traced if cost else None,
+                measured_live=cost.live if cost else None,
+            )
+        )
 
     def _keep(self, sample: Sample) -> None:
         self.series.append(sample)

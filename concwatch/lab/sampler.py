@@ -108,9 +108,7 @@ def load_now() -> Load:
     waiting = times.idle + getattr(times, "iowait", 0.0)
     # Time of guests is counted as the user's already.
     guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
-    return Load(
-        time.monotonic(), sum(times) - waiting - guests, time.process_time(), psutil.cpu_count() or 1
-    )
+    return Load(time.monotonic(), sum(times) - waiting - guests, time.process_time(), psutil.cpu_count() or 1)
 
 
 def cores() -> int:

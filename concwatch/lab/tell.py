@@ -28,7 +28,8 @@ def tell_reached(reached: Reached) -> str:
     if not reached.created:
         return f"{target} → {format_count(reached.cancelled)} stopped in {took}"
     speed = format_rate(reached.created / reached.seconds) if reached.seconds > 0 else "at once"
-    return f"{target} → {format_count(reached.created)} started in {took} ({speed})"
+    live = "" if reached.live >= reached.target else f", {format_count(reached.live)} of them live"
+    return f"{target} → {format_count(reached.created)} started in {took} ({speed}){live}"
 
 
 def tell_burst(done: BurstDone) -> str:

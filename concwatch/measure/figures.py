@@ -37,7 +37,10 @@ def _busy(share: float | None) -> bool:
 
 
 TRACED = Doubt(
-    "ᵗ", "taken while traced: about twice the memory, a third of the speed", "traced", lambda lane: lane.status.tracing
+    "ᵗ",
+    "taken while traced: about twice the memory, a third of the speed",
+    "traced",
+    lambda lane: lane.status.tracing,
 )
 KEPT = Doubt(
     "≈",
@@ -51,7 +54,9 @@ CROWDED_GROWTH = Doubt(
     "cores shared with others",
     lambda lane: _busy(lane.status.create_others),
 )
-CROWDED = Doubt(CROWDED_GROWTH.mark, CROWDED_GROWTH.note, CROWDED_GROWTH.brief, lambda lane: _busy(lane.sample.others))
+CROWDED = Doubt(
+    CROWDED_GROWTH.mark, CROWDED_GROWTH.note, CROWDED_GROWTH.brief, lambda lane: _busy(lane.sample.others)
+)
 DOUBTS = (TRACED, KEPT, CROWDED)
 """One for each mark."""
 
@@ -84,15 +89,17 @@ class Figure:
 
     def marks(self, lane: LaneSnapshot) -> str:
         """Return the marks of what makes it uncertain."""
-        known = self.of(lane) is not None
+        known = bool(self.of(lane))
         return "".join(doubt.mark for doubt in self.doubts if known and doubt.holds(lane))
 
     def text(self, lane: LaneSnapshot) -> str:
-        """Return it for a person: with ± where its grain matters, and unknown where it is below the grain."""
+        """Return it for a person: with ± and a share where its grain matters, unknown where that is all of
+        it.
+        """
         value, grain = self.of(lane), self.grain(lane)
         if value is None or grain is None:
             return self.unit.text(value)
-        return self.unit.text(None) if value < grain else f"{self.unit.text(value)} ± {self.unit.text(grain)}"
+        return self.unit.text(None) if value < grain else f"{self.unit.text(value)} ±{grain / value:.0%}"
 
 
 def _over(this: float | None, that: float | None) -> float | None:

@@ -56,7 +56,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "machine", ("others",),
-        lambda lane, _: (lane.sample.others or 0.0) >= 0.5,
+        lambda lane, _: (lane.sample.others or 0.0) >= 0.5 and (_short(lane) or (lane.sample.cpu or 0.0) >= 0.3),
         lambda lane, _: f"the machine: others take {format_percent(lane.sample.others or 0.0)} of the cores",
     ),
     Rule(

@@ -165,7 +165,7 @@ class Measurement:
             for time, rss in zip(times, values, strict=True)
             if math.isfinite(rss)
         ]
-        if plan.stop and lane.on and not plan.burst:
+        if plan.stop and not plan.burst and self._standing:
             self._progress("stopping")
             await self._stop()
 
@@ -244,10 +244,16 @@ class Measurement:
     def _why_failing(self, failed: int) -> str:
         self._lab.watch_pages()  # that its server has died says more than that it could not be reached
         names = ("", self._lane.engine.name)
-        errors = [event for event in self._lab.events.since(0) if event.weight == "error" and event.lane in names]
+        errors = [
+            event for event in self._lab.events.since(0) if event.weight == "error" and event.lane in names
+        ]
         errors.sort(key=lambda event: event.lane != "")
         why = f": {errors[0].text.splitlines()[0]}" if errors else ""
         return f"{format_count(failed)} tasks failed{why}"
+
+    @property
+    def _standing(self) -> bool:
+        return self._lane.on
 
     def _describe(self) -> None:
         ready, result = self._lane.tally.ready, self.result
@@ -277,9 +283,7 @@ class Measurement:
             before = lane.sample, lane.tally.tick
             await self._until(lambda: lane.sample != before[0] and lane.tally.tick is not before[1], 5.0)  # noqa: B023
 
-    async def _until(
-        self, done: Callable[[], bool], limit: float = math.inf, failed: bool = False
-    ) -> bool:
+    async def _until(self, done: Callable[[], bool], limit: float = math.inf, failed: bool = False) -> bool:
         """Wait until ``done``, the lane fails, or ``limit`` seconds have passed; return whether it was done."""
         end = _now() + limit
         while not done():
@@ -312,7 +316,9 @@ async def page_problem(lab: Lab) -> str | None:
 
 
 async def measure(
-    lab: Lab, plans: Sequence[Plan], progress: Callable[[str, str], None] = lambda lane, text: None,
+    lab: Lab,
+    plans: Sequence[Plan],
+    progress: Callable[[str, str], None] = lambda lane, text: None,
     keep: Callable[[Result], None] = lambda result: None,
 ) -> list[Result]:
     """Measure every lane of a lab at the same time; nobody else steps it, and it is closed in the end.

@@ -1,4 +1,6 @@
-"""``concwatch run``: engines measured one after another or together, at one or more sizes, once or more often."""
+"""``concwatch run``: engines measured one after another or together, at one or more sizes, once or more
+often.
+"""
 
 import statistics
 from collections.abc import Callable, Collection, Sequence
@@ -12,7 +14,9 @@ from concwatch.measure.figures import BY_NAME, Figure, figures
 from concwatch.measure.measurement import Outcome, Plan, Result, measure
 
 _T = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-"""Student's t for a 95 % interval, by the number of values less two; of more values the last is a little wide."""
+"""Student's t for a 95 % interval, by the number of values less two; of more values the last is a little
+wide.
+"""
 
 GRAVEST = (
     Outcome.FAILED, Outcome.FAILING, Outcome.LIMITED, Outcome.SHORT, Outcome.INTERRUPTED, Outcome.DONE,

@@ -64,4 +64,5 @@ SCALES: dict[str, tuple[Unit, float]] = {
     "ms": (SECONDS, 1e-3),
     "tasks/s": (RATE, 1.0),
 }
-"""Unit of a published table → the kind of figure, and how many bytes, seconds or tasks a second one of it is."""
+"""Unit of a published table → the kind of figure, and how many bytes, seconds or tasks a second one of it is.
+"""

@@ -36,8 +36,8 @@ class Row(Struct, frozen=True):
 CHARTS = (
     Row("RSS", "rss", BYTES),
     Row("live tasks", "live", COUNT),
-    Row("created / s", "create_rate", RATE),
-    Row("completed / s", "completion_rate", RATE),
+    Row("created / s", "created_per_second", RATE),
+    Row("completed / s", "completed_per_second", RATE),
     Row("tracemalloc", "traced", BYTES),
     Row("runtime heap", "heap", BYTES),
 )

@@ -61,12 +61,16 @@ with a worker. When a worker has ended there is one more in which all that it an
     ``duration_p50``, ``duration_p99``  seconds from a task's beginning to its end, of those timed so far
     ``start_delay_p99``          seconds from a task's creation to its beginning, of those timed so far
 
-``traced``, ``heap``, ``live``, all from ``tick_time`` to ``tracer`` and ``switches`` are the worker's last tick
-before the sample, in which ``created = live + completed + failed + cancelled``. What is of the process is what the
+``traced``, ``heap``, ``live``, all from ``tick_time`` to ``tracer`` and ``switches`` are the worker's last
+tick
+before the sample, in which ``created = live + completed + failed + cancelled``. What is of the process is
+what the
 system said as the sample was taken. What the figures mean is told by ``concwatch figures``.
 
-The rates are counted in windows of one sampling interval that end at the worker's ticks; of several ticks since the
-sample before, the highest. Where none has come the rate is null: it is then that of the next sample that has one,
+The rates are counted in windows of one sampling interval that end at the worker's ticks; of several ticks
+since the
+sample before, the highest. Where none has come the rate is null: it is then that of the next sample that has
+one,
 as far back as the last one that had, and so it is exported.
 
 Objects

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from concwatch.lab.events import plain
 from concwatch.lab.series import METRICS, RATES
-from concwatch.lab.snapshot import COLUMNS, EngineFacts, LaneStatus, Sample
+from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample
 from concwatch.recordings.format import LaneLine
 from concwatch.recordings.past import RecordedSeries
 from concwatch.recordings.timeline import Timeline
@@ -84,7 +84,9 @@ class RecordedLane:
     def _sample(self, index: int, line: bytes) -> Sample:
         """Return sample number ``index``, with the rates that came with a later tick."""
         sample = _sample.decode(line)
-        rates = {metric: self.series.value(metric, index) for metric in RATES if getattr(sample, metric) is None}
+        rates = {
+            metric: self.series.value(metric, index) for metric in RATES if getattr(sample, metric) is None
+        }
         known = {metric: value for metric, value in rates.items() if math.isfinite(value)}
         return replace(sample, **known) if known else sample
 

@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import structs
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.lane import facts
 from concwatch.lab.lab import Lab
+from concwatch.lab.lane import facts
 from concwatch.lab.machine import describe_machine, program_version
 from concwatch.lab.snapshot import LaneSnapshot, Sample, Snapshot
 from concwatch.recordings import format as lines
@@ -123,9 +123,7 @@ class Recorder:
         except (OSError, ValueError) as error:
             self._fail(error)
 
-    def _news(
-        self, snapshot: Snapshot, lab: Lab, began: float
-    ) -> Iterator[lines.Line | Sample]:
+    def _news(self, snapshot: Snapshot, lab: Lab, began: float) -> Iterator[lines.Line | Sample]:
         """Yield the lines of what was not so at the last look."""
         time = cut_time(max(0.0, snapshot.time - began))
         if self._is_new("settings", snapshot.settings):

@@ -13,7 +13,6 @@ from concwatch.experiments.experiment import Experiment, Table
 from concwatch.experiments.runner import Runner
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
-from concwatch.lab.view import take_view
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.screens.help import WORDS, HelpScreen, ReadDialog
 from concwatch.ui.screens.leaving import Leaving, is_ending
@@ -167,7 +166,7 @@ class ExperimentsScreen(Leaving[None]):
         """Have everything show how far the runs are."""
         if is_ending(self.app):
             return
-        view = take_view(self._lab, self._lab.clock())
+        view = self._lab.snapshot()
         self.query_one(StatusBar).show(view, False, self._runs.told or "experiments")
         if not self._names:
             return

@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from concwatch.lab.events import KEPT, Event, Log
 from concwatch.lab.marks import NOTE, Mark, tell_mark
-from concwatch.lab.view import LabView
+from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.messages import LaneSelected
 from concwatch.ui.palette import lane_color
 from concwatch.ui.renderables.moments import Moment
@@ -84,16 +84,16 @@ class LanesScreen(Sized[None]):
             f"{size_class(self.VERTICAL_BREAKPOINTS, size.height)}"
         )
         self._aside = aside
-        self._view = self.take_view()
-        self._baseline: LabView | None = None
+        self._view = self.snapshot()
+        self._baseline: Snapshot | None = None
         self._told = 0
         self._colors: list[str] = []
         self._laid_out = False
 
     # What stands behind the screen.
 
-    def take_view(self) -> LabView:
-        """Take a picture of the lanes as they are at this moment."""
+    def snapshot(self) -> Snapshot:
+        """Return the lanes as they are at this moment."""
         raise NotImplementedError
 
     def series(self) -> Sequence[Samples]:
@@ -153,12 +153,11 @@ class LanesScreen(Sized[None]):
     def on_mount(self) -> None:
         """Begin to follow."""
         self.look()
-        self.set_interval(FRAME, self._follow)
 
-    def _follow(self) -> None:
-        """Look, unless another full screen stands before this one."""
+    def follow(self, snapshot: Snapshot) -> None:
+        """Show what is so now, unless another full screen stands before this one."""
         if self.is_active or self.app.screen.is_modal:
-            self.look()
+            self.look(snapshot)
 
     def _choose_colors(self) -> None:
         """Choose every lane's colour, which depends on whether the theme is dark."""
@@ -180,22 +179,23 @@ class LanesScreen(Sized[None]):
             self.query_one(ChartGrid).redraw()
             self.look()
 
-    def look(self) -> None:
-        """Take one picture and have everything show it."""
+    def look(self, snapshot: Snapshot | None = None) -> None:
+        """Have everything show a snapshot, or what is so at this moment."""
         if is_ending(self.app):
             return
-        self._view = view = self.take_view()
+        self._view = view = snapshot or self.snapshot()
         self.query_one(StatusBar).show(view, self.paused, self._aside())
         for card, lane in zip(self.query(LaneCard), view.lanes, strict=True):
             card.show(lane)
         self.query_one(CommonPanel).show(view)
         self._show_budget(view)
-        self.query_one(CostTable).show(view, self._colors, self.has_class("-narrow"), self._baseline)
+        narrow, tall = self.has_class("-narrow"), not self.has_class("-short")
+        self.query_one(CostTable).show(view, self._colors, narrow, tall, self._baseline)
         if not self.paused:
             names = [lane.name for lane in view.lanes]
             shown = [Shown(*lane) for lane in zip(names, self.series(), self._colors, strict=True)]
             self.query_one(ChartGrid).show(
-                shown, view.now, self._seconds, self._moments(view), partial(self._tell_moment, view)
+                shown, view.time, self._seconds, self._moments(view), partial(self._tell_moment, view)
             )
         if self._told != self.events.count:
             self._told = self.events.count
@@ -203,12 +203,12 @@ class LanesScreen(Sized[None]):
             events = self.events.since(max(0, self._told - self.EVENTS))
             self.query_one(EventView).show(events, dict(zip(names, self._colors, strict=True)))
 
-    def _moments(self, view: LabView) -> list[Moment]:
+    def _moments(self, view: Snapshot) -> list[Moment]:
         """Give the marks that may be in sight: a person's by a line and its text, the others by a tick.
 
         Those with a text are last, so that they are on top.
         """
-        began = view.now - view.elapsed
+        began = view.time - view.elapsed
         colors = dict(zip((lane.name for lane in view.lanes), self._colors, strict=True))
         common = self.app.theme_variables["foreground"]
         accent = self.app.theme_variables["accent"]
@@ -228,17 +228,17 @@ class LanesScreen(Sized[None]):
         notes = [mark for mark in marks if mark.kind == NOTE]
         return [*[mark for mark in marks if mark.kind != NOTE][-MARKS:], *notes[-MARKS:]]
 
-    def _tell_moment(self, view: LabView, time: float, span: float) -> str:
+    def _tell_moment(self, view: Snapshot, time: float, span: float) -> str:
         """Say which moment the cursor stands at: how far back, and what was asked for or noted just there."""
-        moment = time - (view.now - view.elapsed)
+        moment = time - (view.time - view.elapsed)
         told = [tell_mark(mark) for mark in self._recent_marks() if moment - span <= mark.time <= moment]
         told.reverse()  # notes before commands, the newest first
         more = [f"+{len(told) - TOLD}"] if len(told) > TOLD else []
-        ago = f"−{format_seconds(view.now - time)}" if view.now - time >= 0.05 else "now"
+        ago = f"−{format_seconds(view.time - time)}" if view.time - time >= 0.05 else "now"
         clock = format_clock(moment) if moment >= 0 else "before the start"
         return " · ".join([f"{clock} ({ago})", *told[:TOLD], *more])
 
-    def _show_budget(self, view: LabView) -> None:
+    def _show_budget(self, view: Snapshot) -> None:
         text = f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}"
         self.query_one(Side).note(text)
 
@@ -317,7 +317,7 @@ class LanesScreen(Sized[None]):
 
     def action_baseline(self) -> None:
         """Freeze the present figures for the cost table to compare with, or let them go."""
-        self._baseline = self.take_view() if self._baseline is None else None
+        self._baseline = self.snapshot() if self._baseline is None else None
         self.look()
 
     def action_next_chart(self) -> None:
@@ -360,6 +360,6 @@ class LanesScreen(Sized[None]):
         yield SystemCommand("Help", "The keys, and what the words mean", self.action_help)
 
     @property
-    def view(self) -> LabView:
+    def view(self) -> Snapshot:
         """The picture that is shown."""
         return self._view

@@ -13,11 +13,11 @@ from concwatch.lab.lane import Lane
 from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.pages import read_workload
 from concwatch.lab.series import Series
-from concwatch.lab.view import LabView, LaneView, lane_fit, take_view
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.ui import keys
 from concwatch.ui.messages import LaneToggled, NumberWanted, TargetAsked, TargetMoved
 from concwatch.ui.scale import LARGEST_TARGET
-from concwatch.ui.screens.lanes import LanesScreen
+from concwatch.ui.screens.lanes import FRAME, LanesScreen
 from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.ui.widgets.lane_card import forecast
 from concwatch.units import format_clock, format_count, parse_count
@@ -42,13 +42,28 @@ class MonitorScreen(LanesScreen):
         """
         self._lab = lab
         self._asking = False
+        self._due = 0.0
         super().__init__(size, aside)
 
     # What stands behind the screen.
 
-    def take_view(self) -> LabView:
-        """Take a picture of the lab."""
-        return take_view(self._lab, self._lab.clock())
+    def snapshot(self) -> Snapshot:
+        """Return the lanes as they are now."""
+        return self._lab.snapshot()
+
+    def on_mount(self) -> None:
+        """Follow the lab's steps."""
+        self._lab.observers.append(self._observe)
+
+    def on_unmount(self) -> None:
+        """Follow them no more."""
+        self._lab.observers.remove(self._observe)
+
+    def _observe(self, snapshot: Snapshot) -> None:
+        """Show a step of the lab, at most one a frame: while tasks grow it steps faster than anybody sees."""
+        if snapshot.time >= self._due:
+            self._due = snapshot.time + FRAME * 0.9
+            self.call_later(self.follow, snapshot)
 
     def series(self) -> Sequence[Series]:
         """Give the series of each lane."""
@@ -68,7 +83,7 @@ class MonitorScreen(LanesScreen):
         """Give where a slider ends: a million, or what the limits on threads let this machine hold."""
         if not self._lab.lanes[lane].engine.threads:
             return LARGEST_TARGET
-        tasks = lane_fit(self._lab, self._lab.lanes[lane]).tasks
+        tasks = self._lab.fit(self._lab.lanes[lane]).tasks
         return min(LARGEST_TARGET, max(100, tasks // 100 * 100))
 
     # What a person does to a lane.
@@ -78,7 +93,7 @@ class MonitorScreen(LanesScreen):
         return self._lab.lanes[self.selected]
 
     @property
-    def _lane_view(self) -> LaneView:
+    def _lane_view(self) -> LaneSnapshot:
         return self._view.lanes[self.selected]
 
     @on(LaneToggled)
@@ -126,7 +141,7 @@ class MonitorScreen(LanesScreen):
         self.ask(
             answer,
             f"how many tasks shall {view.name} hold?",
-            str(view.target),
+            str(view.status.target),
             lambda text: parse_count(text, LARGEST_TARGET),
             lambda tasks: forecast(self._view.lanes[event.lane], tasks),
         )
@@ -160,8 +175,12 @@ class MonitorScreen(LanesScreen):
         from concwatch.ui.screens.help import ReadDialog  # only here: the first frame can do without
 
         lane = self._lane
-        stands = lane.ready
-        runs = f"{stands.runtime}{''.join(f' · {flag}' for flag in lane.flags)}" if stands else "not running"
+        stands = lane.tally.ready
+        runs = (
+            f"{stands.runtime}{''.join(f' · {flag}' for flag in lane.tally.flags)}"
+            if stands
+            else "not running"
+        )
         text = Content.assemble((lane.engine.task, "bold"), "\n", (runs, "$accent"), "\n\n", how(lane.engine))
         self.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
 

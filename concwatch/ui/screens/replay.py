@@ -3,7 +3,6 @@
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from msgspec import structs
@@ -14,7 +13,7 @@ from textual.widget import Widget
 
 from concwatch.lab.events import Event, Log, plain
 from concwatch.lab.marks import NOTE, Mark, tell_mark
-from concwatch.lab.view import LabView
+from concwatch.lab.snapshot import Snapshot
 from concwatch.recordings.format import Header
 from concwatch.recordings.past import RecordedSeries
 from concwatch.recordings.recording import Recording
@@ -22,7 +21,7 @@ from concwatch.ui import replay_keys
 from concwatch.ui.moment import format_moment, read_moment
 from concwatch.ui.play_head import PlayHead
 from concwatch.ui.renderables import transport_line
-from concwatch.ui.screens.lanes import LanesScreen
+from concwatch.ui.screens.lanes import FRAME, LanesScreen
 from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import DRAWN, ChartGrid
@@ -117,13 +116,13 @@ class ReplayScreen(LanesScreen):
 
     # What stands behind the screen.
 
-    def take_view(self) -> LabView:
+    def snapshot(self) -> Snapshot:
         """Look up what the lanes were at the play head."""
         self._at = self._head.at(self._clock())
-        view = self._recording.view(self._at)
+        view = self._recording.snapshot(self._at)
         if view.settings.threads is None and self._pool:
             # Else the panel would tell how many a pool has here.
-            view = structs.replace(view, settings=replace(view.settings, threads=self._pool))
+            view = structs.replace(view, settings=structs.replace(view.settings, threads=self._pool))
         return view
 
     def series(self) -> Sequence[RecordedSeries]:
@@ -161,6 +160,7 @@ class ReplayScreen(LanesScreen):
             return
         for chart in self.query(Chart):
             chart.hint = "nothing recorded by this moment"
+        self.set_interval(FRAME, self._play_on)
         self._head.play(self._clock())
         self._show_marks()
         self.call_after_refresh(self.run_worker, self._fold_ahead, name="fold")
@@ -172,19 +172,19 @@ class ReplayScreen(LanesScreen):
                 lane.series.fold(metric)
                 await asyncio.sleep(IDLE)
 
-    def look(self) -> None:
+    def look(self, snapshot: Snapshot | None = None) -> None:
         """Show everything as it was at the play head."""
         self._stale = False
-        super().look()
+        super().look(snapshot)
         self._show_playing()
 
     def _show_playing(self) -> None:
         self.query_one(Transport).show(Playing(self._at, self._head.playing, self._head.speed))
 
-    def _follow(self) -> None:
+    def _play_on(self) -> None:
         """Look, if the play head has moved since the last time."""
         if self._head.playing:
-            super()._follow()
+            self.follow(self.snapshot())
 
     def follow_theme(self) -> None:
         """Take the colours that go with the present theme."""

@@ -80,8 +80,8 @@ CHARTS = (
         others_title="runtime heap",
         both="traced · heap",
     ),
-    Row("created / s", "create_rate", RATE, "tasks started a second"),
-    Row("completed / s", "completion_rate", RATE, "tasks that ended by themselves a second"),
+    Row("created / s", "created_per_second", RATE, "tasks started a second"),
+    Row("completed / s", "completed_per_second", RATE, "tasks that ended by themselves a second"),
     Row("live tasks", "live", COUNT, "started and not yet ended", extra=True),
     Row("wake-up lag", "lag", SECONDS, "how late a sleeper is woken", extra=True, brief="lag"),
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from textual.content import Content
 
-from concwatch.lab.view import LabView
+from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.widgets.phrase import Cell, Taps
 from concwatch.units import format_count
 from concwatch.worker.engines.pool import default_threads
@@ -17,19 +17,19 @@ class Row(Struct, frozen=True):
     label: str
     short: str
     action: str
-    shown: Callable[[LabView], Content]
+    shown: Callable[[Snapshot], Content]
 
 
 def _switch(on: bool) -> Content:
     return Content.styled("● on", "$success") if on else Content.styled("○ off", "$foreground 55%")
 
 
-def _collector(view: LabView) -> Content:
+def _collector(view: Snapshot) -> Content:
     mode = view.settings.gc
     return Content.styled(mode, "" if mode == "default" else "$warning")
 
 
-def _pool(view: LabView) -> Content:
+def _pool(view: Snapshot) -> Content:
     return Content(f"{format_count(view.settings.threads or default_threads())} threads")
 
 
@@ -56,9 +56,9 @@ class CommonPanel(Taps):
     }
     """
 
-    _view: LabView | None = None
+    _view: Snapshot | None = None
 
-    def show(self, view: LabView) -> None:
+    def show(self, view: Snapshot) -> None:
         """Show the settings as they are now."""
         self._view = view
         self.follow()

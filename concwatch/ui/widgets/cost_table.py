@@ -1,61 +1,78 @@
 """What a task costs, a line a lane: the answer."""
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 from textual.content import Content
 
-from concwatch.lab.view import LabView, LaneView
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.measure.figures import BY_NAME, DOUBTS, KEPT, TRACED, Figure
+from concwatch.measure.limited import limited_by
 from concwatch.ui.widgets.phrase import Rows
-from concwatch.units import (
-    format_bytes,
-    format_clock,
-    format_count,
-    format_percent,
-    format_seconds,
-    format_short,
-)
-
-UNKNOWN = "–"
-TRACED_MARK = "ᵗ"
-KEPT_MARK = "≈"
+from concwatch.units import UNKNOWN, format_clock, format_count, format_short
 
 FIT_WIDTH = 8
 """Cells of the number that fits, before the wall."""
 
 
 class Column(Struct, frozen=True):
-    """One column: how wide it is, what it says of a lane, and the number behind that."""
+    """One column: the figure that it shows, how wide it is, and when it is there."""
 
-    heading: str
+    figure: Figure
     width: int
-    """Cells."""
-    text: Callable[[LaneView], str]
-    value: Callable[[LaneView], float | None]
-    """What a baseline is compared with; None or NaN where it is not known."""
+    """Cells, two of them for marks."""
     leaves: int = 0
     """Where not all columns have room, those with the highest give way first; 0 stays."""
+    troubles: bool = False
+    """Whether it is there only while a lane has any of what it counts."""
+
+    @property
+    def heading(self) -> str:
+        """What stands above it."""
+        return f"{self.figure.title}  "
+
+    def text(self, lane: LaneSnapshot) -> str:
+        """Return what it says of a lane."""
+        return f"{self.figure.text(lane)}{self.figure.marks(lane):2}"
 
 
-def _rss(lane: LaneView) -> str:
-    if lane.cost is None:
-        return UNKNOWN + "  "
-    marks = TRACED_MARK * lane.cost.tracing + KEPT_MARK * (not lane.cost.clean)
-    return f"{format_bytes(lane.cost.rss)}{marks:>2}"
+class FitColumn(Column, frozen=True):
+    """How many tasks fit, and what comes first then."""
+
+    @property
+    def heading(self) -> str:
+        """What stands above it."""
+        return "fits, then the wall      "
+
+    def text(self, lane: LaneSnapshot) -> str:
+        """Return what it says of a lane."""
+        fit = lane.fit
+        tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
+        return f"{tasks:>{FIT_WIDTH}} {fit.wall:16}"
 
 
-def _traced(lane: LaneView) -> str:
-    return format_bytes(lane.cost.traced) if lane.cost and lane.cost.traced is not None else UNKNOWN
-
-
-def _number(value: float | None, form: Callable[[float], str]) -> str:
-    return UNKNOWN if value is None or not math.isfinite(value) else form(value)
+COLUMNS = (
+    Column(BY_NAME["live"], 11, 1),
+    Column(BY_NAME["failed"], 10, 0, True),
+    Column(BY_NAME["rss_per_task"], 15),
+    Column(BY_NAME["traced_per_task"], 13, 2),
+    Column(BY_NAME["ratio"], 12, 4),
+    Column(BY_NAME["create_rate"], 12, 5),
+    Column(BY_NAME["completed_mean"], 18, 8),
+    Column(BY_NAME["lag"], 9, 6),
+    Column(BY_NAME["cpu_per_task"], 11, 3),
+    Column(BY_NAME["cpu"], 8, 9),
+    Column(BY_NAME["gc_share"], 9, 7),
+    Column(BY_NAME["duration_p99"], 11, 10),
+    FitColumn(BY_NAME["fits"], 26),
+)
+"""The columns behind the engine's name."""
 
 
 def _change(now: float | None, before: float | None) -> str:
-    """Give the growth from ``before`` to ``now`` in percent, or what there is to say in its place."""
+    """Return the growth from ``before`` to ``now`` in percent, or what there is to say in its place."""
     if now is None or before is None or not math.isfinite(now) or not math.isfinite(before):
         return ""
     if not before:
@@ -69,67 +86,15 @@ def _change(now: float | None, before: float | None) -> str:
     return f"{percent:+.{1 if abs(percent) < 10 else 0}f} %".replace("-", "−")
 
 
-def _fit(lane: LaneView) -> str:
-    tasks = format_count(lane.fit.tasks) if lane.fit.tasks < 100_000 else format_short(lane.fit.tasks)
-    return f"{tasks:>{FIT_WIDTH}} {lane.fit.wall:16}"
-
-
-COLUMNS = (
-    Column(
-        "live",
-        10,
-        lambda lane: format_count(lane.live) if lane.on else UNKNOWN,
-        lambda lane: float(lane.live),
-        leaves=1,
-    ),
-    Column("RSS/task  ", 12, _rss, lambda lane: lane.cost.rss if lane.cost else None),
-    Column("traced/task", 12, _traced, lambda lane: lane.cost.traced if lane.cost else None, leaves=2),
-    Column(
-        "× least",
-        9,
-        lambda lane: _number(lane.ratio, lambda ratio: f"{ratio:.1f} ×"),
-        lambda lane: lane.ratio,
-        leaves=4,
-    ),
-    Column(
-        "created/s",
-        11,
-        lambda lane: _number(lane.create_speed if lane.on else None, format_short),
-        lambda lane: lane.create_speed,
-        leaves=5,
-    ),
-    Column(
-        "done/s",
-        8,
-        lambda lane: _number(lane.completion_rate if lane.on else None, format_short),
-        lambda lane: lane.completion_rate,
-        leaves=3,
-    ),
-    Column(
-        "lag",
-        9,
-        lambda lane: _number(lane.lag if lane.on else None, format_seconds),
-        lambda lane: lane.lag,
-        leaves=6,
-    ),
-    Column(
-        "in GC",
-        7,
-        lambda lane: _number(lane.gc_share if lane.on else None, format_percent),
-        lambda lane: lane.gc_share,
-        leaves=7,
-    ),
-    Column("fits, then the wall      ", 26, _fit, lambda lane: float(lane.fit.tasks)),
-)
-"""The columns behind the engine's name."""
-
 NAME_WIDTH = 10
 """Cells of an engine's name, or more if one is longer."""
 
 
-def columns_for(room: int) -> list[Column]:
-    """Give the columns that ``room`` cells behind an engine's name can hold."""
-    columns = list(COLUMNS)
+def columns_for(room: int, lanes: Sequence[LaneSnapshot] = ()) -> list[Column]:
+    """Return the columns for ``lanes`` that ``room`` cells behind an engine's name can hold."""
+    columns = [
+        column for column in COLUMNS if not column.troubles or any(column.figure.of(lane) for lane in lanes)
+    ]
     while sum(column.width for column in columns) > room:
         first = max(columns, key=lambda column: column.leaves)
         if not first.leaves:
@@ -141,10 +106,11 @@ def columns_for(room: int) -> list[Column]:
 class Shown(NamedTuple):
     """What the table is about at one moment, as `CostTable.show` is given it."""
 
-    view: LabView
+    view: Snapshot
     colors: list[str]
     narrow: bool
-    baseline: LabView | None
+    tall: bool
+    baseline: Snapshot | None
 
 
 class CostTable(Rows):
@@ -162,29 +128,28 @@ class CostTable(Rows):
 
     BORDER_TITLE = "what a task costs"
 
-    TRACED_NOTE = (
-        "ᵗ taken while traced, about twice the RSS: t turns tracing off",
-        "ᵗ traced: twice the RSS",
-    )
-    KEPT_NOTE = (
-        "≈ counts memory kept from earlier tasks: off and on for a clean figure",
-        "≈ memory kept from earlier",
-    )
-    """What the marks behind a figure mean: at length, and where there is no room for that."""
+    ADVICE: ClassVar[Mapping[str, str]] = {
+        TRACED.mark: "t turns tracing off",
+        KEPT.mark: "off and on starts anew",
+    }
+    """Mark → what to do about it."""
 
     _shown: Shown | None = None
     _noted = ""
 
-    def show(self, view: LabView, colors: list[str], narrow: bool, baseline: LabView | None = None) -> None:
+    def show(
+        self, view: Snapshot, colors: list[str], narrow: bool, tall: bool, baseline: Snapshot | None = None
+    ) -> None:
         """Show all lanes as they are now.
 
         Args:
             view: the lab at one moment.
             colors: ``#rrggbb``, one a lane.
             narrow: whether there is no frame, in which a legend would stand.
+            tall: whether there is room for a line that says what limits a lane.
             baseline: an earlier moment of the same lanes; below each lane then stands what has changed.
         """
-        self._shown = Shown(view, colors, narrow, baseline)
+        self._shown = Shown(view, colors, narrow, tall, baseline)
         self.follow()
         legend = self._legend(view, baseline, self.outer_size.width - len("╭─  ─╮"))
         if legend != self._noted:  # to set it draws everything again
@@ -194,29 +159,40 @@ class CostTable(Rows):
         """Give the heading and a line or two a lane, with the columns that have room."""
         if self._shown is None:
             return ()
-        view, colors, narrow, baseline = self._shown
-        room = max([NAME_WIDTH, *(len(lane.name) + 1 for lane in view.lanes)])
-        columns = columns_for(width - room)
+        view, colors, narrow, tall, baseline = self._shown
+        room = self._names(view)
+        columns = columns_for(width - room, view.lanes)
         since = f"Δ {format_clock(baseline.elapsed)}" if narrow and baseline else "engine"  # no legend there
         heading = f"{since:{room}}" + "".join(f"{column.heading:>{column.width}}" for column in columns)
         lines = [Content.styled(heading, "bold $foreground 70%")]
         before = baseline.lanes if baseline else [None] * len(view.lanes)
         for lane, color, old in zip(view.lanes, colors, before, strict=True):
-            name = f"bold {color}" if lane.on or lane.cost else "$foreground 45%"
+            known = lane.on or lane.sample.rss_per_task is not None
+            name = f"bold {color}" if known else "$foreground 45%"
             cells = "".join(f"{column.text(lane):>{column.width}}" for column in columns)
             lines.append(
                 Content.assemble((f"{lane.name:{room}}", name), (cells, "" if lane.on else "$foreground 55%"))
             )
+            limit = limited_by(lane, view) if tall else None
+            if limit:
+                lines.append(Content.styled(f"{'  ↳':{room}}{limit}"[:width], "$warning"))
             if old is not None and (old.on or lane.on):
                 lines.append(Content.styled(self._changes(columns, lane, old, room), "$accent"))
         return lines
 
     @staticmethod
-    def _changes(columns: list[Column], lane: LaneView, old: LaneView, room: int) -> str:
+    def _names(view: Snapshot) -> int:
+        """Return the cells of the engines' names."""
+        return max([NAME_WIDTH, *(len(lane.name) + 1 for lane in view.lanes)])
+
+    @staticmethod
+    def _changes(columns: list[Column], lane: LaneSnapshot, old: LaneSnapshot, room: int) -> str:
         """Say how each figure has changed, below it."""
         *cells, fit = [
             # Where no figure is shown, none has changed.
-            "" if column.text(lane).strip() == UNKNOWN else _change(column.value(lane), column.value(old))
+            ""
+            if column.text(lane).strip() == UNKNOWN
+            else _change(column.figure.of(lane), column.figure.of(old))
             for column in columns
         ]
         # Below the figures: a heading that ends in blanks leaves them to marks behind its figures.
@@ -227,14 +203,16 @@ class CostTable(Rows):
         )
         return f"{'  Δ':{room}}{text}{fit:>{FIT_WIDTH + 1}}"
 
-    def _legend(self, view: LabView, baseline: LabView | None, width: int) -> str:
-        costs = [lane.cost for lane in view.lanes if lane.cost]
+    def _legend(self, view: Snapshot, baseline: Snapshot | None, width: int) -> str:
+        """Say what the marks mean: at length, or in a few words where there is no room for that."""
+        columns = columns_for(width - self._names(view), view.lanes)
+        marks = {mark for lane in view.lanes for column in columns for mark in column.figure.marks(lane)}
         notes: list[tuple[str, str]] = []
         if baseline:
             notes.append((f"Δ since the baseline at {format_clock(baseline.elapsed)}",) * 2)
-        if any(cost.tracing for cost in costs):
-            notes.append(self.TRACED_NOTE)
-        if any(not cost.clean for cost in costs):
-            notes.append(self.KEPT_NOTE)
+        for doubt in DOUBTS:
+            if doubt.mark in marks:
+                advice = f": {self.ADVICE[doubt.mark]}" if doubt.mark in self.ADVICE else ""
+                notes.append((f"{doubt.mark} {doubt.note}{advice}", f"{doubt.mark} {doubt.brief}"))
         whole, brief = (" · ".join(note[length] for note in notes) for length in (0, 1))
         return whole if len(whole) <= width else brief

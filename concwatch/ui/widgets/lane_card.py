@@ -1,6 +1,5 @@
 """One lane on the left: its name, its switch, its slider, and what it holds."""
 
-import math
 from collections.abc import Sequence
 
 from textual import on
@@ -8,8 +7,8 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.reactive import reactive
 
-from concwatch.lab.lane import State
-from concwatch.lab.view import LaneView
+from concwatch.lab.lane_state import State
+from concwatch.lab.snapshot import LaneSnapshot
 from concwatch.ui.messages import LaneToggled, NumberWanted, TargetAsked, TargetMoved
 from concwatch.ui.widgets.phrase import Cell, Taps
 from concwatch.ui.widgets.slider import Slider
@@ -36,43 +35,44 @@ CANNOT_RUN = ("✕ cannot run", "$foreground 45%")
 """What it shows, whether it was tried or not, where what the engine needs is missing or broken."""
 
 
-def forecast(view: LaneView, tasks: int) -> str:
+def forecast(view: LaneSnapshot, tasks: int) -> str:
     """Say what holding ``tasks`` would take: ``10,000 → about +15 MiB``."""
-    size = (tasks - view.live) * view.bytes_per_task
+    size = (tasks - view.live) * view.status.bytes_per_task
     sign = "+" if size >= 0 else "−"
     return f"{format_count(tasks)} → about {sign}{format_bytes(abs(size))}"
 
 
-def holdings(view: LaneView, hint: str) -> Content:
+def holdings(view: LaneSnapshot, hint: str) -> Content:
     """Say what a lane holds, why it cannot run or has failed, or ``hint`` what to do."""
-    if view.missing and not view.on:
-        return Content.styled(view.missing, "$foreground 45%")
-    if view.state is State.FAILED:
-        return Content.styled(view.reason, "$error")
+    status, sample = view.status, view.sample
+    if status.missing and not view.on:
+        return Content.styled(status.missing, "$foreground 45%")
+    if status.state is State.FAILED:
+        return Content.styled(status.reason, "$error")
     if not view.on:
         return Content.styled(hint, "$foreground 45%")
     parts: list[str | tuple[str, str]] = [(f"{format_count(view.live)} live", "bold")]
-    if view.limited:
-        parts.append((f"  {view.limited}", "$warning"))
-    elif view.queued is not None and view.live:
-        parts.append((f"  {format_count(view.queued)} queued", "$foreground 65%"))
-    elif math.isfinite(view.completion_rate):
-        parts.append((f"  {format_short(view.completion_rate)}/s done", "$foreground 65%"))
     if view.failed:
-        parts.append((f"  {format_short(view.failed)} failed", "$error"))
+        parts.append((f"  {format_short(view.failed)} failed", "bold $error"))
+    elif status.wall:
+        parts.append((f"  {status.wall}", "$warning"))
+    elif view.engine.queues and view.live:
+        parts.append((f"  {format_count(sample.queued or 0)} queued", "$foreground 65%"))
+    elif sample.completed_mean is not None:
+        parts.append((f"  {format_short(sample.completed_mean)}/s done", "$foreground 65%"))
     return Content.assemble(*parts)
 
 
-def switch(view: LaneView) -> Content:
+def switch(view: LaneSnapshot) -> Content:
     """Say whether a lane is on, and for how long it has stalled, or that its engine cannot run here."""
-    text, style = CANNOT_RUN if view.missing and not view.on else MARKS[view.state]
-    if view.stalled:
-        text = f"{text} {format_seconds(view.stalled)}"
+    text, style = CANNOT_RUN if view.status.missing and not view.on else MARKS[view.status.state]
+    if view.on and view.sample.stalled:
+        text = f"{text} {format_seconds(view.sample.stalled)}"
     return Content.styled(text, style)
 
 
 class LaneCard(Taps):
-    """Shows one `LaneView` and turns what a person does into messages."""
+    """Shows one `LaneSnapshot` and turns what a person does into messages."""
 
     DEFAULT_CSS = """
     LaneCard {
@@ -109,7 +109,7 @@ class LaneCard(Taps):
         self._lane = lane
         self._engine = name
         self._name_cells = NUMBER + room
-        self._view: LaneView | None = None
+        self._view: LaneSnapshot | None = None
         self.slider = Slider(maximum=maximum, color=color)
         """The lane's slider, in the line that `lines` leaves to it."""
 
@@ -117,12 +117,12 @@ class LaneCard(Taps):
         """Lay the slider over the text."""
         yield self.slider
 
-    def show(self, view: LaneView) -> None:
+    def show(self, view: LaneSnapshot) -> None:
         """Show the lane as it is now."""
         self._view = view
-        self.slider.value = view.target
+        self.slider.value = view.status.target
         self.slider.live = view.live
-        self.slider.disabled = view.missing is not None
+        self.slider.disabled = view.status.missing is not None
         self.follow()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
@@ -147,7 +147,8 @@ class LaneCard(Taps):
                 ),
             )
         nudge = f"$foreground {80 if self.selected else 45}%"
-        explains = bool(view.limited) if view.on else bool(view.missing or view.reason)
+        status = view.status
+        explains = bool(status.wall or view.failed) if view.on else bool(status.missing or status.reason)
         # A forecast, or why a lane cannot run, is longer than a number: the whole line is its.
         last = (
             (Cell(width, line, "holdings"),)
@@ -167,12 +168,12 @@ class LaneCard(Taps):
             last,
         )
 
-    def _heading(self, view: LaneView) -> Content:
+    def _heading(self, view: LaneSnapshot) -> Content:
         style = (
             f"bold {self.color}"
             if view.on
             else f"{self.color} 70%"
-            if not view.missing
+            if not view.status.missing
             else "$foreground 40%"
         )
         mark = "▌" if self.selected else " "

@@ -33,7 +33,9 @@ class ReplayBar(StatusBar):
             ("  replay", "bold $accent"),
             (f"  {self._cut}", "bold $warning") if self._cut else "",
         )
-        own = f"itself {format_percent(view.own.cpu)} CPU · {format_bytes(view.own.rss)}" if view.own else ""
+        cpu, rss = view.machine.cpu, view.machine.rss
+        known = cpu is not None and rss is not None
+        own = f"itself {format_percent(cpu or 0.0)} CPU · {format_bytes(rss or 0)}" if known else ""
         parts = [
             (f"  {self._file}", "bold"),
             (f"  {self._facts}", "$foreground 60%"),

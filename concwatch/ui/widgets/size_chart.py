@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
-from concwatch.experiments.readings import BYTES as BYTES_KIND
-from concwatch.experiments.readings import SECONDS as SECONDS_KIND
-from concwatch.experiments.readings import UNITS
 from concwatch.experiments.runner import Figure
+from concwatch.measure.units import BYTES as BYTES_UNIT
+from concwatch.measure.units import SCALES
+from concwatch.measure.units import SECONDS as SECONDS_UNIT
 from concwatch.ui.renderables.plot import Line
 from concwatch.ui.renderables.ticks import BYTES, RATE, SECONDS, Kind, size_ticks
 from concwatch.ui.widgets.chart import Chart
@@ -34,10 +34,10 @@ DECIMAL_BYTES = Kind(_decimal, base=1000, smallest=1, calm=64_000, largest=1e15)
 
 def kind_of(unit: str) -> Kind:
     """Give how the values of a table in ``unit`` are written on an axis."""
-    kind, factor = UNITS[unit]
-    if kind == BYTES_KIND:
+    kind, factor = SCALES[unit]
+    if kind is BYTES_UNIT:
         return DECIMAL_BYTES if factor in (1e3, 1e6, 1e9) else BYTES
-    return SECONDS if kind == SECONDS_KIND else RATE
+    return SECONDS if kind is SECONDS_UNIT else RATE
 
 
 class SizeChart(Chart):
@@ -62,7 +62,7 @@ class SizeChart(Chart):
         here: list[Line] = []
         for name in dict.fromkeys(figure.entry.series.name for figure in figures):
             own = [figure for figure in figures if figure.entry.series.name == name]
-            factor = UNITS[own[0].entry.table.unit][1]
+            factor = SCALES[own[0].entry.table.unit][1]
             self.kind = kind_of(own[0].entry.table.unit)
             said = [(figure.entry.size, figure.entry.published) for figure in own]
             found = [(figure.entry.size, figure.here) for figure in own]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from concwatch.lab.sampler import cores
-from concwatch.lab.view import LabView
+from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.widgets.phrase import Rows
 from concwatch.units import format_bytes, format_clock, format_percent
 
@@ -24,9 +24,9 @@ class StatusBar(Rows):
     }
     """
 
-    _shown: tuple[LabView, bool, str] | None = None
+    _shown: tuple[Snapshot, bool, str] | None = None
 
-    def show(self, view: LabView, paused: bool, aside: str = "") -> None:
+    def show(self, view: Snapshot, paused: bool, aside: str = "") -> None:
         """Show the lab as it is now, whether the charts are paused, and what else there is to say."""
         self._shown = (view, paused, aside)
         self.follow()
@@ -49,11 +49,15 @@ class StatusBar(Rows):
         )
         clock = format_clock(view.elapsed)
         room = width - left.cell_length - len(clock)
+        machine = view.machine
         own = (
-            f"itself {format_percent(view.own.cpu)} CPU · {format_bytes(view.own.rss)}   " if view.own else ""
+            f"itself {format_percent(machine.cpu)} CPU · {format_bytes(machine.rss)}   "
+            if machine.cpu is not None and machine.rss is not None
+            else ""
         )
         own = own if len(own) < room else ""
-        machine = f"  {view.hz:g} Hz · {MACHINE} · {format_bytes(view.memory_total)}"
-        machine = machine if len(machine + own) < room else ""
-        gap = " " * max(1, room - len(machine + own))
-        return Content.assemble(left, (f"{machine}{gap}{own}{clock}", "$foreground 60%"))
+        where = f"  {view.hz:g} Hz · {MACHINE} · {format_bytes(machine.total)}"
+        busy = "" if machine.busy is None else f" · {format_percent(machine.busy)} busy"
+        where = next((text for text in (where + busy, where) if len(text + own) < room), "")
+        gap = " " * max(1, room - len(where + own))
+        return Content.assemble(left, (f"{where}{gap}{own}{clock}", "$foreground 60%"))

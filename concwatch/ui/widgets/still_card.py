@@ -22,7 +22,7 @@ class Gauge(SliderBar, frozen=True):
 
 
 class StillCard(LaneCard):
-    """Shows one `LaneView`; a click chooses the lane, and says that nothing can be switched.
+    """Shows one `LaneSnapshot`; a click chooses the lane, and says that nothing can be switched.
 
     Its slider only knows what it would show: the card draws that as a line of its own, for a jump would wait
     for six widgets more.

@@ -63,8 +63,8 @@ class ProgressLine:
 
 COLUMNS = (
     "failed", "peak_live", "rss_per_task", "traced_per_task", "cpu_per_task", "create_rate",
-    "completion_rate", "duration_p50", "duration_p99", "wake_lag_p99", "gc_seconds", "idle_rss", "peak_rss", "retained_rss",
-    "stop_seconds",
+    "completion_rate", "duration_p50", "duration_p99", "wake_lag_p99", "gc_seconds", "idle_rss",
+    "peak_rss", "retained_rss", "stop_seconds",
 )  # fmt: skip
 """The figures of the table, from the left; one that no row knows has no column, and nothing failed has none.
 """

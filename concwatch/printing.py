@@ -112,7 +112,7 @@ def print_table(rows: "Sequence[Row]", expected: "Callable[[str], Collection[str
 
 
 def _print_repeats(rows: "Sequence[Row]", known: "Sequence[Figure]") -> None:
-    """Print the median of each figure over its runs, with lowest, highest and the 95 % interval of the mean."""
+    """Print each figure over its runs: median, lowest, highest, and the 95 % interval of the mean."""
     cells = [["engine", "tasks", "figure", "median", "spread", "lowest", "highest", "95 % of the mean"]]
     for row in rows:
         for figure in known:

@@ -284,7 +284,7 @@ class Measurement:
             await self._until(lambda: lane.sample != before[0] and lane.tally.tick is not before[1], 5.0)  # noqa: B023
 
     async def _until(self, done: Callable[[], bool], limit: float = math.inf, failed: bool = False) -> bool:
-        """Wait until ``done``, the lane fails, or ``limit`` seconds have passed; return whether it was done."""
+        """Wait until ``done``, the lane fails, or ``limit`` seconds are over; return whether it was done."""
         end = _now() + limit
         while not done():
             if (self._lane.state is State.FAILED and not failed) or _now() >= end:

@@ -46,7 +46,7 @@ class Row:
         return statistics.median(values) if values else None
 
     def spread(self, figure: str) -> float | None:
-        """Return the distance from lowest to highest as a share of the median; None for fewer than two runs."""
+        """Return highest less lowest as a share of the median; None for fewer than two runs."""
         values, median = self.values(figure), self.median(figure)
         return (max(values) - min(values)) / abs(median) if len(values) > 1 and median else None
 
@@ -68,7 +68,7 @@ class Row:
         return next((each for each in GRAVEST if each in found), Outcome.INTERRUPTED)
 
     def holds(self, expected: Collection[str] = ()) -> bool:
-        """Return whether no task failed and all were live at once, or the ``expected`` figures say otherwise."""
+        """Return whether no task failed and all were live at once, unless something else is ``expected``."""
         outcome = self.outcome(expected)
         return outcome is Outcome.DONE or (outcome is Outcome.LIMITED and "peak_live" in expected)
 

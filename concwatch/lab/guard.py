@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from concwatch.lab.events import Weight
-from concwatch.lab.forecast import BUDGET, Demand
+from concwatch.lab.forecast import BUDGET, OFFERED, Demand
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import STANDING
 from concwatch.lab.limits import DEFAULT_SHARE, Memory
@@ -132,13 +132,13 @@ class Guard:
         wanted = target - lane.live
         if wanted <= 0:
             return target
-        left = (
-            self.room
-            - self.taken
-            - sum(self._outstanding(other) for other in self._lanes if other is not lane)
-        )
-        more = max(0.0, left) / self._bytes_a_task(lane)
+        more = max(0.0, self._left(lane)) / self._bytes_a_task(lane)
         return target if wanted <= more * SURE else lane.live + int(more * GRANTED)
+
+    def _left(self, lane: Lane) -> float:
+        """Return the bytes that are left for a lane, with what is granted to others and not yet taken."""
+        others = sum(self._outstanding(other) for other in self._lanes if other is not lane)
+        return self.room * OFFERED - self.taken - others
 
     def _outstanding(self, lane: Lane) -> float:
         """Return the bytes that a lane's tasks will take which are granted and not yet created."""
@@ -168,7 +168,7 @@ class Guard:
         for lane in self._lanes:
             if lane.waits and not self._halted:
                 granted = self.granted(lane, lane.target)
-                if granted > lane.granted and (self.room - self.taken > SPENT * self.budget):
+                if granted > lane.live and self._left(lane) > SPENT * self.budget:
                     lane.grant(granted)
                 elif lane.state in STANDING:
                     self._halt([lane])

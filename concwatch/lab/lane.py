@@ -136,8 +136,8 @@ class Lane:
 
     @property
     def live(self) -> int:
-        """Live tasks by the last tick."""
-        return self.tally.tick.live if self.tally.tick else 0
+        """Live tasks by the newest report."""
+        return self.tally.live
 
     @property
     def rss(self) -> int:
@@ -374,6 +374,7 @@ class Lane:
             if reached.created or reached.cancelled:
                 self._pass_on(tell_reached(reached))
             return
+        self.tally.count_live(reached.live)
         self._parts.append(reached)
         if self.granted < self.target:
             return  # the rest is granted when there is room for it
@@ -492,6 +493,7 @@ class Lane:
     def _gap(self, now: float) -> None:
         """Break the lines of the charts: what comes next is another process."""
         self.tally.reading = self.tally.tick = None
+        self.tally.live = 0
         cost = self.tally.meter.cost  # what a task has cost is known all the same
         self._keep(
             Sample(

@@ -27,6 +27,8 @@ class Tally:
         self.tick_at = now
         self.reading: Reading | None = None
         self.meter = CostMeter()
+        self.live = 0
+        """Tasks live by the newest report."""
         self.peak_live = 0
         self.best = BestSecond()
         self.longest_stall: float | None = None
@@ -61,13 +63,17 @@ class Tally:
             self.longest_stall = max(self.longest_stall or 0.0, tick.lag)
         self._durations.add(tick.durations or ())
         self._delays.add(tick.delays or ())
-        self.peak_live = max(self.peak_live, tick.live)
+        self.count_live(tick.live)
         if self._unjudged is not None:
             # Only of a reading between two ticks is it known whether tasks came or went about then.
             self.meter.add(self._unjudged.rss, tick)
             self._cpu.add(tick, self._unjudged, asked)
             self._unjudged = None
         return None
+
+    def count_live(self, live: int) -> None:
+        """Note how many tasks are live."""
+        self.live, self.peak_live = live, max(self.peak_live, live)
 
     def add_reading(self, reading: Reading) -> None:
         """Take a look at the process."""

@@ -228,7 +228,8 @@ class Measurement:
         self._describe()
         self._read()
         sample = result.last.sample if result.last else None
-        peak, limit = lane.tally.peak_live, lane.status.wall_text
+        peak = lane.tally.peak_live
+        limit = (result.held.status if result.held else lane.status).wall_text
         result.outcome = Outcome.DONE
         if lane.state is State.FAILED:
             result.outcome, result.reason = Outcome.FAILED, lane.reason

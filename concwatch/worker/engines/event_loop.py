@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from functools import partial
-from itertools import islice
 from time import monotonic, thread_time
 
 from concwatch.worker.burst import Record
@@ -235,12 +234,12 @@ class EventLoopEngine(Engine):
         ours = list(self._kept) or asyncio.all_tasks(self.loop)
         itself = asyncio.current_task(self.loop)
         before = self.counts.live
-        tasks = (task for task in ours if task is not itself and task not in self._ending)
-        while self._excess() > 0:
+        tasks = [task for task in ours if task is not itself and task not in self._ending]
+        del ours  # what has ended is to be freed at once: with its exception it weighs more than before
+        while self._excess() > 0 and tasks:
             began = monotonic()
-            chosen = list(islice(tasks, min(self._excess(), self._end_batch.size)))
-            if not chosen:
-                break
+            count = min(self._excess(), self._end_batch.size)
+            chosen, tasks[-count:] = tasks[-count:], []
             self._ending.update(task for task in chosen if task.cancel())
             # The future is cancelled, the task takes a step, its callback runs: three rounds of the loop.
             for _ in range(3):

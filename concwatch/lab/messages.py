@@ -61,6 +61,9 @@ class Tick(msgspec.Struct, tag="tick", frozen=True):
     tracer: Whole | None = None
     heap: Whole | None = None
     number: Whole | None = None
+    switches: Whole | None = None
+    durations: tuple[Seconds, ...] | None = None
+    delays: tuple[Seconds, ...] | None = None
 
 
 class Reached(msgspec.Struct, tag="reached", frozen=True):

@@ -4,6 +4,7 @@ use crate::{
     executor::{self, Executor, sleep, yield_now},
     lag,
     life::Life,
+    timing::Timing,
     version,
     work::{self, Work},
 };
@@ -34,8 +35,8 @@ impl Engine {
         });
     }
 
-    pub fn start(&mut self, work: Work, slot: u32) -> io::Result<Handle> {
-        let mut life = Life::new(slot); // outside, so that it ends also where a task never begins
+    pub fn start<T: Timing>(&mut self, work: Work, slot: u32, timing: T) -> io::Result<Handle> {
+        let mut life = Life::new(slot, timing); // outside, so that it ends also where a task never begins
         // A future for each, since one that could do all would weigh as much as the largest.
         Ok(match work {
             Work::Sleep(length) => self.0.spawn(async move {

@@ -1,6 +1,6 @@
 //! How a task tells that it begins and that it has ended, whatever ends it.
 
-use crate::command::Command;
+use crate::{command::Command, timing::Timing};
 use std::sync::{
     OnceLock,
     atomic::{AtomicU64, Ordering::Relaxed},
@@ -27,16 +27,18 @@ pub fn begun() -> u64 {
 }
 
 /// Lives in a task, and ends with it.
-pub struct Life {
+pub struct Life<T: Timing> {
     slot: u32,
+    timing: T,
     begun: bool,
     completed: bool,
 }
 
-impl Life {
-    pub fn new(slot: u32) -> Self {
+impl<T: Timing> Life<T> {
+    pub fn new(slot: u32, timing: T) -> Self {
         Life {
             slot,
+            timing,
             begun: false,
             completed: false,
         }
@@ -44,19 +46,21 @@ impl Life {
 
     pub fn begin(&mut self) {
         self.begun = true;
+        self.timing.begin();
         BEGUN.fetch_add(1, Relaxed);
     }
 
     /// The task ends by itself.
     pub fn complete(mut self) {
+        self.timing.complete();
         self.completed = true;
     }
 }
 
-impl Drop for Life {
+impl<T: Timing> Drop for Life<T> {
     fn drop(&mut self) {
         if !self.begun {
-            self.begin(); // cancelled before its first step
+            BEGUN.fetch_add(1, Relaxed); // cancelled before its first step
         }
         if let Some(events) = EVENTS.get() {
             let _ = events.send(Event::Ended {

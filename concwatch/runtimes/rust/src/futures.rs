@@ -4,7 +4,6 @@ use crate::{
     executor::{self, Executor, sleep, yield_now},
     lag,
     life::Life,
-    timing::Timing,
     version,
     work::{self, Work},
 };
@@ -35,8 +34,8 @@ impl Engine {
         });
     }
 
-    pub fn start<T: Timing>(&mut self, work: Work, slot: u32, timing: T) -> io::Result<Handle> {
-        let mut life = Life::new(slot, timing); // outside, so that it ends also where a task never begins
+    pub fn start(&mut self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
+        let mut life = Life::new(slot, timed); // outside, so that it ends also where a task never begins
         // A future for each, since one that could do all would weigh as much as the largest.
         Ok(match work {
             Work::Sleep(length) => self.0.spawn(async move {

@@ -1,6 +1,6 @@
 //! How a task tells that it begins and that it has ended, whatever ends it.
 
-use crate::{command::Command, timing::Timing};
+use crate::{command::Command, timing};
 use std::sync::{
     OnceLock,
     atomic::{AtomicU64, Ordering::Relaxed},
@@ -27,18 +27,18 @@ pub fn begun() -> u64 {
 }
 
 /// Lives in a task, and ends with it.
-pub struct Life<T: Timing> {
+pub struct Life {
     slot: u32,
-    timing: T,
+    timed: bool,
     begun: bool,
     completed: bool,
 }
 
-impl<T: Timing> Life<T> {
-    pub fn new(slot: u32, timing: T) -> Self {
+impl Life {
+    pub fn new(slot: u32, timed: bool) -> Self {
         Life {
             slot,
-            timing,
+            timed,
             begun: false,
             completed: false,
         }
@@ -46,21 +46,25 @@ impl<T: Timing> Life<T> {
 
     pub fn begin(&mut self) {
         self.begun = true;
-        self.timing.begin();
+        if self.timed {
+            timing::begun(self.slot);
+        }
         BEGUN.fetch_add(1, Relaxed);
     }
 
     /// The task ends by itself.
     pub fn complete(mut self) {
-        self.timing.complete();
         self.completed = true;
     }
 }
 
-impl<T: Timing> Drop for Life<T> {
+impl Drop for Life {
     fn drop(&mut self) {
         if !self.begun {
             BEGUN.fetch_add(1, Relaxed); // cancelled before its first step
+        }
+        if self.timed {
+            timing::ended(self.slot, self.completed);
         }
         if let Some(events) = EVENTS.get() {
             let _ = events.send(Event::Ended {

@@ -1,6 +1,7 @@
 //! How long tasks wait to begin, and how long they take: of at most 1,000 tasks a second.
 
 use std::{
+    collections::BTreeMap,
     mem,
     sync::Mutex,
     time::{Duration, Instant},
@@ -38,44 +39,25 @@ impl TokenBucket {
     }
 }
 
-/// What notes the times of a task; of most it is `()`, which weighs nothing and notes nothing.
-pub trait Timing: Send + 'static {
-    fn begin(&mut self) {}
-    fn complete(&self) {}
-}
-
-impl Timing for () {}
-
-/// The time since a task's creation and then, once it has begun, since that.
-pub struct Stopwatch(Instant);
-
-impl Stopwatch {
-    pub fn start() -> Self {
-        Stopwatch(Instant::now())
-    }
-}
-
-impl Timing for Stopwatch {
-    fn begin(&mut self) {
-        let began = Instant::now();
-        note(&mut TIMINGS.lock().unwrap().delays, began - self.0);
-        self.0 = began;
-    }
-
-    fn complete(&self) {
-        note(&mut TIMINGS.lock().unwrap().durations, self.0.elapsed());
-    }
-}
-
 #[derive(Default)]
 pub struct Timings {
     pub durations: Vec<Duration>,
     pub delays: Vec<Duration>,
 }
 
-static TIMINGS: Mutex<Timings> = Mutex::new(Timings {
-    durations: Vec::new(),
-    delays: Vec::new(),
+struct State {
+    /// When the timed tasks were created or, of those that have, when they began, by slot: here and not in the
+    /// tasks, of which each would be larger for it, or each kind be compiled twice.
+    since: BTreeMap<u32, Instant>,
+    timings: Timings,
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    since: BTreeMap::new(),
+    timings: Timings {
+        durations: Vec::new(),
+        delays: Vec::new(),
+    },
 });
 
 fn note(times: &mut Vec<Duration>, time: Duration) {
@@ -84,7 +66,26 @@ fn note(times: &mut Vec<Duration>, time: Duration) {
     }
 }
 
+pub fn created(slot: u32) {
+    STATE.lock().unwrap().since.insert(slot, Instant::now());
+}
+
+pub fn begun(slot: u32) {
+    let began = Instant::now();
+    let State { since, timings } = &mut *STATE.lock().unwrap();
+    if let Some(created) = since.insert(slot, began) {
+        note(&mut timings.delays, began - created);
+    }
+}
+
+pub fn ended(slot: u32, completed: bool) {
+    let State { since, timings } = &mut *STATE.lock().unwrap();
+    if let (Some(began), true) = (since.remove(&slot), completed) {
+        note(&mut timings.durations, began.elapsed());
+    }
+}
+
 /// Return those since the last call.
 pub fn take() -> Timings {
-    mem::take(&mut TIMINGS.lock().unwrap())
+    mem::take(&mut STATE.lock().unwrap().timings)
 }

@@ -10,7 +10,7 @@ use crate::{
     system,
     tasks::Tasks,
     tick,
-    timing::{Stopwatch, TokenBucket},
+    timing::{self, TokenBucket},
     wire,
     work::Work,
 };
@@ -121,12 +121,10 @@ impl Worker {
 
     pub fn start(&mut self, timed: bool) -> io::Result<()> {
         let slot = self.tasks.reserve();
-        let started = if timed {
-            self.engine.start(self.work, slot, Stopwatch::start())
-        } else {
-            self.engine.start(self.work, slot, ())
-        };
-        match started {
+        if timed {
+            timing::created(slot);
+        }
+        match self.engine.start(self.work, slot, timed) {
             Ok(handle) => self.tasks.put(slot, handle),
             Err(why) => {
                 self.tasks.release(slot);

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strconv"
 	"sync"
 	"time"
 )
@@ -30,27 +29,21 @@ func (b *TokenBucket) take(wanted int64, now time.Time) int64 {
 // Timings collects durations between two ticks.
 type Timings struct {
 	mutex sync.Mutex
-	all   []seconds
-}
-
-type seconds time.Duration
-
-func (s seconds) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'g', 4, 64), nil
+	all   []float64 // seconds
 }
 
 func (t *Timings) add(length time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if len(t.all) < mostTimings {
-		t.all = append(t.all, seconds(length))
+		t.all = append(t.all, length.Round(time.Microsecond).Seconds())
 	}
 }
 
-func (t *Timings) take() []seconds {
+func (t *Timings) take() []float64 {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	taken := append([]seconds{}, t.all...)
+	taken := append([]float64{}, t.all...)
 	t.all = t.all[:0]
 	return taken
 }

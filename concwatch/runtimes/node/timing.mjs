@@ -6,16 +6,12 @@ const MOST = 10_000; // of a kind between two ticks
 
 /** Limits how many tasks are timed. */
 export class TokenBucket {
-  #tokens = AT_ONCE;
-  #filled = now();
+  #full = 0; // when no token will be missing
 
   /** Remove a token, if there is one; return whether there was. */
   take(time) {
-    const fresh = (time - this.#filled) * PER_SECOND;
-    this.#tokens = Math.min(AT_ONCE, this.#tokens + fresh);
-    this.#filled = time;
-    if (this.#tokens < 1) return false;
-    this.#tokens--;
+    if (this.#full > time + (AT_ONCE - 1) / PER_SECOND) return false;
+    this.#full = Math.max(this.#full, time) + 1 / PER_SECOND;
     return true;
   }
 }

@@ -67,8 +67,8 @@ export const WORDS = Object.keys(BODIES);
 export const ENGINES = { node: {}, "node-timers": TIMERS };
 
 /**
- * Return what starts one task of this workload, and what starts one that is timed; `ended` is told the task, and how
- * it has ended.
+ * Return what starts one task of this workload, and what starts one that is
+ * timed; `ended` is told the task, and how it has ended.
  */
 export function startersOf(engine, fields, ended, timings) {
   if (!WORDS.includes(fields.word)) {

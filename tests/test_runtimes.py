@@ -19,7 +19,7 @@ from concwatch.lab.lane import State
 from concwatch.lab.settings import Settings
 from concwatch.runtimes.rows import RUNTIMES
 from tests.built import start_command
-from tests.worker_driver import PATIENCE, Worker
+from tests.worker_driver import EARLY, PATIENCE, Worker
 
 pytestmark = pytest.mark.timeout(300)  # the first test of an engine may have to build it
 
@@ -57,7 +57,7 @@ def test_every_runtime_has_a_row_in_the_catalog_and_a_text_and_the_other_way_rou
 def masked(report):
     """A report without what differs from run to run: times, bytes, versions, numbers."""
     seconds = ("time", "lag", "gc", "seconds", "create_seconds", "create_cpu", "cpu")
-    changing = (*seconds, "number", "heap", "pid")
+    changing = (*seconds, "number", "heap", "pid", "switches", "durations", "delays")
     kept = {key: "…" if key in changing else value for key, value in report.items()}
     if report["type"] == "ready":
         kept["runtime"] = kept["runtime"].split()[0] + " …"
@@ -119,6 +119,61 @@ def test_what_has_a_heap_of_its_own_says_how_much_lives_there(engine):
         tasks = 2_000 if find([engine])[0].threads else 20_000
         worker.target(tasks)
         worker.tick(lambda tick: tick["heap"] > before["heap"] + tasks * 40)  # bytes: no task is smaller
+
+
+TIMED = ("go", "tokio", "async-std", "rust-threads", "node", "node-timers", "java-virtual", "java-threads")
+"""Engines that time some of their tasks."""
+
+
+def timings(worker):
+    """All durations and all delays that a worker has told so far, in seconds."""
+    return ([value for tick in worker.ticks for value in tick[name]] for name in ("durations", "delays"))
+
+
+def test_it_times_tasks_that_complete_and_how_long_they_wait_to_begin(engine):
+    with Worker(engine) as worker:
+        if engine not in TIMED:
+            assert not {"durations", "delays"} & set(worker.tick())
+            return
+        worker.do("refill", on=False)
+        worker.do("workload", spec="sleep:60")
+        worker.target(20)
+        worker.do("workload", spec="sleep:0.2")  # which cancels those
+        worker.tick(lambda tick: tick["completed"] == 20)
+        durations, delays = timings(worker)
+    assert len(durations) == 20, "only what completes has a duration"
+    assert min(durations) >= 0.2 - EARLY
+    assert max(durations) < 2
+    if engine == "node-timers":  # of which nothing begins
+        assert delays == []
+    else:
+        assert len(delays) == 40
+        assert min(delays) >= 0
+        assert max(delays) < 2
+
+
+def test_it_times_a_thousand_tasks_a_second_at_most_and_none_of_a_burst(engine):
+    if engine not in TIMED:
+        pytest.skip("it times no task")
+    with Worker(engine) as worker:
+        worker.do("workload", spec="nop")
+        worker.wait("burst", since=worker.send("burst", tasks=200, chunks=1, older=0, read_after=None))
+        worker.tick()
+        assert [*timings(worker)] == [[], []]
+        worker.send("target", tasks=100)
+        worker.tick(lambda tick: tick["completed"] > 5_000)
+        worker.send("target", tasks=0)
+        last = worker.tick(lambda tick: tick["live"] == 0)
+        durations, _ = timings(worker)
+        seconds = last["time"] - worker.ticks[0]["time"]
+    assert 50 <= len(durations) <= 100 + 1_000 * seconds
+
+
+@pytest.mark.parametrize("engine", ["go", "node", "tokio"], indirect=True)
+def test_it_counts_context_switches(engine):
+    with Worker(engine) as worker:
+        before = worker.tick()["switches"]
+        worker.tick(lambda tick: tick["switches"] > before)
 
 
 # In a lab, and its end.

@@ -28,7 +28,7 @@ func (w *Worker) burst(command Command) error {
 	}
 	burst := &Burst{tasks: tasks, began: time.Now(), beganCPU: processTime()}
 	for range tasks {
-		w.start()
+		w.start(w.body)
 	}
 	burst.created, burst.createCPU = time.Now(), processTime()-burst.beganCPU
 	w.bursting = burst
@@ -49,7 +49,11 @@ func (w *Worker) endBurst() {
 func processTime() time.Duration { return timeUsed(syscall.RUSAGE_SELF) }
 
 func timeUsed(who int) time.Duration {
-	var usage syscall.Rusage
-	syscall.Getrusage(who, &usage)
+	usage := usageOf(who)
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func usageOf(who int) (usage syscall.Rusage) {
+	syscall.Getrusage(who, &usage)
+	return usage
 }

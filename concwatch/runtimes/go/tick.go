@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/metrics"
+	"syscall"
 	"time"
 )
 
@@ -43,10 +44,12 @@ func (w *Worker) tick() {
 		metrics.Read(samples)
 		ended := [3]int64{w.counts.completed.Load(), w.counts.failed.Load(), w.counts.cancelled.Load()}
 		created := w.counts.created.Load()
+		usage := usageOf(syscall.RUSAGE_SELF)
 		w.wire.send("tick", fields{
 			"time": time.Since(started).Seconds(), "created": created, "live": created - ended[0] - ended[1] - ended[2],
 			"queued": 0, "completed": ended[0], "failed": ended[1], "cancelled": ended[2], "lag": late.Seconds(),
 			"gc": samples[1].Value.Float64(), "heap": samples[0].Value.Uint64(),
+			"switches": usage.Nvcsw + usage.Nivcsw, "durations": w.durations.take(), "delays": w.delays.take(),
 		})
 		due = due.Add(time.Duration(w.interval.Load()))
 		if now := time.Now(); due.Before(now) {

@@ -18,11 +18,14 @@ type Worker struct {
 	goal     Goal
 	body     Body
 	bursting *Burst
+	timing   TokenBucket
 	most     int64         // tasks that were ever live at once: so many there is room for
 	quit     chan struct{} // who receives from it ends
 	ended    chan struct{} // holds a token when tasks have ended since control last looked
 	soon     chan struct{} // holds a token when a tick is wanted at once
 	interval atomic.Int64  // nanoseconds between two ticks
+
+	durations, delays Timings // of the tasks that are timed
 }
 
 func newWorker(wire *Wire) *Worker {
@@ -47,9 +50,9 @@ func leave(place chan struct{}) {
 	}
 }
 
-func (w *Worker) start() {
+func (w *Worker) start(body Body) {
 	w.counts.created.Add(1)
-	go run(w, w.body)
+	go run(w, body)
 }
 
 func run(w *Worker, body Body) {
@@ -89,10 +92,14 @@ func (w *Worker) adjust() bool {
 	if wanted > 0 && live >= w.most && w.hitWall() {
 		return true
 	}
-	for wanted > 0 && time.Now().Before(end) {
+	for now := time.Now(); wanted > 0 && now.Before(end); now = time.Now() {
 		some := min(wanted, batch)
-		for range some {
-			w.start()
+		timed := w.timing.take(some, now)
+		for range timed {
+			w.start(w.timed(w.body))
+		}
+		for range some - timed {
+			w.start(w.body)
 		}
 		w.goal.left = max(0, w.goal.left-some)
 		wanted -= some

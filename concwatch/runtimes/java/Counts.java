@@ -7,6 +7,8 @@ final class Counts {
     final AtomicLong completed = new AtomicLong();
     final AtomicLong failed = new AtomicLong();
     final AtomicLong cancelled = new AtomicLong();
+    final Timings durations = new Timings(); // of the tasks that are timed
+    final Timings delays = new Timings();
 
     /** Tasks created and not yet ended. */
     long live() {

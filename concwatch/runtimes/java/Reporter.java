@@ -58,6 +58,8 @@ final class Reporter implements Runnable {
                 "cancelled", cancelled,
                 "lag", lag.applyAsDouble(late),
                 "gc", Heap.collectionSeconds(),
-                "heap", Heap.used());
+                "heap", Heap.used(),
+                "durations", counts.durations.take(),
+                "delays", counts.delays.take());
     }
 }

@@ -20,6 +20,7 @@ final class Worker {
     private final Reporter reporter;
     private final Goal goal;
     private final Tasks tasks;
+    private final TokenBucket timing = new TokenBucket();
     private final Bell bell = new Bell();
     private final Queue<Command> commands = new ConcurrentLinkedQueue<>();
     private final Map<String, Consumer<Command>> known = new TreeMap<>();
@@ -89,18 +90,18 @@ final class Worker {
                 break;
             }
             long some = Math.min(Math.min(wanted, BATCH), room);
-            long created = create(some);
+            long created = create(some, timing.take(some));
             goal.created(created);
             wanted = created < some ? 0 : wanted - created;
         }
         return room == 0 || goal.wanted() == 0;
     }
 
-    /** Creates so many, or as many as the system gives. */
-    private long create(long count) {
+    /** Creates so many, or as many as the system gives; the first {@code timed} are timed. */
+    private long create(long count, long timed) {
         for (long i = 0; i < count; i++) {
             try {
-                tasks.start();
+                tasks.start(i < timed);
             } catch (OutOfMemoryError refused) { // a full heap does not come here: it ends the JVM
                 stopGrowing("unknown", null, refused.getMessage());
                 return i;
@@ -160,7 +161,7 @@ final class Worker {
         }
         burst = Burst.of(command);
         goal.pause(burst.tasks());
-        burst.created(create(burst.tasks()));
+        burst.created(create(burst.tasks(), 0));
     }
 
     private void endBurst() {

@@ -1,9 +1,12 @@
+import { Timings } from "./timing.mjs";
+
 /** The tasks that live, and what they have counted; all of the counters but `live` are cumulative. */
 export class Crew {
   created = 0;
   completed = 0;
   failed = 0;
   cancelled = 0;
+  timings = new Timings();
   #tasks = []; // each knows its place: a Set of a million stops everything while it is laid out anew
   #onEnd;
 

@@ -44,6 +44,8 @@ export class Ticker {
 
   #report(time) {
     const { created, live, completed, failed, cancelled } = this.#counts;
+    const { voluntaryContextSwitches, involuntaryContextSwitches } =
+      process.resourceUsage();
     send("tick", {
       time,
       created,
@@ -55,6 +57,8 @@ export class Ticker {
       lag: this.#worst,
       gc: this.#collecting,
       heap: process.memoryUsage().heapUsed,
+      switches: voluntaryContextSwitches + involuntaryContextSwitches,
+      ...this.#counts.timings.take(),
     });
   }
 }

@@ -4,8 +4,9 @@ import { now } from "./clock.mjs";
 import { Crew } from "./crew.mjs";
 import { Goal } from "./goal.mjs";
 import { Ticker } from "./ticker.mjs";
+import { TokenBucket } from "./timing.mjs";
 import { refuse, send } from "./wire.mjs";
-import { starter } from "./workload.mjs";
+import { startersOf } from "./workload.mjs";
 
 const SLICE = 0.01; // seconds: the longest that growing or shrinking may keep commands waiting
 const FULL = 0.9; // of V8's heap: what comes then is collections of seconds, and an abort in the end
@@ -17,17 +18,25 @@ export class Worker {
   ticker = new Ticker(this.crew);
   #engine;
   #create;
+  #createTimed;
+  #timing = new TokenBucket();
   #burst = null;
   #isLookDue = false;
   #isFailureTold = false;
 
   constructor(engine) {
     this.#engine = engine;
-    this.#create = starter(engine, { word: "hold" }, this.crew.ended);
+    this.#setStarters({ word: "hold" });
+  }
+
+  #setStarters(workload) {
+    const { ended, timings } = this.crew;
+    const starters = startersOf(this.#engine, workload, ended, timings);
+    [this.#create, this.#createTimed] = starters;
   }
 
   use(workload) {
-    this.#create = starter(this.#engine, workload, this.crew.ended);
+    this.#setStarters(workload);
     this.#isFailureTold = false;
     this.goal.replace(this.crew.live);
   }
@@ -50,8 +59,9 @@ export class Worker {
     let wanted = this.goal.wanted(this.crew.live);
     if (wanted > 0 && isHeapFull()) return this.#hitHeapLimit();
     if (wanted !== 0) this.look();
-    for (; wanted > 0 && now() < end; wanted--) {
-      this.crew.start(this.#create);
+    for (let time; wanted > 0 && (time = now()) < end; wanted--) {
+      const isTimed = this.#timing.take(time);
+      this.crew.start(isTimed ? this.#createTimed : this.#create);
       this.goal.created(1);
     }
     for (; wanted < 0 && now() < end; wanted++) this.crew.cancelOne();

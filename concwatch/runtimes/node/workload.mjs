@@ -1,3 +1,4 @@
+import { now } from "./clock.mjs";
 import { number, whole } from "./fields.mjs";
 import { isCancelled, Task, Timer } from "./task.mjs";
 
@@ -65,39 +66,69 @@ export const WORDS = Object.keys(BODIES);
 /** Engine → the words of which it has a bare timer do; an async function does the others. */
 export const ENGINES = { node: {}, "node-timers": TIMERS };
 
-/** Give what starts one task of this workload; `ended` is told the task, and how it has ended. */
-export function starter(engine, fields, ended) {
+/**
+ * Return what starts one task of this workload, and what starts one that is
+ * timed; `ended` is told the task, and how it has ended.
+ */
+export function startersOf(engine, fields, ended, timings) {
   if (!WORDS.includes(fields.word)) {
     const spec = String(fields.spec).slice(0, 60);
     throw new Error(`workload "${spec}": expected one of ${WORDS.join(", ")}`);
   }
   return Object.hasOwn(ENGINES[engine], fields.word)
-    ? timerStarter(ENGINES[engine][fields.word](fields), ended)
-    : taskStarter(BODIES[fields.word](fields), ended);
+    ? timerStarters(ENGINES[engine][fields.word](fields), ended, timings)
+    : taskStarters(BODIES[fields.word](fields), ended, timings);
 }
 
-function timerStarter(length, ended) {
+function timerStarters(length, ended, timings) {
   const expire = (timer) => {
     timer.resolve();
     ended(timer, "completed");
   };
-  return () => new Timer(length, expire);
+  const startTimed = () => {
+    const began = now();
+    return new Timer(length, (timer) => {
+      timings.tookSince(began);
+      expire(timer);
+    });
+  };
+  return [() => new Timer(length, expire), startTimed];
 }
 
 // What all tasks share is in the closure: as arguments it would weigh on each of them.
-function taskStarter(body, ended) {
+function taskStarters(body, ended, timings) {
+  const fail = (task, error) =>
+    isCancelled(error)
+      ? ended(task, "cancelled")
+      : ended(task, "failed", error);
   const run = async (task) => {
     try {
       await body(task);
     } catch (error) {
-      if (isCancelled(error)) return ended(task, "cancelled");
-      return ended(task, "failed", error);
+      return fail(task, error);
     }
     ended(task, "completed");
   };
-  return () => {
+  let created; // when the timed task that is being started was: it begins at once
+  const runTimed = async (task) => {
+    timings.waitedSince(created);
+    const began = now();
+    try {
+      await body(task);
+    } catch (error) {
+      return fail(task, error);
+    }
+    timings.tookSince(began);
+    ended(task, "completed");
+  };
+  const start = (run) => {
     const task = new Task();
     run(task);
     return task;
   };
+  const startTimed = () => {
+    created = now();
+    return start(runTimed);
+  };
+  return [() => start(run), startTimed];
 }

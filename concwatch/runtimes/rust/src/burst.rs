@@ -36,7 +36,7 @@ impl Worker {
         let (began, used) = (Instant::now(), system::now(Clock::Process));
         let before = self.counts.created;
         while self.counts.created < before + tasks {
-            if let Err(why) = self.start() {
+            if let Err(why) = self.start(false) {
                 self.stop_growing(tasks, "unknown", Value::Null, &why.to_string());
                 break;
             }

@@ -1,4 +1,4 @@
-//! What the wire needs of JSON: flat objects in, flat objects and lists of strings out.
+//! What the wire needs of JSON: flat objects in, flat objects, and lists in them, out.
 
 use std::{fmt, iter::Peekable, str::Chars, time::Duration};
 
@@ -11,7 +11,7 @@ pub enum Value {
     Flag(bool),
     Number(String),
     Text(String),
-    List(Vec<String>),
+    List(Vec<Value>),
 }
 
 impl From<u64> for Value {
@@ -39,15 +39,15 @@ impl From<String> for Value {
     }
 }
 
-impl From<Vec<String>> for Value {
-    fn from(list: Vec<String>) -> Self {
-        Value::List(list)
+impl<T: Into<Value>> From<Vec<T>> for Value {
+    fn from(list: Vec<T>) -> Self {
+        Value::List(list.into_iter().map(Into::into).collect())
     }
 }
 
 impl From<&[&str]> for Value {
     fn from(list: &[&str]) -> Self {
-        Value::List(list.iter().map(ToString::to_string).collect())
+        list.to_vec().into()
     }
 }
 
@@ -60,9 +60,9 @@ impl fmt::Display for Value {
             Value::Text(text) => write_text(out, text),
             Value::List(list) => {
                 out.write_str("[")?;
-                for (at, text) in list.iter().enumerate() {
+                for (at, value) in list.iter().enumerate() {
                     out.write_str(if at > 0 { "," } else { "" })?;
-                    write_text(out, text)?;
+                    write!(out, "{value}")?;
                 }
                 out.write_str("]")
             }

@@ -1,6 +1,6 @@
 //! How a task tells that it begins and that it has ended, whatever ends it.
 
-use crate::command::Command;
+use crate::{command::Command, timing};
 use std::sync::{
     OnceLock,
     atomic::{AtomicU64, Ordering::Relaxed},
@@ -29,14 +29,16 @@ pub fn begun() -> u64 {
 /// Lives in a task, and ends with it.
 pub struct Life {
     slot: u32,
+    timed: bool,
     begun: bool,
     completed: bool,
 }
 
 impl Life {
-    pub fn new(slot: u32) -> Self {
+    pub fn new(slot: u32, timed: bool) -> Self {
         Life {
             slot,
+            timed,
             begun: false,
             completed: false,
         }
@@ -44,6 +46,9 @@ impl Life {
 
     pub fn begin(&mut self) {
         self.begun = true;
+        if self.timed {
+            timing::begun(self.slot);
+        }
         BEGUN.fetch_add(1, Relaxed);
     }
 
@@ -56,7 +61,10 @@ impl Life {
 impl Drop for Life {
     fn drop(&mut self) {
         if !self.begun {
-            self.begin(); // cancelled before its first step
+            BEGUN.fetch_add(1, Relaxed); // cancelled before its first step
+        }
+        if self.timed {
+            timing::ended(self.slot, self.completed);
         }
         if let Some(events) = EVENTS.get() {
             let _ = events.send(Event::Ended {

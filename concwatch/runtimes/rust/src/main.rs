@@ -27,6 +27,7 @@ mod listen;
 mod system;
 mod tasks;
 mod tick;
+mod timing;
 mod version;
 mod wire;
 mod work;

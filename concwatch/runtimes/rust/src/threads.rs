@@ -53,12 +53,12 @@ impl Engine {
         });
     }
 
-    pub fn start(&mut self, work: Work, slot: u32) -> io::Result<Handle> {
+    pub fn start(&mut self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
         self.maps.take(self.started)?;
         let quit = Arc::new(Quit(AtomicBool::new(false)));
         let task = Arc::clone(&quit);
         let thread = thread::Builder::new().spawn(move || {
-            let mut life = Life::new(slot);
+            let mut life = Life::new(slot, timed);
             life.begin();
             if task.run(work).is_some() {
                 life.complete();

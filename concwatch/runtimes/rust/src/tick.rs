@@ -4,6 +4,7 @@ use crate::{
     goal::Counts,
     lag,
     system::{self, Clock},
+    timing::{self, Timings},
     wire,
 };
 use std::{
@@ -53,6 +54,7 @@ pub fn start() -> Thread {
 }
 
 fn send(counts: &Counts) {
+    let Timings { durations, delays } = timing::take();
     wire::send(
         "tick",
         &[
@@ -64,6 +66,9 @@ fn send(counts: &Counts) {
             ("failed", 0.into()),
             ("cancelled", counts.cancelled.into()),
             ("lag", lag::take().into()),
+            ("switches", system::switches().into()),
+            ("durations", durations.into()),
+            ("delays", delays.into()),
         ],
     );
 }

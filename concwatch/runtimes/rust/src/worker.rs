@@ -9,7 +9,9 @@ use crate::{
     life::{self, Event},
     system,
     tasks::Tasks,
-    tick, wire,
+    tick,
+    timing::{self, TokenBucket},
+    wire,
     work::Work,
 };
 use std::{
@@ -34,6 +36,7 @@ pub struct Worker {
     engine: Engine,
     work: Work,
     tasks: Tasks,
+    timing: TokenBucket,
     pub counts: Counts,
     pub goal: Goal,
     pub ticker: Thread,
@@ -47,6 +50,7 @@ impl Worker {
             engine,
             work: Work::Hold,
             tasks: Tasks::default(),
+            timing: TokenBucket::new(),
             counts: Counts::default(),
             goal: Goal::default(),
             ticker,
@@ -90,8 +94,10 @@ impl Worker {
         match self.goal.wanted(&self.counts) {
             Wanted::Nothing => return false,
             Wanted::Create(more) => {
-                for _ in 0..more.min(BATCH) {
-                    if let Err(why) = self.start() {
+                let some = more.min(BATCH);
+                let timed = self.timing.take(some);
+                for i in 0..some {
+                    if let Err(why) = self.start(i < timed) {
                         self.stop_growing(
                             self.goal.target,
                             "unknown",
@@ -113,9 +119,12 @@ impl Worker {
         true
     }
 
-    pub fn start(&mut self) -> io::Result<()> {
+    pub fn start(&mut self, timed: bool) -> io::Result<()> {
         let slot = self.tasks.reserve();
-        match self.engine.start(self.work, slot) {
+        if timed {
+            timing::created(slot);
+        }
+        match self.engine.start(self.work, slot, timed) {
             Ok(handle) => self.tasks.put(slot, handle),
             Err(why) => {
                 self.tasks.release(slot);

@@ -112,6 +112,7 @@ class Lane:
         """Why the worker would not run the last burst."""
         self.granted = 0
         """How many of the tasks asked for it may hold at present."""
+        self._news: Reached | None = None  # since the last tick
         self._parts: list[Reached] = []  # of a target that is granted bit by bit
         self._asked_at: tuple[Load, float] | None = None  # the machine, and the worker's CPU seconds
         self._since = now
@@ -312,7 +313,8 @@ class Lane:
                 self._take_end(arrival, now)
 
     def _take_tick(self, tick: Tick, now: float) -> None:
-        wrong = self.tally.add_tick(tick, now, self.target > 0)
+        wrong = self.tally.add_tick(tick, now, self.target > 0, self._news)
+        self._news = None
         if wrong:
             self._take_garbage(Garbage(f"a tick that cannot be: {wrong}"))
             return
@@ -370,6 +372,7 @@ class Lane:
             self._send_target()
 
     def _take_reached(self, reached: Reached) -> None:
+        self._news = reached
         if reached.target != self.granted:  # it crossed with a newer target
             if reached.created or reached.cancelled:
                 self._pass_on(tell_reached(reached))

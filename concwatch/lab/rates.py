@@ -3,7 +3,7 @@
 import math
 from collections import deque
 
-from concwatch.lab.messages import Tick
+from concwatch.lab.messages import Reached, Tick
 
 
 class Trailing:
@@ -78,14 +78,19 @@ class TickRates:
         self._completed = Trailing(interval)
         self._mean = Trailing(MEAN_SECONDS)
         self._best = (math.nan, math.nan)
+        self._last, self._count = math.inf, 0
 
     @property
     def mean_completed(self) -> float:
         """Over the last `MEAN_SECONDS`, or as long as there have been ticks; NaN before the second one."""
         return self._mean.growth / self._mean.span if self._mean.span else math.nan
 
-    def add(self, tick: Tick) -> None:
-        """Take the next tick."""
+    def add(self, tick: Tick, reached: Reached | None = None) -> None:
+        """Take the next tick; of a target that was ``reached`` just before it is known when its tasks began."""
+        if reached is not None and reached.created and tick.time - reached.seconds > self._last:
+            # However late the tick before was, what grew since then grew within these seconds.
+            self._created.add(tick.time - reached.seconds, max(self._count, tick.created - reached.created))
+        self._last, self._count = tick.time, tick.created
         found = []
         for counter, count, best in zip(
             (self._created, self._completed), (tick.created, tick.completed), self._best, strict=True

@@ -48,13 +48,23 @@ class Tally:
         self._lags, self._durations, self._delays = Histogram(), Histogram(), Histogram()
         self._unjudged: Reading | None = None  # taken since the last tick
 
-    def add_tick(self, tick: Tick, now: float, asked: bool) -> str | None:
-        """Take the next tick; return what cannot be in it, or None. Whether tasks are ``asked`` for."""
+    def add_tick(self, tick: Tick, now: float, asked: bool, reached: Reached | None = None) -> str | None:
+        """Take the next tick.
+
+        Args:
+            tick: as it came.
+            now: when it came.
+            asked: whether tasks are asked for.
+            reached: the report of a target that came since the tick before, if one did.
+
+        Returns:
+            What cannot be in it, or None.
+        """
         wrong = contradiction(self.tick, tick)
         if wrong:
             return wrong
         before, self.tick, self.tick_at = self.tick or tick, tick, now
-        self._rates.add(tick)
+        self._rates.add(tick, reached)
         self.best.add(tick.time, tick.completed)
         if tick.switches is not None:
             self._switches.add(tick.time, tick.switches)

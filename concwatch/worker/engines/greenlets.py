@@ -10,6 +10,7 @@ from gevent.event import Event
 from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import Engine
 from concwatch.worker.engines.pace import PROBE, Batch, EndBatch, Lateness
+from concwatch.worker.timing import Begun
 from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
@@ -86,6 +87,7 @@ class GeventEngine(Engine):
         # Greenlets are called with their arguments: a partial would have each keep 500 bytes more of stack.
         self._call: Tuple[Any, ...] = (_nop,)
         self._ended_bound = self._ended  # made once, so that tasks share it
+        Begun.ended = self._timed_ended
         self._kept: Set[gevent.Greenlet] = set()  # to be found when they are to be killed
         self._ending: Set[gevent.Greenlet] = set()  # killed, and not ended yet
 
@@ -153,13 +155,20 @@ class GeventEngine(Engine):
 
     def _create(self, count: int) -> None:
         spawn, call, ended, keep = gevent.spawn, self._call, self._ended_bound, self._kept.add
+        chosen, soon = self.timing.chosen, gevent.get_hub().loop.run_callback
         made = 0
         try:
             while made < count:
+                created = chosen()
+                if created is not None:
+                    timed: List[Any] = [created, None]
+                    soon(self._begun, timed)  # what is ready runs in order: this right before the greenlet
                 greenlet = spawn(*call)
                 made += 1
                 greenlet.rawlink(ended)
                 keep(greenlet)
+                if created is not None:
+                    timed[1] = greenlet
         finally:
             self.counts.created += made
             self.goal.created(made)
@@ -206,6 +215,19 @@ class GeventEngine(Engine):
         except MemoryError as error:
             self.hit_wall(error)
         return tasks
+
+    def _begun(self, timed: List[Any]) -> None:
+        """Note the beginning of a timed greenlet: ``timed`` is when it was created, and itself."""
+        created, greenlet = timed
+        if greenlet is None:  # there was no memory for it
+            return
+        now = monotonic()
+        self.timing.begun(created, now)
+        greenlet.rawlink(Begun(now))
+
+    def _timed_ended(self, begun: float, task: gevent.Greenlet) -> None:
+        if task.exception is None and not isinstance(task.value, gevent.GreenletExit):
+            self.timing.completed(begun, monotonic())
 
     def _ended(self, task: gevent.Greenlet) -> None:
         if isinstance(task.value, gevent.GreenletExit):

@@ -49,7 +49,7 @@ Reports, worker to concwatch
     ``lag``        seconds: how late, at worst since the last tick, something that this engine should have
                    woken was woken; also counts one that is overdue now
     ``switches``   context switches of the whole process so far, voluntary and not; absent where the runtime
-                   cannot tell
+                   cannot tell, and from ticks in which to ask would take too long
     ``durations``  list of seconds, from a task's beginning to its end, of the tasks that were timed and have
                    completed since the last tick; absent where tasks are not timed. At most 1,000 a second are
                    timed, chosen when they are created, by nothing that their length depends on; those of a

@@ -114,3 +114,14 @@ def test_while_nobody_takes_them_the_oldest_times_go():
         timing.completed(0.0, index)
     times = timing.take()["durations"]
     assert (len(times), times[0]) == (LONGEST_LIST, 5)
+
+
+def test_tasks_that_are_skipped_together_are_chosen_as_one_by_one():
+    one_by_one, together = Run(), Run()
+    moments = list(slices(1_000, 0.1, 3))
+    one_by_one.create(moments)
+    while together.created < len(moments):
+        skipped = together.timing.skip(len(moments) - together.created)
+        together.created += skipped
+        together.create(moments[together.created : together.created + 1])
+    assert together.timed == one_by_one.timed

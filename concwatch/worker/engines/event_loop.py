@@ -16,7 +16,7 @@ from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Coroutine, Dict, List, Set
+    from typing import Any, Callable, Coroutine, Dict, List, Optional, Set
 
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
@@ -161,24 +161,32 @@ class EventLoopEngine(Engine):
         self._batch.grew(count, monotonic() - began)
 
     def _create(self, count: int) -> None:
-        create, body, chosen = self.loop.create_task, self._body, self.timing.chosen
+        while count:
+            skipped = self.timing.skip(count)
+            self._create_some(skipped)
+            if skipped < count:
+                self._create_some(1, self.timing.chosen())
+                skipped += 1
+            count -= skipped
+
+    def _create_some(self, count: int, timed_from: Optional[float] = None) -> None:
+        create, body = self.loop.create_task, self._body
         ended, context = self._ended_bound, self._context
         keep = self._kept.add if self._keep else None
         made = 0
         try:
+            if timed_from is not None:
+                timed: List[Any] = [timed_from, None]
+                # Ready callbacks run in order: this one right before the task's first step.
+                self.loop.call_soon(self._begun, timed, context=context)
             while made < count:
-                created = chosen()
-                if created is not None:
-                    timed: List[Any] = [created, None]
-                    # Ready callbacks run in order: this one right before the task's first step.
-                    self.loop.call_soon(self._begun, timed, context=context)
                 task = create(body())
                 made += 1
                 task.add_done_callback(ended, context=context)
-                if created is not None:
-                    timed[1] = task
                 if keep:
                     keep(task)
+            if timed_from is not None:
+                timed[1] = task
         finally:
             self.counts.created += made
             self.goal.created(made)

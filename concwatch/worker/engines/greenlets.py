@@ -15,7 +15,7 @@ from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Set, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
@@ -154,21 +154,29 @@ class GeventEngine(Engine):
         self._batch.grew(count, monotonic() - began)
 
     def _create(self, count: int) -> None:
+        while count:
+            skipped = self.timing.skip(count)
+            self._create_some(skipped)
+            if skipped < count:
+                self._create_some(1, self.timing.chosen())
+                skipped += 1
+            count -= skipped
+
+    def _create_some(self, count: int, timed_from: Optional[float] = None) -> None:
         spawn, call, ended, keep = gevent.spawn, self._call, self._ended_bound, self._kept.add
-        chosen, soon = self.timing.chosen, gevent.get_hub().loop.run_callback
         made = 0
         try:
+            if timed_from is not None:
+                timed: List[Any] = [timed_from, None]
+                # What is ready runs in order: this right before the greenlet.
+                gevent.get_hub().loop.run_callback(self._begun, timed)
             while made < count:
-                created = chosen()
-                if created is not None:
-                    timed: List[Any] = [created, None]
-                    soon(self._begun, timed)  # what is ready runs in order: this right before the greenlet
                 greenlet = spawn(*call)
                 made += 1
                 greenlet.rawlink(ended)
                 keep(greenlet)
-                if created is not None:
-                    timed[1] = greenlet
+            if timed_from is not None:
+                timed[1] = greenlet
         finally:
             self.counts.created += made
             self.goal.created(made)

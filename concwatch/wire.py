@@ -48,6 +48,15 @@ Reports, worker to concwatch
     ``cancelled``  tasks that the worker ended
     ``lag``        seconds: how late, at worst since the last tick, something that this engine should have
                    woken was woken; also counts one that is overdue now
+    ``cpu``        seconds of CPU time that the whole process has used so far; absent as ``switches`` is
+    ``switches``   context switches of the whole process so far, voluntary and not; absent where the runtime
+                   cannot tell, and from ticks in which to ask would take too long
+    ``durations``  list of seconds, from a task's beginning to its end, of the tasks that were timed and have
+                   completed since the last tick; absent where tasks are not timed. At most 1,000 a second are
+                   timed, chosen when they are created, by nothing that their length depends on; those of a
+                   burst are not. At most 10,000 a tick
+    ``delays``     list of seconds, from a task's creation to its beginning, of the tasks that were timed and
+                   have begun since the last tick; at most 10,000; absent where tasks are not timed
     ``gc``         seconds spent in garbage collection so far; absent where the runtime cannot tell
     ``traced``     bytes the tracer knows of; absent while nothing is traced
     ``tracer``     bytes the tracer itself takes; absent while nothing is traced

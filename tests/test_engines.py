@@ -398,6 +398,48 @@ def test_a_spinning_thread_can_be_cancelled(worker):
     assert worker.target(1)["cancelled"] == 2
 
 
+def times(worker, name, since):
+    """All ``durations`` or ``delays`` of the ticks behind the first ``since`` reports."""
+    ticks = [report for report in worker.reports[since:] if report["type"] == "tick"]
+    return [seconds for tick in ticks for seconds in tick[name]]
+
+
+@on_pythons
+def test_a_task_is_timed_from_its_creation_to_its_beginning_and_from_there_to_its_end(engine, worker):
+    enough_threads(worker, 1)  # with one thread a job waits for those before it, as in sequence
+    worker.do("workload", spec="sleep:0.2")
+    since = worker.send("target", tasks=3)
+    worker.until(lambda: len(times(worker, "durations", since)) >= 3, "timed tasks")
+    durations, delays = times(worker, "durations", since), times(worker, "delays", since)
+    assert 0.2 - EARLY <= min(durations) < 0.39  # two tasks in sequence take longer
+    assert len(delays) >= len(durations)
+    if engine in ("pool", "sequential"):
+        assert max(delays) >= 2 * (0.2 - EARLY)
+    else:
+        assert min(delays) < 0.19
+
+
+@on_pythons
+def test_tasks_that_fail_or_are_cancelled_have_no_duration(engine, worker):
+    since = len(worker.reports)
+    tasks = few(engine, 50)
+    worker.target(tasks)
+    worker.target(0)
+    burst(worker, "jobs:fail", tasks)
+    worker.tick(lambda tick: tick["failed"] == tasks)
+    worker.tick()
+    assert times(worker, "durations", since) == []
+    assert times(worker, "delays", since)
+
+
+@on_pythons
+def test_context_switches_are_counted(worker):
+    first = worker.tick(lambda tick: "switches" in tick)
+    worker.do("workload", spec="sleep:0.05")
+    worker.target(10)
+    worker.tick(lambda tick: tick.get("switches", 0) >= first["switches"] + 20)
+
+
 @on_pythons
 def test_the_users_own_function_runs(worker):
     worker.do("workload", spec="jobs:short")

@@ -88,7 +88,7 @@ def test_a_worker_with_threads_has_not_even_loaded_what_weighs(name):
     extra = {module for module in loaded - engines_own if not module.startswith("concwatch")}
     assert not HEAVY & extra
     if name == "threads":
-        assert extra <= {"__future__", "gc"}
+        assert extra <= {"__future__", "gc", "resource"}
 
 
 def test_the_page_server_has_loaded_nothing_of_the_monitor_or_of_a_worker():

@@ -51,10 +51,13 @@ GOLDEN_REPORTS = [
             "queued": 0,
             "lag": 1e-06,
             "gc": 0.5,
+            "switches": 80,
+            "durations": [0.2013, 1e-06],
+            "delays": [],
         },
         b'{"type":"tick","time":5.25,"created":10,"live":4,"completed":3,"failed":2,"cancelled":1,"queued":0,'
-        b'"lag":1e-06,"gc":0.5}\n',
-        messages.Tick(5.25, 10, 4, 3, 2, 1, 0, 1e-06, 0.5, None, None),
+        b'"lag":1e-06,"gc":0.5,"switches":80,"durations":[0.2013,1e-06],"delays":[]}\n',
+        messages.Tick(5.25, 10, 4, 3, 2, 1, 0, 1e-06, 0.5, switches=80, durations=(0.2013, 1e-06), delays=()),
     ),
     (
         "reached",

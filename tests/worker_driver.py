@@ -266,7 +266,8 @@ def usual(ready: Report) -> dict[str, dict[str, object]]:
 
 def check_ticks(ticks: Iterable[Report]) -> None:
     """Check what must hold in every tick, and from each to the next."""
-    before: Report = dict.fromkeys(("time", "created", "completed", "failed", "cancelled", "gc"), 0)
+    cumulative = ("time", "created", "completed", "failed", "cancelled", "gc", "switches")
+    before: Report = dict.fromkeys(cumulative, 0)
     for tick in ticks:
         ended = tick["completed"] + tick["failed"] + tick["cancelled"]
         assert tick["created"] == tick["live"] + ended, tick
@@ -274,7 +275,8 @@ def check_ticks(ticks: Iterable[Report]) -> None:
         assert tick["lag"] >= 0, tick
         assert tick.get("heap", 0) >= 0, tick
         assert ("traced" in tick) == ("tracer" in tick), tick
+        assert all(seconds >= 0 for name in ("durations", "delays") for seconds in tick.get(name, ())), tick
         for key in before:
             if key in tick:  # PyPy cannot tell the seconds of its collector
                 assert tick[key] >= before[key], (key, before, tick)
-        before = {key: tick.get(key, 0) for key in before}
+                before[key] = tick[key]

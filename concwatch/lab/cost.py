@@ -109,6 +109,7 @@ class CpuMeter:
 
     def __init__(self) -> None:
         self.per_task: float | None = None
+        self._tells = False  # whether the worker itself knows what it has used
         self._idle = 0.0  # share of a core that the idle worker takes
         self._idle_since: tuple[float, float] | None = None  # time, CPU seconds
         self._last: tuple[float, float, int] | None = (
@@ -119,7 +120,12 @@ class CpuMeter:
 
     def add(self, tick: Tick, reading: Reading, asked: bool) -> None:
         """Take one look at the worker; whether tasks are ``asked`` for now."""
-        now, used, ended = tick.time, reading.cpu_seconds, tick.completed + tick.failed
+        # What the worker says is of the very moment of its counters.
+        self._tells = self._tells or tick.cpu is not None
+        if self._tells and tick.cpu is None:
+            return
+        used = reading.cpu_seconds if tick.cpu is None else tick.cpu
+        now, ended = tick.time, tick.completed + tick.failed
         last, self._last = self._last or (now, used, tick.created), (now, used, tick.created)
         if not asked:
             start = self._idle_since = self._idle_since or (now, used)

@@ -27,6 +27,9 @@ Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
 Words = Annotated[str, Meta(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]*$")]
 """A few words that are shown as they are: none of them may command a terminal."""
 
+Times = Annotated[tuple[Seconds, ...], Meta(max_length=10_000)]
+"""Durations, one a task."""
+
 MOST_WORDS = 1_000
 """Words in a list."""
 
@@ -61,9 +64,10 @@ class Tick(msgspec.Struct, tag="tick", frozen=True):
     tracer: Whole | None = None
     heap: Whole | None = None
     number: Whole | None = None
+    cpu: Seconds | None = None
     switches: Whole | None = None
-    durations: tuple[Seconds, ...] | None = None
-    delays: tuple[Seconds, ...] | None = None
+    durations: Times | None = None
+    delays: Times | None = None
 
 
 class Reached(msgspec.Struct, tag="reached", frozen=True):

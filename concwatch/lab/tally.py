@@ -77,8 +77,9 @@ class Tally:
         if self._unjudged is not None:
             # Only of a reading between two ticks is it known whether tasks came or went about then.
             self.meter.add(self._unjudged.rss, tick)
-            self._cpu.add(tick, self._unjudged, asked)
             self._unjudged = None
+        if self.reading is not None:
+            self._cpu.add(tick, self.reading, asked)
         return None
 
     def count_live(self, live: int) -> None:

@@ -49,6 +49,7 @@ func (w *Worker) tick() {
 			"time": time.Since(started).Seconds(), "created": created, "live": created - ended[0] - ended[1] - ended[2],
 			"queued": 0, "completed": ended[0], "failed": ended[1], "cancelled": ended[2], "lag": late.Seconds(),
 			"gc": samples[1].Value.Float64(), "heap": samples[0].Value.Uint64(),
+			"cpu":      seconds(usage.Utime) + seconds(usage.Stime),
 			"switches": usage.Nvcsw + usage.Nivcsw, "durations": w.durations.take(), "delays": w.delays.take(),
 		})
 		due = due.Add(time.Duration(w.interval.Load()))
@@ -57,4 +58,9 @@ func (w *Worker) tick() {
 		}
 		timer.Reset(time.Until(due))
 	}
+}
+
+// seconds returns a time of the system's in seconds.
+func seconds(time syscall.Timeval) float64 {
+	return float64(time.Sec) + float64(time.Usec)/1e6
 }

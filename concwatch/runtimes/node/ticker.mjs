@@ -44,8 +44,7 @@ export class Ticker {
 
   #report(time) {
     const { created, live, completed, failed, cancelled } = this.#counts;
-    const { voluntaryContextSwitches, involuntaryContextSwitches } =
-      process.resourceUsage();
+    const usage = process.resourceUsage();
     send("tick", {
       time,
       created,
@@ -57,7 +56,9 @@ export class Ticker {
       lag: this.#worst,
       gc: this.#collecting,
       heap: process.memoryUsage().heapUsed,
-      switches: voluntaryContextSwitches + involuntaryContextSwitches,
+      cpu: (usage.userCPUTime + usage.systemCPUTime) / 1e6,
+      switches:
+        usage.voluntaryContextSwitches + usage.involuntaryContextSwitches,
       ...this.#counts.timings.take(),
     });
   }

@@ -9,6 +9,7 @@ from time import monotonic
 from concwatch.worker.engines.file_wall import FileWall
 from concwatch.worker.goal import Counts, Goal
 from concwatch.worker.reserve import Reserve
+from concwatch.worker.timing import Timing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Engine:
         self.send = send
         self.collector = collector
         self.counts = Counts()
+        self.timing = Timing(monotonic)
         self.reserve = Reserve()
         self.goal = Goal()
         self.on_reached: Callable[[], None] = lambda: None

@@ -190,14 +190,17 @@ class BlockingEngine(Engine):
             pass
         self._awake.clear()
 
-    def start_one(self) -> None:
-        """Start one task.
+    def start_one(self, created: Optional[float] = None) -> None:
+        """Start one task, timed if it is told when it is ``created``.
 
         Raises:
             RuntimeError: no thread could be started.
             MemoryError: there is no memory for it.
         """
         raise NotImplementedError
+
+    def _start_chosen(self) -> None:
+        self.start_one(self.timing.chosen())
 
     def _wanted(self) -> int:
         with self._guard:
@@ -214,7 +217,7 @@ class BlockingEngine(Engine):
     def _grow(self, wanted: int) -> None:
         began = monotonic()
         made = 0
-        while made < wanted and monotonic() - began < SLICE and self._start_counted(self.start_one):
+        while made < wanted and monotonic() - began < SLICE and self._start_counted(self._start_chosen):
             made += 1
         self.collector.after_slice()
 
@@ -273,12 +276,17 @@ class BlockingEngine(Engine):
             self.goal.created(1)
         return True
 
-    def run_task(self) -> None:
-        """Run one task on the calling thread and count how it ended."""
+    def run_task(self, created: Optional[float] = None) -> None:
+        """Run one task on the calling thread and count how it ended; time it if told when it was created."""
         ended = "completed"
         error: Optional[BaseException] = None
         try:
+            if created is not None:
+                begun = monotonic()
+                self.timing.begun(created, begun)
             self._body()
+            if created is not None:
+                self.timing.completed(begun, monotonic())
         except Cancelled:
             ended = "cancelled"
         except BaseException as failure:  # whatever a task raises, its thread ends here

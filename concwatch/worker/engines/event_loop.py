@@ -10,11 +10,12 @@ from time import monotonic, thread_time
 from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import Engine
 from concwatch.worker.engines.pace import PROBE, Batch, EndBatch, Lateness
+from concwatch.worker.timing import Begun
 from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Coroutine, Dict, List, Set
+    from typing import Any, Callable, Coroutine, Dict, List, Optional, Set
 
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
@@ -84,6 +85,7 @@ class EventLoopEngine(Engine):
         self._body: Body = _nop
         # Made once, so that tasks share them: each would be 64 bytes more for every one.
         self._ended_bound, self._context = self._ended, contextvars.copy_context()
+        Begun.ended = self._timed_ended
         self._kept: Set[asyncio.Task[object]] = set()
         self._keep = False
         self._ending: Set[asyncio.Task[object]] = set()  # cancelled, and not ended yet
@@ -158,17 +160,32 @@ class EventLoopEngine(Engine):
         self._batch.grew(count, monotonic() - began)
 
     def _create(self, count: int) -> None:
+        while count:
+            skipped = self.timing.skip(count)
+            self._create_some(skipped)
+            if skipped < count:
+                self._create_some(1, self.timing.chosen())
+                skipped += 1
+            count -= skipped
+
+    def _create_some(self, count: int, timed_from: Optional[float] = None) -> None:
         create, body = self.loop.create_task, self._body
         ended, context = self._ended_bound, self._context
         keep = self._kept.add if self._keep else None
         made = 0
         try:
+            if timed_from is not None:
+                timed: List[Any] = [timed_from, None]
+                # Ready callbacks run in order: this one right before the task's first step.
+                self.loop.call_soon(self._begun, timed, context=context)
             while made < count:
                 task = create(body())
                 made += 1
                 task.add_done_callback(ended, context=context)
                 if keep:
                     keep(task)
+            if timed_from is not None:
+                timed[1] = task
         finally:
             self.counts.created += made
             self.goal.created(made)
@@ -209,6 +226,22 @@ class EventLoopEngine(Engine):
         self.goal.resume()
         self.send("burst", **record.fields())
         self.on_reached()
+
+    def _begun(self, timed: List[Any]) -> None:
+        """Note the beginning of a timed task: ``timed`` is when it was created, and itself."""
+        created, task = timed
+        if task is None:  # there was no memory for it
+            return
+        now = monotonic()
+        self.timing.begun(created, now)
+        begun = Begun(now)  # no memory for it shows before anything is changed
+        task.remove_done_callback(self._ended_bound)
+        task.add_done_callback(begun, context=self._context)
+
+    def _timed_ended(self, begun: float, task: asyncio.Task[object]) -> None:
+        self._ended(task)
+        if not task.cancelled() and task.exception() is None:
+            self.timing.completed(begun, monotonic())
 
     def _ended(self, task: asyncio.Task[object]) -> None:
         if task.cancelled():

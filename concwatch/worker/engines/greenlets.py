@@ -10,11 +10,12 @@ from gevent.event import Event
 from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import Engine
 from concwatch.worker.engines.pace import PROBE, Batch, EndBatch, Lateness
+from concwatch.worker.timing import Begun
 from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Set, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
@@ -86,6 +87,7 @@ class GeventEngine(Engine):
         # Greenlets are called with their arguments: a partial would have each keep 500 bytes more of stack.
         self._call: Tuple[Any, ...] = (_nop,)
         self._ended_bound = self._ended  # made once, so that tasks share it
+        Begun.ended = self._timed_ended
         self._kept: Set[gevent.Greenlet] = set()  # to be found when they are to be killed
         self._ending: Set[gevent.Greenlet] = set()  # killed, and not ended yet
 
@@ -152,14 +154,29 @@ class GeventEngine(Engine):
         self._batch.grew(count, monotonic() - began)
 
     def _create(self, count: int) -> None:
+        while count:
+            skipped = self.timing.skip(count)
+            self._create_some(skipped)
+            if skipped < count:
+                self._create_some(1, self.timing.chosen())
+                skipped += 1
+            count -= skipped
+
+    def _create_some(self, count: int, timed_from: Optional[float] = None) -> None:
         spawn, call, ended, keep = gevent.spawn, self._call, self._ended_bound, self._kept.add
         made = 0
         try:
+            if timed_from is not None:
+                timed: List[Any] = [timed_from, None]
+                # What is ready runs in order: this right before the greenlet.
+                gevent.get_hub().loop.run_callback(self._begun, timed)
             while made < count:
                 greenlet = spawn(*call)
                 made += 1
                 greenlet.rawlink(ended)
                 keep(greenlet)
+            if timed_from is not None:
+                timed[1] = greenlet
         finally:
             self.counts.created += made
             self.goal.created(made)
@@ -206,6 +223,19 @@ class GeventEngine(Engine):
         except MemoryError as error:
             self.hit_wall(error)
         return tasks
+
+    def _begun(self, timed: List[Any]) -> None:
+        """Note the beginning of a timed greenlet: ``timed`` is when it was created, and itself."""
+        created, greenlet = timed
+        if greenlet is None:  # there was no memory for it
+            return
+        now = monotonic()
+        self.timing.begun(created, now)
+        greenlet.rawlink(Begun(now))
+
+    def _timed_ended(self, begun: float, task: gevent.Greenlet) -> None:
+        if task.exception is None and not isinstance(task.value, gevent.GreenletExit):
+            self.timing.completed(begun, monotonic())
 
     def _ended(self, task: gevent.Greenlet) -> None:
         if isinstance(task.value, gevent.GreenletExit):

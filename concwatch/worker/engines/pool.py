@@ -43,12 +43,13 @@ class PoolEngine(BlockingEngine):
         """Jobs that wait for a thread."""
         return len(self._waiting)
 
-    def start_one(self) -> None:
+    def start_one(self, created: Optional[float] = None) -> None:
         """Submit one job; raises `RuntimeError` when its first thread could not be started."""
         number = next(self._numbers)
         self._waiting[number] = None
         try:
-            future = self._executor.submit(self._run_job, number)
+            # Each argument would be 16 bytes more for every job.
+            future = self._executor.submit(self._run_job, number, *(() if created is None else (created,)))
         except (RuntimeError, MemoryError):
             # The executor queued the job before it failed to start a thread: it still runs if any stands,
             # under a number that is no longer waiting, and is then passed over.
@@ -58,11 +59,11 @@ class PoolEngine(BlockingEngine):
             if number in self._waiting:
                 self._waiting[number] = future
 
-    def _run_job(self, number: int) -> None:
+    def _run_job(self, number: int, created: Optional[float] = None) -> None:
         with self._guard:
             begun = self._waiting.pop(number, self) is not self
         if begun:
-            self.run_task()
+            self.run_task(created)
 
     def _shrink(self, excess: int) -> None:
         """Cancel the newest waiting jobs first, then as many running ones as are still too many."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 
 from concwatch.worker.engines.base import Engine
 from concwatch.worker.engines.blocking import BlockingEngine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
+    from typing import Callable, Deque, Optional, Tuple
 
     from concwatch.worker.collector import Collector
 
@@ -21,7 +22,8 @@ class SequentialEngine(BlockingEngine):
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
-        self._waiting = 0
+        self._waiting = self._begun = 0
+        self._timed: Deque[Tuple[int, float]] = deque()  # of those that wait: place in line, when created
         self._begin = threading.Condition(self._guard)
         threading.Thread(target=self._run, name="tasks", daemon=True).start()
 
@@ -33,10 +35,12 @@ class SequentialEngine(BlockingEngine):
         """Tasks that wait for their turn."""
         return self._waiting
 
-    def start_one(self) -> None:
+    def start_one(self, created: Optional[float] = None) -> None:
         """Have one more task wait for its turn."""
         with self._begin:
             self._waiting += 1
+            if created is not None:
+                self._timed.append((self._begun + self._waiting, created))
             self._begin.notify()
 
     def _run(self) -> None:
@@ -45,7 +49,10 @@ class SequentialEngine(BlockingEngine):
                 while not self._waiting:
                     self._begin.wait()
                 self._waiting -= 1
-            self.run_task()
+                self._begun += 1
+                timed = self._timed and self._timed[0][0] == self._begun
+                created = self._timed.popleft()[1] if timed else None
+            self.run_task(created)
 
     def _shrink(self, count: int) -> None:
         """Cancel waiting tasks first, then the running one if it is still too many."""
@@ -53,7 +60,9 @@ class SequentialEngine(BlockingEngine):
             # Counted anew: the running one may have ended since ``count`` was.
             excess = -self.goal.wanted(self.counts.live, self._cancelling)
             waiting = max(0, min(excess, self._waiting))
-            self._waiting -= waiting
+            self._waiting -= waiting  # the last in line
+            while self._timed and self._timed[-1][0] > self._begun + self._waiting:
+                self._timed.pop()
             self.counts.cancelled += waiting
         if excess > waiting:
             super()._shrink(excess - waiting)

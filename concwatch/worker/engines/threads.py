@@ -6,13 +6,17 @@ import threading
 
 from concwatch.worker.engines.blocking import BlockingEngine
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
 
 class ThreadsEngine(BlockingEngine):
     """Runs each task as a ``threading.Thread``."""
 
-    def start_one(self) -> None:
+    def start_one(self, created: Optional[float] = None) -> None:
         """Start one thread; raises `RuntimeError` at a wall."""
-        threading.Thread(target=self.task, daemon=True).start()
+        threading.Thread(target=self.task, args=() if created is None else (created,), daemon=True).start()
 
     def start_many(self, count: int) -> object:
         """Make all threads, then start them, and keep them, as who joins them later does."""

@@ -51,12 +51,14 @@ pub fn now(clock: Clock) -> Duration {
 /// The longs that `struct rusage` has at most, those included that musl keeps in reserve.
 const RUSAGE: usize = 34;
 
-/// Context switches of the whole process so far: two times take four longs, and these are the last of the rest.
-pub fn switches() -> u64 {
+/// Seconds of CPU time and context switches of the whole process so far: two times take four longs, and the
+/// switches are the last of the rest.
+pub fn usage() -> (f64, u64) {
     let mut usage = [0; RUSAGE];
     // SAFETY: the array is no smaller than the C library's struct, and lives until the call returns.
     unsafe { getrusage(0, &mut usage) };
-    (usage[16] + usage[17]) as u64
+    let cpu = (usage[0] + usage[2]) as f64 + (usage[1] + usage[3]) as f64 / 1e6;
+    (cpu, (usage[16] + usage[17]) as u64)
 }
 
 /// Have descriptor `to` mean what `from` means.

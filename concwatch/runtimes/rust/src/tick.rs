@@ -54,6 +54,7 @@ pub fn start() -> Thread {
 }
 
 fn send(counts: &Counts) {
+    let (cpu, switches) = system::usage();
     let Timings { durations, delays } = timing::take();
     wire::send(
         "tick",
@@ -66,7 +67,8 @@ fn send(counts: &Counts) {
             ("failed", 0.into()),
             ("cancelled", counts.cancelled.into()),
             ("lag", lag::take().into()),
-            ("switches", system::switches().into()),
+            ("cpu", cpu.into()),
+            ("switches", switches.into()),
             ("durations", durations.into()),
             ("delays", delays.into()),
         ],

@@ -1,0 +1,127 @@
+"""Which tasks are timed, and the times that a tick carries, with time passed in: no engine, no clock."""
+
+import math
+import random
+
+import pytest
+
+from concwatch.worker.timing import BUCKET, LONGEST_LIST, RATE, Timing
+
+
+class Run:
+    """Tasks created at given moments; keeps the index and the moment of those that are timed."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.timing = Timing(lambda: self.now)
+        self.created = 0
+        self.timed = []
+
+    def create(self, moments):
+        for self.now in moments:
+            if self.timing.chosen() is not None:
+                self.timed.append((self.created, self.now))
+            self.created += 1
+
+
+def poisson(rate, seconds, seed=1):
+    source, now = random.Random(seed), 0.0
+    while (now := now + source.expovariate(rate)) < seconds:
+        yield now
+
+
+def slices(size, interval, seconds):
+    """Growth in slices: ``size`` tasks within 1 ms, then nothing until the next."""
+    return (
+        turn * interval + place * 1e-3 / size
+        for turn in range(int(seconds / interval))
+        for place in range(size)
+    )
+
+
+def test_the_first_hundred_are_all_timed():
+    run = Run()
+    run.create([0.0] * BUCKET)
+    assert len(run.timed) == BUCKET
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        lambda: poisson(300, 20),
+        lambda: poisson(5_000, 20),
+        lambda: poisson(300_000, 3),
+        lambda: slices(1_024, 0.01, 5),
+        lambda: slices(10_000, 3, 30),
+        lambda: [0.0] * 100_000,
+    ],
+    ids=["few", "many", "most", "slices", "bursts", "at once"],
+)
+def test_at_most_a_thousand_a_second_are_timed(moments):
+    run = Run()
+    run.create(moments())
+    times = [now for _, now in run.timed]
+    for first, last in zip(times, times[RATE + BUCKET :], strict=False):
+        assert last - first >= 1 - 1e-6
+
+
+@pytest.mark.parametrize("rate", [3_000, 5_000, 20_000, 100_000])
+def test_nearly_as_many_are_timed_as_may_be(rate):
+    run = Run()
+    run.create(poisson(rate, 20))
+    assert len(run.timed) > 0.95 * 20 * RATE
+
+
+def test_of_many_tasks_a_third_is_timed_at_most_even_when_they_come_slowly():
+    run = Run()
+    run.create([0.0] * 1_000)
+    before = run.created, len(run.timed)
+    run.create(1 + index / 500 for index in range(10_000))
+    share = (len(run.timed) - before[1]) / (run.created - before[0])
+    assert 0.3 < share <= 0.34
+
+
+def test_each_place_in_a_slice_of_growth_gets_its_turn():
+    run = Run()
+    run.create(slices(1_024, 0.01, 20))
+    places = [index % 1_024 for index, _ in run.timed[2 * BUCKET :]]
+    quarters = [sum(place // 256 == quarter for place in places) / len(places) for quarter in range(4)]
+    assert quarters == pytest.approx([0.25] * 4, abs=0.03)
+
+
+def test_the_lengths_of_the_timed_are_those_of_all():
+    run, source = Run(), random.Random(2)
+    run.create(poisson(5_000, 60))
+    lengths = [0.2 * math.exp(source.gauss(0, 0.5)) for _ in range(run.created)]
+    timed = sorted(lengths[index] for index, _ in run.timed)
+    lengths.sort()
+    for share, near in ((0.5, 0.01), (0.99, 0.03)):
+        assert timed[int(share * len(timed))] == pytest.approx(lengths[int(share * len(lengths))], rel=near)
+
+
+def test_times_are_taken_once_rounded_to_four_digits_and_whole_microseconds():
+    timing = Timing(lambda: 0.0)
+    timing.begun(1.0, 1.00012344)
+    timing.completed(1.0, 13.34567)
+    timing.completed(1.0, 1.0000006)
+    assert timing.take() == {"durations": [12.35, 1e-06], "delays": [0.000123]}
+    assert timing.take() == {"durations": [], "delays": []}
+
+
+def test_while_nobody_takes_them_the_oldest_times_go():
+    timing = Timing(lambda: 0.0)
+    for index in range(LONGEST_LIST + 5):
+        timing.completed(0.0, index)
+    times = timing.take()["durations"]
+    assert (len(times), times[0]) == (LONGEST_LIST, 5)
+
+
+def test_tasks_that_are_skipped_together_are_chosen_as_one_by_one():
+    one_by_one, together = Run(), Run()
+    moments = list(slices(1_000, 0.1, 3))
+    one_by_one.create(moments)
+    while together.created < len(moments):
+        skipped = together.timing.skip(len(moments) - together.created)
+        together.created += skipped
+        together.create(moments[together.created : together.created + 1])
+    assert together.timed == one_by_one.timed

@@ -53,12 +53,12 @@ const RUSAGE: usize = 34;
 
 /// Seconds of CPU time and context switches of the whole process so far: two times take four longs, and the
 /// switches are the last of the rest.
-pub fn usage() -> (f64, u64) {
+pub fn usage() -> (Duration, u64) {
     let mut usage = [0; RUSAGE];
     // SAFETY: the array is no smaller than the C library's struct, and lives until the call returns.
     unsafe { getrusage(0, &mut usage) };
-    let cpu = (usage[0] + usage[2]) as f64 + (usage[1] + usage[3]) as f64 / 1e6;
-    (cpu, (usage[16] + usage[17]) as u64)
+    let micros = (usage[0] + usage[2]) * 1_000_000 + usage[1] + usage[3];
+    (Duration::from_micros(micros as u64), (usage[16] + usage[17]) as u64)
 }
 
 /// Have descriptor `to` mean what `from` means.

@@ -15,6 +15,7 @@ from . import (
     replay,
     runtimes,
     screen,
+    truth,
 )
 
 BENCHMARKS = tuple(
@@ -34,6 +35,7 @@ BENCHMARKS = tuple(
         pictures,
         published,
         runtimes,
+        truth,
     )
     for benchmark in module.BENCHMARKS
 )

@@ -17,7 +17,6 @@ from concwatch.lab.catalog import SHOWN
 from concwatch.lab.fake import FakeWorkers
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
-from concwatch.lab.view import take_view
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, environment, quiet
 
@@ -42,7 +41,7 @@ def _live_through(steps: int) -> dict[str, float]:
         now = step / DEFAULT_HZ
         lab.step()
         if step % 2 == 0:
-            take_view(lab, now)  # as often as the screen does
+            lab.snapshot(now)  # as often as the screen does
         if step % CHANGE == 0:
             lab.set_target(chance.choice(lab.lanes), chance.choice((0, 1_000, 50_000, 200_000)))
         if step == min(WARM_UP, steps // 2):

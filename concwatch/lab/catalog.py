@@ -110,10 +110,12 @@ class Engine(Struct, frozen=True):
 
 
 def _built(
-    name: str, task: str, bytes_per_task: int, threads: bool = False, maps: int = MAPS_A_THREAD
+    name: str, task: str, bytes_per_task: int, grain: int, threads: bool = False, maps: int = MAPS_A_THREAD
 ) -> Engine:
-    """Give the row of an engine in another language; what it needs stands with its source."""
-    return Engine(name, task, bytes_per_task, threads=threads, maps=maps, shown=False, ways=RUNTIMES[name])
+    """Return the row of an engine in another language, its ``grain`` in KiB; its tools stand with its source."""
+    return Engine(
+        name, task, bytes_per_task, threads, maps, grain=grain << 10, shown=False, ways=RUNTIMES[name]
+    )
 
 
 CATALOG: tuple[Engine, ...] = (
@@ -138,18 +140,18 @@ CATALOG: tuple[Engine, ...] = (
         shown=False,
     ),
     Engine("sequential", "one call after another on one thread", 1, queues=True, shown=False),
-    _built("rust-threads", "one std::thread of Rust's", 9_860, threads=True, maps=4),
-    _built("tokio", "one task of tokio's", 456),
-    _built("async-std", "one task of async-std's", 384),
-    _built("go", "one goroutine", 3_155),
-    _built("java-threads", "one platform thread of Java's", 21_700, threads=True, maps=2),
-    _built("java-virtual", "one virtual thread of Java's", 950),
-    _built("csharp", "one async method of C#'s", 900),
-    _built("csharp-timers", "one bare Task.Delay of C#'s", 575),
-    _built("node", "one async function of Node.js's", 1_150),
-    _built("node-timers", "one bare timer of Node.js's", 750),
-    _built("elixir", "one Task.async of Elixir's", 3_350),
-    _built("erlang", "one process of Erlang's", 2_965),
+    _built("rust-threads", "one std::thread of Rust's", 9_860, 64, threads=True, maps=4),
+    _built("tokio", "one task of tokio's", 456, 128),
+    _built("async-std", "one task of async-std's", 384, 128),
+    _built("go", "one goroutine", 3_155, 128),
+    _built("java-threads", "one platform thread of Java's", 21_700, 2048, threads=True, maps=2),
+    _built("java-virtual", "one virtual thread of Java's", 950, 4096),
+    _built("csharp", "one async method of C#'s", 900, 1024),
+    _built("csharp-timers", "one bare Task.Delay of C#'s", 575, 1024),
+    _built("node", "one async function of Node.js's", 1_150, 1024),
+    _built("node-timers", "one bare timer of Node.js's", 750, 1024),
+    _built("elixir", "one Task.async of Elixir's", 3_350, 256),
+    _built("erlang", "one process of Erlang's", 2_965, 256),
 )
 
 PYTHONS: tuple[Engine, ...] = tuple(engine for engine in CATALOG if not engine.ways)

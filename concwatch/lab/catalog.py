@@ -112,7 +112,7 @@ class Engine(Struct, frozen=True):
 def _built(
     name: str, task: str, bytes_per_task: int, grain: int, threads: bool = False, maps: int = MAPS_A_THREAD
 ) -> Engine:
-    """Return the row of an engine in another language, its ``grain`` in KiB; its tools stand with its source."""
+    """Return the row of an engine in another language; ``grain`` in KiB."""
     return Engine(
         name, task, bytes_per_task, threads, maps, grain=grain << 10, shown=False, ways=RUNTIMES[name]
     )

@@ -68,7 +68,7 @@ async def measure(lab: Lab, cell: Cell) -> Run:
     if lane.ready is None:
         raise NotMeasuredError(lane.reason)
     run.runtime, run.flags = lane.ready.runtime, list(lane.flags)
-    await _page_stands(lab)
+    await page_stands(lab)
     act = _burst if cell.action == BURST else _hold
     asked, clock = _now(), lab.clock()
     await act(lab, lane, cell, run)
@@ -89,7 +89,7 @@ async def measure(lab: Lab, cell: Cell) -> Run:
     return run
 
 
-async def _page_stands(lab: Lab) -> None:
+async def page_stands(lab: Lab) -> None:
     """Fetch the page once, if tasks will: its server may still be starting, which is no task's time."""
     page = lab.settings.page
     if page is None:

@@ -10,6 +10,7 @@ from typing import Any
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.experiment import Entry, Experiment, entries
 from concwatch.experiments.measure import NotMeasuredError, Run, measure
+from concwatch.experiments.program import MissingError, run_program
 from concwatch.experiments.readings import UNITS
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
@@ -91,13 +92,13 @@ class Choice:
 
 
 async def run_once(lab: Lab, cell: Cell) -> Run:
-    """Run ``cell`` once on a lab of its own, which has one lane and is closed then.
+    """Run ``cell`` once on a lab of its own, which has one lane, or none for a program, and is closed then.
 
     Raises:
         NotMeasuredError: there are no figures, and why.
     """
     clock = asyncio.get_running_loop().create_task(lab.run())
-    measuring = asyncio.get_running_loop().create_task(measure(lab, cell))
+    measuring = asyncio.get_running_loop().create_task((run_program if cell.program else measure)(lab, cell))
     try:
         await asyncio.wait((clock, measuring), return_when=asyncio.FIRST_COMPLETED)
         if not measuring.done():
@@ -190,7 +191,7 @@ class Runner:
         for _ in range(self.repeats(cell)):
             self._run_began = asyncio.get_running_loop().time()
             try:
-                self.lab = lab = self._make_lab([cell.row()], cell.settings)
+                self.lab = lab = self._make_lab([] if cell.program else [cell.row()], cell.settings)
             except ValueError as error:  # what the lab itself needs is not here
                 outcome.state, outcome.reason = State.SKIPPED, str(error)
                 return
@@ -202,7 +203,8 @@ class Runner:
             try:
                 outcome.runs.append(await run_once(lab, cell))
             except NotMeasuredError as error:
-                outcome.state, outcome.reason = State.FAILED, str(error)
+                absent = isinstance(error, MissingError)
+                outcome.state, outcome.reason = State.SKIPPED if absent else State.FAILED, str(error)
                 return
         outcome.state = State.DONE
 

@@ -62,7 +62,7 @@ def decode(data: bytes, file: str, folder: Path = PROGRAMS) -> Experiment:
 
 
 def _prepared(plain: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Give the same with the keys of every ``published`` table as numbers, where they are, and programs' paths."""
+    """Give the same with keys of ``published`` tables as numbers, where they are, and with programs' paths."""
 
     def convert(key: str, value: Any) -> Any:
         if key == "published" and isinstance(value, dict):
@@ -171,7 +171,7 @@ def _program_problems(table: Table, series: Series, where: str) -> Iterable[str]
     if not os.path.isfile(program):
         yield f'{where}: key "program": "{program.name}": expected a file beside the experiment\'s'
     elif find_runtime(program, series.engine, 1) is None:
-        yield f'{where}: key "program": "{program.name}": expected one that can be executed, or a known suffix'
+        yield f'{where}: key "program": "{program.name}": expected a known suffix, or an executable'
     if table.reading not in PROGRAM_READINGS:
         yield f'{where}: key "reading": of a program nothing but {" and ".join(PROGRAM_READINGS)} is read'
 

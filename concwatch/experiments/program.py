@@ -1,4 +1,4 @@
-"""A program that is measured in a worker's place: how it is built and started, and one run of it from outside."""
+"""A program that is measured in a worker's place: how it is built, and one run of it from outside."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER
 from concwatch.runtimes.runtime import HERE, Runtime
 from concwatch.units import format_seconds
 
-LOOK = 0.01
+LOOK = 0.003
 """Seconds between two looks at the peak, which cannot be read once the program has ended."""
 
 TRAIL = 0.1
@@ -63,19 +63,19 @@ def find_runtime(program: Path, engine: str, size: int) -> Runtime | None:
         case ".js" | ".cjs" | ".mjs":
             return Runtime("Node.js", file, (NODE,), (), ("{node}", "{source}"))
         case ".exs":
-            # As published: the flag only where the default number of processes does not do.
-            more = ("--erl", f"+P {size + DEFAULT_PROCESSES}") if size > DEFAULT_PROCESSES // 2 else ()
+            # As published, only where the default does not do. The number is rounded up to a power of two.
+            more = ("--erl", f"+P {size + 1_000}") if size + 1_000 > DEFAULT_PROCESSES else ()
             return Runtime("Elixir", file, (ELIXIR, ERL), (), ("{elixir}", *more, "{source}"))
         case ".go":
-            command = ("{go}", "build", "-o", "{out}/program", "{source}")
+            build = (("{go}", "build", "-o", "{out}/program", "{source}"),)
             variables = (("GOTOOLCHAIN", "local"), ("GOWORK", "off"))
-            return Runtime("Go", file, (GO,), (command,), ("{out}/program",), variables)
+            return Runtime("Go", file, (GO,), build, ("{out}/program",), variables)
         case ".java":  # its main class is called like the file
-            command = ("{javac}", "-d", "{out}", "{source}")
-            return Runtime("Java", file, (JAVAC, JAVA), (command,), ("{java}", "-cp", "{out}", program.stem))
+            classes = (("{javac}", "-d", "{out}", "{source}"),)
+            return Runtime("Java", file, (JAVAC, JAVA), classes, ("{java}", "-cp", "{out}", program.stem))
         case ".cs":
-            command = ("{mcs}", "-optimize", "-out:{out}/program.exe", "{source}")
-            return Runtime("Mono", file, (MONO, MCS), (command,), ("{mono}", "{out}/program.exe"))
+            compiled = (("{mcs}", "-optimize", "-out:{out}/program.exe", "{source}"),)
+            return Runtime("Mono", file, (MONO, MCS), compiled, ("{mono}", "{out}/program.exe"))
         case ".rs":
             return _rust(file, engine.removeprefix("rust-"))
     return Runtime(program.name, file, (), (), ("{source}",)) if os.access(program, os.X_OK) else None
@@ -153,7 +153,9 @@ async def _run(command: Sequence[str]) -> Run:
             preexec_fn=child_setup(NICENESS),
         )
     except OSError as error:
-        raise NotMeasuredError(f"{Path(command[0]).name} could not be started: {tell_refusal(error)}") from None
+        raise NotMeasuredError(
+            f"{Path(command[0]).name} could not be started: {tell_refusal(error)}"
+        ) from None
     assert process.stdout is not None
     assert process.stderr is not None
     run, ends = Run(), (bytearray(), bytearray())

@@ -246,7 +246,7 @@ def _nothing(figures: Sequence[Figure]) -> str:
 
 
 def _compared(table: Table, found: Sequence[Figure]) -> str:
-    """Put the two series side by side that the file names, at its size, or the largest both were measured at."""
+    """Put the two series side by side that the file names, at its size or the largest that both have."""
     if table.compare is None:
         return ""
     by_name = {

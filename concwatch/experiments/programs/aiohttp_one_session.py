@@ -9,13 +9,13 @@ import aiohttp
 COUNT, URL = int(sys.argv[1]), sys.argv[2]
 
 
-async def download(session):
+async def download(session: aiohttp.ClientSession) -> None:
     async with session.get(URL) as response:
         assert response.status == 200
         await response.read()
 
 
-async def main():
+async def main() -> None:
     async with aiohttp.ClientSession() as session:
         await asyncio.gather(*(download(session) for _ in range(COUNT)))
 

@@ -10,13 +10,13 @@ COUNT, URL = int(sys.argv[1]), sys.argv[2]
 CHUNKS = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 
 
-async def call():
+async def call() -> None:
     async with httpx.AsyncClient() as client:
         response = await client.get(URL)
         assert response.status_code == 200
 
 
-async def run():
+async def run() -> None:
     coroutines = [call() for _ in range(COUNT)]
     size = -(-COUNT // CHUNKS)
     for begin in range(0, COUNT, size):

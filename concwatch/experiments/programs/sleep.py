@@ -4,11 +4,11 @@ import asyncio
 import sys
 
 
-async def perform_task():
+async def perform_task() -> None:
     await asyncio.sleep(10)
 
 
-async def main(num_tasks):
+async def main(num_tasks: int) -> None:
     tasks = []
     for _ in range(num_tasks):
         task = asyncio.create_task(perform_task())

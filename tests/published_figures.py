@@ -71,10 +71,10 @@ def read_memory(text: str) -> Tables:
     return {
         ("Traced memory, halfway through ten sleeps of 0.1 s", "threads"): threads,
         ("Traced memory, halfway through ten sleeps of 0.1 s", "coroutines"): coroutines,
-        ("RSS of a process that holds 1,000", "threads"): {
+        ("RSS of a process that holds 1,000", "threads, traced"): {
             1_000: _one(text, r"1,000 threads cost about (\d+) megabytes")
         },
-        ("RSS of a process that holds 1,000", "coroutines"): {
+        ("RSS of a process that holds 1,000", "coroutines, traced"): {
             1_000: _one(text, r"1,000 coroutines cost about (\d+) megabytes")
         },
         ("RSS that threads add, by size of stack", "32 KiB stack"): {

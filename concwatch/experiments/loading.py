@@ -62,7 +62,7 @@ def decode(data: bytes, file: str, folder: Path = PROGRAMS) -> Experiment:
 
 
 def _prepared(plain: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Give the same with keys of ``published`` tables as numbers, where they are, and with programs' paths."""
+    """Give the same with keys of ``published`` tables as numbers, where they are, and programs' paths."""
 
     def convert(key: str, value: Any) -> Any:
         if key == "published" and isinstance(value, dict):

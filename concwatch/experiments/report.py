@@ -259,15 +259,15 @@ def _compared(table: Table, found: Sequence[Figure]) -> str:
         return ""
     size = table.compare.size if table.compare.size in common else max(common)
     this, that = these[size], those[size]
-    at, runs = f"at {_count(table, size)}", _single_runs(this, that)
+    at, doubt = f"at {_count(table, size)}", _doubt(this, that)
     ratio = _over(this.here, that.here)
     if ratio is None:
         takes = [f"{_name(each)} {_verb(table, each)} {_value(table, each)}" for each in (this, that)]
-        return f"{at} {', '.join(takes)}{runs}"
+        return f"{at} {', '.join(takes)}{doubt}"
     published = _over(this.entry.published, that.entry.published)
     end = "" if published is None else f" (published: {_times(published)})"
     takes = [f"{_name(each)} {_verb(table, each)}" for each in (this, that)]
-    return f"{at} {takes[0]} {_times(ratio)} what {takes[1]}{end}{runs}"
+    return f"{at} {takes[0]} {_times(ratio)} what {takes[1]}{end}{doubt}"
 
 
 def _against_published(table: Table, found: Sequence[Figure]) -> str:
@@ -281,7 +281,7 @@ def _against_published(table: Table, found: Sequence[Figure]) -> str:
     if len(ratios) == 1:
         which = f"the published figure for {_count(table, ratios[0][0].entry.size)}"
     ends = [edge(ratios, key=lambda each: each[1])[0] for edge in (min, max)]
-    return f"here {_range(ratio for _, ratio in ratios)} {which}{detail}{_single_runs(*ends)}"
+    return f"here {_range(ratio for _, ratio in ratios)} {which}{detail}{_doubt(*ends)}"
 
 
 def _among_themselves(table: Table, found: Sequence[Figure]) -> str:
@@ -296,7 +296,7 @@ def _among_themselves(table: Table, found: Sequence[Figure]) -> str:
     more = "" if ratio is None else f", {_times(ratio)} that"
     return (
         f"at {_count(table, size)} {_name(least)} {_verb(table, least)} least ({_value(table, least)}) "
-        f"and {_name(most)} most ({_value(table, most)}{more}){_single_runs(least, most)}"
+        f"and {_name(most)} most ({_value(table, most)}{more}){_doubt(least, most)}"
     )
 
 
@@ -311,9 +311,11 @@ def _of_few(table: Table, found: Sequence[Figure]) -> str:
     return "; ".join(parts)
 
 
-def _single_runs(*figures: Figure) -> str:
-    """Say that a conclusion rests on one run of a cell, where it does."""
-    return ", by a single run" if any(len(figure.runs) == 1 for figure in figures) else ""
+def _doubt(*figures: Figure) -> str:
+    """Say what makes a conclusion from ``figures`` uncertain: a single run, or runs that lie far apart."""
+    if any(len(figure.runs) == 1 for figure in figures):
+        return ", by a single run"
+    return ", by unsteady runs" if any(figure.unsteady for figure in figures) else ""
 
 
 def _over(this: float | None, that: float | None) -> float | None:

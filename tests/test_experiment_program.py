@@ -106,6 +106,12 @@ def test_it_is_told_the_page_and_the_chunks_where_there_are_any(own):
     asyncio.run(fetch())
 
 
+def test_a_child_that_lives_on_neither_delays_the_end_nor_is_left(own, tmp_path):
+    lives_on = LINGERS.replace("time.sleep(600)\n", "time.sleep(0.2)\n")
+    assert run(own(lives_on.format(pids=tmp_path / "pids"))).figures["seconds"] < PATIENCE
+    assert_gone(tmp_path / "pids")
+
+
 def test_an_executable_file_is_run_as_it_is(own):
     path = own(f"#!{sys.executable}\nimport time; time.sleep(0.2); print(7)\n", "own")
     assert find_runtime(path, "asyncio", 1) is None

@@ -6,8 +6,10 @@ import os
 import platform
 import re
 import sys
+from asyncio.subprocess import Process
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import psutil
 from msgspec import structs
@@ -36,7 +38,7 @@ KEPT = 4_000
 """Bytes of the end of each output that are kept."""
 
 LAST_WORDS = 0.5
-"""Seconds that the output of an ended program is still read: a child of its own may hold it open."""
+"""Seconds that the output of an ended program is still read: what left its session may hold it open."""
 
 DEFAULT_PROCESSES = 262_144
 """Processes that Erlang's virtual machine holds unless told otherwise."""
@@ -161,23 +163,21 @@ async def _run(command: Sequence[str]) -> Run:
     run, ends = Run(), (bytearray(), bytearray())
     streams = (process.stdout, process.stderr)
     reading = [asyncio.create_task(_keep_end(stream, end)) for stream, end in zip(streams, ends, strict=True)]
-    watching = asyncio.create_task(_watch(process.pid, began, run))
     try:
         async with asyncio.timeout(LONGEST):
-            status = await process.wait()
+            await _watch(process, began, run)
         run.seconds = run.own_seconds = run.figures["seconds"] = clock() - began
-        await asyncio.wait(reading, timeout=LAST_WORDS)
     except TimeoutError:
         raise NotMeasuredError(f"not over within {format_seconds(LONGEST)}: given up") from None
     finally:
-        for task in (watching, *reading):
-            task.cancel()
         end_session(process.pid)
-        if process.returncode is None:
-            await process.wait()
+        await _watch(process, began, run)
+        await asyncio.wait(reading, timeout=LAST_WORDS)
+        for task in reading:
+            task.cancel()
     out, noise = (end.decode(errors="replace") for end in ends)
-    if status:
-        _tell_failure(status, last_words(noise))
+    if process.returncode:
+        _tell_failure(process.returncode, last_words(noise))
     if "peak_rss" not in run.figures:
         raise NotMeasuredError("ended before its memory could be read")
     told = re.search(r"^(\d+(?:\.\d+)?)\s*\Z", out, re.MULTILINE)
@@ -186,7 +186,7 @@ async def _run(command: Sequence[str]) -> Run:
     return run
 
 
-def _tell_failure(status: int, words: str) -> None:
+def _tell_failure(status: int, words: str) -> NoReturn:
     """Raise what a failed program's exit status and last words come to."""
     package = re.match(r"ModuleNotFoundError: No module named '(\w+)'", words)
     if package:
@@ -201,20 +201,22 @@ async def _keep_end(stream: asyncio.StreamReader, end: bytearray) -> None:
         del end[:-KEPT]
 
 
-async def _watch(pid: int, began: float, run: Run) -> None:
-    """Note the peak RSS of a process, and its RSS over time, until it has ended."""
-    clock = asyncio.get_running_loop().time
+async def _watch(process: Process, began: float, run: Run) -> None:
+    """Note the peak RSS of a process, and its RSS over time, until it has ended.
+
+    ``process.wait`` would wait for the end of its output, too, which a child of its own may hold open.
+    """
+    clock, due, sampler = asyncio.get_running_loop().time, 0.0, None
     with contextlib.suppress(psutil.Error):
-        sampler, due = Sampler(pid), 0.0
-        while True:
-            peak = sampler.peak_rss()
-            if peak is None or clock() >= due:
-                reading = sampler.read()
-                if reading is None or not reading.rss:  # it has ended
-                    return
-                peak = max(peak or 0, reading.rss)
-                if clock() >= due:
-                    run.trail.append((round(clock() - began, 3), reading.rss))
-                    due = clock() + TRAIL
+        sampler = Sampler(process.pid)
+    while process.returncode is None:
+        peak, now = sampler.peak_rss() if sampler else None, clock()
+        reading = sampler.read() if sampler and (peak is None or now >= due) else None
+        if reading is not None and reading.rss:  # of one that has ended it is none
+            peak = max(peak or 0, reading.rss)
+            if now >= due:
+                run.trail.append((round(now - began, 3), reading.rss))
+                due = now + TRAIL
+        if peak is not None:
             run.figures["peak_rss"] = max(run.figures.get("peak_rss", 0), peak)
-            await asyncio.sleep(LOOK)
+        await asyncio.sleep(LOOK)

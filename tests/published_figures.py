@@ -71,10 +71,10 @@ def read_memory(text: str) -> Tables:
     return {
         ("Traced memory, halfway through ten sleeps of 0.1 s", "threads"): threads,
         ("Traced memory, halfway through ten sleeps of 0.1 s", "coroutines"): coroutines,
-        ("RSS of a process that holds 1,000", "threads"): {
+        ("RSS of a process that holds 1,000", "threads, traced"): {
             1_000: _one(text, r"1,000 threads cost about (\d+) megabytes")
         },
-        ("RSS of a process that holds 1,000", "coroutines"): {
+        ("RSS of a process that holds 1,000", "coroutines, traced"): {
             1_000: _one(text, r"1,000 coroutines cost about (\d+) megabytes")
         },
         ("RSS that threads add, by size of stack", "32 KiB stack"): {
@@ -105,6 +105,7 @@ def read_million(text: str) -> Tables:
     _agree("the charts", [chart for chart, _, _ in charts], list(SIZES))
     for chart, labels, figures in charts:
         for label, figure in zip(re.findall(r'"([^"]*)"', labels), figures.split(","), strict=True):
+            label = {"C#": "C# (Mono)"}.get(label, label)  # what runs it here
             row = tables.setdefault(("Peak memory of tasks that sleep ten seconds", label), {})
             row[SIZES[chart]] = float(figure)
     return tables
@@ -120,7 +121,7 @@ def read_batching(text: str) -> Tables:
     calls = text.index("Doing actual network calls")
     for size, unbatched, batched in pairs:
         sleeps = text.index(f"With COROUTINE_COUNT={size}:") < calls
-        title = "Three sleeps of 0.1 s" if sleeps else "Real HTTP calls"
+        title = "Three sleeps of 0.1 s" if sleeps else "Real HTTP calls, a client of httpx each"
         tables.setdefault((title, "all at once"), {})[int(size)] = float(unbatched)
         tables.setdefault((title, "five chunks"), {})[int(size)] = float(batched)
     return tables

@@ -130,7 +130,8 @@ BRIEF = {"sleep:10": "sleep:1", "ticks:1x10": "ticks:1x1"}
 def smallest(experiment: Experiment) -> Experiment:
     """Give the same with nothing said of a quick look, which then takes the smallest size of each series.
 
-    Of the other languages two stand for all, and nobody sleeps ten seconds.
+    Of the other languages two stand for all, and nobody sleeps ten seconds: programs that do have a test of
+    their own.
     """
     replace = msgspec.structs.replace
     known = {engine.name for engine in PYTHONS} | {"go", "rust-threads"}
@@ -144,7 +145,8 @@ def smallest(experiment: Experiment) -> Experiment:
             series=tuple(
                 replace(series, quick=None, workload=BRIEF.get(series.workload, series.workload))
                 for series in table.series
-                if series.engine in known or series.optional
+                if (series.engine in known or series.optional)
+                and (series.program is None or table.workload == "http")
             ),
         )
         for table in experiment.table

@@ -299,7 +299,8 @@ def sentences(text, *filled):
 
 
 def done(table, engine, size, reading, *values):
-    return table, engine, size, State.DONE, ran(reading, *values)
+    """Give a cell that was run twice at least: what rests on a single run says so."""
+    return table, engine, size, State.DONE, ran(reading, *(values * 2 if len(values) == 1 else values))
 
 
 def test_two_series_are_compared_at_the_largest_size_where_both_were_measured():
@@ -348,6 +349,34 @@ def test_without_published_figures_the_lowest_and_the_highest_are_named():
         "at 100,000 tasks asyncio reaches least (150,000 tasks/s) "
         "and uvloop most (180,000 tasks/s, 1.2 × that)"
     )
+
+
+def test_a_conclusion_from_a_single_run_or_from_runs_far_apart_says_so():
+    once = "Created", "asyncio", 100_000, State.DONE, ran("create_rate", 150_000)
+    found = sentences(TOY, once, done("Created", "uvloop", 100_000, "create_rate", 180_000))
+    assert found[2].endswith("1.2 × that), by a single run")
+    text = TOY.replace(
+        'title = "Created"', 'title = "Created"\ncompare = { this = "uvloop", that = "asyncio" }'
+    )
+    found = sentences(text, once, done("Created", "uvloop", 100_000, "create_rate", 180_000))
+    assert found[2] == "at 100,000 tasks uvloop reaches 1.2 × what asyncio reaches, by a single run"
+    apart = done("Created", "asyncio", 100_000, "create_rate", 140_000, 160_000)
+    found = sentences(text, apart, done("Created", "uvloop", 100_000, "create_rate", 180_000))
+    assert found[2] == "at 100,000 tasks uvloop reaches 1.2 × what asyncio reaches, by unsteady runs"
+    traced = "Traced memory", "threads", 1, State.DONE, ran("traced", 3.924 * 1024)
+    assert sentences(TOY, traced)[0] == "here 0.50 × the published figure for 1 task, by a single run"
+
+
+def test_a_comparison_may_name_its_size():
+    def traced(engine, size, kib):
+        return done("Traced memory", engine, size, "traced", kib * 1024)
+
+    text = TOY.replace('that = "asyncio" }', 'that = "asyncio", size = 1 }')
+    found = sentences(
+        text, traced("threads", 1, 9), traced("asyncio", 1, 1), traced("threads", 1000, 3000),
+        traced("asyncio", 1000, 1500),
+    )  # fmt: skip
+    assert found[0] == "at 1 task threads take 9.0 × what asyncio takes (published: 0.87 ×)"
 
 
 def test_a_single_series_says_its_figures():

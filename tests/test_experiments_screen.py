@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 import concwatch.experiments.loading as files
@@ -289,6 +290,33 @@ async def test_quitting_ends_what_runs(own_files):
     assert runs.running is None
     assert runs.shown("long").over
     assert all(lane.idle for lane in runs.lanes)
+
+
+async def test_a_program_runs_on_the_screen_and_quitting_ends_it(own_files, monkeypatch):
+    monkeypatch.setattr(files, "PROGRAMS", own_files)
+    pid = own_files / "pid"
+    (own_files / "own.py").write_text(
+        "import os, sys, time\n"
+        "time.sleep(0.3)\n"
+        "if sys.argv[1] == '20':\n"
+        f"    open({str(pid)!r}, 'w').write(str(os.getpid()))\n"
+        "    time.sleep(600)\n"
+    )
+    text = LONG.replace('workload = "nop"', 'workload = "nop"\nprogram = "own.py"').replace(
+        "[10]", "[10, 20]"
+    )
+    (own_files / "long.toml").write_text(text)
+    async with experiments() as s:
+        runs = await opened(s)
+        await s.press("enter")
+        await s.until(lambda: runs.running and runs.shown("long").outcomes, "it runs")
+        await s.sees("threads 20, run 1 of 1", within=s.query("RunBar"))
+        await s.until(lambda: pid.exists() and pid.read_text(), "the program runs")
+        (first, *_) = runs.shown("long").outcomes.values()
+        assert first.runs[0].figures["seconds"] >= 0.3
+        await s.press("ctrl+c")
+    assert runs.shown("long").over
+    assert not psutil.pid_exists(int(pid.read_text()))
 
 
 async def test_failed_and_skipped_cells_say_why(own_files):

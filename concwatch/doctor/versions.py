@@ -11,6 +11,7 @@ NEEDED = ("textual", "plotext", "psutil", "uvloop", "click", "msgspec", "platfor
 OPTIONAL = {
     "gevent": "gevent",
     "aiohttp": "http",
+    "httpx": "http",
     "requests": "http",
     "pyperf": "pyperf",
     "pyarrow": "parquet",

@@ -32,6 +32,8 @@ class Cell:
     older: int = 0
     read_after: float | None = None
     seconds: float = 1.0
+    program: str | None = None
+    """The path of the program that is run in a worker's place; the engine says what its tasks are."""
     repeats: int = field(default=3, compare=False)
     """How often it is run; of two tables that share it, the first says so."""
 
@@ -71,7 +73,7 @@ class Cell:
         """Say why this machine cannot hold it, with the figures; None when it can."""
         row = self.row()
         missing = row.missing()
-        if missing:
+        if missing and self.program is None:
             return missing
         # Whatever they do: a burst has all of its tasks live.
         demand = Demand(weigh(row, self.settings), walls=walls_of(row, self.settings, lab.walls))

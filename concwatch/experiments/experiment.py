@@ -49,6 +49,9 @@ class Series(How, frozen=True, kw_only=True):
     """One line of a table over all sizes."""
 
     engine: str
+    program: str | None = None
+    """The file of a program that is run in a worker's place, beside the experiment's: see
+    `concwatch.experiments.program.run_program`. Its tasks are those of the engine."""
     label: str = ""
     """What it is called.  [the engine's name]"""
     published: dict[int, float] = {}
@@ -67,6 +70,8 @@ class Compare(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     this: str
     that: str
+    size: int | None = None
+    """At which size.  [the largest that both were measured at]"""
 
 
 class Table(How, frozen=True, kw_only=True):
@@ -164,6 +169,7 @@ def entries(experiment: Experiment, *, quick: bool = False, sizes: Sequence[int]
                     older=older if said(table, series, "older", False) else 0,
                     read_after=said(table, series, "read_after", None),
                     seconds=said(table, series, "seconds", 1.0),
+                    program=series.program,
                     repeats=said(table, series, "repeats", 1 if size >= MILLION else REPEATS),
                 )
                 absent = series.optional and series.engine not in known

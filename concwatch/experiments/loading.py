@@ -1,6 +1,7 @@
 """The file of an experiment: where it is found, how it is read, and what is wrong with it."""
 
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -10,6 +11,7 @@ from typing import Any
 import msgspec
 
 from concwatch.experiments.experiment import Compare, Experiment, Series, Source, Table, said
+from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.experiments.readings import BURST, READINGS, TRACED, actions_of
 from concwatch.lab.catalog import find
 from concwatch.measure.units import SCALES
@@ -19,6 +21,9 @@ from concwatch.worker.workloads import nearest, parse
 
 SHIPPED = Path(__file__).parent / "published"
 """The folder of the experiments that come with concwatch."""
+
+PROGRAMS = Path(__file__).parent / "programs"
+"""The folder of their programs."""
 
 LARGEST_SIZE = 1_000_000_000
 MOST = 100
@@ -36,17 +41,18 @@ def load(name: str) -> Experiment:
     Raises:
         ValueError: one line that names the file, the key and what was expected.
     """
-    return decode(*read_named(name, SHIPPED, "an experiment"))
+    data, file = read_named(name, SHIPPED, "an experiment")
+    return decode(data, file, Path(name).parent)
 
 
-def decode(data: bytes, file: str) -> Experiment:
-    """Read an experiment from the text of its file.
+def decode(data: bytes, file: str, folder: Path = PROGRAMS) -> Experiment:
+    """Read an experiment from the text of its file, whose programs are in ``folder`` or come with concwatch.
 
     Raises:
         ValueError: one line that names the file, the key and what was expected.
     """
     try:
-        experiment = msgspec.convert(_with_numbers(read_toml(data, file)), Experiment)
+        experiment = msgspec.convert(_prepared(read_toml(data, file), folder), Experiment)
     except RecursionError:
         raise ValueError(f"{file}: not an experiment: tables within tables without end") from None
     except msgspec.ValidationError as error:
@@ -56,12 +62,15 @@ def decode(data: bytes, file: str) -> Experiment:
     return experiment
 
 
-def _with_numbers(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the same with the keys of every ``published`` table as numbers, where they are."""
+def _prepared(plain: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Give the same with keys of ``published`` tables as numbers, where they are, and programs' paths."""
 
     def convert(key: str, value: Any) -> Any:
         if key == "published" and isinstance(value, dict):
             return {int(size) if size.isdecimal() else size: figure for size, figure in value.items()}
+        if key == "program" and isinstance(value, str):
+            own = folder / value
+            return str(own if os.path.isfile(own) or "/" in value else PROGRAMS / value)
         if isinstance(value, dict):
             return {inner: convert(inner, item) for inner, item in value.items()}
         if isinstance(value, list):
@@ -115,6 +124,8 @@ def _table_problems(table: Table, where: str) -> Iterable[str]:
     for name in names:
         if names.count(name) > 1:
             yield f'{where}: key "label": two series are called "{name}": expected different labels'
+    if table.compare and table.compare.size is not None and table.compare.size < 1:
+        yield f'{where}: key "compare.size": {table.compare.size}: expected a size of both series'
     for name in (table.compare.this, table.compare.that) if table.compare else ():
         if name not in names:
             yield f'{where}: key "compare": unknown series "{name}": expected one of {", ".join(names)}'
@@ -126,6 +137,8 @@ def _series_problems(table: Table, series: Series, where: str) -> Iterable[str]:
             find([series.engine])
         except ValueError as error:
             yield f'{where}: key "engine": {error}'
+    if series.program is not None:
+        yield from _program_problems(table, series, where)
     reading, action = READINGS[table.reading], said(table, series, "action", BURST)
     if action not in actions_of(reading):
         yield f'{where}: key "action": "{table.reading}" is read of {" or ".join(actions_of(reading))} alone'
@@ -151,6 +164,17 @@ def _series_problems(table: Table, series: Series, where: str) -> Iterable[str]:
     for size, figure in series.published.items():
         if size < 1 or not (math.isfinite(figure) and figure > 0):
             yield f'{where}: key "published": {size} = {figure}: expected a size and a figure above 0'
+
+
+def _program_problems(table: Table, series: Series, where: str) -> Iterable[str]:
+    assert series.program is not None
+    program = Path(series.program)
+    if not os.path.isfile(program):
+        yield f'{where}: key "program": "{program.name}": expected a file beside the experiment\'s'
+    elif find_runtime(program, series.engine, 1) is None:
+        yield f'{where}: key "program": "{program.name}": expected a known suffix, or an executable'
+    if table.reading not in PROGRAM_READINGS:
+        yield f'{where}: key "reading": of a program nothing but {" and ".join(PROGRAM_READINGS)} is read'
 
 
 _BOUNDS: tuple[tuple[str, int, int], ...] = (

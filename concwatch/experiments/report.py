@@ -247,7 +247,7 @@ def _nothing(figures: Sequence[Figure]) -> str:
 
 
 def _compared(table: Table, found: Sequence[Figure]) -> str:
-    """Put the two series side by side that the file names, at the largest size where both were measured."""
+    """Put the two series side by side that the file names, at its size or the largest that both have."""
     if table.compare is None:
         return ""
     by_name = {
@@ -258,17 +258,17 @@ def _compared(table: Table, found: Sequence[Figure]) -> str:
     common = these.keys() & those.keys()
     if not common:
         return ""
-    size = max(common)
+    size = table.compare.size if table.compare.size in common else max(common)
     this, that = these[size], those[size]
-    at = f"at {_count(table, size)}"
+    at, doubt = f"at {_count(table, size)}", _doubt(this, that)
     ratio = _over(this.here, that.here)
     if ratio is None:
         takes = [f"{_name(each)} {_verb(table, each)} {_value(table, each)}" for each in (this, that)]
-        return f"{at} {', '.join(takes)}"
+        return f"{at} {', '.join(takes)}{doubt}"
     published = _over(this.entry.published, that.entry.published)
     end = "" if published is None else f" (published: {_times(published)})"
     takes = [f"{_name(each)} {_verb(table, each)}" for each in (this, that)]
-    return f"{at} {takes[0]} {_times(ratio)} what {takes[1]}{end}"
+    return f"{at} {takes[0]} {_times(ratio)} what {takes[1]}{end}{doubt}"
 
 
 def _against_published(table: Table, found: Sequence[Figure]) -> str:
@@ -281,7 +281,8 @@ def _against_published(table: Table, found: Sequence[Figure]) -> str:
     which = "the published figures"
     if len(ratios) == 1:
         which = f"the published figure for {_count(table, ratios[0][0].entry.size)}"
-    return f"here {_range(ratio for _, ratio in ratios)} {which}{detail}"
+    ends = [edge(ratios, key=lambda each: each[1])[0] for edge in (min, max)]
+    return f"here {_range(ratio for _, ratio in ratios)} {which}{detail}{_doubt(*ends)}"
 
 
 def _among_themselves(table: Table, found: Sequence[Figure]) -> str:
@@ -296,7 +297,7 @@ def _among_themselves(table: Table, found: Sequence[Figure]) -> str:
     more = "" if ratio is None else f", {_times(ratio)} that"
     return (
         f"at {_count(table, size)} {_name(least)} {_verb(table, least)} least ({_value(table, least)}) "
-        f"and {_name(most)} most ({_value(table, most)}{more})"
+        f"and {_name(most)} most ({_value(table, most)}{more}){_doubt(least, most)}"
     )
 
 
@@ -309,6 +310,13 @@ def _of_few(table: Table, found: Sequence[Figure]) -> str:
         values = ", ".join(f"{_value(table, each)} at {_count(table, each.entry.size)}" for each in ends)
         parts.append(f"{name} {_verb(table, own[0])} {values}")
     return "; ".join(parts)
+
+
+def _doubt(*figures: Figure) -> str:
+    """Say what makes a conclusion from ``figures`` uncertain: a single run, or runs that lie far apart."""
+    if any(len(figure.runs) == 1 for figure in figures):
+        return ", by a single run"
+    return ", by unsteady runs" if any(figure.unsteady for figure in figures) else ""
 
 
 def _over(this: float | None, that: float | None) -> float | None:

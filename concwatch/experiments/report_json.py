@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import asdict
+from pathlib import Path
 
 from msgspec import to_builtins
 
@@ -80,6 +81,7 @@ def _row(row: Row, cells: list[Cell]) -> dict[str, object]:
 def _cell(cell: Cell, outcome: Outcome, runner: Runner) -> dict[str, object]:
     return {
         **asdict(cell),
+        "program": cell.program and Path(cell.program).name,
         "repeats": runner.repeats(cell),
         "state": outcome.state.value,
         "reason": outcome.reason or None,

@@ -9,6 +9,7 @@ from enum import Enum
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.experiment import Entry, Experiment, entries
 from concwatch.experiments.measure import NotMeasuredError, run_once
+from concwatch.experiments.program import MissingError, run_program
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -153,7 +154,7 @@ class Runner:
         for _ in range(self.repeats(cell)):
             self._run_began = asyncio.get_running_loop().time()
             try:
-                self.lab = lab = self._make_lab([cell.row()], cell.settings)
+                self.lab = lab = self._make_lab([] if cell.program else [cell.row()], cell.settings)
             except ValueError as error:  # what the lab itself needs is not here
                 outcome.state, outcome.reason = State.SKIPPED, str(error)
                 return
@@ -163,9 +164,10 @@ class Runner:
                 outcome.state, outcome.reason = State.SKIPPED, why_not
                 return
             try:
-                outcome.runs.append(await run_once(lab, cell))
+                outcome.runs.append(await (run_program if cell.program else run_once)(lab, cell))
             except NotMeasuredError as error:
-                outcome.state, outcome.reason = State.FAILED, str(error)
+                absent = isinstance(error, MissingError)
+                outcome.state, outcome.reason = State.SKIPPED if absent else State.FAILED, str(error)
                 return
         outcome.state = State.DONE
 

@@ -67,7 +67,7 @@ async def build(
     """
     way = choose(ways)
     places = way.found()
-    versions = [await _version(tool, places[tool.name]) for tool in way.tools if tool.version]
+    versions = [await tell_version(tool, places[tool.name]) for tool in way.tools if tool.version]
     out = store.folder() / way.key(" ".join(versions))
     if way.build and not store.is_built(out):
         began = time.monotonic()
@@ -96,7 +96,7 @@ async def _once(out: Path, make: Callable[[], Awaitable[None]]) -> None:
             await asyncio.sleep(LOOK)
 
 
-async def _version(tool: Tool, found: Found) -> str:
+async def tell_version(tool: Tool, found: Found) -> str:
     """Ask a tool for its version, unless a file has told it."""
     version = found.stated
     if version is None:
@@ -153,14 +153,14 @@ async def _output(
         raise BuildError(f"{Path(command[0]).name} was not done within {format_seconds(limit)}") from None
     finally:
         if process.returncode is None:
-            _end_session(process.pid)
+            end_session(process.pid)
             with contextlib.suppress(TimeoutError):  # what left the session may hold the pipe open
                 async with asyncio.timeout(LAST_WORDS):
                     await process.communicate()
     return process.returncode or 0, text.decode(errors="replace")
 
 
-def _end_session(pid: int) -> None:
+def end_session(pid: int) -> None:
     """End a process and all that it has started: they are a session of their own."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":

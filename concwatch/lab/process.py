@@ -71,9 +71,9 @@ def ended_how(status: int) -> str:
 def last_words(noise: str) -> str:
     """Give the line of what a process wrote before its end that says why: the last, or the one called fatal.
 
-    V8 and Go say so first, and what comes then is where they were.
+    V8 and Go say so first, and what comes then is where they were; Rust adds a note on how to see more.
     """
-    lines = [line.strip() for line in noise.splitlines() if line.strip()]
+    lines = [line.strip() for line in noise.splitlines() if line.strip() and not line.startswith("note: ")]
     fatal = (line for line in lines if line.lower().startswith("fatal"))
     return next(fatal, lines[-1] if lines else "")[:300]
 

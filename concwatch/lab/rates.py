@@ -86,7 +86,7 @@ class TickRates:
         return self._mean.growth / self._mean.span if self._mean.span else math.nan
 
     def add(self, tick: Tick, reached: Reached | None = None) -> None:
-        """Take the next tick, and the target that was ``reached`` just before it: when its tasks were created."""
+        """Take the next tick, and what was ``reached`` just before it: when its tasks were created."""
         if reached is not None and reached.created and tick.time - reached.seconds > self._last:
             # However late the tick before was, what grew since then grew within these seconds.
             self._created.add(tick.time - reached.seconds, max(self._count, tick.created - reached.created))

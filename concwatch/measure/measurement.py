@@ -2,9 +2,10 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from concwatch.lab.lab import Lab
@@ -100,6 +101,8 @@ class Result:
 
 
 Progress = Callable[[str], None]
+
+T = TypeVar("T")
 
 
 def _now() -> float:
@@ -339,21 +342,40 @@ async def measure(
     ]
     for each in measurements:
         keep(each.result)
+
+    async def all_of_them() -> list[Result]:
+        return await asyncio.gather(*(each.run() for each in measurements))
+
+    return await while_stepping(lab, all_of_them())
+
+
+async def while_stepping(lab: Lab, work: Coroutine[None, None, T]) -> T:
+    """Run ``work`` while a lab steps, which is closed then; return what the work does.
+
+    Raises:
+        Exception: whatever breaks the lab, or the work.
+    """
+    loop = asyncio.get_running_loop()
+    clock, working = loop.create_task(lab.run()), loop.create_task(work)
     try:
-        # A group of tasks, so that nobody waits for a lab that has broken down.
-        async with asyncio.TaskGroup() as tasks:
-            clock = tasks.create_task(lab.run())
-            running = [tasks.create_task(each.run()) for each in measurements]
-            await asyncio.gather(*running)
-            clock.cancel()
+        await asyncio.wait((clock, working), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            clock.result()  # the lab has broken down: nobody is to wait for it
+        return await working
     finally:
-        await close(lab)
-    return [each.result for each in measurements]
+        await _close(lab, clock, working)
 
 
-async def close(lab: Lab) -> None:
-    """Close a lab; whoever cancels this has its workers killed, and none is left."""
-    closing, cancelled = asyncio.get_running_loop().create_task(lab.close()), False
+async def _close(lab: Lab, *tasks: "asyncio.Task[Any]") -> None:
+    """Cancel ``tasks`` and close the lab; whoever cancels this has its workers killed, and none is left."""
+
+    async def close() -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await lab.close()
+
+    closing, cancelled = asyncio.get_running_loop().create_task(close()), False
     while not closing.done():
         try:
             await asyncio.shield(closing)

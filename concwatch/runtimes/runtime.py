@@ -16,14 +16,14 @@ TIME_LIMIT = 300.0
 class Runtime(Struct, frozen=True):
     """A row of data: how an engine's worker is built and started.
 
-    In the commands, ``{source}`` stands for the folder of the source, ``{out}`` for the one that is built
+    In the commands, ``{source}`` stands for the source, ``{out}`` for the one that is built
     into, ``{engine}`` for the engine's name, and ``{NAME}`` for where the tool of that name is.
     """
 
     language: str
     """For a person: ``building with Rust 1.95.0``."""
     folder: str
-    """Where the source is, in this package."""
+    """Where the source is: a folder of this package, or the path of a single file."""
     tools: tuple[Tool, ...]
     """All are needed; the first tells the version that the build is kept under."""
     build: tuple[tuple[str, ...], ...]
@@ -33,7 +33,7 @@ class Runtime(Struct, frozen=True):
     environment: tuple[tuple[str, str], ...] = ()
     """Variables that the build has besides what it inherits."""
     shares: tuple[str, ...] = ()
-    """Other folders of this package that the worker is built from as well."""
+    """Other folders and files of this package that the worker is built from as well."""
 
     @property
     def source(self) -> Path:
@@ -64,7 +64,7 @@ class Runtime(Struct, frozen=True):
 
         digest = hashlib.sha256(f"{version}\n{self.build}\n{self.environment}\n".encode())
         for folder in (self.source, *(HERE / folder for folder in self.shares)):
-            for path in sorted(folder.rglob("*")):
+            for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
                 if path.is_file() and "__pycache__" not in path.parts:
                     digest.update(f"{path.relative_to(folder)}\n".encode())
                     digest.update(path.read_bytes())

@@ -1,0 +1,228 @@
+"""A program that is measured in a worker's place: how it is built, and one run of it from outside."""
+
+import asyncio
+import contextlib
+import os
+import platform
+import re
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import psutil
+from msgspec import structs
+
+from concwatch.experiments.cell import Cell
+from concwatch.experiments.measure import NotMeasuredError
+from concwatch.lab.building import BuildError, build, end_session, tell_version
+from concwatch.lab.lab import Lab
+from concwatch.lab.process import NICENESS, child_setup, ended_how, last_words
+from concwatch.lab.refusal import tell_refusal
+from concwatch.lab.sampler import Sampler
+from concwatch.lab.settings import fetches
+from concwatch.measure.measurement import LONGEST_BURST, Result, page_problem, while_stepping
+from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
+from concwatch.runtimes.runtime import HERE, Runtime
+from concwatch.units import format_seconds
+
+LOOK = 0.003
+"""Seconds between two looks at the peak, which cannot be read once the program has ended."""
+
+TRAIL = 0.1
+"""Seconds between two points of its memory over time."""
+
+PROGRAM_READINGS = ("peak_rss", "burst_seconds")
+
+KEPT = 4_000
+"""Bytes of the end of each output that are kept."""
+
+LAST_WORDS = 0.5
+"""Seconds that the output of an ended program is still read: what left its session may hold it open."""
+
+DEFAULT_PROCESSES = 262_144
+"""Processes that Erlang's virtual machine holds unless told otherwise."""
+
+ELIXIR = structs.replace(ELIXIRC, name="elixir")
+
+
+class MissingError(NotMeasuredError):
+    """What a program needs is not on this machine."""
+
+
+def find_runtime(program: Path, engine: str, size: int) -> Runtime | None:
+    """Return how ``program`` is built and started, by its suffix; None for a file that cannot be run.
+
+    Args:
+        program: the file.
+        engine: the engine that it is shown beside: of Rust's, the one whose packages it is built with.
+        size: its number of tasks.
+    """
+    file = str(program)
+    match program.suffix:
+        case ".py":
+            return Runtime("CPython", file, (), (), (sys.executable, "{source}"))
+        case ".js" | ".cjs" | ".mjs":
+            return Runtime("Node.js", file, (NODE,), (), ("{node}", "{source}"))
+        case ".exs":
+            # As published, only where the default does not do. The number is rounded up to a power of two.
+            more = ("--erl", f"+P {size + 1_000}") if size + 1_000 > DEFAULT_PROCESSES else ()
+            return Runtime("Elixir", file, (ELIXIR, ERL), (), ("{elixir}", *more, "{source}"))
+        case ".go":
+            build = (("{go}", "build", "-o", "{out}/program", "{source}"),)
+            variables = (("GOTOOLCHAIN", "local"), ("GOWORK", "off"))
+            return Runtime("Go", file, (GO,), build, ("{out}/program",), variables)
+        case ".java":  # its main class is called like the file
+            classes = (("{javac}", "-d", "{out}", "{source}"),)
+            return Runtime("Java", file, (JAVAC, JAVA), classes, ("{java}", "-cp", "{out}", program.stem))
+        case ".cs":
+            compiled = (("{mcs}", "-optimize", "-out:{out}/program.exe", "{source}"),)
+            return Runtime("Mono", file, (MONO, MCS), compiled, ("{mono}", "{out}/program.exe"))
+        case ".rs":
+            return _rust(file, engine.removeprefix("rust-"))
+    return Runtime(program.name, file, (), (), ("{source}",)) if os.access(program, os.X_OK) else None
+
+
+def _rust(file: str, feature: str) -> Runtime:
+    """Return the runtime of a program in Rust, built with the packages that the worker is locked to."""
+    package = [f"{HERE}/rust/{name}" for name in ("Cargo.toml", "Cargo.lock")]
+    build = (
+        ("mkdir", "{out}/src"),
+        ("cp", *package, "{out}"),
+        ("cp", "{source}", "{out}/src/main.rs"),
+        (
+            *("{cargo}", "build", "--release", "--quiet", "--locked", "--features", feature),
+            *("--target-dir", "{out}/target", "--config", "build.rustc='{rustc}'"),
+        ),
+        ("mv", "{out}/target/release/worker", "{out}/program"),
+        ("rm", "-r", "{out}/target"),
+    )
+    shares = ("rust/Cargo.toml", "rust/Cargo.lock")
+    return Runtime("Rust", file, (RUSTC, CARGO, LINKER), build, ("{out}/program",), shares=shares)
+
+
+async def run_program(lab: Lab, cell: Cell) -> Result:
+    """Build the program of ``cell`` if its language asks for that, and run it once, to its end.
+
+    The lab has no lane: it serves the page, and is closed then.
+
+    It is given the number of tasks; then the page's address, where its workload is ``http``; then the number
+    of chunks, where that is not 1. A program that ends with a line that is a number, as the articles' do, has
+    told its seconds; of others they are those from start to end.
+
+    Raises:
+        NotMeasuredError: there are no figures, and why.
+    """
+    return await while_stepping(lab, _run_program(lab, cell))
+
+
+async def _run_program(lab: Lab, cell: Cell) -> Result:
+    program = Path(cell.program or "")
+    way = find_runtime(program, cell.engine, cell.size)
+    if way is None:
+        raise NotMeasuredError(f"{program.name} cannot be run")
+    missing = way.missing()
+    if missing:
+        raise MissingError(missing)
+    try:
+        command = await build([way], cell.engine, _ignore, _ignore)
+        places = way.found()
+        version = await tell_version(way.tools[0], places[way.tools[0].name]) if way.tools else ""
+    except BuildError as error:
+        raise NotMeasuredError(str(error)) from None
+    if way.language == "CPython":
+        version = platform.python_version()
+    arguments = [str(cell.size)]
+    if fetches(cell.workload):
+        problem = await page_problem(lab)
+        if problem:
+            raise NotMeasuredError(problem)
+        arguments.append(lab.settings.page or "")
+    if cell.chunks > 1:
+        arguments.append(str(cell.chunks))
+    run = await _run(cell.engine, [*command, *arguments])
+    run.runtime = f"{way.language} {version}".strip() + f", {program.name}"
+    return run
+
+
+def _ignore(_: object) -> None:
+    pass
+
+
+async def _run(engine: str, command: Sequence[str]) -> Result:
+    """Run a program to its end; whatever happens to the caller, nothing of it is left then."""
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=child_setup(NICENESS),
+        )
+    except OSError as error:
+        raise NotMeasuredError(
+            f"{Path(command[0]).name} could not be started: {tell_refusal(error)}"
+        ) from None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    run, ends = Result(engine), (bytearray(), bytearray())
+    streams = (process.stdout, process.stderr)
+    reading = [asyncio.create_task(_keep_end(stream, end)) for stream, end in zip(streams, ends, strict=True)]
+    try:
+        async with asyncio.timeout(LONGEST_BURST):
+            await _watch(process, began, run)
+        run.seconds = run.own_seconds = run.figures["burst_seconds"] = clock() - began
+    except TimeoutError:
+        raise NotMeasuredError(f"not over within {format_seconds(LONGEST_BURST)}: given up") from None
+    finally:
+        end_session(process.pid)
+        await _watch(process, began, run)
+        await asyncio.wait(reading, timeout=LAST_WORDS)
+        for task in reading:
+            task.cancel()
+    out, noise = (end.decode(errors="replace") for end in ends)
+    if process.returncode:
+        _tell_failure(process.returncode, last_words(noise))
+    if "peak_rss" not in run.figures:
+        raise NotMeasuredError("ended before its memory could be read")
+    told = re.search(r"^(\d+(?:\.\d+)?)\s*\Z", out, re.MULTILINE)
+    if told:
+        run.figures["burst_seconds"] = float(told[1])
+    return run
+
+
+def _tell_failure(status: int, words: str) -> NoReturn:
+    """Raise what a failed program's exit status and last words come to."""
+    package = re.match(r"ModuleNotFoundError: No module named '(\w+)'", words)
+    if package:
+        raise MissingError(f"needs {package[1]}: pip install {package[1]}")
+    raise NotMeasuredError(ended_how(status) + (f": {words}" if words else ""))
+
+
+async def _keep_end(stream: asyncio.StreamReader, end: bytearray) -> None:
+    """Read a stream to its end, and keep the last bytes of it."""
+    while data := await stream.read(1 << 16):
+        end += data
+        del end[:-KEPT]
+
+
+async def _watch(process: Process, began: float, run: Result) -> None:
+    """Note the peak RSS of a process, and its RSS over time, until it has ended.
+
+    ``process.wait`` would wait for the end of its output, too, which a child of its own may hold open.
+    """
+    clock, due, sampler = asyncio.get_running_loop().time, 0.0, None
+    with contextlib.suppress(psutil.Error):
+        sampler = Sampler(process.pid)
+    while process.returncode is None:
+        reading, now = sampler.read() if sampler else None, clock()
+        if reading is not None and reading.rss:  # of one that has ended it is none
+            run.figures["peak_rss"] = max(run.figures.get("peak_rss") or 0, reading.peak_rss)
+            if now >= due:
+                run.trail.append((round(now - began, 3), reading.rss))
+                due = now + TRAIL
+        await asyncio.sleep(LOOK)

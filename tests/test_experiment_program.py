@@ -1,0 +1,272 @@
+"""A program in a worker's place: what a run of it gives, how it fails, and that nothing of it is left."""
+
+import asyncio
+import re
+import sys
+import textwrap
+from itertools import chain
+from pathlib import Path
+
+import psutil
+import pytest
+
+from concwatch.experiments import program
+from concwatch.experiments.cell import Cell
+from concwatch.experiments.loading import PROGRAMS, decode, load
+from concwatch.experiments.measure import NotMeasuredError
+from concwatch.experiments.program import MissingError, find_runtime, run_program
+from concwatch.experiments.runner import Choice, Runner, State
+from concwatch.lab.lab import Lab
+from concwatch.lab.settings import Settings
+
+MIB = 1 << 20
+PATIENCE = 20.0
+
+FILE = """
+name = "mine"
+title = "Mine"
+about = "One."
+method = "Two."
+[[table]]
+title = "T"
+reading = "peak_rss"
+unit = "MiB"
+sizes = [1, 3]
+[[table.series]]
+label = "own"
+engine = "asyncio"
+program = "own.py"
+"""
+
+
+def cell(path, size=1, **how):
+    return Cell("asyncio", size, "burst", how.pop("workload", "sleep:10"), program=str(path), **how)
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Write a program in Python; give its file."""
+
+    def write(text, name="own.py"):
+        path = tmp_path / name
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    return write
+
+
+def run(path, size=1, **how):
+    return asyncio.run(run_program(Lab([]), cell(path, size, **how)))
+
+
+def experiment(folder, text=FILE):
+    return decode(text.encode(), "mine.toml", folder)
+
+
+# What it gives.
+
+
+def test_a_run_gives_the_peak_and_the_seconds_from_start_to_end(own):
+    path = own("import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(0.5)")
+    few, many = run(path, 1), run(path, 200)
+    assert 190 * MIB < many.figures["peak_rss"] - few.figures["peak_rss"] < 210 * MIB
+    assert 0.5 <= many.figures["seconds"] <= many.seconds
+    assert many.runtime.endswith("own.py")
+    times, values = zip(*many.trail, strict=True)
+    assert sorted(times) == list(times)
+    assert 0 < max(values) <= many.figures["peak_rss"]
+
+
+def test_a_program_that_times_itself_is_believed(own):
+    path = own("import time; print('three'); time.sleep(0.3); print(0.125)")
+    assert run(path).figures["seconds"] == 0.125
+    path = own("import time; print(0.125); time.sleep(0.3); print('over')")
+    assert run(path).figures["seconds"] >= 0.3
+
+
+def test_it_is_told_the_page_and_the_chunks_where_there_are_any(own):
+    path = own("import sys, time; time.sleep(0.2); sys.exit(' '.join(sys.argv[1:]))")
+
+    def told(**how):
+        with pytest.raises(NotMeasuredError, match="exited with status 1: ") as caught:
+            run(path, 7, **how)
+        return str(caught.value).partition(": ")[2]
+
+    assert (told(), told(chunks=5)) == ("7", "7 5")
+
+    async def fetch():
+        lab = Lab([], settings=Settings(workload="http"))
+        try:
+            with pytest.raises(NotMeasuredError, match=rf"7 {re.escape(lab.settings.page)} 5"):
+                await run_program(lab, cell(path, 7, workload="http", chunks=5))
+        finally:
+            await lab.close()
+
+    pytest.importorskip("aiohttp")
+    asyncio.run(fetch())
+
+
+def test_a_child_that_lives_on_neither_delays_the_end_nor_is_left(own, tmp_path):
+    lives_on = LINGERS.replace("time.sleep(600)\n", "time.sleep(0.2)\n")
+    assert run(own(lives_on.format(pids=tmp_path / "pids"))).figures["seconds"] < PATIENCE
+    assert_gone(tmp_path / "pids")
+
+
+def test_an_executable_file_is_run_as_it_is(own):
+    path = own(f"#!{sys.executable}\nimport time; time.sleep(0.2); print(7)\n", "own")
+    assert find_runtime(path, "asyncio", 1) is None
+    path.chmod(0o755)
+    assert run(path).figures["seconds"] == 7
+
+
+SHIPPED = sorted(
+    {
+        (series.engine, series.program)
+        for series in chain.from_iterable(table.series for table in load("million-tasks").table)
+        if series.program
+    }
+)
+
+
+@pytest.mark.timeout(300)  # the first time it may have to be built
+@pytest.mark.parametrize(("engine", "path"), SHIPPED, ids=lambda value: Path(value).name)
+def test_every_program_of_the_article_runs(engine, path, own):
+    brief = own(re.sub(r"\b10(000)?\b", r"1\1", Path(path).read_text()), Path(path).name)
+    assert find_runtime(brief, engine, 1) is not None
+    try:
+        found = asyncio.run(run_program(Lab([]), Cell(engine, 100, "burst", "sleep:1", program=str(brief))))
+    except MissingError as error:
+        pytest.skip(str(error))
+    assert 1 <= found.figures["seconds"] < 10
+    assert MIB < found.figures["peak_rss"] < 200 * MIB
+
+
+# How it fails.
+
+
+def test_a_failure_is_one_line_with_its_last_words(own):
+    path = own("print('out'); raise OSError('no cups\\nleft')")
+    with pytest.raises(NotMeasuredError, match=r"^exited with status 1: left$"):
+        run(path)
+
+
+def test_a_build_that_fails_is_one_line(own):
+    if find_runtime(Path("own.go"), "go", 1).missing():
+        pytest.skip("no go")
+    path = own("package main\nfunc main() { no }\n", "own.go")
+    with pytest.raises(NotMeasuredError, match=r"^build failed: .*undefined: no"):
+        run(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "reason"),
+    [
+        (
+            "import nothing_of_that_name.at_all",
+            "own.py",
+            "needs nothing_of_that_name: pip install nothing_of",
+        ),
+        ("class own { }", "own.java", "needs javac 21 or newer: apt install "),
+    ],
+)
+def test_what_is_missing_skips_the_cell_and_says_what_brings_it(
+    text, name, reason, own, tmp_path, monkeypatch
+):
+    tools = {"JAVAC": program.JAVAC, "JAVA": program.JAVA}
+    for each, tool in tools.items():
+        monkeypatch.setattr(program, each, type(tool)(tool.name, tool.brought_by, least=tool.least))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    own(text, name)
+    runner = Runner(experiment(tmp_path, FILE.replace("own.py", name)), Choice(repeats=1), make_lab)
+    asyncio.run(runner.run())
+    for outcome in runner.outcomes.values():
+        assert (outcome.state, outcome.runs) == (State.SKIPPED, [])
+        assert outcome.reason.startswith(reason)
+
+
+def make_lab(engines, settings):
+    return Lab(engines, settings=settings)
+
+
+def test_a_program_that_never_ends_is_given_up_and_ended(own, tmp_path, monkeypatch):
+    monkeypatch.setattr(program, "LONGEST", 0.5)
+    path = own(LINGERS.format(pids=tmp_path / "pids"))
+    with pytest.raises(NotMeasuredError, match="not over within 500 ms: given up"):
+        run(path)
+    assert_gone(tmp_path / "pids")
+
+
+# Its end.
+
+LINGERS = """
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+with open("{pids}.part", "w") as file:
+    file.write(f"{{os.getpid()}} {{child.pid}}")
+os.rename("{pids}.part", "{pids}")
+time.sleep(600)
+"""
+
+
+def assert_gone(pids):
+    _, alive = psutil.wait_procs(
+        [psutil.Process(pid) for pid in map(int, pids.read_text().split()) if psutil.pid_exists(pid)],
+        timeout=PATIENCE,
+    )
+    assert not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_cancelled_run_leaves_no_process(own, tmp_path):
+    pids = tmp_path / "pids"
+    own(LINGERS.format(pids=pids))
+
+    async def cancel():
+        runner = Runner(experiment(tmp_path), Choice(), make_lab)
+        running = asyncio.get_running_loop().create_task(runner.run())
+        end = asyncio.get_running_loop().time() + PATIENCE
+        while not pids.exists():
+            assert asyncio.get_running_loop().time() < end
+            await asyncio.sleep(0.02)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return runner
+
+    runner = asyncio.run(cancel())
+    assert runner.partial
+    assert_gone(pids)
+
+
+# How a file names it.
+
+
+def test_a_program_stands_beside_the_file_or_comes_with_concwatch(own, tmp_path):
+    path = own("")
+    text = FILE + '[[table.series]]\nlabel = "shipped"\nengine = "go"\nprogram = "sleep.go"\n'
+    mine, shipped = experiment(tmp_path, text).table[0].series
+    assert (mine.program, shipped.program) == (str(path), str(PROGRAMS / "sleep.go"))
+    (tmp_path / "mine.toml").write_text(FILE)
+    assert load(str(tmp_path / "mine.toml")).table[0].series[0].program == str(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('"own.py"', '"none.py"', 'series "own": key "program": "none.py": expected a file beside the exp'),
+        ('"own.py"', '"own.txt"', 'key "program": "own.txt": expected a known suffix, or an executable'),
+        ('"peak_rss"', '"rss"\naction = "hold"', "of a program nothing but peak_rss and seconds is read"),
+    ],
+)
+def test_a_wrong_program_is_told(old, new, expected, own, tmp_path):
+    own("")
+    own("", "own.txt")
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        experiment(tmp_path, FILE.replace(old, new))
+
+
+def test_every_file_among_the_programs_is_used():
+    used = {series.program for path in load_all() for table in path.table for series in table.series}
+    assert {str(path) for path in PROGRAMS.iterdir() if path.is_file()} == used - {None}
+
+
+def load_all():
+    return [load(name) for name in ("million-tasks", "batching", "parallel-io")]

@@ -1,8 +1,8 @@
 """Sleeping tasks created and started per second by ``concwatch run``, against a bare asyncio script.
 
-The reference is asyncio with Python's default collector, a list of ``create_task`` and one ``sleep(0)``; for a frozen
-collector the same script with none. A second script, whose coroutine is ``async def one()`` around the sleep, is there
-to compare.
+The reference is asyncio with Python's default collector, a list of ``create_task`` and one ``sleep(0)``; for
+a frozen collector the same script with none. A second script, whose coroutine is ``async def one()`` around
+the sleep, is there to compare.
 """
 
 import json
@@ -63,7 +63,7 @@ def _rows(tasks: str, uvloop: Reach | None) -> tuple[Row, ...]:
     return (
         Row("default", f"asyncio {tasks}, default collector", UNIT, BARE, Reach("at least", 0.9)),
         Row("wrapped", f"asyncio {tasks}, default collector", UNIT, "bare script, async def one()"),
-        Row("frozen", f"asyncio {tasks}, --gc frozen", UNIT, "bare script, no collection", Reach("at least", 0.95)),
+        Row("frozen", f"asyncio {tasks}, --gc frozen", UNIT, "bare, no collection", Reach("at least", 0.95)),
         Row("uvloop", f"uvloop {tasks}, --gc frozen", UNIT, BARE, uvloop),
     )
 

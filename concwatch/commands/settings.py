@@ -1,18 +1,35 @@
 """``concwatch settings``: every value of every command, and where it comes from."""
 
+import errno
+import json
 import os
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 import click
+from click.core import ParameterSource
 
-from concwatch.commands.setting import SCREEN, Setting, settings_of
-from concwatch.commands.settings_file import NAMED_BY
-from concwatch.commands.sources import Findings, Sources
+from concwatch.commands.configuration import (
+    NAMED_BY,
+    SCREEN,
+    default_map,
+    options_of,
+    prefix,
+    read_tables,
+    refusals,
+    settings_path,
+    unknown_tables,
+    unknown_variables,
+    variable,
+)
 from concwatch.commands.telling import BAD_INPUT, say_error, say_json
 from concwatch.lab.events import plain
+from concwatch.saving import write_whole
 from concwatch.units import UNKNOWN
+
+SOURCES = {ParameterSource.ENVIRONMENT: "variable", ParameterSource.DEFAULT_MAP: "file"}
 
 
 @dataclass(frozen=True)
@@ -23,8 +40,8 @@ class Row:
     key: str
     value: object
     """What it has when the command line does not give it; None for what is not set."""
-    usual: str | None
-    """What holds then, in words, where there is something to say."""
+    default_text: str | None
+    """The default in words, for one that depends on the machine."""
     source: str
     """``default``, ``file`` or ``variable``."""
     variable: str
@@ -51,89 +68,105 @@ class Row:
     "What is wrong in file or variables is a line each, and the exit status is then 2. Any other command "
     "checks what is its own before it runs.",
 )
-@click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--init", is_flag=True, help="Write a settings file with every option in it, as comments.")
 @click.pass_context
-def command(ctx: click.Context, as_json_: bool) -> None:
+def command(ctx: click.Context, json: bool, init: bool) -> None:
     """Print every value of every command, and where it comes from."""
-    commands = dict(_contexts(ctx.find_root()))
-    sources, problems = Sources.of([name for name in commands if name != SCREEN]), []
+    root = ctx.find_root()
+    commands = {SCREEN: root.command}
+    if isinstance(root.command, click.Group):
+        for name in root.command.list_commands(root):
+            commands[name] = root.command.get_command(root, name) or root.command
+    path = settings_path()
+    if init:
+        _write(commands)
+        return
+    tables: dict[str, object] | None = None
+    problems = []
     try:
-        sources = sources.read()
-    except ValueError as error:
-        problems.append(str(error))
-    problems += [*sources.problems(), *sources.stray_variables()]
+        tables = read_tables()
+    except click.ClickException as error:
+        problems.append(error.message)
+    problems += [*unknown_tables(tables or {}, commands), *unknown_variables(commands)]
     rows: list[Row] = []
     for name, own in commands.items():
-        found = sources.find(name, own)
-        problems += found.problems
-        rows += _rows(settings_of(name, own.command), found, own)
+        values, wrong = default_map(name, own, tables or {})
+        below = click.Context(own, info_name=name, default_map=values, auto_envvar_prefix=prefix(name))
+        problems += [*wrong, *refusals(below)]
+        rows += _rows(name, below)
     problems = [" ".join(problem.split()) for problem in problems]
-    if as_json_:
-        say_json(
-            {
-                "file": str(sources.path),
-                "there": os.path.lexists(sources.path),
-                "settings": [asdict(row) for row in rows],
-                "problems": problems,
-            }
-        )
+    there = os.path.lexists(path)
+    if json:
+        found = [asdict(row) for row in rows]
+        say_json({"file": str(path), "there": there, "settings": found, "problems": problems})
     else:
-        _print(rows, sources)
+        state = " (not read: see below)" if tables is None and there else "" if there else " (not there)"
+        click.echo(plain(f"settings file: {path}{state}"))
+        _print(rows, str(path))
     for problem in problems:
         say_error(problem)
     sys.exit(BAD_INPUT if problems else 0)
 
 
-def _contexts(root: click.Context) -> Iterator[tuple[str, click.Context]]:
-    """Give a context of each command, by name, that of the screen first."""
-    yield SCREEN, root
-    if isinstance(root.command, click.Group):
-        for name in root.command.list_commands(root):
-            found = root.command.get_command(root, name)
-            if found is not None:
-                yield name, click.Context(found, info_name=name, parent=root)
+def _rows(name: str, ctx: click.Context) -> Iterator[Row]:
+    """Yield what each option of a command has, once each has taken its value."""
+    for key, option in options_of(ctx.command).items():
+        value, source = option.consume_value(ctx, {})
+        if option.is_flag:
+            value = ctx.params.get(option.name or "")
+        if not isinstance(value, str | bool | list | tuple):
+            value = None  # click's mark for what is not set
+        words = option.show_default if isinstance(option.show_default, str) else None
+        text = words if source is ParameterSource.DEFAULT else None
+        yield Row(name, key, value, text, SOURCES.get(source, "default"), variable(name, key))
 
 
-def _rows(settings: dict[str, Setting], found: Findings, ctx: click.Context) -> Iterator[Row]:
-    given = {one.setting.key: one for one in found.given}  # variables come after the file, so they count
-    for key, setting in settings.items():
-        one = given.get(key)
-        value = one.value if one else _default(setting.option, ctx)
-        usual = None if one else getattr(setting.option, "usual", None)
-        yield Row(setting.command, key, value, usual, one.source if one else "default", setting.variable)
-
-
-def _default(option: click.Option, ctx: click.Context) -> object:
-    """Give what it has when nobody sets it; None for what then is not set, or worked out later."""
-    default = option.get_default(ctx)
-    if option.is_flag and not option.is_bool_flag:
-        return default == option.flag_value
-    return default if isinstance(default, str | int | float | list | tuple) else None
-
-
-def _print(rows: list[Row], sources: Sources) -> None:
-    there = os.path.lexists(sources.path)
-    state = "" if sources.tables is not None else " (not read: see below)" if there else " (not there)"
-    click.echo(plain(f"settings file: {sources.path}{state}"))
+def _print(rows: list[Row], file: str) -> None:
     width = max(len(row.key) for row in rows)
-    values = max(len(row.usual or _shown(row.value)) for row in rows)
+    values = max(len(_shown(row)) for row in rows)
     last = None
     for row in rows:
         if row.command != last:
             last = row.command
             click.secho(f"\n[{row.command}]", bold=True)
-        place = {"file": str(sources.path), "variable": row.variable}.get(row.source)
-        origin = click.style(plain(place), fg="green") if place else click.style(row.source, dim=True)
-        click.echo(f"{row.key:{width}}  {plain(row.usual or _shown(row.value)):{values}}  {origin}")
+        where = {"file": file, "variable": row.variable}.get(row.source)
+        origin = click.style(plain(where), fg="green") if where else click.style(row.source, dim=True)
+        click.echo(f"{row.key:{width}}  {_shown(row):{values}}  {origin}")
 
 
-def _shown(value: object) -> str:
-    match value:
-        case None | () | []:
-            return UNKNOWN
-        case bool():
-            return str(value).lower()
-        case list() | tuple():
-            return ", ".join(map(_shown, value))
-        case _:
-            return " ".join(str(value).split())
+def _shown(row: Row) -> str:
+    if row.default_text or row.value in (None, (), []):
+        return row.default_text or UNKNOWN
+    if isinstance(row.value, bool):
+        return str(row.value).lower()
+    parts = row.value if isinstance(row.value, list | tuple) else [row.value]
+    return plain(" ".join(", ".join(map(str, parts)).split()))
+
+
+def _write(commands: Mapping[str, click.Command]) -> None:
+    """Write the settings file with every option as a comment, where there is none."""
+    path = settings_path()
+    lines = ["# Settings of concwatch: remove the # before a key to set it."]
+    for name, command in commands.items():
+        lines += ["", f"[{name}]"]
+        for key, option in options_of(command).items():
+            lines += textwrap.wrap(option.help or "", 100, initial_indent="# ", subsequent_indent="# ")
+            lines.append(f"#{key} = {_example(option)}")
+    try:
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, "is there already")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, "\n".join([*lines, ""]))
+    except OSError as error:
+        raise click.UsageError(f"--init: {path}: {error.strerror}: expected a name for a new file") from None
+    click.echo(plain(str(path)))
+
+
+def _example(option: click.Option) -> str:
+    """Return what an option has by default, or what it takes, as TOML."""
+    if option.is_flag:
+        return str(option.default is True).lower()
+    text = json.dumps(option.default if isinstance(option.default, str) else option.metavar)
+    words = f"  # default: {option.show_default}" if isinstance(option.show_default, str) else ""
+    return f"[{text}]{words}" if option.multiple else f"{text}{words}"

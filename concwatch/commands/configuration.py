@@ -51,39 +51,35 @@ def read_tables() -> dict[str, object]:
         raise click.ClickException(str(error)) from None
 
 
+def prefix(name: str) -> str:
+    """Return what the variables of a command begin with: click's `auto_envvar_prefix`."""
+    return f"{PREFIX}_{name}".upper().replace("-", "_")
+
+
+def variable(name: str, key: str) -> str:
+    """Return the variable of an option."""
+    return prefix(f"{name}_{key}")
+
+
 def unknown_tables(tables: Mapping[str, object], names: Collection[str]) -> Iterator[str]:
     """Yield a line for each key of the file that is not the table of a command."""
     for key, table in tables.items():
         if key not in names:
-            expected = ", ".join(f"[{name}]" for name in names)
-            problem = f"unknown command: expected one of the tables {expected}{nearest(key[:40], names)}"
-            yield f"{settings_path()}: {key[:40]}: {problem}"
+            yield f"{settings_path()}: {_unknown('table', key, names)}"
         elif not isinstance(table, dict):
             yield f"{settings_path()}: {key}: expected a table: a line [{key}] with options below it"
 
 
 def unknown_variables(names: Collection[str]) -> Iterator[str]:
     """Yield a line for each variable with our prefix that belongs to no command."""
-    for variable in os.environ:
-        ours = variable.startswith(f"{PREFIX}_") and variable != NAMED_BY
-        if ours and not variable.startswith(tuple(f"{prefix(name)}_" for name in names)):
-            word = variable.split("_")[1].lower()[:40]
-            expected = f"expected one of {', '.join(names)} behind {PREFIX}_{nearest(word, names)}"
-            yield f"{variable[:60]}: unknown command: {expected}"
+    for found in os.environ:
+        ours = found.startswith(f"{PREFIX}_") and found != NAMED_BY
+        if ours and not found.startswith(tuple(f"{prefix(name)}_" for name in names)):
+            yield f"{found[:60]}: {_unknown('command', found.split('_')[1].lower(), names)}"
 
 
-def prefix(name: str) -> str:
-    """Return what the variables of a command begin with: click's `auto_envvar_prefix`."""
-    return f"{PREFIX}_{_constant(name)}"
-
-
-def variable(name: str, key: str) -> str:
-    """Return the variable of an option."""
-    return f"{prefix(name)}_{_constant(key)}"
-
-
-def _constant(name: str) -> str:
-    return name.replace("-", "_").upper()
+def _unknown(kind: str, word: str, known: Collection[str]) -> str:
+    return f'unknown {kind} "{word[:40]}": expected one of {", ".join(known)}{nearest(word[:40], known)}'
 
 
 def options_of(command: click.Command) -> dict[str, click.Option]:
@@ -98,38 +94,26 @@ def options_of(command: click.Command) -> dict[str, click.Option]:
 def default_map(
     name: str, command: click.Command, tables: Mapping[str, object]
 ) -> tuple[dict[str, object], list[str]]:
-    """Return click's `default_map` of a command from its table, and a line for each unknown or wrong key.
-
-    Variables that begin like those of the command, but belong to no option of it, have a line as well.
-    """
-    options = options_of(command)
-    values: dict[str, object] = {}
-    problems = []
+    """Return click's `default_map` of a command, and a line for each wrong key and unknown variable of it."""
+    options, values, problems = options_of(command), {}, []
     table = tables.get(name)
     for written, value in table.items() if isinstance(table, dict) else ():
-        key, where = written.replace("_", "-"), f"{settings_path()}: [{name}] {written[:40]}"
+        key, where = written.replace("_", "-"), f"{settings_path()}: [{name}]"
         if key not in options:
-            problems.append(f"{where}: {_unknown(key, options)}")
-        elif options[key].name in values:
-            problems.append(f"{where}: a second value: expected one")
-        else:
-            try:
-                values[options[key].name or ""] = _plain(options[key], value)
-            except ValueError as error:
-                problems.append(f"{where}: {error}")
-    known = {variable(name, key) for key in options}
+            problems.append(f"{where} {_unknown('option', key, options)}")
+            continue
+        try:
+            values[options[key].name or ""] = _as_typed(options[key], value)
+        except ValueError as error:
+            problems.append(f"{where} {key}: {error}")
     for found in os.environ:
-        if found.startswith(f"{prefix(name)}_") and found not in known:
-            key = found.removeprefix(f"{prefix(name)}_").lower().replace("_", "-")
-            problems.append(f"{found[:60]}: {_unknown(key, options)}")
+        key = found.removeprefix(f"{prefix(name)}_").lower().replace("_", "-")
+        if found.startswith(f"{prefix(name)}_") and key not in options:
+            problems.append(f"{found[:60]}: {_unknown('option', key, options)}")
     return values, problems
 
 
-def _unknown(key: str, options: Collection[str]) -> str:
-    return f"unknown option: expected one of {', '.join(options) or 'none'}{nearest(key[:40], options)}"
-
-
-def _plain(option: click.Option, value: object) -> object:
+def _as_typed(option: click.Option, value: object) -> object:
     """Return a value of the file as the command line would give it: text, true or false, or a list of texts.
 
     Raises:
@@ -183,15 +167,20 @@ def _texts(ctx: click.Context, option: click.Option) -> list[str]:
     return [str(part) for part in value] if isinstance(value, list) else [str(value)]
 
 
-def refusals(ctx: click.Context) -> Iterator[str]:
-    """Have each option take its value from variable, file or default; yield a line for each it refuses."""
-    for option in options_of(ctx.command).values():
+def resolve(
+    name: str, command: click.Command, tables: Mapping[str, object]
+) -> tuple[click.Context, list[str]]:
+    """Return a context with what a command has without arguments, and a line for each thing that is wrong."""
+    values, problems = default_map(name, command, tables)
+    ctx = click.Context(command, info_name=name, default_map=values, auto_envvar_prefix=prefix(name))
+    for option in options_of(command).values():
         try:
             option.handle_parse_result(ctx, {}, [])
         except click.MissingParameter:
             pass
         except click.UsageError as error:
-            yield located(error)
+            problems.append(located(error))
+    return ctx, problems
 
 
 def as_arguments(ctx: click.Context) -> list[str]:

@@ -8,16 +8,8 @@ from typing import Any
 
 import click
 
-from concwatch.commands.configuration import (
-    PREFIX,
-    SCREEN,
-    default_map,
-    located,
-    prefix,
-    read_tables,
-    unknown_tables,
-    unknown_variables,
-)
+from concwatch.commands import configuration
+from concwatch.commands.configuration import SCREEN
 from concwatch.commands.telling import BAD_INPUT, say_error
 from concwatch.streams import UNREAD, is_unwritable, let_go
 from concwatch.ui.in_page import in_page
@@ -71,7 +63,7 @@ class Commands(click.Group):
             own = click.Context(command, info_name=name, parent=ctx, **command.context_settings)
             if runs(own, rest):
                 ctx.default_map = {name: self._default_map(name, command)}
-                ctx.auto_envvar_prefix = PREFIX
+                ctx.auto_envvar_prefix = configuration.PREFIX
         return name, command, rest
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -81,7 +73,7 @@ class Commands(click.Group):
         """
         if runs(ctx, args) and not in_page():
             ctx.default_map = self._default_map(SCREEN, self)
-            ctx.auto_envvar_prefix = prefix(SCREEN)
+            ctx.auto_envvar_prefix = configuration.prefix(SCREEN)
         return super().parse_args(ctx, args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
@@ -103,13 +95,13 @@ class Commands(click.Group):
         names = (SCREEN, *NAMES)
         if name == TELLS:
             with suppress(click.ClickException):
-                return default_map(name, command, read_tables())[0]
+                return configuration.default_map(name, command, configuration.read_tables())[0]
             return {}
-        for problem in unknown_variables(names):
+        for problem in configuration.unknown_variables(names):
             say_error(f"warning: {problem}")
-        tables = read_tables()
-        values, problems = default_map(name, command, tables)
-        for problem in (*unknown_tables(tables, names), *problems):
+        tables = configuration.read_tables()
+        values, problems = configuration.default_map(name, command, tables)
+        for problem in (*configuration.unknown_tables(tables, names), *problems):
             raise click.ClickException(problem)
         return values
 
@@ -121,7 +113,7 @@ class Commands(click.Group):
             sys.exit(super().main(*args, **kwargs) or 0)
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "concwatch"
-            say_error(f"{located(error)} (see {command} --help)")
+            say_error(f"{configuration.located(error)} (see {command} --help)")
             sys.exit(BAD_INPUT)
         except click.ClickException as error:
             say_error(error.format_message())

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from concwatch.commands import configuration
+from concwatch.commands.configuration import SCREEN
 from concwatch.commands.telling import say_json
 from concwatch.lab.events import plain
 from concwatch.recordings.format import tell_time
@@ -51,7 +53,8 @@ def command(ctx: click.Context, folder: Path | None, json: bool) -> None:
 
 def _screens_folder(ctx: click.Context) -> Path:
     """Return the folder into which the screen records."""
-    return Path(ctx.find_root().command.make_context("concwatch", []).params["recordings"])
+    screen, _ = configuration.resolve(SCREEN, ctx.find_root().command, configuration.read_tables())
+    return Path(screen.params["recordings"])
 
 
 def _print(found: Sequence[Summary], folder: Path) -> None:

@@ -6,46 +6,19 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
-from concwatch.commands.configuration import (
-    NAMED_BY,
-    SCREEN,
-    default_map,
-    options_of,
-    prefix,
-    read_tables,
-    refusals,
-    settings_path,
-    unknown_tables,
-    unknown_variables,
-    variable,
-)
+from concwatch.commands import configuration
+from concwatch.commands.configuration import SCREEN, options_of
 from concwatch.commands.telling import BAD_INPUT, say_error, say_json
 from concwatch.lab.events import plain
 from concwatch.saving import write_whole
 from concwatch.units import UNKNOWN
 
 SOURCES = {ParameterSource.ENVIRONMENT: "variable", ParameterSource.DEFAULT_MAP: "file"}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One option of one command, for a person or a program to read."""
-
-    command: str
-    key: str
-    value: object
-    """What it has when the command line does not give it; None for what is not set."""
-    default_text: str | None
-    """The default in words, for one that depends on the machine."""
-    source: str
-    """``default``, ``file`` or ``variable``."""
-    variable: str
-    """The variable that sets it."""
 
 
 @click.command(
@@ -64,7 +37,7 @@ class Row:
     "\b\nVariables are named after command and option:\n"
     "  CONCWATCH_SCREEN_RATE=5  CONCWATCH_RUN_MAX_MEMORY=2GiB  CONCWATCH_RUN_TRACE=yes\n"
     '  CONCWATCH_RUN_EXPECT="asyncio.failed <= 0; asyncio.rss_per_task < 2KiB"\n'
-    f"  {NAMED_BY}=FILE names another file\n\n"
+    f"  {configuration.NAMED_BY}=FILE names another file\n\n"
     "What is wrong in file or variables is a line each, and the exit status is then 2. Any other command "
     "checks what is its own before it runs.",
 )
@@ -73,80 +46,83 @@ class Row:
 @click.pass_context
 def command(ctx: click.Context, json: bool, init: bool) -> None:
     """Print every value of every command, and where it comes from."""
-    root = ctx.find_root()
-    commands = {SCREEN: root.command}
-    if isinstance(root.command, click.Group):
-        for name in root.command.list_commands(root):
-            commands[name] = root.command.get_command(root, name) or root.command
-    path = settings_path()
+    group = ctx.find_root().command
+    assert isinstance(group, click.Group)
+    commands: dict[str, click.Command] = {SCREEN: group}
+    for name in group.list_commands(ctx):
+        commands[name] = group.get_command(ctx, name) or group
+    path = configuration.settings_path()
     if init:
-        _write(commands)
+        _write(path, commands)
         return
-    tables: dict[str, object] | None = None
+    there, state = os.path.lexists(path), ""
+    tables: dict[str, object] = {}
     problems = []
     try:
-        tables = read_tables()
+        tables = configuration.read_tables()
     except click.ClickException as error:
         problems.append(error.message)
-    problems += [*unknown_tables(tables or {}, commands), *unknown_variables(commands)]
-    rows: list[Row] = []
+        state = " (not read: see below)"
+    problems += configuration.unknown_tables(tables, commands)
+    problems += configuration.unknown_variables(commands)
+    rows: list[dict[str, object]] = []
     for name, own in commands.items():
-        values, wrong = default_map(name, own, tables or {})
-        below = click.Context(own, info_name=name, default_map=values, auto_envvar_prefix=prefix(name))
-        problems += [*wrong, *refusals(below)]
-        rows += _rows(name, below)
+        resolved, wrong = configuration.resolve(name, own, tables)
+        problems += wrong
+        rows += _rows(name, resolved)
     problems = [" ".join(problem.split()) for problem in problems]
-    there = os.path.lexists(path)
     if json:
-        found = [asdict(row) for row in rows]
-        say_json({"file": str(path), "there": there, "settings": found, "problems": problems})
+        say_json({"file": str(path), "there": there, "settings": rows, "problems": problems})
     else:
-        state = " (not read: see below)" if tables is None and there else "" if there else " (not there)"
-        click.echo(plain(f"settings file: {path}{state}"))
+        click.echo(plain(f"settings file: {path}{state if there else ' (not there)'}"))
         _print(rows, str(path))
     for problem in problems:
         say_error(problem)
     sys.exit(BAD_INPUT if problems else 0)
 
 
-def _rows(name: str, ctx: click.Context) -> Iterator[Row]:
-    """Yield what each option of a command has, once each has taken its value."""
+def _rows(name: str, ctx: click.Context) -> Iterator[dict[str, object]]:
+    """Yield what each option of a command has when the command line does not give it."""
     for key, option in options_of(ctx.command).items():
         value, source = option.consume_value(ctx, {})
         if option.is_flag:
             value = ctx.params.get(option.name or "")
-        if not isinstance(value, str | bool | list | tuple):
-            value = None  # click's mark for what is not set
-        words = option.show_default if isinstance(option.show_default, str) else None
-        text = words if source is ParameterSource.DEFAULT else None
-        yield Row(name, key, value, text, SOURCES.get(source, "default"), variable(name, key))
+        words = option.show_default if source is ParameterSource.DEFAULT else None
+        yield {
+            "command": name,
+            "key": key,
+            "value": value if isinstance(value, str | bool | list) else None,  # else click's mark for none
+            "default": words if isinstance(words, str) else None,
+            "source": SOURCES.get(source, "default"),
+            "variable": configuration.variable(name, key),
+        }
 
 
-def _print(rows: list[Row], file: str) -> None:
-    width = max(len(row.key) for row in rows)
+def _print(rows: list[dict[str, object]], file: str) -> None:
+    width = max(len(str(row["key"])) for row in rows)
     values = max(len(_shown(row)) for row in rows)
     last = None
     for row in rows:
-        if row.command != last:
-            last = row.command
-            click.secho(f"\n[{row.command}]", bold=True)
-        where = {"file": file, "variable": row.variable}.get(row.source)
-        origin = click.style(plain(where), fg="green") if where else click.style(row.source, dim=True)
-        click.echo(f"{row.key:{width}}  {_shown(row):{values}}  {origin}")
+        if row["command"] != last:
+            last = row["command"]
+            click.secho(f"\n[{last}]", bold=True)
+        where = {"file": file, "variable": str(row["variable"])}.get(str(row["source"]))
+        origin = click.style(plain(where), fg="green") if where else click.style("default", dim=True)
+        click.echo(f"{row['key']:{width}}  {_shown(row):{values}}  {origin}")
 
 
-def _shown(row: Row) -> str:
-    if row.default_text or row.value in (None, (), []):
-        return row.default_text or UNKNOWN
-    if isinstance(row.value, bool):
-        return str(row.value).lower()
-    parts = row.value if isinstance(row.value, list | tuple) else [row.value]
-    return plain(" ".join(", ".join(map(str, parts)).split()))
+def _shown(row: Mapping[str, object]) -> str:
+    match row["value"]:
+        case bool() as on:
+            return str(on).lower()
+        case list() as parts:
+            return plain(", ".join(map(str, parts)))
+        case value:
+            return plain(" ".join(str(value or row["default"] or UNKNOWN).split()))
 
 
-def _write(commands: Mapping[str, click.Command]) -> None:
-    """Write the settings file with every option as a comment, where there is none."""
-    path = settings_path()
+def _write(path: Path, commands: Mapping[str, click.Command]) -> None:
+    """Write a settings file with every option as a comment, where there is no file."""
     lines = ["# Settings of concwatch: remove the # before a key to set it."]
     for name, command in commands.items():
         lines += ["", f"[{name}]"]

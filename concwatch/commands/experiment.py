@@ -116,12 +116,10 @@ def _list_experiments(choice: Choice, budget: int | None, files: bool) -> None:
 
 
 async def _follow(runner: Runner) -> None:
-    """Run an experiment, and tell on standard error how far it is."""
-    progress = ExperimentProgress(runner)
-    telling = asyncio.get_running_loop().create_task(progress.follow())
+    """Run an experiment, and show on standard error how far it is."""
+    progress = asyncio.get_running_loop().create_task(ExperimentProgress(runner).follow())
     try:
         await runner.run()
     finally:
-        telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)
-        progress.end()
+        progress.cancel()
+        await asyncio.gather(progress, return_exceptions=True)

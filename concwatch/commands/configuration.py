@@ -146,19 +146,20 @@ def place(ctx: click.Context, option: click.Parameter) -> str | None:
 
 def located(error: click.UsageError) -> str:
     """Return the message of an error, with where the value was set that it is about."""
+    message = error.format_message()
     if error.ctx is None:
-        return error.format_message()
+        return message
     if isinstance(error, click.BadParameter) and error.param is not None:
         where = place(error.ctx, error.param)
-        return f"{where}: {error.message}" if where else error.format_message()
+        return f"{where}: {error.message}" if where else message
     # It was found out later: the message quotes the value, or names the option.
-    words = re.findall(r'--[\w-]+|"[^"]*"', error.message)
+    words = re.findall(r'--[\w-]+|"[^"]*"', message)
     places = []
     for key, option in options_of(error.ctx.command).items():
         where = place(error.ctx, option)
         if where and (f"--{key}" in words or any(f'"{text}"' in words for text in _texts(error.ctx, option))):
             places.append(where)
-    return f"{error.message}{'; set by ' if places else ''}{', '.join(places)}"
+    return f"{message}{'; set by ' if places else ''}{', '.join(places)}"
 
 
 def _texts(ctx: click.Context, option: click.Option) -> list[str]:

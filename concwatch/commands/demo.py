@@ -9,11 +9,10 @@ from pathlib import Path
 
 import click
 
-from concwatch.commands.options import max_memory, one_line
+from concwatch.commands.options import Parsed, max_memory
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error
 from concwatch.commands.terminal import take_terminal, why_no_screen
-from concwatch.commands.usual import UsualOption
 from concwatch.demos.demo import Demo, parse_size
 from concwatch.demos.loading import load, shipped
 from concwatch.demos.manual import manual
@@ -58,23 +57,28 @@ def _end_with_input(ctx: click.Context, _: click.Parameter, wanted: bool) -> Non
 
 @click.command("demo", epilog="\n\n".join(f"\b\n{part}" for part in manual().split("\n\n")))
 @click.argument("name", metavar="[NAME|FILE.toml]", required=False)
-@click.option("--all", "every", is_flag=True, help="Play every shipped demo, for the gallery.")
-@click.option("--out", metavar="DIR", cls=UsualOption, usual=FOLDER, help="Where its files go.")
+@click.option(
+    "--all",
+    "every",
+    envvar="CONCWATCH_DEMO_ALL",
+    is_flag=True,
+    help="Play every shipped demo, for the gallery.",
+)
+@click.option("--out", metavar="DIR", show_default=FOLDER, help="Where its files go.")
 @click.option(
     "--format",
     "formats",
-    type=one_line(_read_formats),
+    envvar="CONCWATCH_DEMO_FORMAT",
+    type=Parsed(_read_formats),
     metavar=",".join(FORMATS),
-    cls=UsualOption,
-    usual="svg; with --all png, and gif and cast of films",
+    show_default="svg; with --all png, and gif and cast of films",
     help="What is kept: svg and png of each shot, gif and cast of the whole.",
 )
 @click.option(
     "--size",
-    type=one_line(parse_size),
+    type=Parsed(parse_size),
     metavar="120x40",
-    cls=UsualOption,
-    usual="as the demo says",
+    show_default="as the demo says",
     help="Columns and rows.",
 )
 @click.option(

@@ -1,10 +1,10 @@
 """``concwatch demo``: the program played by itself, and pictures of it."""
 
 import asyncio
+import inspect
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 
 import click
@@ -14,13 +14,12 @@ from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error
 from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.commands.usual import UsualOption
-from concwatch.demos.demo import Demo, parse_size
-from concwatch.demos.loading import load, shipped
-from concwatch.demos.manual import manual
+from concwatch.demos import stage
+from concwatch.demos.captures import FORMATS, Captures, check_formats
+from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import Played, play
-from concwatch.demos.takes import FORMATS, Takes, check_formats
 from concwatch.lab.again import command_line
-from concwatch.lab.catalog import Engine, find
+from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.pictures.drawing import PicturesMissing
@@ -33,11 +32,11 @@ from concwatch.worker.workloads import nearest
 FOLDER = "screenshots"
 """Where pictures go unless told otherwise."""
 
-GALLERY = ("png",)
-"""What the gallery has of every demo."""
-
 FILM = ("gif", "cast")
-"""What it has of a film besides."""
+"""The formats of a film."""
+
+MANUAL = "\n\n".join(f"\b\n{part}" for part in inspect.cleandoc(stage.__doc__ or "").split("\n\n"))
+"""How a demo is written, each paragraph kept as it stands."""
 
 
 def _read_formats(text: str) -> tuple[str, ...]:
@@ -56,8 +55,8 @@ def _end_with_input(ctx: click.Context, _: click.Parameter, wanted: bool) -> Non
         end_with_page(sys.stdin.fileno())
 
 
-@click.command("demo", epilog="\n\n".join(f"\b\n{part}" for part in manual().split("\n\n")))
-@click.argument("name", metavar="[NAME|FILE.toml]", required=False)
+@click.command("demo", epilog=MANUAL)
+@click.argument("name", metavar="[NAME|FILE.py]", required=False)
 @click.option("--all", "every", is_flag=True, help="Play every shipped demo, for the gallery.")
 @click.option("--out", metavar="DIR", cls=UsualOption, usual=FOLDER, help="Where its files go.")
 @click.option(
@@ -100,9 +99,9 @@ def command(
     screen: bool,
     max_memory: int | None,
 ) -> None:
-    """Play a demo: the real program and real workers, driven by a file of steps.
+    """Play a demo: the real program and real workers, driven by a short Python file.
 
-    Without NAME this lists them. A FILE.toml is a demo of your own: how it is written is told below.
+    Without NAME this lists the demos that come with concwatch. FILE.py is a demo of your own, which is run.
 
     It plays on the terminal when there is one and neither --out, --format, --size nor --all is given, and
     else without any. Its steps are printed, a line each. It exits 1 when a step could not be done.
@@ -135,15 +134,10 @@ def command(
         worst, stopped = run_until_signal(apart)
         sys.exit(128 + stopped if stopped else worst)
     (demo,) = demos
-    takes = Takes(demo.name, demo.title, wanted[demo.name])
-    played = _perform(demo, takes, folder, on_screen, size, max_memory)
-    # A film of a part would take the place of a whole one.
-    whole = played.steps == len(demo.steps)
-    unwritten = _write(chain(takes.pictures(), takes.films()) if whole else takes.pictures(), folder)
-    left_out = [] if whole else [kind for kind in wanted[demo.name] if kind in FILM]
-    if left_out:
-        say_error(f"no {' and no '.join(left_out)} of {demo.name}: it did not get to its end")
-    sys.exit(played.status or int(bool(played.problem or unwritten)))
+    captures = Captures(demo.name, demo.title, wanted[demo.name])
+    played = _perform(demo, captures, folder, on_screen, size, max_memory)
+    written = played.whole and _write(captures, folder)
+    sys.exit(played.status or int(not written))
 
 
 async def _play_apart(
@@ -207,13 +201,13 @@ def _must_be_bare(ctx: click.Context) -> None:
     for param in ctx.command.params:
         source = ctx.get_parameter_source(param.name or "")
         if source is click.core.ParameterSource.COMMANDLINE:
-            raise ValueError(f"{param.opts[0]} without a demo: expected a NAME, a FILE.toml or --all")
+            raise ValueError(f"{param.opts[0]} without a demo: expected a NAME, a FILE.py or --all")
 
 
 def _usual_formats(demo: Demo, every: bool) -> tuple[str, ...]:
     if not every:
         return ("svg",)
-    return (*GALLERY, *FILM) if demo.film else GALLERY
+    return ("png", *FILM) if demo.filmed else ("png",)
 
 
 def _folder(name: str) -> Path:
@@ -235,13 +229,13 @@ def _folder(name: str) -> Path:
 
 def _perform(
     demo: Demo,
-    takes: Takes,
+    captures: Captures,
     folder: Path,
     on_screen: bool,
     size: tuple[int, int] | None,
     budget: int | None,
 ) -> Played:
-    """Play one demo, and say how far it came if that is not its end."""
+    """Play one demo, and say why it did not get to its end if so."""
     if on_screen:
         end_with_terminal(*take_terminal())
     lines: list[str] = []
@@ -257,34 +251,29 @@ def _perform(
         return Lab(engines, settings=settings, budget=budget)
 
     app = ConcwatchApp(
-        lambda: Lab(find(demo.engines), settings=Settings(trace=True), budget=budget),
+        lambda: Lab(demo.engines, settings=Settings(trace=True), budget=budget),
         pictures=folder,
         make_run_lab=make_run_lab,
     )
-    done, stopped = run_until_signal(play(demo, app, takes, say, on_screen=on_screen, size=size))
+    done, stopped = run_until_signal(play(demo, app, captures, say, on_screen=on_screen, size=size))
     for line in lines:
         click.echo(line)
-    played = done or Played(problem="ended by a signal")
-    if stopped:
-        played.status = 128 + stopped
+    played = done or Played(problem=f"{demo.path.name}: ended by a signal", status=128 + stopped)
     if played.problem:
-        say_error(f"{demo.file}: {played.problem}")
+        say_error(played.problem)
     return played
 
 
-def _write(files: Iterable[tuple[str, str | bytes]], folder: Path) -> bool:
-    """Write the files, and say which; give whether one could not be written."""
-    failed = False
-    for name, content in files:
-        path = folder / name
-        try:
-            write_whole(path, content)
-        except OSError as error:
-            failed = True
-            say_error(f"not saved: {path}: {error.strerror}: expected a folder with room to write in")
-        else:
-            click.echo(f"saved {path}, {format_bytes(path.stat().st_size)}", err=True)
-    return failed
+def _write(captures: Captures, folder: Path) -> bool:
+    """Write the files, each whole or not at all; return whether all could be written."""
+    try:
+        for name, content in captures.files():
+            write_whole(folder / name, content)
+            click.echo(f"saved {folder / name}, {format_bytes((folder / name).stat().st_size)}", err=True)
+    except OSError as error:
+        say_error(f"not saved in {folder}: {error.strerror}: expected a folder with room to write in")
+        return False
+    return True
 
 
 def _list() -> None:

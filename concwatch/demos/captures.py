@@ -1,4 +1,4 @@
-"""What is kept of a demo while it plays, and the files that are made of it."""
+"""The pictures, the film and the recording of the terminal that are made of a demo."""
 
 import importlib.util
 import re
@@ -20,37 +20,30 @@ FRAME = 0.2
 """Seconds between two frames of a film."""
 
 _PRIVATE = re.compile(r"\x1b\[[?<=>][\d;]*\$?[a-z]")
-"""What is between a program and its very terminal: modes such as the mouse's, and questions.
+"""Modes such as the mouse's, and questions to the terminal: where a recording is played it would answer."""
 
-Where a recording is played, that terminal would answer, and go on to tell of its mouse.
-"""
-
-FORMATS: dict[str, tuple[str, ...]] = {
+FORMATS: dict[str, tuple[tuple[str, str], ...]] = {
     "svg": (),
-    "png": ("resvg_py",),
-    "gif": ("resvg_py", "PIL"),
+    "png": (("resvg_py", "resvg-py"),),
+    "gif": (("resvg_py", "resvg-py"), ("PIL", "pillow")),
     "cast": (),
 }
-"""The modules that each format needs besides."""
-
-PACKAGES = {"resvg_py": "resvg-py", "PIL": "pillow"}
-"""What pip calls their packages."""
+"""The modules that each format needs, and their packages."""
 
 
 def check_formats(formats: Collection[str]) -> None:
-    """See that all formats can be made here.
+    """Check that all formats can be made here.
 
     Raises:
         PicturesMissing: the message says what to install.
     """
-    for name in formats:
-        for module in FORMATS[name]:
-            if importlib.util.find_spec(module) is None:
-                raise PicturesMissing(PACKAGES.get(module, module))
+    for module, package in (needed for name in formats for needed in FORMATS[name]):
+        if importlib.util.find_spec(module) is None:
+            raise PicturesMissing(package)
 
 
-class Takes:
-    """Keeps pictures, frames and what is written to the terminal, as far as they are wanted."""
+class Captures:
+    """Keeps pictures, frames and what is written to the terminal, in the formats that are wanted."""
 
     def __init__(self, name: str, title: str, formats: Collection[str]) -> None:
         """Begin with nothing.
@@ -67,29 +60,33 @@ class Takes:
         self._formats = formats
         self._frames: list[Frame] = []
         self._terminal = RecordedTerminal() if "cast" in formats else None
-        self._began = 0.0
+        self._began: float | None = None
 
     def attach(self, app: App[Any], on_screen: bool) -> bool:
-        """Have an app that does not run yet write where it can be kept; False when nobody wants that."""
+        """Record the terminal of an app that does not run yet; return whether a recording is wanted."""
         if self._terminal is not None:
             app.driver_class = _tee(self._terminal, app) if on_screen else self._terminal.driver_class()
         return self._terminal is not None
 
-    def begin(self, app: App[Any]) -> None:
-        """Begin to take frames of a running app, if a film is wanted."""
-        self._began = time.monotonic()
+    def film(self, app: App[Any]) -> None:
+        """Begin film and recording here, dropping what there is of them."""
         if self._terminal is not None:
-            self._terminal.resize(*app.size)  # a terminal that is not there tells it nobody
+            self._terminal.output.clear()
+            self._terminal.sizes.clear()
+            self._terminal.begin()
+            self._terminal.resize(*app.size)
+            app.refresh()  # all of the screen, since nothing of it has been recorded
         if "gif" in self._formats:
-            self._take_frame(app)
-            app.set_interval(FRAME, lambda: self._take_frame(app))
+            if self._began is None:
+                app.set_interval(FRAME, lambda: self.take_frame(app))
+            self._frames.clear()
+            self._began = time.monotonic()
+            self.take_frame(app)
 
-    def end(self, app: App[Any]) -> None:
-        """Take the last frame."""
-        if "gif" in self._formats:
-            self._take_frame(app)
-
-    def _take_frame(self, app: App[Any]) -> None:
+    def take_frame(self, app: App[Any]) -> None:
+        """Add a frame to the film, if there is one."""
+        if self._began is None:
+            return
         svg = app.export_screenshot(title=self._title)
         if f"-line-{app.size.height - 1}" in svg:  # a dialog that has just come has not got all its lines
             self._frames.append(Frame(time.monotonic() - self._began, svg))
@@ -98,16 +95,13 @@ class Takes:
         """Keep a picture of the screen."""
         self.shots[name] = part_texts(app.export_screenshot(title=self._title))
 
-    def pictures(self) -> Iterator[tuple[str, str | bytes]]:
-        """Make the pictures: names of files, and what they hold."""
+    def files(self) -> Iterator[tuple[str, str | bytes]]:
+        """Yield the name and the content of each file."""
         for shot, svg in self.shots.items():
             if "svg" in self._formats:
                 yield f"{self._name}-{shot}.svg", svg
             if "png" in self._formats:
                 yield f"{self._name}-{shot}.png", to_png(svg)
-
-    def films(self) -> Iterator[tuple[str, str | bytes]]:
-        """Make the film and the recording of the terminal: names of files, and what they hold."""
         if self._terminal is not None and self._terminal.sizes:
             (_, first), *later = self._terminal.sizes
             yield f"{self._name}.cast", Cast(*first, title=self._title).text(self._terminal.output, later)
@@ -116,7 +110,7 @@ class Takes:
 
 
 def _tee(terminal: RecordedTerminal, app: App[Any]) -> type[Driver]:
-    """Make a driver of an app's real terminal that keeps what it writes, and how large it is then."""
+    """Return a driver for an app's real terminal that also records what is written, and its size."""
     base = app.driver_class
 
     class Tee(base):  # type: ignore[valid-type,misc]  # which terminal it is only the system knows
@@ -131,7 +125,7 @@ def _tee(terminal: RecordedTerminal, app: App[Any]) -> type[Driver]:
             terminal.end()
 
         def write(self, data: str) -> None:
-            """Keep what is to be seen of it, and write it."""
+            """Record what is to be seen, and write all of it."""
             terminal.resize(*app.size)
             if seen := _PRIVATE.sub("", data):
                 terminal.write(seen)

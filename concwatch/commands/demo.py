@@ -4,7 +4,8 @@ import asyncio
 import inspect
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -19,13 +20,12 @@ from concwatch.demos.captures import FORMATS, Captures, check_formats
 from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import Played, play
 from concwatch.lab.again import command_line
-from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.saving import why_not_writable, write_whole
 from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.hangup import end_with_page, end_with_terminal
+from concwatch.ui.hangup import end_with_terminal
 from concwatch.units import format_bytes
 from concwatch.worker.workloads import nearest
 
@@ -48,11 +48,6 @@ def _read_formats(text: str) -> tuple[str, ...]:
                 f'unknown format "{name[:40]}": expected one of {known}{nearest(name[:40], FORMATS)}'
             )
     return tuple(dict.fromkeys(names))
-
-
-def _end_with_input(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        end_with_page(sys.stdin.fileno())
 
 
 @click.command("demo", epilog=MANUAL)
@@ -79,14 +74,6 @@ def _end_with_input(ctx: click.Context, _: click.Parameter, wanted: bool) -> Non
 @click.option(
     "--screen", is_flag=True, help="Show it on the terminal, even where --out or --format is given."
 )
-@click.option(
-    "--watched",
-    is_flag=True,
-    hidden=True,
-    expose_value=False,
-    callback=_end_with_input,
-    help="End when standard input does.",
-)
 @max_memory
 @click.pass_context
 def command(
@@ -107,22 +94,17 @@ def command(
     else without any. Its steps are printed, a line each. It exits 1 when a step could not be done.
     """
     try:
-        demos = _chosen(name, every)
-        if not demos:
-            _must_be_bare(ctx)
-            _list()
+        if name is None and not every:
+            _list(ctx)
             return
-        no_screen = why_no_screen(
-            shlex.join(["concwatch", "demo", name or "--all", "--out", str(out or FOLDER)])
-        )
+        if every and name is not None:
+            raise ValueError("NAME and --all: expected one of them")
         if screen and (size or every):
-            raise ValueError(
-                f"--screen with {'--all' if every else '--size'}: expected one of them, "
-                "since on the screen a demo has the terminal's size and nothing else to do"
-            )
+            raise ValueError("--screen: expected neither --size nor --all beside it")
+        no_screen = why_no_screen(shlex.join(["concwatch", "demo", name or "--all", "--out", out or FOLDER]))
         if screen and no_screen:
             raise ValueError(f"--screen: {no_screen}")
-        on_screen = screen or not (no_screen or every or out or formats or size)
+        demos = [load(path.stem) for path in shipped()] if name is None else [load(name)]
         wanted = {demo.name: formats or _usual_formats(demo, every) for demo in demos}
         for several in wanted.values():
             check_formats(several)
@@ -130,88 +112,67 @@ def command(
     except (ValueError, PicturesMissing) as error:
         raise click.UsageError(str(error), ctx) from None
     if every:
-        apart = _play_apart(demos, wanted, folder, size, max_memory)
-        worst, stopped = run_until_signal(apart)
+        options = [f"--out={folder}"]
+        options += [f"--size={size[0]}x{size[1]}"] if size else []
+        options += [f"--max-memory={max_memory}"] if max_memory is not None else []
+        worst, stopped = run_until_signal(_play_apart(wanted, options))
         sys.exit(128 + stopped if stopped else worst)
     (demo,) = demos
     captures = Captures(demo.name, demo.title, wanted[demo.name])
-    played = _perform(demo, captures, folder, on_screen, size, max_memory)
+    on_screen = screen or not (no_screen or out or formats or size)
+    played = _perform(demo, captures, folder, size, max_memory, on_screen)
+    if played.problem:
+        say_error(played.problem)
     written = played.whole and _write(captures, folder)
     sys.exit(played.status or int(not written))
 
 
-async def _play_apart(
-    demos: Iterable[Demo],
-    wanted: Mapping[str, Sequence[str]],
-    folder: Path,
-    size: tuple[int, int] | None,
-    budget: int | None,
-) -> int:
+async def _play_apart(wanted: Mapping[str, Sequence[str]], options: Sequence[str]) -> int:
     """Play demos one after another, each in a process of its own, and its film in one more.
 
-    What the program itself takes is on the pictures: it shall not be what earlier demos and films left.
+    What the program itself takes is on the pictures: it must not be what earlier demos and films left.
 
     Returns:
         The worst exit status.
     """
-    options = ["--watched", f"--out={folder}"]
-    options += [f"--size={size[0]}x{size[1]}"] if size else []
-    options += [f"--max-memory={budget}"] if budget is not None else []
     status = 0
-    for demo in demos:
+    for name, several in wanted.items():
         for film in (False, True):
-            formats = [name for name in wanted[demo.name] if (name in FILM) == film]
+            formats = ",".join(kind for kind in several if (kind in FILM) == film)
             if formats:
-                arguments = ["demo", demo.name, f"--format={','.join(formats)}", *options]
-                status = max(status, await _call(command_line(arguments)))
+                arguments = command_line(["demo", name, f"--format={formats}", *options])
+                player = await asyncio.create_subprocess_exec(*arguments, stdin=asyncio.subprocess.DEVNULL)
+                try:
+                    status = max(status, await player.wait())
+                finally:
+                    if player.returncode is None:  # a signal has ended this
+                        player.terminate()
+                        await player.wait()
     return status
 
 
-async def _call(command: Sequence[str]) -> int:
-    """Run a command that ends with its standard input, and give its exit status."""
-    player = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE)
-    try:
-        return await player.wait()
-    finally:
-        if player.returncode is None:  # a signal has ended this
-            assert player.stdin is not None
-            player.stdin.close()
-            await player.wait()
-
-
-def _chosen(name: str | None, every: bool) -> list[Demo]:
-    """Read the demos that were asked for.
+def _list(ctx: click.Context) -> None:
+    """Print the demos that come with concwatch.
 
     Raises:
-        ValueError: one line that says why one cannot be played.
-    """
-    if every and name is not None:
-        raise ValueError("NAME and --all: expected one of them")
-    if every:
-        return [load(path.stem) for path in shipped()]
-    return [] if name is None else [load(name)]
-
-
-def _must_be_bare(ctx: click.Context) -> None:
-    """See that a list is all that was asked for.
-
-    Raises:
-        ValueError: one line that names the option that is for playing.
+        ValueError: an option is given that is for playing.
     """
     for param in ctx.command.params:
-        source = ctx.get_parameter_source(param.name or "")
-        if source is click.core.ParameterSource.COMMANDLINE:
+        if ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE:
             raise ValueError(f"{param.opts[0]} without a demo: expected a NAME, a FILE.py or --all")
+    demos = [load(path.stem) for path in shipped()]
+    width = max(len(demo.name) for demo in demos)
+    for demo in demos:
+        click.echo(f"{click.style(f'{demo.name:{width}}', bold=True)}  {demo.title}")
+        click.echo(f"{'':{width}}  {demo.about}")
 
 
-def _usual_formats(demo: Demo, every: bool) -> tuple[str, ...]:
-    if not every:
-        return ("svg",)
-    return ("png", *FILM) if demo.filmed else ("png",)
+def _usual_formats(demo: Demo, every: bool) -> Sequence[str]:
+    return ("svg",) if not every else ("png", *FILM) if demo.filmed else ("png",)
 
 
 def _folder(name: str) -> Path:
-    """Make the folder if need be.
+    """Return a folder, made if need be.
 
     Raises:
         ValueError: one line that says why nothing can be written there.
@@ -231,37 +192,24 @@ def _perform(
     demo: Demo,
     captures: Captures,
     folder: Path,
-    on_screen: bool,
     size: tuple[int, int] | None,
     budget: int | None,
+    on_screen: bool,
 ) -> Played:
-    """Play one demo, and say why it did not get to its end if so."""
+    """Play one demo, and print its steps."""
     if on_screen:
         end_with_terminal(*take_terminal())
-    lines: list[str] = []
-    target = sys.stdout  # as it is now: while the app runs it takes what is printed
-
-    def say(line: str) -> None:
-        if on_screen:
-            lines.append(line)  # told in the end: until then the terminal is the app's
-        else:
-            click.echo(line, file=target)
-
-    def make_run_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
-        return Lab(engines, settings=settings, budget=budget)
-
+    lines: list[str] = []  # printed in the end where the terminal is the app's until then
+    say = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # which the app replaces
     app = ConcwatchApp(
         lambda: Lab(demo.engines, settings=Settings(trace=True), budget=budget),
         pictures=folder,
-        make_run_lab=make_run_lab,
+        make_run_lab=lambda engines, settings: Lab(engines, settings=settings, budget=budget),
     )
-    done, stopped = run_until_signal(play(demo, app, captures, say, on_screen=on_screen, size=size))
+    played, stopped = run_until_signal(play(demo, app, captures, say, on_screen=on_screen, size=size))
     for line in lines:
         click.echo(line)
-    played = done or Played(problem=f"{demo.path.name}: ended by a signal", status=128 + stopped)
-    if played.problem:
-        say_error(played.problem)
-    return played
+    return played or Played(problem=f"{demo.path.name}: ended by a signal", status=128 + stopped)
 
 
 def _write(captures: Captures, folder: Path) -> bool:
@@ -274,11 +222,3 @@ def _write(captures: Captures, folder: Path) -> bool:
         say_error(f"not saved in {folder}: {error.strerror}: expected a folder with room to write in")
         return False
     return True
-
-
-def _list() -> None:
-    demos = [load(path.stem) for path in shipped()]
-    width = max(len(demo.name) for demo in demos)
-    for demo in demos:
-        click.echo(f"{click.style(f'{demo.name:{width}}', bold=True)}  {demo.title}")
-        click.echo(f"{'':{width}}  {demo.about}")

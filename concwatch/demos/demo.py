@@ -6,8 +6,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from concwatch.demos.lane import DemoFailed
@@ -22,6 +22,15 @@ SHIPPED = Path(__file__).parent / "shipped"
 
 LEAST, MOST = (60, 20), (400, 150)
 """Columns and rows that a terminal of a demo can have."""
+
+
+class Head(Struct):
+    """What the file of a demo may set."""
+
+    SIZE: str = "120x40"
+    THEME: str = ""
+    ENGINES: tuple[str, ...] = ()
+    OPTIONAL: tuple[str, ...] = ()
 
 
 class Demo(Struct, frozen=True):
@@ -83,7 +92,6 @@ def load(name: str) -> Demo:
             f"or the path of a .py file{nearest(name[:60], names)}"
         )
     module = ModuleType(path.stem)
-    module.__file__ = str(path)
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     except OSError as error:
@@ -92,7 +100,7 @@ def load(name: str) -> Demo:
         raise ValueError(describe(error, path)) from None
     try:
         return _read(module, path)
-    except ValueError as error:
+    except (ValueError, msgspec.ValidationError) as error:
         raise ValueError(f"{path.name}: {one_line(str(error))}") from None
 
 
@@ -100,38 +108,22 @@ def _read(module: ModuleType, path: Path) -> Demo:
     """Return the demo that a module describes.
 
     Raises:
-        ValueError: one line that says what was expected.
+        ValueError: it describes none.
+        msgspec.ValidationError: the same.
     """
     play = getattr(module, "play", None)
     if not inspect.iscoroutinefunction(play):
         raise ValueError('expected a function "async def play(stage)"')
+    head = msgspec.convert({key: value for key, value in vars(module).items() if key.isupper()}, Head)
     title, _, about = inspect.cleandoc(module.__doc__ or path.stem).partition("\n")
-    size, theme = _text(module, "SIZE", "120x40"), _text(module, "THEME", "")
-    if theme and theme not in ALL_THEMES:
-        known = sorted(ALL_THEMES)
-        raise ValueError(
-            f'unknown theme "{theme}": expected one of {", ".join(known)}{nearest(theme, known)}'
-        )
-    engines = find(_names(module, "ENGINES")) or SHOWN
-    optional, lanes = _names(module, "OPTIONAL"), [engine.name for engine in engines]
-    for lane in optional:
-        if lane not in lanes:
-            raise ValueError(f'OPTIONAL: unknown lane "{lane}": expected one of {", ".join(lanes)}')
-    return Demo(path, title, " ".join(about.split()), play, parse_size(size), theme, engines, optional)
-
-
-def _text(module: ModuleType, name: str, default: str) -> str:
-    value = getattr(module, name, default)
-    if not isinstance(value, str):
-        raise ValueError(f"{name}: expected text")
-    return value
-
-
-def _names(module: ModuleType, name: str) -> Sequence[str]:
-    value: Any = getattr(module, name, ())
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f'{name}: expected names of engines, such as ("asyncio", "go")')
-    return tuple(value)
+    if head.THEME and head.THEME not in ALL_THEMES:
+        raise ValueError(f'unknown theme "{head.THEME}"{nearest(head.THEME, ALL_THEMES)}')
+    engines = find(head.ENGINES) if head.ENGINES else SHOWN
+    strangers = set(head.OPTIONAL) - {engine.name for engine in engines}
+    if strangers:
+        raise ValueError(f"OPTIONAL: expected lanes of ENGINES, not {', '.join(sorted(strangers))}")
+    size = parse_size(head.SIZE)
+    return Demo(path, title, " ".join(about.split()), play, size, head.THEME, engines, head.OPTIONAL)
 
 
 def describe(error: BaseException, path: Path) -> str:

@@ -16,7 +16,7 @@ The first line of its docstring stands above its pictures, the rest says what on
 called after it: mine-held.svg, mine.gif. It may also set, as it needs them:
 
     SIZE = "80x24"                columns and rows of the terminal, else 120x40
-    THEME = "concwatch-light"     the colors
+    THEME = "concwatch-light"     the colours
     ENGINES = ("asyncio", "go")   the lanes, else the four that the program starts with
     OPTIONAL = ("go",)            lanes it can do without: where one cannot run, steps about it are skipped
 
@@ -134,7 +134,7 @@ class Stage:
 
     async def press(self, *keys: str) -> None:
         """Press keys, each when the program has answered the one before."""
-        with self._step(f"press {' '.join(keys)}"):
+        with self._step(f"press {' '.join(keys)}", may_end=True):
             for event in [key_event(key) for key in keys]:
                 await self._strike(event)
                 await self._rest()
@@ -159,7 +159,7 @@ class Stage:
     async def click(self, text: str, lane: str | None = None) -> None:
         """Click on the first letter of a text, where it can be read on the screen or on a lane's card."""
         where = "on the screen" if lane is None else f"on the card of {lane}"
-        with self._step(f'click "{text}" {where}'):
+        with self._step(f'click "{text}" {where}', may_end=True):
             await self._expect(lambda: self.sees(text, lane), f'"{text}" {where}')
             await self._mouse.click(self._find(text, lane) or Offset())
             await self._rest()
@@ -276,8 +276,13 @@ class Stage:
     # How the verbs are done.
 
     @contextmanager
-    def _step(self, told: str) -> Iterator[None]:
-        """Print a step and do it; one about an optional lane that cannot run is skipped."""
+    def _step(self, told: str, may_end: bool = False) -> Iterator[None]:
+        """Print a step and do it; one about an optional lane that cannot run is skipped.
+
+        Args:
+            told: the step in words.
+            may_end: whether it may end the program, as the last step of a demo.
+        """
         self._steps += 1
         self._say(f"{self._steps:>2}  {plain(told)}")
         if not self.app.is_running:
@@ -291,9 +296,8 @@ class Stage:
         except (DemoFailed, ValueError) as error:
             raise DemoFailed(f"{told}: {error}") from error
         except asyncio.CancelledError:
-            if self.app.is_running:
+            if not may_end or self.app.is_running:
                 raise
-            # It has ended the program: the last step of a demo may.
 
     async def _wait(self, condition: Callable[[], object], limit: float) -> bool:
         """Wait until a condition holds; return whether it did within ``limit`` seconds."""

@@ -36,7 +36,7 @@ def load(name: str) -> Experiment:
     Raises:
         ValueError: one line that names the file, the key and what was expected.
     """
-    return decode(*read_named(name, SHIPPED, "an experiment"))
+    return decode(*read_named(name, SHIPPED))
 
 
 def decode(data: bytes, file: str) -> Experiment:

@@ -35,7 +35,7 @@ async def play(stage: Stage) -> None:
     await stage.drag("threads", "10k")
     await stage.until(lambda lab: stage.lane("threads").settled, limit=90)
     await stage.caption(
-        "RSS a task, and how many times the least: a thread weighs as much as many tasks on a loop"
+        "RSS per task, and how many times the cheapest: a thread weighs as much as many tasks on a loop"
     )
     await stage.until(lambda lab: stage.lane("uvloop").figure("completed_mean") > 500)
     await stage.until(held, limit=60, text="30,000 tasks live and none ending")

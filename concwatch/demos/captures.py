@@ -1,13 +1,11 @@
 """The pictures, the film and the recording of the terminal that are made of a demo."""
 
 import importlib.util
-import re
 import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from textual.app import App
-from textual.driver import Driver
 
 from concwatch.pictures.cast import Cast
 from concwatch.pictures.cells import part_texts
@@ -18,9 +16,6 @@ from concwatch.ui.recording_driver import RecordedTerminal
 
 FRAME = 0.2
 """Seconds between two frames of a film."""
-
-_PRIVATE = re.compile(r"\x1b\[[?<=>][\d;]*\$?[a-z]")
-"""Modes such as the mouse's, and questions to the terminal: where a recording is played it would answer."""
 
 FORMATS: dict[str, tuple[tuple[str, str], ...]] = {
     "svg": (),
@@ -65,7 +60,7 @@ class Captures:
     def attach(self, app: App[Any], on_screen: bool) -> bool:
         """Record the terminal of an app that does not run yet; return whether a recording is wanted."""
         if self._terminal is not None:
-            app.driver_class = _tee(self._terminal, app) if on_screen else self._terminal.driver_class()
+            app.driver_class = self._terminal.driver_class(app.driver_class if on_screen else None)
         return self._terminal is not None
 
     def film(self, app: App[Any]) -> None:
@@ -107,28 +102,3 @@ class Captures:
             yield f"{self._name}.cast", Cast(*first, title=self._title).text(self._terminal.output, later)
         if self._frames:
             yield f"{self._name}.gif", make_gif(self._frames)
-
-
-def _tee(terminal: RecordedTerminal, app: App[Any]) -> type[Driver]:
-    """Return a driver for an app's real terminal that also records what is written, and its size."""
-    base = app.driver_class
-
-    class Tee(base):  # type: ignore[valid-type,misc]  # which terminal it is only the system knows
-        def start_application_mode(self) -> None:
-            """Take the terminal."""
-            terminal.begin()
-            super().start_application_mode()
-
-        def stop_application_mode(self) -> None:
-            """Give the terminal back."""
-            super().stop_application_mode()
-            terminal.end()
-
-        def write(self, data: str) -> None:
-            """Record what is to be seen, and write all of it."""
-            terminal.resize(*app.size)
-            if seen := _PRIVATE.sub("", data):
-                terminal.write(seen)
-            super().write(data)
-
-    return Tee

@@ -95,7 +95,8 @@ class DemoLane:
     @property
     def settled(self) -> bool:
         """Whether its target is reached, and what a task costs there is known."""
-        reached, status, sample = self._lane.reached, self.snapshot.status, self.snapshot.sample
+        reached, now = self._lane.reached, self.snapshot
+        status, sample = now.status, now.sample
         if reached is None or reached.target != status.target or sample.rss_per_task is None:
             return False
         traced = self._lab.settings.trace and "trace" in status.can

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -54,15 +55,23 @@ async def play(
 
     async def perform(pilot: Pilot[Any]) -> None:
         stage = Stage(app, pilot, captures, demo.optional, say)
-        try:
-            await stage.begin()
-            await demo.play(stage)
-        except (Exception, SystemExit) as error:
-            if app.is_running:
-                played.problem = describe(error, demo.path)
-        else:
-            played.whole = True
-            captures.take_frame(app)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            try:
+                await stage.begin()
+                await demo.play(stage)
+            except (Exception, SystemExit) as error:
+                if app.is_running:
+                    played.problem = describe(error, demo.path)
+            else:
+                played.whole = True
+                captures.take_frame(app)
+        for warning in warned:
+            if "never awaited" in str(
+                warning.message
+            ):  # the likeliest mistake, which nothing else would tell
+                played.whole = False
+                played.problem = f"{demo.path.name}: line {warning.lineno}: {warning.message}"
 
     async def auto_pilot(pilot: Pilot[Any]) -> None:
         performing = asyncio.ensure_future(perform(pilot))

@@ -161,7 +161,8 @@ class Stage:
         where = "on the screen" if lane is None else f"on the card of {lane}"
         with self._step(f'click "{text}" {where}', may_end=True):
             await self._expect(lambda: self.sees(text, lane), f'"{text}" {where}')
-            await self._mouse.click(self._find(text, lane) or Offset())
+            if at := self._find(text, lane):
+                await self._mouse.click(at)
             await self._rest()
 
     async def choose(self, lane: str) -> None:

@@ -67,9 +67,7 @@ async def play(
                 played.whole = True
                 captures.take_frame(app)
         for warning in warned:
-            if "never awaited" in str(
-                warning.message
-            ):  # the likeliest mistake, which nothing else would tell
+            if "never awaited" in str(warning.message):  # the likeliest mistake, and else a silent one
                 played.whole = False
                 played.problem = f"{demo.path.name}: line {warning.lineno}: {warning.message}"
 
@@ -94,15 +92,13 @@ async def play(
         auto_pilot=auto_pilot,
     )
     played.status = app.return_code or 0
+    over = "before the demo was over"
     if played.status > 128:
-        played.whole, played.problem = False, f"{demo.path.name}: {_signal(played.status)}"
+        name = signal.Signals(played.status - 128).name
+        played.whole, played.problem = False, f"{demo.path.name}: ended by {name} {over}"
     elif not played.whole and not played.problem:
-        played.problem = f"{demo.path.name}: the program ended before the demo was over"
+        played.problem = f"{demo.path.name}: the program ended {over}"
     return played
-
-
-def _signal(status: int) -> str:
-    return f"ended by {signal.Signals(status - 128).name} before the demo was over"
 
 
 async def _until_ended(app: ConcwatchApp) -> None:

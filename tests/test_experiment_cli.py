@@ -37,7 +37,7 @@ method = "None."
 
 [[table]]
 title = "Time of a burst"
-reading = "seconds"
+reading = "burst_seconds"
 unit = "s"
 workload = "sleep:0.05"
 sizes = [10, 50]
@@ -59,7 +59,7 @@ method = "m"
 
 [[table]]
 title = "Time"
-reading = "seconds"
+reading = "burst_seconds"
 unit = "s"
 sizes = [10]
 repeats = 1

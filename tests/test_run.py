@@ -150,6 +150,12 @@ def test_tasks_that_fail_are_counted_and_told_unless_they_are_expected(tmp_path)
     assert (lane["state"], lane["created"], lane["failed"], lane["completed"]) == ("failing", 5, 5, 0)
     assert lane["reason"] == "5 tasks failed: a task failed: KeyError: 'the reason'"
     assert done.stderr.count("KeyError: 'the reason'") == 2  # in the message, and in the traceback
+    again = ("run", "asyncio", "--tasks", "5", "--no-refill", "--workload", "jobs:broken", "--seconds", "0.2")
+    failed, live = ("--expect", "asyncio.failed <= 5"), ("--expect", "asyncio.peak_live >= 1")
+    done = concwatch(*again, *failed, *live, cwd=tmp_path, check=0)
+    assert "asyncio  done" in done.stdout
+    # That they may fail does not say that fewer may live.
+    assert "asyncio  short" in concwatch(*again, *failed, cwd=tmp_path, check=1).stdout
     assert 'jobs.py", line 3, in broken' in done.stderr
 
 
@@ -168,13 +174,7 @@ async def fake_run(*names, tasks=1_000, seconds=0.1, settings=None, budget=None,
     return session.as_json("", lambda engine: ())["lanes"], session.events, said
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """Take less care than a real measurement needs."""
-    monkeypatch.setattr(module, "SETTLE", 0.1)
-
-
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_a_measurement_says_what_it_is_doing():
     (lane,), events, said = await fake_run("asyncio")
     assert (lane["state"], lane["reason"]) == ("done", None)
@@ -185,7 +185,7 @@ async def test_a_measurement_says_what_it_is_doing():
     assert [event.weight for event in events] == ["info"] * len(events)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_a_wall_limits_a_lane_and_is_named():
     (lane,), _, _ = await fake_run("threads", costs={"threads": Costs(most=300)})
     assert (lane["state"], lane["reason"], lane["peak_live"]) == ("limited", "vm.max_map_count (65,530)", 300)
@@ -194,13 +194,13 @@ async def test_a_wall_limits_a_lane_and_is_named():
     assert lane["cancelled"] == lane["created"] == 300
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_a_budget_that_is_spent_before_the_first_task_limits_a_lane():
     (lane,), _, _ = await fake_run("asyncio", budget=MIB)
     assert (lane["state"], lane["reason"]) == ("limited", "memory budget (1 MiB)")
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("after", [0.0, 0.06, 0.4])
 async def test_a_worker_that_dies_fails_its_lane_while_the_other_is_measured(after, together):
@@ -216,7 +216,7 @@ async def test_a_worker_that_dies_fails_its_lane_while_the_other_is_measured(aft
         assert dead["created"] == dead["peak_live"] == 500
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_a_worker_that_falls_silent_does_not_hold_up_the_end(monkeypatch):
     monkeypatch.setattr(module, "GROW_LIMIT", 0.3)
     monkeypatch.setattr(module, "STUCK", 0.2)
@@ -228,7 +228,7 @@ async def test_a_worker_that_falls_silent_does_not_hold_up_the_end(monkeypatch):
     assert any("killed" in event.text for event in events)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_a_lab_that_breaks_down_ends_the_run(monkeypatch):
     def broken(lab, now=None):
         raise ZeroDivisionError
@@ -240,14 +240,14 @@ async def test_a_lab_that_breaks_down_ends_the_run(monkeypatch):
     assert error.group_contains(ZeroDivisionError)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_no_tasks_at_all_is_a_measurement_too():
     (lane,), _, _ = await fake_run("asyncio", tasks=0, seconds=0.0)
     assert (lane["state"], lane["peak_live"]) == ("done", 0)
     assert lane["rss_per_task"] is lane["create_rate"] is lane["cpu_per_task"] is None
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_settings_are_in_the_result():
     (lane,), _, _ = await fake_run("asyncio", settings=Settings("hold", True, True, "off"))
     assert (lane["traced"], lane["gc"], lane["tasks"]) == (True, "off", 1_000)
@@ -255,14 +255,6 @@ async def test_settings_are_in_the_result():
 
 
 # Several sizes, several runs, an early end.
-
-
-@pytest.fixture
-def fakes(monkeypatch, quick):
-    """Have the command start fake workers."""
-    workers = FakeWorkers()
-    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "open_link", workers)
-    return workers
 
 
 def run_fakes(*arguments, check=0):
@@ -298,6 +290,19 @@ def test_each_size_is_run_as_often_as_asked_and_the_median_has_its_spread(fakes,
     cost = figures[1_000, "rss_per_task"]
     assert (cost["a"]["count"], cost["spread_known"], cost["verdict"]) == (3, True, "equal")
     assert cost["a"]["spread"] == pytest.approx(200 / 1_400, rel=0.01)
+
+
+def test_fewer_live_than_asked_is_short_and_says_why_unless_it_is_expected(fakes):
+    # 500 are created a second, and each lives a second: half of them stand at most.
+    fakes.costs["asyncio"] = Costs(create_rate=500.0)
+    few = ("--tasks", "1000", "--no-refill", "--workload", "sleep:1")
+    (lane,) = run_fakes(*few, check=1)["lanes"]
+    assert lane["state"] == "short"
+    assert 400 < lane["peak_live"] < 600
+    assert lane["limited_by"].startswith("Little's law: ")
+    assert f"at most {lane['peak_live']} of 1,000 tasks were live at once: {lane['limited_by']}" == lane["reason"]
+    (lane,) = run_fakes(*few, "--expect", "asyncio.peak_live >= 400")["lanes"]
+    assert (lane["state"], lane["reason"]) == ("done", None)
 
 
 def test_interrupted_it_prints_what_there_is():

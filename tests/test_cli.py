@@ -4,7 +4,6 @@ import gc
 import importlib.util
 import json
 import os
-import signal
 import subprocess
 import sys
 

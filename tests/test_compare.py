@@ -418,7 +418,13 @@ def recording(*lines, names=("asyncio",), end=True, settings=None):
 
 def state(lane, time, peak=0, *, speed=None, born=0.0, doing=State.RUNNING):
     return LaneLine(
-        time=time, lane=lane, state=doing, create_rate=speed, peak_live=peak, runtime="CPython 3.11.7", born=born
+        time=time,
+        lane=lane,
+        state=doing,
+        create_rate=speed,
+        peak_live=peak,
+        runtime="CPython 3.11.7",
+        born=born,
     )
 
 
@@ -456,7 +462,9 @@ def test_a_recording_gives_the_figures_that_were_worked_out_by_hand(compare):
     done = compare(recording(*session()), recording(*session(2.0)), "--json", names=("a.jsonl", "b.jsonl"))
     assert done.exit_code == 0, done.output
     figures = {each["figure"]: each for each in json.loads(done.stdout)["figures"]}
-    found = {name: (each["a"]["low"], each["a"]["high"], each["a"]["count"]) for name, each in figures.items()}
+    found = {
+        name: (each["a"]["low"], each["a"]["high"], each["a"]["count"]) for name, each in figures.items()
+    }
     assert found["rss_per_task"] == (1_000, 1_020, 2)
     assert found["create_rate"] == (6_000, 8_000, 2)
     assert found["wake_lag_p99"] == (0.01, 0.02, 2)

@@ -15,7 +15,6 @@ from concwatch.lab.catalog import CATALOG, find
 from concwatch.lab.fake import Costs, Fault
 from concwatch.lab.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, about_engines, judge, read_expectation
-from concwatch.measure.figures import BY_NAME
 from concwatch.measure.measurement import Result
 from concwatch.measure.run import Row
 from concwatch.measure.units import KINDS

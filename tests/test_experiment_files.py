@@ -36,9 +36,9 @@ EXPECTED: dict[str, dict[str, tuple[float, float]]] = {
         "traced_added": (2_000 * 500, 2_000 * 5_000),
         "traced_per_task": (500, 5_000),
     },
-    "gc-cost": {"burst_seconds": (0.05, 60), "gc_seconds": (0, 30), "longest_stall": (0, 30)},
+    "gc-cost": {"create_seconds": (0.05, 60), "gc_seconds": (0, 30), "longest_stall": (0, 30)},
     "tracing-cost": {
-        "burst_seconds": (0.01, 60),
+        "create_seconds": (0.01, 60),
         "rss_added": (2 * MB, 200 * MB),
         "traced_added": (0.5 * MB, 100 * MB),
         "tracer": (0.1 * MB, 100 * MB),

@@ -154,14 +154,28 @@ def runner():
     """A result with everything in it that there can be."""
     runner = toy()
     done, kib = State.DONE, 1024
-    fill(runner, "Traced memory", "threads", 1, done, ran("traced_added", 3.1 * kib, 3.0 * kib, 3.05 * kib, live=1))
+    fill(
+        runner,
+        "Traced memory",
+        "threads",
+        1,
+        done,
+        ran("traced_added", 3.1 * kib, 3.0 * kib, 3.05 * kib, live=1),
+    )
     fill(
         runner, "Traced memory", "threads", 1000, done,
         ran("traced_added", 2_900 * kib, 2_200 * kib, 2_950.123 * kib, live=980),
     )  # fmt: skip
     fill(runner, "Traced memory", "threads", 5000, done, ran("traced_added", 6_000.5 * kib, live=623))
     fill(runner, "Traced memory", "asyncio", 1, done, ran("traced_added", 2.069 * kib, live=1))
-    fill(runner, "Traced memory", "asyncio", 1000, done, ran("traced_added", 1_472 * kib, 1_473 * kib, live=1000))
+    fill(
+        runner,
+        "Traced memory",
+        "asyncio",
+        1000,
+        done,
+        ran("traced_added", 1_472 * kib, 1_473 * kib, live=1000),
+    )
     fill(
         runner, "Traced memory", "asyncio", 5000, State.FAILED, ran("traced_added", 7_000 * kib, live=5000),
         "7 tasks failed: a task failed: KeyError: 7",
@@ -341,8 +355,8 @@ def test_each_of_a_few_series_is_held_against_what_was_published():
 def test_without_published_figures_the_lowest_and_the_highest_are_named():
     found = sentences(
         TOY,
-        done("Created", "asyncio", 100_000, "create_rate", 150_000),
-        done("Created", "uvloop", 100_000, "create_rate", 180_000),
+        done("Created", "asyncio", 100_000, "create_rate_cpu", 150_000),
+        done("Created", "uvloop", 100_000, "create_rate_cpu", 180_000),
     )
     assert found[2] == (
         "at 100,000 tasks asyncio reaches least (150,000 tasks/s) "
@@ -351,7 +365,7 @@ def test_without_published_figures_the_lowest_and_the_highest_are_named():
 
 
 def test_a_single_series_says_its_figures():
-    found = sentences(TOY, done("Nothing", "threads", 7, "seconds", 0.25))
+    found = sentences(TOY, done("Nothing", "threads", 7, "burst_seconds", 0.25))
     assert found[3] == "threads take 250.0 ms at 7 tasks"
 
 
@@ -373,8 +387,8 @@ def test_a_figure_of_nothing_is_no_denominator():
     text += '\n[[table.series]]\nengine = "asyncio"\n'
     found = sentences(
         text,
-        done("Nothing", "threads", 7, "seconds", 0.25),
-        done("Nothing", "asyncio", 7, "seconds", 0.0),
+        done("Nothing", "threads", 7, "burst_seconds", 0.25),
+        done("Nothing", "asyncio", 7, "burst_seconds", 0.0),
     )
     assert found[3] == "at 7 tasks threads take 250.0 ms, asyncio takes 0 ms"
 
@@ -389,7 +403,9 @@ def test_a_figure_of_nothing_is_no_denominator():
 )  # fmt: skip
 def test_the_verb_goes_with_the_series(label, verb):
     text = TOY + f'\nlabel = "{label}"\n'
-    assert sentences(text, done("Nothing", "threads", 7, "seconds", 1))[3].startswith(f"{label} {verb} ")
+    assert sentences(text, done("Nothing", "threads", 7, "burst_seconds", 1))[3].startswith(
+        f"{label} {verb} "
+    )
 
 
 def test_where_fewer_were_live_when_read_it_is_said(runner):
@@ -420,7 +436,7 @@ def compare(*files):
 def test_pyperf_reads_its_file_with_every_run_as_a_value_in_seconds(runner, tmp_path):
     import pyperf
 
-    fill(runner, "Nothing", "threads", 7, State.DONE, ran("seconds", 0.25))
+    fill(runner, "Nothing", "threads", 7, State.DONE, ran("burst_seconds", 0.25))
     file = tmp_path / "times.json"
     file.write_text(report_pyperf(runner, OCCASION))
     suite = pyperf.BenchmarkSuite.load(str(file))

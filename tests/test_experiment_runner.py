@@ -269,7 +269,7 @@ def test_a_wall_that_is_hit_fails_the_cell_with_its_name():
     what = experiment("asyncio", reading="rss", unit="MB", action="hold", workload="hold")
     (figure,) = run(what, links).figures()
     assert (figure.state, figure.here) == (State.FAILED, None)
-    assert figure.reason == "pid_max (65,530) let 300 of 1,000 stand"
+    assert figure.reason == "pid_max (65,530): 300 of 1,000 live"
 
 
 class Failing(FakeLink):

@@ -300,7 +300,10 @@ def test_fewer_live_than_asked_is_short_and_says_why_unless_it_is_expected(fakes
     assert lane["state"] == "short"
     assert 400 < lane["peak_live"] < 600
     assert lane["limited_by"].startswith("Little's law: ")
-    assert f"at most {lane['peak_live']} of 1,000 tasks were live at once: {lane['limited_by']}" == lane["reason"]
+    assert (
+        f"at most {lane['peak_live']} of 1,000 tasks were live at once: {lane['limited_by']}"
+        == lane["reason"]
+    )
     (lane,) = run_fakes(*few, "--expect", "asyncio.peak_live >= 400")["lanes"]
     assert (lane["state"], lane["reason"]) == ("done", None)
 

@@ -431,9 +431,9 @@ def state(lane, time, peak=0, *, speed=None, born=0.0, doing=State.RUNNING):
 def session(factor=1.0):
     """Three workers, of which the first and the last come near the most tasks live, 1,000.
 
-    Known answers, for a factor of 1: when they last had (nearly) the most live they cost 1,020 and 1,000 bytes
-    a task, and had been created at 8,000 and 6,000 tasks a second; at their ends the collector had taken 0.25
-    and 0.5 s, and the highest RSS had been 10 MiB and 5,000,000 or 1,000,000 bytes.
+    Known answers, for a factor of 1: when they last had (nearly) the most live they cost 1,020 and 1,000
+    bytes a task, and had been created at 8,000 and 6,000 tasks a second; at their ends the collector had
+    taken 0.25 and 0.5 s, and the RSS was 10 MiB and 2,700,000 or 1,000,000 bytes.
     """
     return [
         state(0, 0.0),

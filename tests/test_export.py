@@ -152,7 +152,7 @@ def test_what_is_missing_is_told_beside_the_rows(path):
     cut = path.with_name("cut.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     damaged = next(number for number, line in enumerate(lines) if line.startswith(b"[0"))
-    lines[damaged] = lines[damaged].rpartition(b",")[0] + b"]\n"  # its last column is gone
+    lines[damaged] = lines[damaged].rpartition(b",")[0] + b',"?"]\n'  # its last column is no number
     cut.write_bytes(b"".join(lines[:-1]))
     found = export(cut, "--csv")
     assert found.exit_code == 0

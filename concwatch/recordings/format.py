@@ -49,7 +49,8 @@ with a worker. When a worker has ended there is one more in which all that it an
     ``tracer``                   bytes that the tracer itself takes; null while nothing is traced
     ``completed_mean``           tasks that ended by themselves a second, over the last ten seconds
     ``stalled``                  seconds that the worker has been silent or overdue; 0 when all is well
-    ``rss_per_task``, ``traced_per_task``  bytes of a task; null before that can be told
+    ``rss_per_task``             bytes of a task; null before that can be told
+    ``traced_per_task``          the same of what is traced
     ``measured_live``            tasks that were live when these were taken
     ``cpu_seconds``              seconds of CPU that the worker's process has used
     ``cpu_per_task``             seconds of CPU of a task
@@ -58,7 +59,8 @@ with a worker. When a worker has ended there is one more in which all that it an
     ``others``                   share of the cores that other programs and lanes had in the last second
     ``peak_rss``                 the highest ``rss`` that the process ever had
     ``wake_lag_p99``             of ``tick_lag`` so far, while there were tasks
-    ``duration_p50``, ``duration_p99``  seconds from a task's beginning to its end, of those timed so far
+    ``duration_p50``             seconds from a task's beginning to its end, of those timed so far
+    ``duration_p99``             the same that 99 % of them did not exceed
     ``start_delay_p99``          seconds from a task's creation to its beginning, of those timed so far
 
 ``traced``, ``heap``, ``live``, all from ``tick_time`` to ``tracer`` and ``switches`` are the worker's last

@@ -12,12 +12,12 @@ import time
 from collections.abc import Mapping
 
 import psutil
+from concwatch.lab.view import take_view
 
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.fake import FakeWorkers
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
-from concwatch.lab.view import take_view
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, environment, quiet
 

@@ -20,7 +20,8 @@ import psutil
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.events import KEPT
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, State
+from concwatch.lab.lane import Lane
+from concwatch.lab.lane_state import State
 from concwatch.lab.messages import Tick
 from concwatch.lab.process import WorkerProcess
 from concwatch.lab.settings import Settings
@@ -168,7 +169,7 @@ def median(values: list[int]) -> int:
 
 def whole(lane: Lane) -> bool:
     """Tell whether a lane holds nothing, and all that was created is in its counters."""
-    tick = lane.tick
+    tick = lane.tally.tick
     return (
         tick is not None and tick.live == 0 and tick.created == tick.completed + tick.failed + tick.cancelled
     )
@@ -176,7 +177,7 @@ def whole(lane: Lane) -> bool:
 
 def count(lane: Lane, worker: CountedWorker) -> Figures:
     """Take one lane's figures from its last tick."""
-    tick = lane.tick
+    tick = lane.tally.tick
     assert tick is not None
     return Figures(
         lane.engine.name,
@@ -222,7 +223,7 @@ async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
         async def all_are(condition: Callable[[Lane], bool], what: str) -> None:
             def missing() -> str:
                 return f"{what}: " + ", ".join(
-                    f"{lane.engine.name} {lane.state.value} {lane.tick}"
+                    f"{lane.engine.name} {lane.state.value} {lane.tally.tick}"
                     for lane in lanes
                     if not condition(lane)
                 )
@@ -231,7 +232,7 @@ async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
 
         for lane in lanes:
             stage.lab.set_target(lane, TASKS)
-        await all_are(lambda lane: lane.tick is not None and lane.tick.completed > TASKS, "at work")
+        await all_are(lambda lane: lane.tally.tick is not None and lane.tally.tick.completed > TASKS, "at work")
         somebody, began, rss = Somebody(stage, seconds), time.monotonic(), list[tuple[float, int]]()
         weighing = asyncio.create_task(weigh(rss))
         while time.monotonic() - began < seconds:

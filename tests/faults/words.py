@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from concwatch.lab.messages import Report, decode
+from concwatch.lab.snapshot import Snapshot
 from tests.faults.driving import PATIENCE, FaultyStage, driven, inject, thorough
 from tests.faults.fault import Fault
 from tests.faults.toy import command
@@ -34,9 +35,9 @@ async def fails(s: FaultyStage, reason: str) -> None:
 async def goes_on(s: FaultyStage) -> None:
     """See that newer ticks come through, on both lanes."""
     await s.becomes(State.RUNNING)
-    assert s.faulty.tick is not None
-    time = s.faulty.tick.time
-    await s.until(lambda: s.faulty.tick and s.faulty.tick.time > time + 0.1, "it goes on", PATIENCE)
+    assert s.faulty.tally.tick is not None
+    time = s.faulty.tally.tick.time
+    await s.until(lambda: s.faulty.tally.tick and s.faulty.tally.tick.time > time + 0.1, "it goes on", PATIENCE)
     await s.others_go_on()
 
 
@@ -237,9 +238,10 @@ while True:  # a report between them, or the newest would take the place of the 
         await stands(s)
         seen = []
 
-        def watch(now: float) -> None:
-            if s.faulty.tick is not None:
-                seen.append((s.faulty.live, s.faulty.rates.completed, s.faulty.rates.created))
+        def watch(snapshot: Snapshot) -> None:
+            sample = snapshot.lanes[s.faulty.number].sample
+            if sample.live is not None:
+                seen.append((sample.live, sample.completed_per_second, sample.created_per_second))
 
         s.lab.observers.append(watch)
         await s.until(lambda: s.faulty.live == 100, "the first is taken", PATIENCE)
@@ -247,7 +249,7 @@ while True:  # a report between them, or the newest would take the place of the 
         await s.until(lambda: s.faulty.live == 150, "what is right is taken", PATIENCE)
         s.lab.observers.remove(watch)
         assert {live for live, _, _ in seen} <= {0, 100, 150}, seen
-        assert all(math.isnan(rate) or rate >= 0 for _, *rates in seen for rate in rates), seen
+        assert all(rate is None or rate >= 0 for _, *rates in seen for rate in rates), seen
         await s.tells("a tick that cannot be: ")
         await goes_on(s)
         s.lab.set_target(s.faulty, 3)

@@ -171,7 +171,18 @@ def test_nothing_is_taken_from_the_working_directory_and_nothing_is_left_anywher
 def test_a_workload_of_the_users_own_is_imported_and_nothing_beside_it(here, tmp_path):
     marker = lay(here, "evil", "conftest", "setup")
     (here / "mine.py").write_text("import pathlib\npathlib.Path('ran').touch()\ndef work(): pass\n")
-    words = ("run", "threads", "--tasks", "2", "--seconds", "0", "--workload", "mine:work", "--expect", "threads.peak_live >= 0")
+    words = (
+        "run",
+        "threads",
+        "--tasks",
+        "2",
+        "--seconds",
+        "0",
+        "--workload",
+        "mine:work",
+        "--expect",
+        "threads.peak_live >= 0",
+    )
     done = run(*words, home=tmp_path / "home")
     assert done.returncode == 0, done.stderr
     assert (here / "ran").exists()

@@ -48,7 +48,7 @@ async def fill_budget(budget: int, workload: str) -> tuple[float, float]:
 
         def look(snapshot: Snapshot) -> None:
             nonlocal most, last, unseen
-            idle = now - time.process_time()  # what the lab itself works is its own fault
+            idle = snapshot.time - time.process_time()  # what the lab itself works is its own fault
             most = max(most, lab.total_rss)
             if lane.limit is None:
                 unseen, last = max(unseen, idle - last), idle

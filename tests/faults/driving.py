@@ -170,12 +170,18 @@ class FaultyStage(Stage):
         """See that the healthy lane creates tasks, is sampled, and is seen to, on a screen that answers."""
         well = self.well
         await self.until(
-            lambda: well.state is State.RUNNING and well.tally.tick, lambda: f"{well.state} {well.reason}", PATIENCE
+            lambda: well.state is State.RUNNING and well.tally.tick,
+            lambda: f"{well.state} {well.reason}",
+            PATIENCE,
         )
         assert well.tally.tick is not None
         created, sampled = well.tally.tick.created, well.sample.time
         await self.until(
-            lambda: well.tally.tick is not None and well.tally.tick.created > created and well.sample.time > sampled,
+            lambda: (
+                well.tally.tick is not None
+                and well.tally.tick.created > created
+                and well.sample.time > sampled
+            ),
             "the healthy lane goes on",
             PATIENCE,
         )

@@ -47,7 +47,9 @@ class RealLab:
         deadline = asyncio.get_running_loop().time() + patience
         while not condition():
             if asyncio.get_running_loop().time() > deadline:
-                seen = [(lane.engine.name, lane.state, lane.reason, lane.tally.tick) for lane in self.lab.lanes]
+                seen = [
+                    (lane.engine.name, lane.state, lane.reason, lane.tally.tick) for lane in self.lab.lanes
+                ]
                 events = "\n".join(event.text for event in self.lab.events.since(0))
                 raise AssertionError(f"{what}: not within {patience:g} s\n{seen}\n{events}")
             await asyncio.sleep(0.01)

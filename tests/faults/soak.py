@@ -232,7 +232,9 @@ async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
 
         for lane in lanes:
             stage.lab.set_target(lane, TASKS)
-        await all_are(lambda lane: lane.tally.tick is not None and lane.tally.tick.completed > TASKS, "at work")
+        await all_are(
+            lambda lane: lane.tally.tick is not None and lane.tally.tick.completed > TASKS, "at work"
+        )
         somebody, began, rss = Somebody(stage, seconds), time.monotonic(), list[tuple[float, int]]()
         weighing = asyncio.create_task(weigh(rss))
         while time.monotonic() - began < seconds:

@@ -151,7 +151,9 @@ async def file_limit(engine: str) -> None:
         assert await real.hits(lane, 400, "ulimit -n", 200) > 100
         await real.holds(lane, 10)
         real.lab.set_workload("http:0.1")
-        await real.until(lambda: lane.tally.tick is not None and lane.tally.tick.completed > 30, "tasks come and go")
+        await real.until(
+            lambda: lane.tally.tick is not None and lane.tally.tick.completed > 30, "tasks come and go"
+        )
 
 
 def file_limits() -> None:

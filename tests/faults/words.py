@@ -37,7 +37,9 @@ async def goes_on(s: FaultyStage) -> None:
     await s.becomes(State.RUNNING)
     assert s.faulty.tally.tick is not None
     time = s.faulty.tally.tick.time
-    await s.until(lambda: s.faulty.tally.tick and s.faulty.tally.tick.time > time + 0.1, "it goes on", PATIENCE)
+    await s.until(
+        lambda: s.faulty.tally.tick and s.faulty.tally.tick.time > time + 0.1, "it goes on", PATIENCE
+    )
     await s.others_go_on()
 
 

@@ -119,7 +119,9 @@ async def fails(s: FaultyStage, tasks: int) -> None:
     """See that so many tasks fail, under refill, and that the lane and the others go on."""
     lane = s.faulty
     await s.until(
-        lambda: lane.tally.tick is not None and lane.tally.tick.failed >= tasks, lambda: f"failed: {lane.tally.tick}", PATIENCE
+        lambda: lane.tally.tick is not None and lane.tally.tick.failed >= tasks,
+        lambda: f"failed: {lane.tally.tick}",
+        PATIENCE,
     )
     await s.others_go_on()
     s.lab.set_workload("hold")

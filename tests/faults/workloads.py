@@ -101,7 +101,9 @@ async def raised() -> None:
             s.lab.set_workload("jobs:raises" if engine in LOOPS else "jobs:raises_in_thread")
             s.lab.set_target(s.faulty, 1_000)
             await s.until(
-                lambda: s.faulty.tally.tick is not None and s.faulty.tally.tick.failed > 5_000, "they fail", PATIENCE
+                lambda: s.faulty.tally.tick is not None and s.faulty.tally.tick.failed > 5_000,
+                "they fail",
+                PATIENCE,
             )
             async with s.pulse(f"{engine}: ") as pulse:
                 await asyncio.sleep(2 if thorough() else 0.3)
@@ -131,7 +133,7 @@ async def completed() -> None:
             async with s.pulse(f"{engine}: ") as pulse:
                 await asyncio.sleep(2 if thorough() else 0.3)
             pulse.assert_well()
-            assert s.faulty.peak_live <= 1_000
+            assert s.faulty.tally.peak_live <= 1_000
             assert s.faulty.tally.reading is not None
             assert s.faulty.tally.reading.rss - idle < 64 << 20
             assert s.lab.events.count < 30, s.told()

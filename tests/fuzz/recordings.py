@@ -11,8 +11,8 @@ from concwatch.comparing.comparison import compare
 from concwatch.comparing.reading import read_bytes
 from concwatch.comparing.table import table_lines
 from concwatch.lab.series import METRICS
-from concwatch.recordings.export import as_csv
 from concwatch.lab.snapshot import COLUMNS
+from concwatch.recordings.export import as_csv
 from concwatch.recordings.format import KIND, Line, tell_time
 from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import parse

@@ -3,8 +3,6 @@
 import math
 
 import msgspec
-from concwatch.measure.expect import COMPARISONS, EXPECTABLE, read_expectation
-from concwatch.measure.units import SCALES
 
 from concwatch import wire
 from concwatch.demos import loading as demos
@@ -13,6 +11,8 @@ from concwatch.experiments import loading as experiments
 from concwatch.experiments.experiment import Experiment, How, Series, Table, entries
 from concwatch.experiments.readings import READINGS
 from concwatch.lab import messages
+from concwatch.measure.expect import COMPARISONS, EXPECTABLE, read_expectation
+from concwatch.measure.units import SCALES
 from concwatch.ui.moment import read_moment
 from concwatch.units import (
     LARGEST_COUNT,

@@ -1,7 +1,8 @@
 """A recording as one side of a comparison.
 
-The figures are those of `concwatch.measure.figures`, read as ``concwatch run`` reads them: of each worker of a
-lane, while it had the most tasks live, and at its end. Each that came near the most that any had gives a value.
+The figures are those of `concwatch.measure.figures`, read as ``concwatch run`` reads them: of each worker of
+a lane, while it had the most tasks live, and at its end. Each that came near the most that any had gives one
+value.
 """
 
 from collections.abc import Iterator, Sequence

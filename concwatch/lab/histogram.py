@@ -31,7 +31,7 @@ class Histogram:
             self.count += 1
 
     def quantile(self, share: float) -> float | None:
-        """Return the seconds that ``share`` of what was counted do not exceed; None while there is nothing."""
+        """Return the seconds that ``share`` of what was counted do not exceed; None for nothing."""
         count, value = self._known.get(share, (0, None))
         if count != self.count:
             value = self._quantile(share)

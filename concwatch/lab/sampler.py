@@ -104,7 +104,7 @@ class Load(Struct, frozen=True):
 
 
 def load_now() -> Load:
-    """Return what has been used so far; takes about 0.1 ms. Where no file can be opened to look, busy is NaN."""
+    """Return what has been used so far, busy as NaN where no file can be opened; takes about 0.1 ms."""
     try:
         times = psutil.cpu_times()
     except OSError:

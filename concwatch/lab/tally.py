@@ -1,4 +1,4 @@
-"""What is known of one worker since its start, brought up to date by each tick and each look at its process."""
+"""What is known of one worker since its start, by each tick and each look at its process."""
 
 import math
 

@@ -99,11 +99,11 @@ def print_table(rows: "Sequence[Row]", expected: "Callable[[str], Collection[str
         _print_repeats(rows, known)
     for row in rows:
         name = f"{row.engine} {format_count(row.tasks)}" if sizes else row.engine
-        for reason in dict.fromkeys(result.reason for result in row.results if result.reason):
-            click.echo(f"{name}: {row.first.outcome.value}: {reason}")
-        limit = row.results[0].limited_by
-        if limit and limit not in (row.first.reason or ""):
-            click.echo(f"{name}: limited by {limit}")
+        problems = row.problems(expected(row.engine))
+        for outcome, reason in problems.items():
+            click.echo(f"{name}: {outcome.value}: {reason}")
+        if row.limited_by and not any(row.limited_by in reason for reason in problems.values()):
+            click.echo(f"{name}: limited by {row.limited_by}")
     marks = {mark for row in rows for figure in known for mark in row.marks(figure)}
     for doubt in DOUBTS:
         if doubt.mark in marks:
@@ -111,19 +111,14 @@ def print_table(rows: "Sequence[Row]", expected: "Callable[[str], Collection[str
 
 
 def _print_repeats(rows: "Sequence[Row]", known: "Sequence[Figure]") -> None:
-    """Print each figure over its runs: median, lowest, highest, and the 95 % interval of the mean."""
+    """Print the median of each figure over its runs, its range, and the 95 % interval of the mean."""
     cells = [["engine", "tasks", "figure", "median", "spread", "lowest", "highest", "95 % of the mean"]]
     for row in rows:
         for figure in known:
-            values, spread, interval = (
-                row.values(figure.name),
-                row.spread(figure.name),
-                row.interval(figure.name),
-            )
+            values, interval = row.values(figure.name), row.interval(figure.name)
             if interval is None:
                 continue
-            text = figure.unit.text
-            low, high = interval
+            spread, text, (low, high) = row.spread(figure.name), figure.unit.text, interval
             cells.append(
                 [
                     row.engine, format_count(row.tasks), figure.title, text(row.median(figure.name)),

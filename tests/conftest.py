@@ -2,8 +2,14 @@
 
 import os
 import signal
+import time
 
+import pytest
 from hypothesis import settings
+
+from concwatch.lab.fake import FakeWorkers
+from concwatch.lab.lab import Lab
+from concwatch.lab.sampler import Load
 
 # The same examples in every run: a change is judged by itself, not by the luck of the day. New ones are
 # looked for with --hypothesis-profile=explore.
@@ -24,3 +30,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Nor by the size of a terminal that xdist tells its workers: each test that has a terminal has its own.
 for name in ("COLUMNS", "LINES"):
     os.environ.pop(name, None)
+
+
+@pytest.fixture
+def fakes(monkeypatch):
+    """Have labs start fake workers on a machine with nothing else to do, and measurements take less care."""
+    workers = FakeWorkers()
+    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "open_link", workers)
+    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "load", lambda: Load(time.monotonic(), 0.0, 0.0, 2))
+    monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.1)
+    return workers

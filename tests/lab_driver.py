@@ -8,7 +8,7 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.limits import Memory
 from concwatch.lab.link import Ended
 from concwatch.lab.messages import Applied, Ready, Tick
-from concwatch.lab.sampler import Reading
+from concwatch.lab.sampler import Load, Reading
 from concwatch.lab.settings import Settings
 
 GIB = 1 << 30
@@ -110,6 +110,7 @@ class Bench:
             clock=lambda: self.now,
             memory=memory,
             walls=lambda: walls,
+            load=lambda: Load(self.now, 0.0, 0.0, 2),
         )
 
     def _open_pages(self):

@@ -19,7 +19,7 @@ from concwatch.commands import doctor as command
 from concwatch.doctor import advice, examination, machine, report
 from concwatch.doctor.advice import advise
 from concwatch.doctor.examination import as_json, examine
-from concwatch.doctor.forecasts import MOST, engine_forecasts
+from concwatch.doctor.forecasts import engine_forecasts
 from concwatch.doctor.machine import look_at_machine
 from concwatch.doctor.proof import MOST_THREADS, most_asked, prove
 from concwatch.doctor.report import proof_rows, rows, verdict
@@ -27,7 +27,7 @@ from concwatch.doctor.terminal import terminal_problems
 from concwatch.doctor.thread_limits import first_limit, thread_limits
 from concwatch.lab.catalog import CATALOG, ROOT, find
 from concwatch.lab.fake import Costs, FakeWorkers, Fault
-from concwatch.lab.forecast import BUDGET
+from concwatch.lab.forecast import BUDGET, UNBOUND
 from concwatch.lab.lab import Lab
 from concwatch.lab.limits import Fit
 from concwatch.lab.link import Ended
@@ -200,7 +200,7 @@ def test_threads_are_bound_by_walls_and_the_others_by_memory():
     threads = found["threads", "sleep:10"]
     assert (threads.tasks, threads.wall) == ((65_530 - 130) // 3, "vm.max_map_count")
     assert found["asyncio", "sleep:10"].wall == BUDGET
-    assert found["sequential", "sleep:10"].wall == MOST
+    assert found["sequential", "sleep:10"].wall == UNBOUND
     assert found["asyncio", "http"].tasks < found["asyncio", "sleep:10"].tasks
 
 

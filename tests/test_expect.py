@@ -4,7 +4,6 @@ import json
 import math
 import re
 import sys
-from dataclasses import fields
 
 import pytest
 from click.testing import CliRunner
@@ -13,11 +12,12 @@ from hypothesis import strategies as st
 
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, find
-from concwatch.lab.expect import COMPARISONS, FIGURES, UNITS, about_engines, judge, read_expectation
-from concwatch.lab.fake import Costs, FakeWorkers, Fault
-from concwatch.lab.lab import Lab
+from concwatch.lab.fake import Costs, Fault
 from concwatch.lab.link import Ended
-from concwatch.lab.run import Result
+from concwatch.measure.expect import COMPARISONS, EXPECTABLE, about_engines, judge, read_expectation
+from concwatch.measure.measurement import Result
+from concwatch.measure.run import Row
+from concwatch.measure.units import KINDS
 from concwatch.units import LARGEST_COUNT
 
 # How it is written.
@@ -85,7 +85,7 @@ def test_a_wrong_one_is_one_line_that_says_what_was_expected(text, expected):
         st.builds(
             "{}.{}{}{}".format,
             st.sampled_from([row.name for row in CATALOG]) | st.text(max_size=5),
-            st.sampled_from(list(FIGURES)) | st.text(max_size=5),
+            st.sampled_from(list(EXPECTABLE)) | st.text(max_size=5),
             st.sampled_from(list(COMPARISONS)) | st.text(max_size=3),
             st.text(alphabet="0123456789.,_ kKMiBbsmµ%/-e") | st.text(),
         ),
@@ -101,16 +101,9 @@ def test_whatever_is_written_is_read_or_refused_in_one_line(text):
     if found is None:
         assert "expected" in said
     else:
-        assert found.figure in FIGURES
+        assert found.figure in EXPECTABLE
         assert math.isfinite(found.value)
         assert read_expectation(found.text) == found
-
-
-def test_every_figure_of_a_result_can_be_expected():
-    numbers = {
-        field.name for field in fields(Result) if "int" in str(field.type) or "float" in str(field.type)
-    }
-    assert numbers - {"tasks"} == set(FIGURES)  # tasks are what was asked for, not what came out
 
 
 def test_it_has_to_be_about_an_engine_of_the_run():
@@ -130,7 +123,7 @@ def test_an_engine_on_another_python_may_be_called_by_its_path():
 
 def test_the_help_names_every_figure_comparison_and_unit():
     said = CliRunner().invoke(main, ["run", "--help"]).output
-    for word in (*FIGURES, *COMPARISONS, *UNITS, *(unit.example for unit in UNITS.values())):
+    for word in (*EXPECTABLE, *COMPARISONS, *(word for unit in KINDS for word in (unit.name, unit.example))):
         assert word in said
 
 
@@ -138,7 +131,7 @@ def test_the_help_names_every_figure_comparison_and_unit():
 
 
 def result(**figures):
-    return Result("asyncio", runtime="CPython 3.11.7", **figures)
+    return Row("asyncio", 1_000, [Result("asyncio", 1_000, figures=figures)])
 
 
 @pytest.mark.parametrize(
@@ -158,7 +151,7 @@ def test_comparisons(op, below, equal, above):
 
 
 @given(
-    st.sampled_from(list(FIGURES)),
+    st.sampled_from(list(EXPECTABLE)),
     st.sampled_from(list(COMPARISONS)),
     st.integers(0, LARGEST_COUNT),
     st.data(),
@@ -178,9 +171,9 @@ def test_what_was_not_measured_does_not_hold(figure):
 
 def test_nothing_was_measured_of_a_worker_that_never_came_up():
     wanted = read_expectation("asyncio.failed <= 0")
-    assert wanted.judge(Result("asyncio", state="failed")).shown == "not measured"
-    assert not judge([wanted], [])[0].holds
-    assert wanted.judge(result()).holds
+    assert wanted.judge(result()).shown == "not measured"
+    assert wanted.judge(result(failed=0)).holds
+    assert judge([wanted], [Row("uvloop", 5)]) == []
 
 
 def test_what_was_measured_is_exact_where_it_would_look_like_what_was_expected():
@@ -195,15 +188,6 @@ def test_what_was_measured_is_exact_where_it_would_look_like_what_was_expected()
 
 def run(*arguments, tasks="1000", seconds="0.1"):
     return CliRunner().invoke(main, ["run", *arguments, "--tasks", tasks, "--seconds", seconds])
-
-
-@pytest.fixture
-def fakes(monkeypatch):
-    """Have the lab start fake workers, and measure with less care."""
-    workers = FakeWorkers()
-    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "open_link", workers)
-    monkeypatch.setattr("concwatch.lab.run.SETTLE", 0.1)
-    return workers
 
 
 @pytest.mark.usefixtures("fakes")
@@ -234,12 +218,12 @@ def test_json_has_each_with_what_was_measured():
     assert done.exit_code == 1
     assert json.loads(done.stdout)["expect"] == [
         {
-            "expect": "asyncio.peak_live >= 1k", "engine": "asyncio", "figure": "peak_live", "op": ">=",
-            "value": 1_000, "measured": 1_000, "holds": True,
+            "expect": "asyncio.peak_live >= 1k", "engine": "asyncio", "tasks": 1_000, "figure": "peak_live",
+            "op": ">=", "value": 1_000, "measured": 1_000, "holds": True,
         },
         {
-            "expect": "asyncio.traced_per_task < 1", "engine": "asyncio", "figure": "traced_per_task",
-            "op": "<", "value": 1.0, "measured": None, "holds": False,
+            "expect": "asyncio.traced_per_task < 1", "engine": "asyncio", "tasks": 1_000,
+            "figure": "traced_per_task", "op": "<", "value": 1.0, "measured": None, "holds": False,
         },
     ]  # fmt: skip
 

@@ -1,5 +1,6 @@
 """An experiment's file: how it is read, what is refused, and which cells come of it."""
 
+import re
 import textwrap
 
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from concwatch.experiments.experiment import entries
 from concwatch.experiments.loading import SHIPPED, decode, load, shipped, sizes_problem
-from concwatch.experiments.readings import READINGS, UNITS
+from concwatch.experiments.readings import READINGS, TRACED, actions_of
+from concwatch.measure.units import SCALES
 
 HEAD = """
 name = "mine"
@@ -87,17 +89,17 @@ def test_what_a_source_does_not_state_says_so():
 @pytest.mark.parametrize("reading", READINGS)
 def test_every_reading_can_be_asked_for_in_every_unit_of_its_kind(reading):
     row = READINGS[reading]
-    trace = "trace = true\nread_after = 0.5\n" if row.traced else ""
-    for unit, (kind, factor) in UNITS.items():
+    trace = "trace = true\nread_after = 0.5\n" if reading in TRACED else ""
+    for unit, (kind, factor) in SCALES.items():
         text = (
             changed("peak_rss", reading).replace('"MB"', f'"{unit}"')
-            + f'action = "{row.actions[0]}"\n{trace}'
+            + f'action = "{actions_of(row)[0]}"\n{trace}'
         )
-        if kind == row.kind:
+        if kind is row.unit:
             assert read(text).table[0].unit == unit
             assert factor > 0
         else:
-            assert f'key "unit": "{unit}": expected one of ' in complaint(text)
+            assert re.search(f'key "unit": "{unit}": expected one of [^ ]', complaint(text))
 
 
 # What is refused.
@@ -167,7 +169,11 @@ def test_every_reading_can_be_asked_for_in_every_unit_of_its_kind(reading):
             'series "asyncio": key "workload": unknown workload "slep:3"',
         ),
         (SERIES, SERIES + 'workload = "sleep:x"\n', 'key "workload": workload "sleep:x": expected seconds'),
-        ('"peak_rss"', '"peak_rs"', 'table "T": key "reading": unknown "peak_rs": expected one of traced, '),
+        (
+            '"peak_rss"',
+            '"peak_rs"',
+            'table "T": key "reading": unknown "peak_rs": expected one of rss_per_task, ',
+        ),
         ('"peak_rss"', '"peak_rs"', 'did you mean "peak_rss"?'),
         ('"MB"', '"s"', 'table "T": key "unit": "s": expected one of B, KiB, MiB, GiB, kB, MB, GB'),
         ('"MB"', '"megabytes"', 'table "T": key "unit": "megabytes": expected one of B, KiB'),
@@ -224,11 +230,15 @@ def test_every_reading_can_be_asked_for_in_every_unit_of_its_kind(reading):
         ('"peak_rss"', '"rss"', 'key "action": "rss" is read of hold alone'),
         (
             '"peak_rss"',
-            '"create_rate"\naction = "hold"',
+            '"create_rate_cpu"\naction = "hold"',
             'table "T": key "unit": "MB": expected one of tasks/s',
         ),
-        ('"peak_rss"', '"traced"\nread_after = 0.5', 'key "trace": "traced" needs trace = true'),
-        ('"peak_rss"', '"traced"\ntrace = true', 'key "read_after": "traced" of a burst needs the seconds'),
+        ('"peak_rss"', '"tracer"\naction = "hold"', 'key "trace": "tracer" needs trace = true'),
+        (
+            '"peak_rss"',
+            '"traced_added"\ntrace = true',
+            'key "read_after": "traced_added" of a burst needs the seconds',
+        ),
     ],
 )
 def test_a_wrong_file_is_one_line_with_the_key_and_what_was_expected(old, new, expected):
@@ -271,8 +281,8 @@ def test_a_good_file_with_a_hole_or_a_patch_is_an_experiment_or_one_line_of_comp
 
 
 def test_a_rate_is_read_of_a_burst_alone():
-    text = changed('"peak_rss"', '"create_rate"\naction = "hold"').replace('"MB"', '"tasks/s"')
-    assert 'key "action": "create_rate" is read of burst alone' in complaint(text)
+    text = changed('"peak_rss"', '"create_rate_cpu"\naction = "hold"').replace('"MB"', '"tasks/s"')
+    assert 'key "action": "create_rate_cpu" is read of burst alone' in complaint(text)
 
 
 def test_no_table_is_refused():
@@ -441,7 +451,7 @@ def test_a_million_is_run_once_unless_the_file_says_how_often():
 
 
 def test_two_tables_that_read_the_same_run_share_its_cell():
-    text = GOOD + TABLE.replace('"T"', '"U"').replace("peak_rss", "seconds").replace("MB", "s") + SERIES
+    text = GOOD + TABLE.replace('"T"', '"U"').replace("peak_rss", "burst_seconds").replace("MB", "s") + SERIES
     first, second = cells(text)[:2], cells(text)[2:]
     assert first == second
     assert len({*first, *second}) == 2

@@ -7,10 +7,10 @@ import pytest
 
 from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.loading import load, shipped
-from concwatch.experiments.readings import UNITS
 from concwatch.experiments.runner import Choice, Runner, State
 from concwatch.lab.catalog import PYTHONS
 from concwatch.lab.lab import Lab
+from concwatch.measure.units import SCALES
 from tests import published_figures
 
 NAMES = [path.stem for path in shipped()]
@@ -21,26 +21,26 @@ MB, KB = 1e6, 1e3
 # and tasks a second. Each reading of a file has to have some.
 EXPECTED: dict[str, dict[str, tuple[float, float]]] = {
     "memory-per-task": {
-        "traced": (500, 100 * KB),
+        "traced_added": (500, 100 * KB),
         "rss": (5 * MB, 200 * MB),
         "rss_added": (0, 5 * MB),
         "virtual_added": (32 * KB, 500 * MB),
     },
     # Twenty downloads of 0.15 s: side by side at once at best, one after another at worst.
-    "parallel-io": {"seconds": (0.15, 80), "peak_rss": (5 * MB, 300 * MB)},
+    "parallel-io": {"burst_seconds": (0.15, 80), "peak_rss": (5 * MB, 300 * MB)},
     "million-tasks": {"peak_rss": (1 * MB, 200 * MB)},
-    "batching": {"seconds": (0.15, 40)},
+    "batching": {"burst_seconds": (0.15, 40)},
     "creation-rate": {
-        "create_rate": (1e3, 1e8),
-        "finish_rate": (1e3, 1e8),
-        "traced": (2_000 * 500, 2_000 * 5_000),
+        "create_rate_cpu": (1e3, 1e8),
+        "finish_rate_cpu": (1e3, 1e8),
+        "traced_added": (2_000 * 500, 2_000 * 5_000),
         "traced_per_task": (500, 5_000),
     },
-    "gc-cost": {"seconds": (0.05, 60), "gc_seconds": (0, 30), "longest_stall": (0, 30)},
+    "gc-cost": {"create_seconds": (0.05, 60), "gc_seconds": (0, 30), "longest_stall": (0, 30)},
     "tracing-cost": {
-        "seconds": (0.01, 60),
+        "create_seconds": (0.01, 60),
         "rss_added": (2 * MB, 200 * MB),
-        "traced": (0.5 * MB, 100 * MB),
+        "traced_added": (0.5 * MB, 100 * MB),
         "tracer": (0.1 * MB, 100 * MB),
     },
 }
@@ -188,6 +188,6 @@ def test_an_experiment_runs_at_its_smallest_sizes(name, runners):
         else:
             assert figure.state is State.DONE, f"{where}: {figure.reason}"
             low, high = EXPECTED[name][table.reading]
-            assert low <= figure.here * UNITS[table.unit][1] <= high, f"{where}: {figure.here} {table.unit}"
+            assert low <= figure.here * SCALES[table.unit][1] <= high, f"{where}: {figure.here} {table.unit}"
     if missing:
         pytest.skip("; ".join(sorted(missing)))

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concwatch.experiments.loading import decode
-from concwatch.experiments.measure import Run
 from concwatch.experiments.outputs import FORMATS, outputs, save
 from concwatch.experiments.report import Occasion, sentence, sheets
 from concwatch.experiments.report_csv import HEADER, report_csv
@@ -23,6 +22,7 @@ from concwatch.experiments.report_markdown import report_markdown
 from concwatch.experiments.report_pyperf import report_pyperf, why_not_pyperf
 from concwatch.experiments.runner import Choice, Runner, State
 from concwatch.experiments.table import WIDTH, table_lines
+from concwatch.measure.measurement import Result
 from concwatch.saving import why_not_writable, write_whole
 from concwatch.units import format_exactly, format_figure
 
@@ -57,7 +57,7 @@ site = "SuperFastPython.com"
 
 [[table]]
 title = "Traced memory"
-reading = "traced"
+reading = "traced_added"
 unit = "KiB"
 workload = "ticks:10x0.1"
 trace = true
@@ -103,7 +103,7 @@ engine = "uvloop"
 
 [[table]]
 title = "Created"
-reading = "create_rate"
+reading = "create_rate_cpu"
 unit = "tasks/s"
 workload = "sleep:1"
 sizes = [100000]
@@ -116,7 +116,7 @@ engine = "uvloop"
 
 [[table]]
 title = "Nothing"
-reading = "seconds"
+reading = "burst_seconds"
 unit = "ms"
 workload = "nop"
 sizes = [7]
@@ -131,7 +131,7 @@ TRAIL = [(-0.01, 20 * MIB), (0.09, 24 * MIB), (0.19, 38 * MIB), (0.29, 31 * MIB)
 def ran(reading, *values, **about):
     """Give runs with one figure each."""
     about = {"seconds": 2.25, "own_seconds": 1.5, "runtime": "CPython 3.11.7", **about}
-    return [Run({reading: value}, **about) for value in values]
+    return [Result("", figures={reading: value}, **about) for value in values]
 
 
 def fill(runner, table, series, size, state, runs=(), reason=""):
@@ -154,16 +154,30 @@ def runner():
     """A result with everything in it that there can be."""
     runner = toy()
     done, kib = State.DONE, 1024
-    fill(runner, "Traced memory", "threads", 1, done, ran("traced", 3.1 * kib, 3.0 * kib, 3.05 * kib, live=1))
+    fill(
+        runner,
+        "Traced memory",
+        "threads",
+        1,
+        done,
+        ran("traced_added", 3.1 * kib, 3.0 * kib, 3.05 * kib, live=1),
+    )
     fill(
         runner, "Traced memory", "threads", 1000, done,
-        ran("traced", 2_900 * kib, 2_200 * kib, 2_950.123 * kib, live=980),
+        ran("traced_added", 2_900 * kib, 2_200 * kib, 2_950.123 * kib, live=980),
     )  # fmt: skip
-    fill(runner, "Traced memory", "threads", 5000, done, ran("traced", 6_000.5 * kib, live=623))
-    fill(runner, "Traced memory", "asyncio", 1, done, ran("traced", 2.069 * kib, live=1))
-    fill(runner, "Traced memory", "asyncio", 1000, done, ran("traced", 1_472 * kib, 1_473 * kib, live=1000))
+    fill(runner, "Traced memory", "threads", 5000, done, ran("traced_added", 6_000.5 * kib, live=623))
+    fill(runner, "Traced memory", "asyncio", 1, done, ran("traced_added", 2.069 * kib, live=1))
     fill(
-        runner, "Traced memory", "asyncio", 5000, State.FAILED, ran("traced", 7_000 * kib, live=5000),
+        runner,
+        "Traced memory",
+        "asyncio",
+        1000,
+        done,
+        ran("traced_added", 1_472 * kib, 1_473 * kib, live=1000),
+    )
+    fill(
+        runner, "Traced memory", "asyncio", 5000, State.FAILED, ran("traced_added", 7_000 * kib, live=5000),
         "7 tasks failed: a task failed: KeyError: 7",
     )  # fmt: skip
     fill(runner, "Peak memory", "asyncio", 1000, done, ran("peak_rss", 40 * MIB, 38 * MIB, trail=TRAIL))
@@ -175,8 +189,8 @@ def runner():
         runner, "Peak memory", "uvloop", 1000, State.SKIPPED, reason="needs uvloop: pip install uvloop",
     )  # fmt: skip
     flags = ["uvloop 0.22.1"]
-    fill(runner, "Created", "asyncio", 100_000, done, ran("create_rate", 150_321.5, 151_000, 149_000))
-    fill(runner, "Created", "uvloop", 100_000, State.WAITING, ran("create_rate", 181_234.6, flags=flags))
+    fill(runner, "Created", "asyncio", 100_000, done, ran("create_rate_cpu", 150_321.5, 151_000, 149_000))
+    fill(runner, "Created", "uvloop", 100_000, State.WAITING, ran("create_rate_cpu", 181_234.6, flags=flags))
     return runner
 
 
@@ -305,7 +319,7 @@ def done(table, engine, size, reading, *values):
 
 def test_two_series_are_compared_at_the_largest_size_where_both_were_measured():
     def traced(engine, size, kib):
-        return done("Traced memory", engine, size, "traced", kib * 1024)
+        return done("Traced memory", engine, size, "traced_added", kib * 1024)
 
     found = sentences(
         TOY, traced("threads", 1, 9), traced("asyncio", 1, 1), traced("threads", 1000, 3000),
@@ -320,7 +334,7 @@ def test_two_series_are_compared_at_the_largest_size_where_both_were_measured():
 
 def test_without_a_comparison_it_is_the_range_over_what_was_published():
     def traced(size, kib):
-        return done("Traced memory", "threads", size, "traced", kib * 1024)
+        return done("Traced memory", "threads", size, "traced_added", kib * 1024)
 
     assert sentences(TOY, traced(1, 3.924))[0] == "here 0.50 × the published figure for 1 task"
     assert (
@@ -333,8 +347,8 @@ def test_each_of_a_few_series_is_held_against_what_was_published():
     text = TOY.replace('compare = { this = "threads", that = "asyncio" }\n', "")
     found = sentences(
         text,
-        done("Traced memory", "threads", 1, "traced", 3.924 * 1024),
-        done("Traced memory", "asyncio", 1, "traced", 9.015 * 1024),
+        done("Traced memory", "threads", 1, "traced_added", 3.924 * 1024),
+        done("Traced memory", "asyncio", 1, "traced_added", 9.015 * 1024),
     )
     assert found[0] == "here 0.50 to 1.0 × the published figures (threads 0.50 ×, asyncio 1.0 ×)"
 
@@ -342,8 +356,8 @@ def test_each_of_a_few_series_is_held_against_what_was_published():
 def test_without_published_figures_the_lowest_and_the_highest_are_named():
     found = sentences(
         TOY,
-        done("Created", "asyncio", 100_000, "create_rate", 150_000),
-        done("Created", "uvloop", 100_000, "create_rate", 180_000),
+        done("Created", "asyncio", 100_000, "create_rate_cpu", 150_000),
+        done("Created", "uvloop", 100_000, "create_rate_cpu", 180_000),
     )
     assert found[2] == (
         "at 100,000 tasks asyncio reaches least (150,000 tasks/s) "
@@ -380,14 +394,14 @@ def test_a_comparison_may_name_its_size():
 
 
 def test_a_single_series_says_its_figures():
-    found = sentences(TOY, done("Nothing", "threads", 7, "seconds", 0.25))
+    found = sentences(TOY, done("Nothing", "threads", 7, "burst_seconds", 0.25))
     assert found[3] == "threads take 250.0 ms at 7 tasks"
 
 
 def test_nothing_measured_is_said_with_what_became_of_it():
     found = sentences(
         TOY,
-        ("Traced memory", "threads", 1, State.FAILED, ran("traced", 5), "killed"),
+        ("Traced memory", "threads", 1, State.FAILED, ran("traced_added", 5), "killed"),
         ("Traced memory", "asyncio", 1, State.SKIPPED, (), "too large"),
     )
     assert found[0] == "nothing was measured: 1 failed, 4 not run, 1 skipped"
@@ -402,8 +416,8 @@ def test_a_figure_of_nothing_is_no_denominator():
     text += '\n[[table.series]]\nengine = "asyncio"\n'
     found = sentences(
         text,
-        done("Nothing", "threads", 7, "seconds", 0.25),
-        done("Nothing", "asyncio", 7, "seconds", 0.0),
+        done("Nothing", "threads", 7, "burst_seconds", 0.25),
+        done("Nothing", "asyncio", 7, "burst_seconds", 0.0),
     )
     assert found[3] == "at 7 tasks threads take 250.0 ms, asyncio takes 0 ms"
 
@@ -418,7 +432,9 @@ def test_a_figure_of_nothing_is_no_denominator():
 )  # fmt: skip
 def test_the_verb_goes_with_the_series(label, verb):
     text = TOY + f'\nlabel = "{label}"\n'
-    assert sentences(text, done("Nothing", "threads", 7, "seconds", 1))[3].startswith(f"{label} {verb} ")
+    assert sentences(text, done("Nothing", "threads", 7, "burst_seconds", 1))[3].startswith(
+        f"{label} {verb} "
+    )
 
 
 def test_where_fewer_were_live_when_read_it_is_said(runner):
@@ -449,7 +465,7 @@ def compare(*files):
 def test_pyperf_reads_its_file_with_every_run_as_a_value_in_seconds(runner, tmp_path):
     import pyperf
 
-    fill(runner, "Nothing", "threads", 7, State.DONE, ran("seconds", 0.25))
+    fill(runner, "Nothing", "threads", 7, State.DONE, ran("burst_seconds", 0.25))
     file = tmp_path / "times.json"
     file.write_text(report_pyperf(runner, OCCASION))
     suite = pyperf.BenchmarkSuite.load(str(file))
@@ -466,8 +482,8 @@ def test_pyperf_reads_its_file_with_every_run_as_a_value_in_seconds(runner, tmp_
 def test_pyperf_compares_two_files(runner, tmp_path):
     files = [str(tmp_path / "before.json"), str(tmp_path / "after.json")]
     Path(files[0]).write_text(report_pyperf(runner, OCCASION))
-    fill(runner, "Created", "asyncio", 100_000, State.DONE, ran("create_rate", 75_000, 75_500, 75_100))
-    fill(runner, "Created", "uvloop", 100_000, State.DONE, ran("create_rate", 181_234.6 * 2))
+    fill(runner, "Created", "asyncio", 100_000, State.DONE, ran("create_rate_cpu", 75_000, 75_500, 75_100))
+    fill(runner, "Created", "uvloop", 100_000, State.DONE, ran("create_rate_cpu", 181_234.6 * 2))
     Path(files[1]).write_text(report_pyperf(runner, OCCASION))
     found = compare(*files)
     assert (found.returncode, found.stderr) == (0, "")

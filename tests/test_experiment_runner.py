@@ -81,7 +81,7 @@ series = [{series}]
 """
 
 
-def experiment(*series, reading="create_rate", unit="tasks/s", sizes=(1000,), workload="sleep:1", **how):
+def experiment(*series, reading="create_rate_cpu", unit="tasks/s", sizes=(1000,), workload="sleep:1", **how):
     """Read an experiment of one table; a series is an engine's name, or the inside of a table."""
     rows = [each if "=" in each else f'engine = "{each}"' for each in series]
     text = TABLE.format(
@@ -151,8 +151,8 @@ def test_nothing_is_discarded_however_far_out_it_is():
     links = Scripted(asyncio=rates(100_000, 1_000, 100_000))
     runner = run(experiment("asyncio"), links)
     (outcome,) = runner.outcomes.values()
-    assert outcome.values("create_rate") == pytest.approx([100_000, 1_000, 100_000])
-    assert outcome.median("create_rate") == pytest.approx(100_000)
+    assert outcome.values("create_rate_cpu") == pytest.approx([100_000, 1_000, 100_000])
+    assert outcome.median("create_rate_cpu") == pytest.approx(100_000)
 
 
 def test_a_single_run_has_no_spread():
@@ -163,7 +163,7 @@ def test_a_single_run_has_no_spread():
 def test_the_figure_is_held_against_the_published_one_in_its_unit():
     what = experiment(
         'engine = "asyncio", published = { 1000 = 2048 }',
-        reading="traced",
+        reading="traced_added",
         unit="KiB",
         workload="ticks:10x0.1",
         trace=True,
@@ -188,13 +188,13 @@ def test_two_tables_that_read_the_same_cell_share_its_runs():
         method = "m"
         [[table]]
         title = "one"
-        reading = "create_rate"
+        reading = "create_rate_cpu"
         unit = "tasks/s"
         sizes = [10]
         series = [{ engine = "asyncio" }]
         [[table]]
         title = "two"
-        reading = "seconds"
+        reading = "burst_seconds"
         unit = "ms"
         sizes = [10]
         series = [{ engine = "asyncio" }]
@@ -269,7 +269,7 @@ def test_a_wall_that_is_hit_fails_the_cell_with_its_name():
     what = experiment("asyncio", reading="rss", unit="MB", action="hold", workload="hold")
     (figure,) = run(what, links).figures()
     assert (figure.state, figure.here) == (State.FAILED, None)
-    assert figure.reason == "pid_max (65,530) let 300 of 1,000 stand"
+    assert figure.reason == "pid_max (65,530): 300 of 1,000 live"
 
 
 class Failing(FakeLink):

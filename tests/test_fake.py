@@ -1,13 +1,13 @@
 """The fake worker: it obeys the wire's rules, and is the same every time."""
 
 import pytest
+from concwatch.lab.view import take_view
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concwatch.lab.fake import Costs, FakeLink, FakeWorkers, Fault
 from concwatch.lab.link import Ended, Garbage
 from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready, Tick
-from concwatch.lab.view import take_view
 from tests.lab_driver import ENGINES, Bench
 
 

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from concwatch.lab.view import expected_bytes, take_view
 
 from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.events import KEPT, EventLog, plain
@@ -13,7 +14,6 @@ from concwatch.lab.limits import Fit
 from concwatch.lab.link import Ended
 from concwatch.lab.messages import Limit
 from concwatch.lab.settings import Settings
-from concwatch.lab.view import expected_bytes, take_view
 from concwatch.worker.walls import Wall
 from tests.lab_driver import ENGINES, GIB, TOY, Bench, hand_bench, standing, tick
 

@@ -26,14 +26,14 @@ from concwatch.cli import main
 from concwatch.lab.catalog import ROOT
 from concwatch.lab.events import KEPT
 from concwatch.lab.fake import FakeWorkers, Fault
-from concwatch.lab.lane import State
-from concwatch.lab.limits import Fit
+from concwatch.lab.lane_state import State
 from concwatch.lab.link import Ended
-from concwatch.lab.series import METRICS, Series
+from concwatch.lab.series import METRICS, RATES, Series
 from concwatch.lab.settings import Settings
-from concwatch.lab.view import LabView, LaneView, take_view
+from concwatch.lab.snapshot import COLUMNS, Sample
+from concwatch.measure.figures import FIGURES
 from concwatch.recordings import sinks
-from concwatch.recordings.format import COLUMNS, KIND, cut_time, rounded, tell_time
+from concwatch.recordings.format import KIND, VERSION, cut_time, rounded, tell_time
 from concwatch.recordings.listing import FINISHED, find_recordings
 from concwatch.recordings.load import load, parse
 from concwatch.recordings.past import FINEST, STEPS, RecordedSeries
@@ -45,12 +45,6 @@ from tests.faults.terminal import Terminal
 
 LIMIT = 30.0
 """Seconds that anything real may take, on however loaded a machine."""
-
-RAW = (
-    "rss", "traced", "live", "cpu", "threads", "virtual", "tick_time", "created", "completed", "failed",
-    "cancelled", "queued", "tick_lag", "gc", "tracer", "heap",
-)  # fmt: skip
-"""The columns that are written exactly."""
 
 WALLS = (Wall("vm.max_map_count", 65_530, 130),)
 
@@ -73,64 +67,38 @@ def recorded(path, seconds=5.0, names=("asyncio", "pool")):
     return recorder.samples
 
 
-def raw_row(lane):
-    """What a lane's newest sample says that is written exactly."""
-    tick_, reading = lane.tick, lane.reading
-    return {
-        **{name: getattr(reading, name, None) for name in ("rss", "cpu", "threads", "virtual")},
-        **{
-            name: getattr(tick_, name, None)
-            for name in (
-                "created", "live", "completed", "failed", "cancelled", "queued", "gc", "traced", "tracer",
-                "heap",
-            )
-        },
-        "tick_time": getattr(tick_, "time", None),
-        "tick_lag": getattr(tick_, "lag", None),
-    }  # fmt: skip
-
-
 # What is read is what was seen.
 
 
-DERIVED = {"stalled", "create_speed", "completion_rate", "gc_share", "ratio", "bytes_per_task"}
-
-
 def near(seen, read):
-    """Whether a derived figure is the same but for its rounding: 6 digits, and microseconds of age."""
-    if seen is None or read is None:
-        return seen is read
-    return (math.isnan(seen) and math.isnan(read)) or math.isclose(seen, read, rel_tol=3e-5, abs_tol=1e-9)
+    """Whether a number is the same but for its rounding: 6 digits, and microseconds of time."""
+    if not isinstance(seen, float) or read is None:
+        return seen == read
+    return (math.isnan(seen) and math.isnan(read)) or math.isclose(seen, read, rel_tol=3e-5, abs_tol=3e-6)
 
 
-def same(seen, read):
-    return seen == read or (seen != seen and read != read)  # NaN is what was not known, twice
+def assert_same(seen, read, began, where="snapshot"):
+    """Check that two snapshots, or parts of them, say the same, whatever clock their times are on."""
+    if hasattr(seen, "__struct_fields__"):
+        for name in set(seen.__struct_fields__) - {"lane"}:  # places are the recording's own
+            assert_same(getattr(seen, name), getattr(read, name), began, f"{where}.{name}")
+    elif isinstance(seen, tuple):
+        assert len(seen) == len(read), where
+        for one, other in zip(seen, read, strict=True):
+            assert_same(one, other, began, where)
+    elif where.endswith((".time", ".elapsed", ".born")):
+        on_its_clock = seen if where == "snapshot.elapsed" else seen - began
+        assert where == "snapshot.elapsed" or near(max(0.0, on_its_clock), max(0.0, read)), where
+    elif seen is not None or not where.endswith(RATES):  # a rate may come with a later tick
+        assert near(seen, read), (where, seen, read)
 
 
-def assert_same_lane(seen: LaneView, read: LaneView):
-    for name in LaneView.__struct_fields__:
-        one, other = getattr(seen, name), getattr(read, name)
-        if name == "cost" and one is not None and other is not None:
-            assert near(one.rss, other.rss)
-            assert near(one.traced, other.traced)
-            exact = [(cost.live, cost.tracing, cost.clean) for cost in (one, other)]
-            assert exact[0] == exact[1]
-        elif name == "fit":
-            assert isinstance(other, Fit)
-            assert one.wall == other.wall
-            assert math.isclose(one.tasks, other.tasks, rel_tol=3e-5, abs_tol=1)
-        elif name in DERIVED:
-            assert near(one, other), (name, one, other)
-        else:
-            assert same(one, other), (name, one, other)
-
-
-def assert_same_view(seen: LabView, read: LabView):
-    for name in ("hz", "settings", "total_rss", "budget", "memory_total", "own"):
-        assert getattr(seen, name) == getattr(read, name), name
-    assert [lane.name for lane in seen.lanes] == [lane.name for lane in read.lanes]
-    for one, other in zip(seen.lanes, read.lanes, strict=True):
-        assert_same_lane(one, other)
+def assert_same_figures(seen, read):
+    """Check that every figure of a lane is the same in two snapshots."""
+    for figure in FIGURES:
+        if figure.of(seen) is not None or figure.name not in RATES:
+            assert near(figure.of(seen), figure.of(read)), figure.name
+            assert figure.marks(seen) == figure.marks(read), figure.name
 
 
 NAMES = ("threads", "pool", "asyncio")
@@ -184,7 +152,7 @@ def waits(action):
     hz=st.sampled_from((10.0, 20.0)),
 )
 @settings(max_examples=100, deadline=None)
-def test_every_view_and_every_sample_is_read_as_it_was(actions, faults, tracing, before, compressed, hz):
+def test_every_snapshot_and_every_sample_is_read_as_it_was(actions, faults, tracing, before, compressed, hz):
     with TemporaryDirectory() as folder:
         path = Path(folder) / ("a.jsonl.gz" if compressed else "a.jsonl")
         bench = Bench(
@@ -194,29 +162,29 @@ def test_every_view_and_every_sample_is_read_as_it_was(actions, faults, tracing,
             act(bench, action)
             bench.pass_(waits(action), 1 / hz)
         began, recorder = bench.now, record(bench, path)
-        views, samples = [take_view(bench.lab, bench.now)], [[] for _ in NAMES]
+        snapshots, samples = [bench.lab.snapshot()], [[] for _ in NAMES]
         events, marks = bench.lab.events.count, bench.lab.marks.count
-        sampled = [lane.sampled for lane in bench.lab.lanes]
+        bench.lab.observers.append(snapshots.append)
         for action in actions[before:]:
             act(bench, action)
-            for _ in range(max(1, round(waits(action) * hz))):
-                bench.pass_(1 / hz, 1 / hz)
-                views.append(take_view(bench.lab, bench.now))
-                for index, lane in enumerate(bench.lab.lanes):
-                    if lane.sampled != sampled[index]:
-                        sampled[index] = lane.sampled
-                        samples[index].append((cut_time(lane.sampled - began), raw_row(lane)))
+            bench.pass_(waits(action), 1 / hz)
         recorder.stop("done")
         assert not recorder.problem
         found = load(path)
 
     assert (found.cut, found.damaged, found.end.why) == ("", 0, "done")
-    for view in views:
-        assert_same_view(view, found.view(cut_time(view.now - began)))
+    for seen in snapshots:
+        read = found.snapshot(cut_time(seen.time - began))
+        assert_same(seen, read, began)
+        for lane, other, own in zip(seen.lanes, read.lanes, samples, strict=True):
+            assert_same_figures(lane, other)
+            if lane.sample.time > seen.time - 1e-9:
+                own.append(lane.sample)
     for lane, expected in zip(found.lanes, samples, strict=True):
-        own = [(one.time, {name: getattr(one, name) for name in RAW}) for one in lane.samples()]
-        assert own[len(own) - len(expected) :] == expected
-        assert len(own) <= len(expected) + 1  # the sample that there was as it began
+        own = list(lane.samples())
+        assert len(expected) <= len(own) <= len(expected) + 1  # the sample that there was as it began
+        for one, other in zip(expected, own[len(own) - len(expected) :], strict=True):
+            assert_same(one, other, began, "sample")
     assert found.samples == recorder.samples
 
     texts = [event.text for event in bench.lab.events.since(events)]
@@ -249,11 +217,12 @@ def test_a_lag_that_grows_while_a_worker_is_silent_is_recorded(tmp_path):
     recorder.stop("done")
     found = load(tmp_path / "a.jsonl")
     assert lane.state is State.STALLED
-    read = found.view(found.duration).lanes[0]
-    assert read.state is State.STALLED
-    assert read.stalled == pytest.approx(lane.stalled_for(bench.now))
-    assert read.lag == lane.series.last("lag") > 2.0
-    assert found.lanes[0].columns["tick_lag"][-1] == 0.0
+    read = found.snapshot(found.duration).lanes[0]
+    assert read.status.state is State.STALLED
+    assert read.sample.stalled == pytest.approx(lane.stalled_for(bench.now))
+    assert read.sample.lag > 2.0
+    assert near(lane.series.last("lag"), read.sample.lag)
+    assert read.sample.tick_lag == 0.0
 
 
 def test_nothing_of_an_earlier_worker_is_shown_before_the_next_has_said_anything(tmp_path):
@@ -264,10 +233,11 @@ def test_nothing_of_an_earlier_worker_is_shown_before_the_next_has_said_anything
     bench.lab.switch(lane, True)
     bench.links.last.rss = 0  # not to be looked at yet
     bench.pass_()
-    seen = take_view(bench.lab, bench.now)
+    seen = bench.lab.snapshot()
     recorder.stop("done")
     found = load(tmp_path / "a.jsonl")
-    assert_same_lane(seen.lanes[0], found.view(found.duration).lanes[0])
+    assert_same_figures(seen.lanes[0], found.snapshot(found.duration).lanes[0])
+    assert found.snapshot(found.duration).lanes[0].sample.live is None
 
 
 def test_labs_one_after_another_are_on_one_clock(tmp_path):
@@ -289,12 +259,12 @@ def test_labs_one_after_another_are_on_one_clock(tmp_path):
     found = load(path)
     assert [lane.name for lane in found.lanes] == ["asyncio", "pool"]
     assert found.duration == pytest.approx(13.5, abs=1e-3)
-    first, last = found.view(2.0), found.view(12.0)
+    first, last = found.snapshot(2.0), found.snapshot(12.0)
     assert [lane.live for lane in first.lanes] == [500, 0]
     assert [lane.live for lane in last.lanes] == [0, 500]
-    assert [lane.state for lane in last.lanes] == [State.OFF, State.RUNNING]
+    assert [lane.status.state for lane in last.lanes] == [State.OFF, State.RUNNING]
     assert (first.budget, last.budget) == (7 << 30, 4 << 30)
-    assert first.lanes[1].bytes_per_task == pytest.approx(ENGINES["pool"].bytes_per_task)
+    assert first.lanes[1].status.bytes_per_task == pytest.approx(ENGINES["pool"].bytes_per_task)
     times = [event.time for event in found.events(math.inf).since(0)]
     assert times == sorted(times)
     assert times[-1] > 13
@@ -310,7 +280,7 @@ def test_a_recording_that_begins_in_mid_session_knows_nothing_of_before(tmp_path
     bench.pass_(1)
     recorder.stop("done")
     found = load(tmp_path / "a.jsonl")
-    assert found.view(0.0).lanes[0].live == 1_000
+    assert found.snapshot(0.0).lanes[0].live == 1_000
     assert [mark.text for mark in found.marks(math.inf).since(0)] == ["of now"]
     assert not any("on:" in event.text for event in found.events(math.inf).since(0))
     assert found.lanes[0].times[0] == 0.0
@@ -393,7 +363,7 @@ def test_a_long_window_is_given_extremes_and_nothing_of_what_comes_after(values,
 def test_minutes_are_given_whole_as_they_are_live_and_the_newest_sample_always():
     live, times, values = Series(), array("d"), array("d")
     for index in range(9_000):
-        live.append(index / 10, {"rss": index % 77})
+        live.append(Sample(0, index / 10, rss=index % 77))
         times.append(index / 10)
         values.append(index % 77)
     read = RecordedSeries(times, dict.fromkeys(METRICS, values))
@@ -510,7 +480,7 @@ def test_damaged_lines_are_passed_over_and_counted(tmp_path):
     assert found.samples == samples - 6
     assert found.cut == ""
     for at in (0.0, 1.0, 4.0):
-        assert found.view(at).lanes[1].name == "pool"
+        assert found.snapshot(at).lanes[1].name == "pool"
 
 
 def test_a_sample_that_is_damaged_anywhere_is_counted(tmp_path):
@@ -518,7 +488,7 @@ def test_a_sample_that_is_damaged_anywhere_is_counted(tmp_path):
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
     places = [number for number, line in enumerate(lines) if line.startswith(b"[0,")]
     values = lines[places[20]].split(b",")
-    lines[places[10]] = b",".join(values[:20]) + b"]"
+    lines[places[10]] = b",".join([values[0], b"1e11", *values[2:]])  # in three thousand years
     lines[places[20]] = b",".join([*values[:13], b'"x"', *values[14:]])
     lines[places[25]] = b",".join([*values[:2], b"1.5", *values[3:]])  # memory is whole bytes
     lines[places[30]], lines[places[31]] = lines[places[31]], lines[places[30]]  # out of order
@@ -526,12 +496,11 @@ def test_a_sample_that_is_damaged_anywhere_is_counted(tmp_path):
     (lane,) = found.lanes
     assert list(lane.times) == sorted(lane.times)
     assert found.damaged == 3
-    assert found.samples == len(lane) == len(list(lane.samples())) == len(lane.columns["created"])
+    assert found.samples == len(lane) == len(list(lane.samples()))
     assert found.samples == samples - 3
-    assert not any(map(math.isnan, lane.columns["cost_live"][50:]))
 
 
-HEADER = {"type": KIND, "version": 2, "began": "", "concwatch": "", "machine": {}, "command": "",
+HEADER = {"type": KIND, "version": VERSION, "began": "", "concwatch": "", "machine": {}, "command": "",
           "rate": 10.0, "lanes": [], "budget": 1}  # fmt: skip
 
 
@@ -546,12 +515,16 @@ HEADER = {"type": KIND, "version": 2, "began": "", "concwatch": "", "machine": {
         (b'{"type":"ready"}\n', "is not a recording"),
         (b"[" * 100_000, "is not a recording"),
         (json.dumps(HEADER | {"type": "other"}).encode(), "is not a recording"),
-        (json.dumps(HEADER | {"version": 3}).encode(), "written by a newer concwatch"),
-        (json.dumps({"type": KIND, "version": 7, "all": "else"}).encode(), "of version 7, expected 2"),
+        (json.dumps(HEADER | {"version": VERSION + 1}).encode(), "written by a newer concwatch"),
+        (json.dumps({"type": KIND, "version": 7, "all": "else"}).encode(), "of version 7, expected 3"),
         (json.dumps(HEADER | {"version": 0}).encode(), "unknown version"),
         (
             json.dumps({"type": KIND, "version": 1}).encode(),
-            "unknown version: it is of version 1",
+            "unknown version: it is of version 1: expected 3",
+        ),
+        (
+            json.dumps(HEADER | {"version": 2, "concwatch": "0.1.0", "lanes": "others"}).encode(),
+            "it is of version 2, which concwatch 0.1.0 wrote: expected 3",
         ),
         (json.dumps({"type": KIND, "version": -7}).encode(), "unknown version"),
         (json.dumps(HEADER | {"columns": ["lane", "time"]}).encode(), "unknown version"),
@@ -562,7 +535,7 @@ HEADER = {"type": KIND, "version": 2, "began": "", "concwatch": "", "machine": {
         (b"\x1f\x8b\x08 broken", "is damaged: nothing of it can be decompressed"),
         (gzip.compress(b"hello")[:10], "is cut off: nothing of it can be decompressed"),
     ],
-    ids=[*map(str, range(20))],
+    ids=[*map(str, range(21))],
 )
 def test_a_file_that_is_no_recording_is_one_line(tmp_path, content, said):
     path = tmp_path / "a.jsonl"
@@ -583,7 +556,7 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
 def test_a_header_alone_is_a_recording_of_nothing():
     found = parse(json.dumps(HEADER | {"lanes": [{"name": "asyncio"}]}).encode(), "a")
     assert found.cut == "cut off after 00:00.0, 0 samples"
-    assert found.view(0.0).lanes[0].state is State.OFF
+    assert found.snapshot(0.0).lanes[0].status.state is State.OFF
     assert found.series_until(1.0)[0].since("rss", 0.0) == (array("d"), array("d"))
     assert found.largest_target(0) == 1_000_000
 
@@ -901,7 +874,7 @@ def test_recordings_are_listed_newest_first(tmp_path, monkeypatch):
     cut = folder / "c-third.jsonl"
     cut.write_bytes(cut.read_bytes()[:-100])
     (folder / "notes.txt").write_text("mine")
-    (folder / "newer.jsonl").write_text(json.dumps(HEADER | {"version": 3}) + "\n")
+    (folder / "newer.jsonl").write_text(json.dumps(HEADER | {"version": VERSION + 1}) + "\n")
     (folder / "more").mkdir()
     lines = CliRunner().invoke(main, ["recordings"]).output.splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["c-third.jsonl", "a-second.jsonl.gz", "b-first.jsonl"]
@@ -995,7 +968,7 @@ async def test_the_key_r_begins_and_ends_a_recording(tmp_path, monkeypatch):
     assert (first.state, second.state) == (FINISHED, FINISHED)
     found = load(Path(first.file))
     assert found.end.why == "ended by key"
-    assert found.view(12.0).lanes[2].live == 2_000
+    assert found.snapshot(12.0).lanes[2].live == 2_000
     assert load(Path(second.file)).end.why == "quit"
     assert second.seconds == pytest.approx(1.0, abs=0.01)
 

@@ -2,33 +2,30 @@
 
 import asyncio
 import json
-import math
 import os
+import signal
 import subprocess
 import sys
-from dataclasses import fields
-from types import SimpleNamespace
+import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from click.testing import CliRunner
+from lab_driver import ENGINES
 
-from concwatch.lab import run as module
+from concwatch.cli import main
 from concwatch.lab.catalog import ROOT
 from concwatch.lab.fake import Costs, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
 from concwatch.lab.link import Ended
-from concwatch.lab.messages import Tick
-from concwatch.lab.run import Plan, Result, Watch, percentile, run
-from concwatch.lab.sampler import Reading
 from concwatch.lab.settings import Settings
-from tests.lab_driver import ENGINES
+from concwatch.measure import measurement as module
+from concwatch.measure.run import Session
 
 PATIENCE = 80
 LANE_KEYS = {
     "engine", "runtime", "state", "reason", "traced", "gc", "idle_rss", "peak_rss", "peak_live", "created",
     "completed", "failed", "cancelled", "rss_per_task", "traced_per_task", "create_rate", "completion_rate",
-    "wake_lag_p99", "gc_seconds", "retained_rss", "stop_seconds",
+    "wake_lag_p99", "gc_seconds", "retained_rss", "stop_seconds", "limited_by", "plus_minus", "marks",
 }  # fmt: skip
 MIB = 1 << 20
 
@@ -123,15 +120,16 @@ def test_without_refill_a_burst_is_all_there_is():
         "300",
         "--seconds",
         "0.2",
+        check=1,  # they have not all been live at once
     )["lanes"]
-    assert (lane["created"], lane["completed"], lane["cancelled"]) == (300, 300, 0)
+    assert (lane["state"], lane["created"], lane["completed"], lane["cancelled"]) == ("short", 300, 300, 0)
     assert lane["flags"] == ["20 threads"]
 
 
 def test_the_memory_budget_limits_a_lane_and_names_itself():
     done = concwatch(
         "run", "asyncio", "--tasks", "1M", "--workload", "payload:65536", "--max-memory", "80MiB",
-        "--seconds", "0.2", "--force", "--json", check=0,
+        "--seconds", "0.2", "--force", "--json", check=1,
     )  # fmt: skip
     (lane,) = json.loads(done.stdout)["lanes"]
     assert (lane["state"], lane["reason"]) == ("limited", "memory budget (80 MiB)")
@@ -140,109 +138,97 @@ def test_the_memory_budget_limits_a_lane_and_names_itself():
     assert lane["created"] == lane["cancelled"]
 
 
-def test_a_workload_that_fails_counts_as_failed_and_its_first_traceback_is_shown(tmp_path):
+def test_tasks_that_fail_are_counted_and_told_unless_they_are_expected(tmp_path):
     (tmp_path / "jobs.py").write_text(
         "async def broken():\n    print('noise on standard output')\n    raise KeyError('the reason')\n"
     )
     done = concwatch(
         "run", "asyncio", "--tasks", "5", "--no-refill", "--workload", "jobs:broken", "--seconds", "0.2",
-        "--json", cwd=tmp_path, check=0,
+        "--json", cwd=tmp_path, check=1,
     )  # fmt: skip
     (lane,) = json.loads(done.stdout)["lanes"]
-    assert (lane["created"], lane["failed"], lane["completed"]) == (5, 5, 0)
+    assert (lane["state"], lane["created"], lane["failed"], lane["completed"]) == ("failing", 5, 5, 0)
+    assert lane["reason"] == "5 tasks failed: a task failed: KeyError: 'the reason'"
     assert done.stderr.count("KeyError: 'the reason'") == 2  # in the message, and in the traceback
+    again = ("run", "asyncio", "--tasks", "5", "--no-refill", "--workload", "jobs:broken", "--seconds", "0.2")
+    failed, live = ("--expect", "asyncio.failed <= 5"), ("--expect", "asyncio.peak_live >= 1")
+    done = concwatch(*again, *failed, *live, cwd=tmp_path, check=0)
+    assert "asyncio  done" in done.stdout
+    # That they may fail does not say that fewer may live.
+    assert "asyncio  short" in concwatch(*again, *failed, cwd=tmp_path, check=1).stdout
     assert 'jobs.py", line 3, in broken' in done.stderr
 
 
 # The same with fake workers, where something goes wrong.
 
 
-async def fake_run(*names, plan=None, settings=None, budget=None, together=True, **workers):
-    links = FakeWorkers(**workers)
-    said = []
+async def fake_run(*names, tasks=1_000, seconds=0.1, settings=None, budget=None, together=True, **workers):
+    """Give what each engine came to as JSON, the events, and what was said meanwhile."""
+    links, said = FakeWorkers(**workers), []
+    session = Session([ENGINES[name] for name in names], [tasks], seconds, together=together)
 
     def make_lab(engines):
         return Lab(engines, settings=settings, budget=budget, hz=50, open_link=links)
 
-    found = await asyncio.wait_for(
-        run(
-            make_lab,
-            [ENGINES[name] for name in names],
-            plan or Plan(1_000, 0.1),
-            together,
-            lambda lab, lane, text: said.append((lane, text)),
-        ),
-        PATIENCE,
-    )
-    return *found, said
+    await asyncio.wait_for(session.run(make_lab, lambda lab, lane, text: said.append(text)), PATIENCE)
+    return session.as_json("", lambda engine: ())["lanes"], session.events, said
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """Take less care than a real measurement needs."""
-    monkeypatch.setattr(module, "SETTLE", 0.1)
-
-
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_a_measurement_says_what_it_is_doing():
-    (result,), events, said = await fake_run("asyncio")
-    assert result.state == "done"
-    assert result.rss_per_task == pytest.approx(1_260, rel=0.01)
-    assert result.create_rate > 0
-    assert result.gc_seconds > 0
-    assert [text for _, text in said] == ["starting 1,000 tasks", "holding 1,000 for 100 ms", "stopping"]
+    (lane,), events, said = await fake_run("asyncio")
+    assert (lane["state"], lane["reason"]) == ("done", None)
+    assert lane["rss_per_task"] == pytest.approx(1_260, rel=0.01)
+    assert lane["create_rate"] > 0
+    assert lane["gc_seconds"] > 0
+    assert said == ["starting 1,000 tasks", "holding 1,000 for 100 ms", "stopping"]
     assert [event.weight for event in events] == ["info"] * len(events)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_a_wall_limits_a_lane_and_is_named():
-    (result,), _, _ = await fake_run("threads", costs={"threads": Costs(most=300)})
-    assert (result.state, result.reason, result.peak_live) == ("limited", "vm.max_map_count (65,530)", 300)
-    assert result.create_rate is None
-    assert result.cancelled == result.created == 300
+    (lane,), _, _ = await fake_run("threads", costs={"threads": Costs(most=300)})
+    assert (lane["state"], lane["reason"], lane["peak_live"]) == ("limited", "vm.max_map_count (65,530)", 300)
+    assert lane["limited_by"] == "vm.max_map_count (65,530) lets 300 of 1,000 live"
+    assert lane["create_rate"] is None
+    assert lane["cancelled"] == lane["created"] == 300
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_a_budget_that_is_spent_before_the_first_task_limits_a_lane():
-    (result,), _, _ = await fake_run("asyncio", budget=MIB)
-    assert result.state == "limited"
-    assert result.reason == "memory budget (1 MiB)"
+    (lane,), _, _ = await fake_run("asyncio", budget=MIB)
+    assert (lane["state"], lane["reason"]) == ("limited", "memory budget (1 MiB)")
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("after", [0.0, 0.06, 0.4])
-async def test_a_worker_that_dies_fails_its_lane_while_the_other_is_measured(after):
+async def test_a_worker_that_dies_fails_its_lane_while_the_other_is_measured(after, together):
     faults = {"asyncio": [Fault(after, Ended("killed by SIGKILL"))]}
-    (dead, well), events, _ = await fake_run("asyncio", "uvloop", plan=Plan(500, 1.0), faults=faults)
-    assert (dead.state, dead.reason) == ("failed", "killed by SIGKILL")
-    assert (well.state, well.peak_live, well.cancelled) == ("done", 500, 500)
+    (dead, well), events, _ = await fake_run(
+        "asyncio", "uvloop", tasks=500, seconds=1.0, together=together, faults=faults
+    )
+    assert (dead["state"], dead["reason"]) == ("failed", "killed by SIGKILL")
+    assert (well["state"], well["peak_live"], well["cancelled"]) == ("done", 500, 500)
     assert [event.text for event in events if event.weight == "error"] == ["failed: killed by SIGKILL"]
-    if after == 0.4:
-        assert dead.created == dead.peak_live == 500
-
-
-@pytest.mark.usefixtures("quick")
-async def test_what_happened_to_each_engine_alone_is_kept():
-    faults = {"asyncio": [Fault(0.0, Ended("killed by SIGKILL"))]}
-    results, events, _ = await fake_run("asyncio", "uvloop", together=False, faults=faults)
-    assert [result.state for result in results] == ["failed", "done"]
     assert {event.lane for event in events} == {"asyncio", "uvloop"}
+    if after == 0.4:
+        assert dead["created"] == dead["peak_live"] == 500
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_a_worker_that_falls_silent_does_not_hold_up_the_end(monkeypatch):
     monkeypatch.setattr(module, "GROW_LIMIT", 0.3)
     monkeypatch.setattr(module, "STUCK", 0.2)
     monkeypatch.setattr("concwatch.lab.lane.STOP_LIMIT", 0.2)
     faults = {"asyncio": [Fault(0.06, silence=1e9)]}
-    (result,), events, _ = await fake_run("asyncio", faults=faults)
-    assert result.state == "limited"
-    assert result.reason == "not all had started within 300 ms"
-    assert result.stop_seconds is None
+    (lane,), events, _ = await fake_run("asyncio", faults=faults)
+    assert (lane["state"], lane["reason"]) == ("limited", "not all had started within 300 ms")
+    assert lane["stop_seconds"] is None
     assert any("killed" in event.text for event in events)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_a_lab_that_breaks_down_ends_the_run(monkeypatch):
     def broken(lab, now=None):
         raise ZeroDivisionError
@@ -254,48 +240,87 @@ async def test_a_lab_that_breaks_down_ends_the_run(monkeypatch):
     assert error.group_contains(ZeroDivisionError)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_no_tasks_at_all_is_a_measurement_too():
-    (result,), _, _ = await fake_run("asyncio", plan=Plan(0, 0.0))
-    assert (result.state, result.peak_live, result.rss_per_task, result.create_rate) == (
-        "done",
-        0,
-        None,
-        None,
-    )
+    (lane,), _, _ = await fake_run("asyncio", tasks=0, seconds=0.0)
+    assert (lane["state"], lane["peak_live"]) == ("done", 0)
+    assert lane["rss_per_task"] is lane["create_rate"] is lane["cpu_per_task"] is None
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("fakes")
 async def test_settings_are_in_the_result():
-    settings = Settings("hold", True, True, "off")
-    (result,), _, _ = await fake_run("asyncio", settings=settings)
-    assert (result.traced, result.gc, result.tasks) == (True, "off", 1_000)
-    assert result.traced_per_task == pytest.approx(1_400)
+    (lane,), _, _ = await fake_run("asyncio", settings=Settings("hold", True, True, "off"))
+    assert (lane["traced"], lane["gc"], lane["tasks"]) == (True, "off", 1_000)
+    assert lane["traced_per_task"] == pytest.approx(1_400)
 
 
-def test_a_result_has_the_keys_that_are_promised():
-    assert {field.name for field in fields(Result)} >= LANE_KEYS
+# Several sizes, several runs, an early end.
 
 
-@given(st.lists(st.floats(0, 100), min_size=1), st.floats(0.01, 1))
-def test_a_percentile_has_its_share_at_or_below_it(values, share):
-    found = percentile(values, share)
-    assert found in values
-    assert sum(value <= found for value in values) >= math.floor(share * len(values))
-    assert sum(value < found for value in values) < share * len(values) + 1e-9
+def run_fakes(*arguments, check=0):
+    done = CliRunner().invoke(main, ["run", "asyncio", *arguments, "--seconds", "0.1", "--json"])
+    assert done.exit_code == check, done.output
+    return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("busy", [1, 2, 3])
-def test_the_lag_is_that_of_ticks_with_tasks_at_them_or_before_or_between(busy):
-    lane = SimpleNamespace(tick=None, reading=Reading(10 * MIB, 0.0, 1))
-    watch = Watch(lane)
-    for number, (created, live) in enumerate(((0, 0), (9, 0), (20, 11), (20, 0), (20, 0))):
-        lag = 5.0 if number in (0, 4) else 1.0 + (number == busy)
-        lane.tick = Tick(1.0, created, live, completed=created - live, failed=0, cancelled=0, lag=lag)
-        watch.look()
-    watch.summarize(result := Result("asyncio"))
-    assert result.wake_lag_p99 == 2.0
+def test_each_size_is_run_as_often_as_asked_and_the_median_has_its_spread(fakes, tmp_path):
+    class Dearer(FakeWorkers):
+        def __call__(self, engine):
+            self.costs = {"asyncio": Costs(task=1_000 + 100 * self.opened)}
+            self.opened += 1
+            return super().__call__(engine)
+
+    Lab.__init__.__kwdefaults__["open_link"] = dearer = Dearer()
+    dearer.opened = 0
+    found = run_fakes("--tasks", "500,1k", "--repeats", "3")
+    assert [(lane["tasks"], lane["state"]) for lane in found["lanes"]] == [(500, "done"), (1_000, "done")]
+    small, large = found["lanes"]
+    costs = [round(run["rss_per_task"], -1) for run in small["runs"]]
+    assert costs == [1_000, 1_100, 1_200]
+    assert small["rss_per_task"] == pytest.approx(1_100, rel=0.01)
+    assert small["spread"]["rss_per_task"] == pytest.approx(200 / 1_100, rel=0.01)
+    low, high = small["interval"]["rss_per_task"]
+    # Student's t for three values is 4.303: half the interval is 4.303 × 100 / √3.
+    assert (low, high) == pytest.approx((1_100 - 248.4, 1_100 + 248.4), rel=0.01)
+    assert large["rss_per_task"] == pytest.approx(1_400, rel=0.01)
+
+    (tmp_path / "a.json").write_text(json.dumps(found))
+    told = CliRunner().invoke(main, ["compare", *[str(tmp_path / "a.json")] * 2, "--json"])
+    figures = {(each["size"], each["figure"]): each for each in json.loads(told.stdout)["figures"]}
+    cost = figures[1_000, "rss_per_task"]
+    assert (cost["a"]["count"], cost["spread_known"], cost["verdict"]) == (3, True, "equal")
+    assert cost["a"]["spread"] == pytest.approx(200 / 1_400, rel=0.01)
 
 
-def test_nothing_has_no_percentile():
-    assert percentile([], 0.99) is None
+def test_fewer_live_than_asked_is_short_and_says_why_unless_it_is_expected(fakes):
+    # 500 are created a second, and each lives a second: half of them stand at most.
+    fakes.costs["asyncio"] = Costs(create_rate=500.0)
+    few = ("--tasks", "1000", "--no-refill", "--workload", "sleep:1")
+    (lane,) = run_fakes(*few, check=1)["lanes"]
+    assert lane["state"] == "short"
+    assert 400 < lane["peak_live"] < 600
+    assert lane["limited_by"].startswith("Little's law: ")
+    assert (
+        f"at most {lane['peak_live']} of 1,000 tasks were live at once: {lane['limited_by']}"
+        == lane["reason"]
+    )
+    (lane,) = run_fakes(*few, "--expect", "asyncio.peak_live >= 400")["lanes"]
+    assert (lane["state"], lane["reason"]) == ("done", None)
+
+
+def test_interrupted_it_prints_what_there_is():
+    command = [sys.executable, "-m", "concwatch", "run", "asyncio", "threads", "--tasks", "20"]
+    with subprocess.Popen(
+        [*command, "--seconds", "60", "--json"],
+        cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        while "holding" not in process.stderr.readline():
+            assert process.poll() is None
+        time.sleep(1.0)  # a few samples: what they say is in the result
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=PATIENCE)
+    found = json.loads(said)
+    assert (process.returncode, found["interrupted"]) == (130, True)
+    (lane,) = found["lanes"]
+    assert (lane["engine"], lane["state"], lane["peak_live"]) == ("asyncio", "interrupted", 20)
+    assert lane["rss_per_task"] is not None

@@ -172,7 +172,18 @@ def test_nothing_is_taken_from_the_working_directory_and_nothing_is_left_anywher
 def test_a_workload_of_the_users_own_is_imported_and_nothing_beside_it(here, tmp_path):
     marker = lay(here, "evil", "conftest", "setup")
     (here / "mine.py").write_text("import pathlib\npathlib.Path('ran').touch()\ndef work(): pass\n")
-    words = ("run", "threads", "--tasks", "2", "--seconds", "0", "--workload", "mine:work")
+    words = (
+        "run",
+        "threads",
+        "--tasks",
+        "2",
+        "--seconds",
+        "0",
+        "--workload",
+        "mine:work",
+        "--expect",
+        "threads.peak_live >= 0",
+    )
     done = run(*words, home=tmp_path / "home")
     assert done.returncode == 0, done.stderr
     assert (here / "ran").exists()
@@ -205,7 +216,7 @@ async def test_a_recording_is_looked_at_and_never_run(evil_recording, evil, here
     monkeypatch.setattr(subprocess, "Popen", refuse)
     monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse)
     recording = load(evil_recording)
-    assert recording.view(2.0).settings.workload == "evil:run"
+    assert recording.snapshot(2.0).settings.workload == "evil:run"
     assert b"".join(as_csv(recording)).count(b"\n") > 4
     assert len(find_recordings(here)) == 1
     side = read_side(evil_recording, "evil")
@@ -225,7 +236,7 @@ about = "a"
 method = "m"
 [[table]]
 title = "../../t"
-reading = "seconds"
+reading = "burst_seconds"
 unit = "s"
 sizes = [10]
 workload = "evil:run"

@@ -174,9 +174,9 @@ def command(
     rows = session.rows
     if stopped and (stopped != signal.SIGINT or not rows):
         sys.exit(128 + stopped)  # nobody is there to read
-    refused = [row.first.reason for row in rows if (row.first.reason or "").startswith("workload ")]
-    if len(refused) == len(rows):
-        raise click.UsageError(str(refused[0]))
+    reasons = [next(iter(row.problems().values()), "") for row in rows]
+    if all(reason.startswith("workload ") for reason in reasons):
+        raise click.UsageError(reasons[0])
     for event in session.events:
         if event.weight != "info":
             tell(f"{event.lane or 'concwatch'}: {event.text}")

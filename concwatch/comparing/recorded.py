@@ -1,10 +1,8 @@
 """A recording as one side of a comparison.
 
-The figures are those of `concwatch.measure.figures`, read as ``concwatch run`` reads them: of each worker
-that a
-lane had, while it had the most tasks live, and at its end. Each worker that came near the most that any had
-gives
-one value.
+The figures are those of `concwatch.measure.figures`, read as ``concwatch run`` reads them: of each worker of
+a lane, while it had the most tasks live, and at its end. Each that came near the most that any had gives one
+value.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,7 +71,9 @@ def _ends(lane: RecordedLane, samples: Sequence[Sample]) -> Iterator[tuple[LaneS
     most = max((sample.live or 0 for sample in samples), default=0)
     if most:
         held = next(sample for sample in reversed(samples) if (sample.live or 0) >= most * NEAR_ALL)
-        yield _snapshot(lane, held), _snapshot(lane, samples[-1])
+        # Of a worker that has been told to end nothing counts any more.
+        last = next((one for one in reversed(samples) if lane.state(one.time).state.on), held)
+        yield _snapshot(lane, held), _snapshot(lane, last)
 
 
 def _snapshot(lane: RecordedLane, sample: Sample) -> LaneSnapshot:

@@ -1,8 +1,7 @@
 """What ``concwatch run --json`` wrote, as one side of a comparison.
 
 Every figure is taken as it stands there: of one run there is one value and so no spread, of ``--repeats``
-there
-is one a run.
+there is one a run.
 """
 
 from typing import Any
@@ -43,11 +42,8 @@ class Lane(Struct, frozen=True):
     runs: tuple[dict[str, Any], ...] = ()
 
 
-class Figure(Struct, frozen=True):
-    """The value of one figure."""
-
-    value: float | None = None
-
+_Figures = msgspec.defstruct("_Figures", [(figure.name, float | None, None) for figure in COMPARED])
+"""The figures of one run."""
 
 _decoder = msgspec.json.Decoder(RunFile)
 
@@ -63,9 +59,9 @@ def read_run(text: bytes, name: str) -> Side:
     sizes = len({lane.tasks for lane, _ in lanes}) > 1
     figures = {}
     for lane, raw in lanes:
+        runs = [msgspec.convert(run, _Figures) for run in (lane.runs or (raw,))]
         for figure in COMPARED:
-            found = [run.get(figure.name) for run in (lane.runs or (raw,))]
-            measured = Measured.of(msgspec.convert({"value": value}, Figure).value for value in found)
+            measured = Measured.of(getattr(run, figure.name) for run in runs)
             if measured is None or lane.runtime is None:
                 continue  # its worker never came up
             size = lane.tasks if sizes else None

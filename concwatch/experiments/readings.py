@@ -11,7 +11,7 @@ ACTIONS = {
 BOTH = ("traced_added", "traced_per_task", "peak_rss", "gc_seconds", "longest_stall")
 """The figures of a burst that held tasks have, too."""
 
-TRACED = ("traced", "traced_added", "traced_per_task", "tracer")
+TRACED = ("traced_bytes", "traced_added", "traced_per_task", "tracer")
 """Those that need tracing; all others are never taken while tracing, unless that is the subject."""
 
 READINGS: dict[str, Figure] = {

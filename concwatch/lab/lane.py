@@ -91,8 +91,6 @@ class Lane:
         self.settings = Settings()
         """What the worker was last told."""
         self.facts = facts(engine)
-        self.sample = Sample(number, -math.inf)
-        """The newest of `series`."""
         self._open = open_link
         self._note = note
         self._hz = hz
@@ -106,6 +104,8 @@ class Lane:
         """Forget all that was known of the last worker."""
         self.tally = Tally(now, self._hz)
         """What is known of the worker."""
+        self.sample = Sample(self.number, -math.inf)
+        """The newest of `series` that is of it."""
         self.reached: Reached | None = None
         """The last target met, its parts added up."""
         self.burst_refused = ""

@@ -1,5 +1,6 @@
 """What the operating system says of a process, and of the machine, read from outside."""
 
+import math
 import os
 import time
 
@@ -103,12 +104,15 @@ class Load(Struct, frozen=True):
 
 
 def load_now() -> Load:
-    """Return what has been used so far; takes about 0.1 ms."""
-    times = psutil.cpu_times()
+    """Return what has been used so far, busy as NaN where no file can be opened; takes about 0.1 ms."""
+    try:
+        times = psutil.cpu_times()
+    except OSError:
+        return Load(time.monotonic(), math.nan, time.process_time(), os.cpu_count() or 1)
     waiting = times.idle + getattr(times, "iowait", 0.0)
     # Time of guests is counted as the user's already.
     guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
-    return Load(time.monotonic(), sum(times) - waiting - guests, time.process_time(), psutil.cpu_count() or 1)
+    return Load(time.monotonic(), sum(times) - waiting - guests, time.process_time(), os.cpu_count() or 1)
 
 
 def cores() -> int:

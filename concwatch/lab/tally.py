@@ -1,4 +1,4 @@
-"""What is known of one worker since its start, from its ticks and from looks at its process."""
+"""What is known of one worker since its start, by each tick and each look at its process."""
 
 import math
 

@@ -222,7 +222,7 @@ FIGURES: tuple[Figure, ...] = (
         "virtual_added", "address space added", BYTES, "Address space over that of the idle worker.",
         lambda lane: _over(lane.sample.virtual, lane.status.idle_virtual), (TRACED,), UP,
     ),
-    Figure("traced", "traced", BYTES, "Bytes that tracemalloc knows of.", lambda lane: lane.sample.traced, (), UP),
+    Figure("traced_bytes", "traced", BYTES, "Bytes that tracemalloc knows of.", lambda lane: lane.sample.traced, (), UP),
     Figure(
         "traced_added", "traced added", BYTES,
         "Bytes that tracemalloc knows of over those of the idle worker, for all tasks.", _traced_added, (), UP,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import COMING, State
-from concwatch.lab.snapshot import LaneSnapshot
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.measure.figures import read
 from concwatch.measure.limited import limited_by
 from concwatch.units import format_count, format_seconds
@@ -51,18 +51,18 @@ class Plan:
 
 
 class Outcome(Enum):
-    """How a measurement ended."""
+    """How a measurement ended; the gravest first."""
 
-    DONE = "done"
-    LIMITED = "limited"
-    """A wall, or a limit of time, held tasks back."""
-    FAILING = "failing"
-    """Tasks failed."""
-    SHORT = "short"
-    """Fewer tasks were live at once than were asked for, and no wall was hit."""
     FAILED = "failed"
     """There was no worker to the end."""
+    FAILING = "failing"
+    """Tasks failed."""
+    LIMITED = "limited"
+    """A wall, or a limit of time, held tasks back."""
+    SHORT = "short"
+    """Fewer tasks were live at once than were asked for, and no wall was hit."""
     INTERRUPTED = "interrupted"
+    DONE = "done"
 
 
 @dataclass
@@ -71,9 +71,8 @@ class Result:
 
     engine: str
     tasks: int = 0
-    outcome: Outcome = Outcome.DONE
-    reason: str | None = None
-    """Why it is not done, or what to know of it."""
+    problems: dict[Outcome, str] = field(default_factory=dict)
+    """Why it is not done: each outcome that it has, and the reason; the gravest first."""
     limited_by: str | None = None
     runtime: str | None = None
     flags: list[str] = field(default_factory=list)
@@ -95,9 +94,14 @@ class Result:
     """Seconds since the first task was asked for, and RSS in bytes, over time."""
 
     @property
-    def came_up(self) -> bool:
-        """Whether there was a worker, so that its counters mean something."""
-        return self.runtime is not None
+    def outcome(self) -> Outcome:
+        """How it ended: the gravest of its problems."""
+        return next(iter(self.problems), Outcome.DONE)
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is not done."""
+        return next(iter(self.problems.values()), None)
 
 
 Progress = Callable[[str], None]
@@ -114,13 +118,19 @@ class Measurement:
 
     def __init__(self, lab: Lab, lane: Lane, plan: Plan, progress: Progress = lambda text: None) -> None:
         self.result = Result(
-            lane.engine.name, plan.tasks, Outcome.INTERRUPTED, traced=lab.settings.trace, gc=lab.settings.gc
+            lane.engine.name,
+            plan.tasks,
+            {Outcome.INTERRUPTED: "before its end"},
+            traced=lab.settings.trace,
+            gc=lab.settings.gc,
         )
         self._lab = lab
         self._lane = lane
         self._plan = plan
         self._progress = progress
         self._nap = 0.1 / lab.hz
+        self._stopping = False
+        self._broke_off = ""
 
     async def run(self) -> Result:
         """Measure from the worker's start to its end.
@@ -130,6 +140,7 @@ class Measurement:
         """
         lab, lane, result = self._lab, self._lane, self.result
         began = _now()
+        lab.observers.append(self._follow)
         lab.switch(lane, True)
         try:
             await self._until(lambda: lane.state not in COMING)
@@ -138,11 +149,10 @@ class Measurement:
             self._conclude()
             lab.switch(lane, False)
             await self._until(lambda: lane.idle, 10.0, failed=True)
-        except asyncio.CancelledError:
-            self._look()
-            self._read()
-            raise
         finally:
+            lab.observers.remove(self._follow)
+            if result.held and result.last:
+                result.figures = read(result.held, result.last, self._plan.burst is not None)
             result.seconds = _now() - began
         return result
 
@@ -151,7 +161,6 @@ class Measurement:
         await asyncio.sleep(SETTLE)
         problem = await page_problem(lab)
         if problem:
-            result.reason = problem
             lane.give_up(problem)
         if not lane.on:
             return  # a target would start another worker
@@ -168,7 +177,7 @@ class Measurement:
             for time, rss in zip(times, values, strict=True)
             if math.isfinite(rss)
         ]
-        if plan.stop and not plan.burst and self._standing:
+        if plan.stop and not plan.burst and lane.on:
             self._progress("stopping")
             await self._stop()
 
@@ -179,13 +188,12 @@ class Measurement:
             lambda: lane.tally.burst is not None or bool(lane.burst_refused), LONGEST_BURST
         )
         if not ended:
-            self.result.reason = f"not over within {format_seconds(LONGEST_BURST)}: given up"
+            self._broke_off = f"not over within {format_seconds(LONGEST_BURST)}: given up"
         elif lane.burst_refused:
-            self.result.reason = lane.burst_refused
+            self._broke_off = lane.burst_refused
         elif lane.tally.burst is not None:
             self.result.live = lane.tally.burst.live
         await self._next_sample()  # with the tick that follows a burst's report
-        self._look()
 
     async def _hold(self) -> None:
         lab, lane, plan = self._lab, self._lane, self._plan
@@ -201,17 +209,16 @@ class Measurement:
         if not grown and lane.on:
             enough.append(f"not all had started within {format_seconds(GROW_LIMIT)}")
         plan.at_most(lane)
-        self.result.reason = next(iter(enough), None)
+        self._broke_off = "".join(enough)
         standing = lane.reached.live if lane.reached else lane.live
         self._progress(f"holding {format_count(standing)} for {format_seconds(plan.seconds)}")
         await self._until(lambda: False, plan.seconds)
         await self._next_sample()
-        self._look()
         self.result.live = lane.live
 
     async def _stop(self) -> None:
         """Have all tasks end, and see how long that takes and what memory stays."""
-        lane = self._lane
+        lane, self._stopping = self._lane, True
         self._lab.set_target(lane, 0)
         live, moved_at = lane.live, _now()
 
@@ -223,27 +230,25 @@ class Measurement:
 
         await self._until(over)
         await self._until(lambda: False, SETTLE)
-        self._look(held=False)
 
     def _conclude(self) -> None:
-        """Say how it ended, and read every figure."""
-        lane, result = self._lane, self.result
+        """Say how it ended."""
+        lane, result, asked = self._lane, self.result, self._plan.tasks
         self._describe()
-        self._read()
-        sample = result.last.sample if result.last else None
-        peak = lane.tally.peak_live
-        limit = (result.held.status if result.held else lane.status).wall_text
-        result.outcome = Outcome.DONE
+        failed = result.last.failed if result.last else 0
+        peak, held = lane.tally.peak_live, result.held  # a target of none takes the wall off
+        limit = self._broke_off or (held.status.wall_text if held else "")
+        result.problems = {}
         if lane.state is State.FAILED:
-            result.outcome, result.reason = Outcome.FAILED, lane.reason
-        elif limit or result.reason:
-            result.outcome, result.reason = Outcome.LIMITED, result.reason or limit
-        elif sample and sample.failed:
-            result.outcome, result.reason = Outcome.FAILING, self._why_failing(sample.failed)
-        elif peak < self._plan.tasks and not self._plan.burst:
-            what = f"at most {format_count(peak)} of {format_count(self._plan.tasks)} tasks were live at once"
+            result.problems[Outcome.FAILED] = lane.reason
+        if failed:
+            result.problems[Outcome.FAILING] = self._why_failing(failed)
+        if limit:
+            result.problems[Outcome.LIMITED] = limit
+        elif peak < asked and not self._plan.burst:
+            what = f"at most {format_count(peak)} of {format_count(asked)} tasks were live at once"
             why = f": {result.limited_by}" if result.limited_by else ""
-            result.outcome, result.reason = Outcome.SHORT, what + why
+            result.problems[Outcome.SHORT] = what + why
 
     def _why_failing(self, failed: int) -> str:
         self._lab.watch_pages()  # that its server has died says more than that it could not be reached
@@ -255,30 +260,19 @@ class Measurement:
         why = f": {errors[0].text.splitlines()[0]}" if errors else ""
         return f"{format_count(failed)} tasks failed{why}"
 
-    @property
-    def _standing(self) -> bool:
-        return self._lane.on
-
     def _describe(self) -> None:
         ready, result = self._lane.tally.ready, self.result
         if ready is not None:
             result.runtime, result.flags = ready.runtime, list(self._lane.tally.flags)
 
-    def _look(self, held: bool = True) -> None:
-        """Keep the lane as it is now."""
-        if not self._lane.on or self._lane.tally.tick is None:
-            return
-        snapshot = self._lab.snapshot()
+    def _follow(self, snapshot: Snapshot) -> None:
+        """Keep the lane as it is at a step of the lab, as long as its worker tells anything."""
         lane = snapshot.lanes[self._lane.number]
+        if not lane.on or lane.sample.live is None:
+            return
         self.result.last = lane
-        if held:
-            self.result.held = lane
-            self.result.limited_by = limited_by(lane, snapshot)
-
-    def _read(self) -> None:
-        held, last = self.result.held, self.result.last
-        if held and last:
-            self.result.figures = read(held, last, self._plan.burst is not None)
+        if not self._stopping:
+            self.result.held, self.result.limited_by = lane, limited_by(lane, snapshot)
 
     async def _next_sample(self) -> None:
         """Wait for one more tick and one more sample, so that what has been reported by now is in them."""
@@ -288,7 +282,7 @@ class Measurement:
             await self._until(lambda: lane.sample != before[0] and lane.tally.tick is not before[1], 5.0)  # noqa: B023
 
     async def _until(self, done: Callable[[], bool], limit: float = math.inf, failed: bool = False) -> bool:
-        """Wait until ``done``, the lane fails, or ``limit`` seconds are over; return whether it was done."""
+        """Wait until ``done``, a failure, or the end of ``limit`` seconds; return whether it was done."""
         end = _now() + limit
         while not done():
             if (self._lane.state is State.FAILED and not failed) or _now() >= end:

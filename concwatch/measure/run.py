@@ -1,6 +1,4 @@
-"""``concwatch run``: engines measured one after another or together, at one or more sizes, once or more
-often.
-"""
+"""``concwatch run``: engines measured one after another or together, at some sizes, once or more often."""
 
 import statistics
 from collections.abc import Callable, Collection, Sequence
@@ -10,7 +8,7 @@ from concwatch.lab.catalog import Engine
 from concwatch.lab.events import Event
 from concwatch.lab.lab import Lab
 from concwatch.lab.machine import describe_machine, program_version
-from concwatch.measure.figures import BY_NAME, Figure, figures
+from concwatch.measure.figures import Figure, figures
 from concwatch.measure.measurement import Outcome, Plan, Result, measure
 
 _T = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
@@ -18,13 +16,8 @@ _T = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.20
 wide.
 """
 
-GRAVEST = (
-    Outcome.FAILED, Outcome.FAILING, Outcome.LIMITED, Outcome.SHORT, Outcome.INTERRUPTED, Outcome.DONE,
-)  # fmt: skip
-"""Which outcome several runs have together: the first of these that any has."""
-
-FORGIVEN = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}
-"""Outcome → the figure of which something else may be expected; then it is as good as done."""
+ANSWERED_BY = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}
+"""Outcome → the figure of which something else may be expected; then it counts no more."""
 
 
 @dataclass
@@ -46,7 +39,7 @@ class Row:
         return statistics.median(values) if values else None
 
     def spread(self, figure: str) -> float | None:
-        """Return highest less lowest as a share of the median; None for fewer than two runs."""
+        """Return the distance from lowest to highest as a share of the median; None for fewer than two."""
         values, median = self.values(figure), self.median(figure)
         return (max(values) - min(values)) / abs(median) if len(values) > 1 and median else None
 
@@ -59,23 +52,28 @@ class Row:
         half = t * statistics.stdev(values) / len(values) ** 0.5
         return mean - half, mean + half
 
+    def problems(self, expected: Collection[str] = ()) -> dict[Outcome, str]:
+        """Return the outcomes of its runs that are not done, and why, the gravest first.
+
+        What is ``expected`` of a figure, by name, takes the place of what always is.
+        """
+        found = {outcome: why for result in self.results for outcome, why in result.problems.items()}
+        counts = (each for each in Outcome if each in found and ANSWERED_BY.get(each) not in expected)
+        return {outcome: found[outcome] for outcome in counts}
+
     def outcome(self, expected: Collection[str] = ()) -> Outcome:
-        """Return how it ended; what is ``expected`` of a figure by name takes the place of what always is."""
-        found = {
-            Outcome.DONE if FORGIVEN.get(result.outcome) in expected else result.outcome
-            for result in self.results
-        }
-        return next((each for each in GRAVEST if each in found), Outcome.INTERRUPTED)
+        """Return how it ended."""
+        return next(iter(self.problems(expected)), Outcome.DONE)
 
     def holds(self, expected: Collection[str] = ()) -> bool:
-        """Return whether no task failed and all were live at once, unless something else is ``expected``."""
-        outcome = self.outcome(expected)
-        return outcome is Outcome.DONE or (outcome is Outcome.LIMITED and "peak_live" in expected)
+        """Return whether no task failed and all were live at once, where nothing else is ``expected``."""
+        walls = {Outcome.LIMITED} if "peak_live" in expected else set()
+        return self.problems(expected).keys() <= walls
 
     @property
-    def first(self) -> Result:
-        """The gravest of its results: the one that says most of why it is not done."""
-        return min(self.results, key=lambda result: GRAVEST.index(result.outcome))
+    def limited_by(self) -> str | None:
+        """What limited it, in the first run that something limited."""
+        return next((result.limited_by for result in self.results if result.limited_by), None)
 
     def marks(self, figure: Figure) -> str:
         """Return the marks of what makes a figure uncertain in any run."""
@@ -92,32 +90,29 @@ class Row:
 
     def as_json(self, expected: Collection[str]) -> dict[str, object]:
         """Return the object that ``concwatch run --json`` has for it."""
-        first = self.first
-        names = [figure.name for figure in figures()]
-        grains = {
-            name: BY_NAME[name].grain(result.held)
-            for result in self.results
-            if result.held
-            for name in names
-            if BY_NAME[name].grain(result.held) is not None
-        }
-        marks = {name: self.marks(BY_NAME[name]) for name in names if self.marks(BY_NAME[name])}
+        first, problems = self.results[0], self.problems(expected)
+        held = [result.held for result in self.results if result.held]
         found: dict[str, object] = {
             "engine": self.engine,
             "runtime": first.runtime,
             "flags": first.flags,
             "state": self.outcome(expected).value,
-            "reason": first.reason,
-            "limited_by": next((each.limited_by for each in self.results if each.limited_by), None),
+            "reason": next(iter(problems.values()), None),
+            "limited_by": self.limited_by,
             "traced": first.traced,
             "gc": first.gc,
             "tasks": self.tasks,
-            **{name: self.median(name) for name in names},
-            "plus_minus": grains,
-            "marks": marks,
+            **{figure.name: self.median(figure.name) for figure in figures()},
+            "plus_minus": {
+                figure.name: grain
+                for figure in figures()
+                for grain in [max((figure.grain(lane) or 0.0 for lane in held), default=0.0)]
+                if grain
+            },
+            "marks": {figure.name: marks for figure in figures() if (marks := self.marks(figure))},
         }
         if len(self.results) > 1:
-            known = [name for name in names if self.values(name)]
+            known = [figure.name for figure in figures() if self.values(figure.name)]
             found["runs"] = [
                 {"state": result.outcome.value, **{name: result.figures.get(name) for name in known}}
                 for result in self.results

@@ -63,6 +63,7 @@ SCALES: dict[str, tuple[Unit, float]] = {
     "s": (SECONDS, 1.0),
     "ms": (SECONDS, 1e-3),
     "tasks/s": (RATE, 1.0),
+    "tasks": (COUNT, 1.0),
+    "%": (SHARE, 0.01),
 }
-"""Unit of a published table → the kind of figure, and how many bytes, seconds or tasks a second one of it is.
-"""
+"""Unit of a published table → the kind of figure, and how many of that kind's own unit one of it is."""

@@ -22,7 +22,7 @@ counters start anew.
 
 A sample: an array
 ==================
-``[lane, time, rss, traced, create_rate, …]``: as many as the charts were given, about ten a second a lane
+``[lane, time, rss, traced, heap, …]``: as many as the charts were given, about ten a second a lane
 with a worker. When a worker has ended there is one more in which all that it and the system would say is
 ``null``: the lines of the charts break there. The header's ``columns`` names what each place holds:
 
@@ -49,7 +49,8 @@ with a worker. When a worker has ended there is one more in which all that it an
     ``tracer``                   bytes that the tracer itself takes; null while nothing is traced
     ``completed_mean``           tasks that ended by themselves a second, over the last ten seconds
     ``stalled``                  seconds that the worker has been silent or overdue; 0 when all is well
-    ``rss_per_task``, ``traced_per_task``  bytes of a task; null before that can be told
+    ``rss_per_task``             bytes of a task; null before that can be told
+    ``traced_per_task``          the same of what is traced
     ``measured_live``            tasks that were live when these were taken
     ``cpu_seconds``              seconds of CPU that the worker's process has used
     ``cpu_per_task``             seconds of CPU of a task
@@ -58,20 +59,17 @@ with a worker. When a worker has ended there is one more in which all that it an
     ``others``                   share of the cores that other programs and lanes had in the last second
     ``peak_rss``                 the highest ``rss`` that the process ever had
     ``wake_lag_p99``             of ``tick_lag`` so far, while there were tasks
-    ``duration_p50``, ``duration_p99``  seconds from a task's beginning to its end, of those timed so far
+    ``duration_p50``             seconds from a task's beginning to its end, of those timed so far
+    ``duration_p99``             the same that 99 % of them did not exceed
     ``start_delay_p99``          seconds from a task's creation to its beginning, of those timed so far
 
 ``traced``, ``heap``, ``live``, all from ``tick_time`` to ``tracer`` and ``switches`` are the worker's last
-tick
-before the sample, in which ``created = live + completed + failed + cancelled``. What is of the process is
-what the
-system said as the sample was taken. What the figures mean is told by ``concwatch figures``.
+tick before the sample, in which ``created = live + completed + failed + cancelled``. What is of the process
+is what the system said as the sample was taken. What the figures mean is told by ``concwatch figures``.
 
 The rates are counted in windows of one sampling interval that end at the worker's ticks; of several ticks
-since the
-sample before, the highest. Where none has come the rate is null: it is then that of the next sample that has
-one,
-as far back as the last one that had, and so it is exported.
+since the sample before, the highest. Where none has come the rate is null: it is then that of the next sample
+that has one, as far back as the last one that had, and so it is exported.
 
 Objects
 =======
@@ -131,7 +129,7 @@ Objects
 ``own``: as a lab comes in, and once a second if one of these has changed.
     ``time``
     ``rss``, ``cpu``, ``threads``, ``virtual``  of concwatch's own process, as in a sample; null if not known
-    ``busy``       share of all cores that all programs used
+    ``busy``            share of all cores that all programs used
     ``room``            memory that workers might take in all, what they took then included
     ``total``           the machine's memory, or that of the control group that binds
     ``bound``           which of both binds: ``memory`` or ``cgroup memory``

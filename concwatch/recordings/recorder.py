@@ -69,7 +69,7 @@ class Recorder:
             return
         now = lab.clock()
         began = now if self._began is None else self._began
-        self._lab, self._told = lab, {lane.facts.name: lane.sample for lane in lab.lanes}
+        self._lab, self._told = lab, {}
         self._events, self._marks = lab.events.count, lab.marks.count
         lab.observers.append(self._look)
         places = tuple(self._places[lane.engine.name] for lane in lab.lanes)

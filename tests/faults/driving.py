@@ -16,7 +16,8 @@ import psutil
 
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.lab import Lab, open_process
-from concwatch.lab.lane import Lane, State
+from concwatch.lab.lane import Lane
+from concwatch.lab.lane_state import State
 from concwatch.lab.link import Link
 from concwatch.lab.process import WorkerProcess
 from concwatch.lab.settings import Settings
@@ -169,12 +170,18 @@ class FaultyStage(Stage):
         """See that the healthy lane creates tasks, is sampled, and is seen to, on a screen that answers."""
         well = self.well
         await self.until(
-            lambda: well.state is State.RUNNING and well.tick, lambda: f"{well.state} {well.reason}", PATIENCE
+            lambda: well.state is State.RUNNING and well.tally.tick,
+            lambda: f"{well.state} {well.reason}",
+            PATIENCE,
         )
-        assert well.tick is not None
-        created, sampled = well.tick.created, well.sampled
+        assert well.tally.tick is not None
+        created, sampled = well.tally.tick.created, well.sample.time
         await self.until(
-            lambda: well.tick is not None and well.tick.created > created and well.sampled > sampled,
+            lambda: (
+                well.tally.tick is not None
+                and well.tally.tick.created > created
+                and well.sample.time > sampled
+            ),
             "the healthy lane goes on",
             PATIENCE,
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from tests.faults.fault import Fault, Impossible
 from tests.faults.real_lab import ROOT, real_lab
 from tests.faults.terminal import Terminal

@@ -11,7 +11,8 @@ import psutil
 
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, State
+from concwatch.lab.lane import Lane
+from concwatch.lab.lane_state import State
 from concwatch.lab.link import Link
 from concwatch.lab.process import WorkerProcess
 from concwatch.lab.settings import Settings
@@ -46,7 +47,9 @@ class RealLab:
         deadline = asyncio.get_running_loop().time() + patience
         while not condition():
             if asyncio.get_running_loop().time() > deadline:
-                seen = [(lane.engine.name, lane.state, lane.reason, lane.tick) for lane in self.lab.lanes]
+                seen = [
+                    (lane.engine.name, lane.state, lane.reason, lane.tally.tick) for lane in self.lab.lanes
+                ]
                 events = "\n".join(event.text for event in self.lab.events.since(0))
                 raise AssertionError(f"{what}: not within {patience:g} s\n{seen}\n{events}")
             await asyncio.sleep(0.01)
@@ -78,8 +81,8 @@ class RealLab:
     async def ticks(self, lane: Lane, count: int) -> None:
         """Let so many ticks of a lane pass."""
         for _ in range(count):
-            last = lane.tick
-            await self.until(lambda last=last: lane.tick is not last, f"{lane.engine.name} ticks")  # type: ignore[misc]  # bound here
+            last = lane.tally.tick
+            await self.until(lambda last=last: lane.tally.tick is not last, f"{lane.engine.name} ticks")  # type: ignore[misc]  # bound here
 
     async def settles(self, lane: Lane, *states: State) -> None:
         """Wait until a lane is in one of ``states``."""

@@ -20,7 +20,8 @@ import psutil
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.events import KEPT
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane, State
+from concwatch.lab.lane import Lane
+from concwatch.lab.lane_state import State
 from concwatch.lab.messages import Tick
 from concwatch.lab.process import WorkerProcess
 from concwatch.lab.settings import Settings
@@ -77,8 +78,6 @@ class Figures:
     live: int
     ticks_sent: int | None
     ticks_taken: int
-    ticks_merged: int
-    """A newer one took their place before anybody looked: counters are cumulative."""
 
 
 @dataclass
@@ -100,12 +99,11 @@ class Soaked:
         """Say it in a line."""
         tasks = sum(lane.completed for lane in self.lanes)
         ticks = sum(lane.ticks_taken for lane in self.lanes)
-        merged = sum(lane.ticks_merged for lane in self.lanes)
         grown = (
             "" if self.rss_settled is None else f", RSS {(self.rss_end - self.rss_settled) / 2**20:+.2f} MiB"
         )
         return (
-            f"{self.seconds:,.0f} s, {tasks:,} tasks completed, {ticks:,} ticks taken, {merged:,} merged, "
+            f"{self.seconds:,.0f} s, {tasks:,} tasks completed, {ticks:,} ticks taken, "
             f"{self.marks} marks, {self.acts} acts{grown}"
         )
 
@@ -168,7 +166,7 @@ def median(values: list[int]) -> int:
 
 def whole(lane: Lane) -> bool:
     """Tell whether a lane holds nothing, and all that was created is in its counters."""
-    tick = lane.tick
+    tick = lane.tally.tick
     return (
         tick is not None and tick.live == 0 and tick.created == tick.completed + tick.failed + tick.cancelled
     )
@@ -176,7 +174,7 @@ def whole(lane: Lane) -> bool:
 
 def count(lane: Lane, worker: CountedWorker) -> Figures:
     """Take one lane's figures from its last tick."""
-    tick = lane.tick
+    tick = lane.tally.tick
     assert tick is not None
     return Figures(
         lane.engine.name,
@@ -187,7 +185,6 @@ def count(lane: Lane, worker: CountedWorker) -> Figures:
         tick.live,
         tick.number,
         worker.taken,
-        worker.merged,
     )
 
 
@@ -222,7 +219,7 @@ async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
         async def all_are(condition: Callable[[Lane], bool], what: str) -> None:
             def missing() -> str:
                 return f"{what}: " + ", ".join(
-                    f"{lane.engine.name} {lane.state.value} {lane.tick}"
+                    f"{lane.engine.name} {lane.state.value} {lane.tally.tick}"
                     for lane in lanes
                     if not condition(lane)
                 )
@@ -231,7 +228,9 @@ async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
 
         for lane in lanes:
             stage.lab.set_target(lane, TASKS)
-        await all_are(lambda lane: lane.tick is not None and lane.tick.completed > TASKS, "at work")
+        await all_are(
+            lambda lane: lane.tally.tick is not None and lane.tally.tick.completed > TASKS, "at work"
+        )
         somebody, began, rss = Somebody(stage, seconds), time.monotonic(), list[tuple[float, int]]()
         weighing = asyncio.create_task(weigh(rss))
         while time.monotonic() - began < seconds:
@@ -248,7 +247,7 @@ async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
         for lane in figures:
             assert lane.failed == 0, lane
             assert lane.created == lane.completed + lane.cancelled, lane
-            assert lane.ticks_sent == lane.ticks_taken + lane.ticks_merged, lane
+            assert lane.ticks_sent == lane.ticks_taken, lane
         assert len(stage.lab.events.since(0)) <= KEPT
         assert len(stage.lab.marks.since(0)) <= KEPT
         noted = sum(mark.kind == "note" for mark in stage.lab.marks.since(0))
@@ -278,10 +277,7 @@ def inject(seconds: float, engines: Sequence[str] = ALL_FOUR, file: Path | None 
     return ""
 
 
-HOLDS = (
-    "counters exact at the end; memory grows by 5 MiB at most after the first minute; "
-    "each tick looked at or counted as merged"
-)
+HOLDS = "counters exact at the end; memory grows by 5 MiB at most after the first minute; each tick looked at"
 
 FAULTS = (
     Fault(

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from concwatch.lab import pages
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.worker.walls import thread_walls
 from tests.faults.driving import engines
@@ -73,7 +73,7 @@ async def thread_wall(engine: str, wrap: Wrap, wall: str, value: int, many: int 
         await real.holds(well, 100)
         standing = await real.hits(lane, many, wall, value)
         assert standing > 100
-        assert (lane.live, lane.target) == (standing, standing), lane.tick
+        assert (lane.live, lane.target) == (standing, standing), lane.tally.tick
         await real.holds(well, 200)
         await real.holds(lane, 50)
         # Not all of them: once around, Linux gives the first 300 numbers to nobody.
@@ -142,7 +142,7 @@ async def file_limit(engine: str) -> None:
         (lane,) = real.lab.lanes
         standing = await real.hits(lane, 400, "ulimit -n", 200)
         assert 100 < standing < 200, standing
-        tick = lane.tick
+        tick = lane.tally.tick
         assert tick is not None
         assert (tick.live, tick.failed) == (standing, tick.created - standing), tick
         assert tick.failed <= 400 - standing, tick
@@ -151,7 +151,9 @@ async def file_limit(engine: str) -> None:
         assert await real.hits(lane, 400, "ulimit -n", 200) > 100
         await real.holds(lane, 10)
         real.lab.set_workload("http:0.1")
-        await real.until(lambda: lane.tick is not None and lane.tick.completed > 30, "tasks come and go")
+        await real.until(
+            lambda: lane.tally.tick is not None and lane.tally.tick.completed > 30, "tasks come and go"
+        )
 
 
 def file_limits() -> None:
@@ -173,7 +175,7 @@ async def fork_refused_scene() -> None:
         lane, other = real.lab.lanes
         standing = await real.hits(lane, MANY, "pid_max", pid_max)
         await cannot_start(real, "asyncio", f"pid_max ({pid_max})")
-        assert (lane.state, lane.live) == (State.RUNNING, standing), lane.tick
+        assert (lane.state, lane.live) == (State.RUNNING, standing), lane.tally.tick
         await real.holds(lane, 50)
         await real.holds(other, 100)
         await real.holds(lane, 100)

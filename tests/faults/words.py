@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from concwatch.lab.messages import Report, decode
+from concwatch.lab.snapshot import Snapshot
 from tests.faults.driving import PATIENCE, FaultyStage, driven, inject, thorough
 from tests.faults.fault import Fault
 from tests.faults.toy import command
@@ -34,9 +35,11 @@ async def fails(s: FaultyStage, reason: str) -> None:
 async def goes_on(s: FaultyStage) -> None:
     """See that newer ticks come through, on both lanes."""
     await s.becomes(State.RUNNING)
-    assert s.faulty.tick is not None
-    time = s.faulty.tick.time
-    await s.until(lambda: s.faulty.tick and s.faulty.tick.time > time + 0.1, "it goes on", PATIENCE)
+    assert s.faulty.tally.tick is not None
+    time = s.faulty.tally.tick.time
+    await s.until(
+        lambda: s.faulty.tally.tick and s.faulty.tally.tick.time > time + 0.1, "it goes on", PATIENCE
+    )
     await s.others_go_on()
 
 
@@ -136,7 +139,8 @@ RIGHT: dict[str, dict[str, object]] = {
         "workloads": [],
     },
     "tick": dict.fromkeys(("time", "created", "live", "completed", "failed", "cancelled", "queued", "lag"), 0)
-    | {"gc": 0.5, "traced": 1, "tracer": 1, "heap": 1, "number": 1},
+    | {"gc": 0.5, "traced": 1, "tracer": 1, "heap": 1, "number": 1, "switches": 1}
+    | {"durations": [0.5], "delays": [0.5]},
     "reached": dict.fromkeys(("target", "live", "created", "cancelled", "seconds"), 0),
     "burst": dict.fromkeys(("tasks", "create_seconds", "create_cpu", "seconds", "cpu", "live", "traced"), 0),
     "limit": {"standing": 0, "wanted": 0, "wall": "memory", "value": 1, "detail": ""},
@@ -237,9 +241,10 @@ while True:  # a report between them, or the newest would take the place of the 
         await stands(s)
         seen = []
 
-        def watch(now: float) -> None:
-            if s.faulty.tick is not None:
-                seen.append((s.faulty.live, s.faulty.rates.completed, s.faulty.rates.created))
+        def watch(snapshot: Snapshot) -> None:
+            sample = snapshot.lanes[s.faulty.number].sample
+            if sample.live is not None:
+                seen.append((sample.live, sample.completed_per_second, sample.created_per_second))
 
         s.lab.observers.append(watch)
         await s.until(lambda: s.faulty.live == 100, "the first is taken", PATIENCE)
@@ -247,7 +252,7 @@ while True:  # a report between them, or the newest would take the place of the 
         await s.until(lambda: s.faulty.live == 150, "what is right is taken", PATIENCE)
         s.lab.observers.remove(watch)
         assert {live for live, _, _ in seen} <= {0, 100, 150}, seen
-        assert all(math.isnan(rate) or rate >= 0 for _, *rates in seen for rate in rates), seen
+        assert all(rate is None or rate >= 0 for _, *rates in seen for rate in rates), seen
         await s.tells("a tick that cannot be: ")
         await goes_on(s)
         s.lab.set_target(s.faulty, 3)

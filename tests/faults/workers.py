@@ -5,7 +5,7 @@ import signal
 
 import psutil
 
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from tests.faults.driving import LOOPS, PATIENCE, FaultyStage, driven, engines, inject
 from tests.faults.fault import Fault
 
@@ -63,8 +63,8 @@ async def killed() -> None:
     for engine in engines(*ALL):
         async with driven(engine) as s:
             await s.holds(100)
-            assert s.faulty.ready is not None
-            os.kill(s.faulty.ready.pid, signal.SIGKILL)
+            assert s.faulty.tally.ready is not None
+            os.kill(s.faulty.tally.ready.pid, signal.SIGKILL)
             await ends(s, "killed by SIGKILL")
 
 
@@ -72,12 +72,12 @@ async def stopped() -> None:
     for engine in engines(*ALL):
         async with driven(engine) as s:
             await s.holds(100)
-            assert s.faulty.ready is not None
-            os.kill(s.faulty.ready.pid, signal.SIGSTOP)
+            assert s.faulty.tally.ready is not None
+            os.kill(s.faulty.tally.ready.pid, signal.SIGSTOP)
             await s.becomes(State.STALLED)
             await s.sees("stalled", within=s.card(engine))
             await s.others_go_on()
-            os.kill(s.faulty.ready.pid, signal.SIGCONT)
+            os.kill(s.faulty.tally.ready.pid, signal.SIGCONT)
             await s.becomes(State.RUNNING)
             await s.holds(200)
 
@@ -85,8 +85,8 @@ async def stopped() -> None:
 async def stopped_for_good() -> None:
     async with driven("asyncio") as s:
         await s.holds(100)
-        assert s.faulty.ready is not None
-        os.kill(s.faulty.ready.pid, signal.SIGSTOP)
+        assert s.faulty.tally.ready is not None
+        os.kill(s.faulty.tally.ready.pid, signal.SIGSTOP)
         await s.becomes(State.STALLED)
         s.lab.switch(s.faulty, False)
         await s.becomes(State.OFF)
@@ -119,7 +119,9 @@ async def fails(s: FaultyStage, tasks: int) -> None:
     """See that so many tasks fail, under refill, and that the lane and the others go on."""
     lane = s.faulty
     await s.until(
-        lambda: lane.tick is not None and lane.tick.failed >= tasks, lambda: f"failed: {lane.tick}", PATIENCE
+        lambda: lane.tally.tick is not None and lane.tally.tick.failed >= tasks,
+        lambda: f"failed: {lane.tally.tick}",
+        PATIENCE,
     )
     await s.others_go_on()
     s.lab.set_workload("hold")
@@ -149,8 +151,8 @@ async def without_memory() -> str:
     for engine in engines(*ALL):
         async with driven(engine, workload="hold") as s:
             await s.holds(500)
-            assert s.faulty.ready is not None
-            worker = psutil.Process(s.faulty.ready.pid)
+            assert s.faulty.tally.ready is not None
+            worker = psutil.Process(s.faulty.tally.ready.pid)
             most = worker.memory_info().vms + (8 << 20)
             worker.rlimit(psutil.RLIMIT_AS, (most, most))
             s.lab.set_target(s.faulty, 500_000)

@@ -3,7 +3,8 @@
 import asyncio
 import time
 
-from concwatch.lab.lane import STOP_LIMIT, State
+from concwatch.lab.lane import STOP_LIMIT
+from concwatch.lab.lane_state import State
 from tests.faults.driving import LOOPS, PATIENCE, FaultyStage, driven, engines, inject, thorough
 from tests.faults.fault import Fault
 
@@ -87,8 +88,8 @@ async def refused() -> None:
             s.lab.set_target(s.faulty, 0)
             await s.others_go_on()
             assert s.faulty.live == 100
-            assert s.faulty.tick is not None
-            assert s.faulty.tick.created == 100
+            assert s.faulty.tally.tick is not None
+            assert s.faulty.tally.tick.created == 100
             assert s.faulty.state is State.RUNNING
             await stops(s)
             await s.on_again()
@@ -100,7 +101,9 @@ async def raised() -> None:
             s.lab.set_workload("jobs:raises" if engine in LOOPS else "jobs:raises_in_thread")
             s.lab.set_target(s.faulty, 1_000)
             await s.until(
-                lambda: s.faulty.tick is not None and s.faulty.tick.failed > 5_000, "they fail", PATIENCE
+                lambda: s.faulty.tally.tick is not None and s.faulty.tally.tick.failed > 5_000,
+                "they fail",
+                PATIENCE,
             )
             async with s.pulse(f"{engine}: ") as pulse:
                 await asyncio.sleep(2 if thorough() else 0.3)
@@ -116,23 +119,23 @@ async def completed() -> None:
     for engine in engines("asyncio", "threads", "pool", "uvloop"):
         async with driven(engine) as s:
             await s.holds(10)
-            assert s.faulty.reading is not None
-            idle = s.faulty.reading.rss
+            assert s.faulty.tally.reading is not None
+            idle = s.faulty.tally.reading.rss
             s.lab.set_target(s.well, 0)
             s.lab.set_workload("nop")
             s.lab.set_target(s.faulty, 1_000)
             s.lab.set_target(s.well, 50)
             await s.until(
-                lambda: s.faulty.tick is not None and s.faulty.tick.completed > 10_000,
+                lambda: s.faulty.tally.tick is not None and s.faulty.tally.tick.completed > 10_000,
                 "they complete",
                 PATIENCE,
             )
             async with s.pulse(f"{engine}: ") as pulse:
                 await asyncio.sleep(2 if thorough() else 0.3)
             pulse.assert_well()
-            assert s.faulty.peak_live <= 1_000
-            assert s.faulty.reading is not None
-            assert s.faulty.reading.rss - idle < 64 << 20
+            assert s.faulty.tally.peak_live <= 1_000
+            assert s.faulty.tally.reading is not None
+            assert s.faulty.tally.reading.rss - idle < 64 << 20
             assert s.lab.events.count < 30, s.told()
             s.lab.set_workload("hold")
             await s.holds(50)

@@ -11,8 +11,9 @@ from concwatch.comparing.comparison import compare
 from concwatch.comparing.reading import read_bytes
 from concwatch.comparing.table import table_lines
 from concwatch.lab.series import METRICS
+from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import as_csv
-from concwatch.recordings.format import COLUMNS, KIND, Line, tell_time
+from concwatch.recordings.format import KIND, Line, tell_time
 from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import GZIP, Text, decompress
@@ -54,7 +55,7 @@ def look(recording: Recording) -> None:
     """Look at all that screens and exports show of it."""
     assert math.isfinite(recording.duration)
     for at in (0.0, recording.duration / 2, recording.duration):
-        view = recording.view(at)
+        view = recording.snapshot(at)
         assert len(view.lanes) == len(recording.lanes)
         for series in recording.series_until(at):
             for metric in METRICS:
@@ -64,7 +65,7 @@ def look(recording: Recording) -> None:
         recording.marks(at).since(0)
     for number, lane in enumerate(recording.lanes):
         recording.largest_target(number)
-        assert all(len(column) == len(lane) for column in lane.columns.values())
+        assert len(list(lane.samples())) == len(lane)
     tell_facts(recording.header).encode(errors="replace")
     tell_lack(recording)
     own_threads(recording.header)

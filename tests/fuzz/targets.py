@@ -7,9 +7,10 @@ import msgspec
 from concwatch import wire
 from concwatch.experiments import loading as experiments
 from concwatch.experiments.experiment import Experiment, How, Series, Table, entries
-from concwatch.experiments.readings import READINGS, UNITS
+from concwatch.experiments.readings import READINGS
 from concwatch.lab import messages
-from concwatch.lab.expect import COMPARISONS, FIGURES, read_expectation
+from concwatch.measure.expect import COMPARISONS, EXPECTABLE, read_expectation
+from concwatch.measure.units import SCALES
 from concwatch.ui.moment import read_moment
 from concwatch.units import (
     LARGEST_COUNT,
@@ -166,7 +167,7 @@ def check_expectation(data: bytes) -> None:
     except ValueError as error:
         refused(error)
         return
-    assert found.figure in FIGURES
+    assert found.figure in EXPECTABLE
     assert found.op in COMPARISONS
     assert 0 <= found.value < math.inf
     assert read_expectation(found.text) == found
@@ -218,14 +219,14 @@ TARGETS: tuple[Target, ...] = (
         "expectations",
         "--expect",
         check_expectation,
-        (*FIGURES, *COMPARISONS, "asyncio.", "pool.", *NUMBERS),
+        (*EXPECTABLE, *COMPARISONS, "asyncio.", "pool.", *NUMBERS),
         200,
     ),
     Target(
         "experiments",
         "files of experiments",
         check_experiment,
-        (*TOML, *_keys(Experiment, How, Table, Series), "[[table]]", "[[table.series]]", *READINGS, *UNITS),
+        (*TOML, *_keys(Experiment, How, Table, Series), "[[table]]", "[[table.series]]", *READINGS, *SCALES),
         1_200,
     ),
     Target(

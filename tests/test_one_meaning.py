@@ -1,0 +1,170 @@
+"""One figure, one meaning: each has one name, and is the same wherever the same snapshots are looked at."""
+
+import asyncio
+import json
+import selectors
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lab_driver import ENGINES, GIB
+
+from concwatch.cli import main
+from concwatch.comparing.quantity import COMPARED
+from concwatch.comparing.recorded import read_recording
+from concwatch.experiments.cell import Cell
+from concwatch.experiments.measure import run_once
+from concwatch.experiments.readings import BOTH, READINGS, TRACED
+from concwatch.lab.fake import Costs, FakeWorkers
+from concwatch.lab.lab import Lab
+from concwatch.lab.limits import Memory
+from concwatch.lab.sampler import Load
+from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import COLUMNS
+from concwatch.measure.expect import EXPECTABLE
+from concwatch.measure.figures import BY_NAME, FIGURES
+from concwatch.measure.run import Row, Session
+from concwatch.printing import COLUMNS as SHOWN
+from concwatch.recordings.format import cut_time
+from concwatch.recordings.load import load
+from concwatch.recordings.recorder import Recorder
+from concwatch.recordings.sinks import open_sink
+
+RAW = {
+    "lane", "time", "traced", "virtual", "tick_time", "tick_lag", "gc", "measured_live", "cpu_seconds",
+    "switches", "others",
+}  # fmt: skip
+"""Columns of a recording that are no figures, but what figures are made of."""
+
+KEYS = {
+    "engine", "runtime", "flags", "state", "reason", "limited_by", "traced", "gc", "tasks", "plus_minus",
+    "marks",
+}  # fmt: skip
+"""What ``run --json`` says of a lane besides figures."""
+
+
+def test_figures_are_listed_once_each_with_their_meaning():
+    told = json.loads(CliRunner().invoke(main, ["figures", "--json"]).stdout)
+    assert [each["name"] for each in told] == [figure.name for figure in FIGURES] == list(BY_NAME)
+    for each in told:
+        assert each["meaning"].endswith(".")
+        assert each["unit"]
+    listed = CliRunner().invoke(main, ["figures"]).stdout.splitlines()
+    assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(BY_NAME)
+
+
+def test_every_name_that_is_used_is_that_of_a_figure():
+    used = {*EXPECTABLE, *READINGS, *BOTH, *TRACED, *SHOWN, *(figure.name for figure in COMPARED)}
+    assert used <= set(BY_NAME)
+    assert set(COLUMNS) - set(BY_NAME) == RAW
+    row = Row("asyncio", 5, [])
+    row.results.append(_result())
+    assert set(row.as_json(())) - KEYS == set(EXPECTABLE)
+
+
+def _result():
+    return fast(_measured(Settings(), 10, Costs()))[0].results[0]
+
+
+class FastLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time jumps to the next timer instead of passing."""
+
+    def __init__(self):
+        self.now = 0.0
+        super().__init__(Jumping(self))
+
+    def time(self):
+        return self.now
+
+
+class Jumping(selectors.DefaultSelector):
+    def __init__(self, loop):
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout=None):
+        self._loop.now += max(0.0, timeout or 0.0)
+        return super().select(0)
+
+
+def fast(work):
+    with asyncio.Runner(loop_factory=FastLoop) as runner:
+        return runner.run(work)
+
+
+def fake_lab(settings_, costs):
+    clock = asyncio.get_running_loop().time
+    return Lab(
+        [ENGINES["asyncio"]],
+        settings=settings_,
+        open_link=FakeWorkers(costs={"asyncio": costs}),
+        clock=clock,
+        memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
+        walls=lambda: (),
+        load=lambda: Load(clock(), 0.0, 0.0, 2),
+    )
+
+
+def near(value):
+    """What is equal to ``value`` but for the rounding of a recording: 6 digits, and microseconds of time."""
+    return value if value is None else pytest.approx(value, rel=1e-5, abs=1e-5)
+
+
+async def _measured(settings_, tasks, costs, path=None):
+    """Run it as ``concwatch run`` does, recorded into ``path``; give its row, and the lab's snapshots."""
+    seen, session = [], Session([ENGINES["asyncio"]], [tasks], 1.0)
+    recorder = Recorder(path, open_sink(path), "concwatch", session.engines) if path else None
+
+    def make_lab(_):
+        lab = fake_lab(settings_, costs)
+        lab.observers.append(seen.append)
+        if recorder:
+            recorder.follow(lab)
+        return lab
+
+    await session.run(make_lab, lambda lab, lane, text: None)
+    if recorder:
+        recorder.stop("done")
+    return session.rows[0], seen
+
+
+@given(
+    workload=st.sampled_from(("sleep:10", "sleep:0.3", "hold", "payload:4KiB")),
+    trace=st.booleans(),
+    tasks=st.integers(1, 5_000),
+    costs=st.builds(Costs, task=st.integers(100, 20_000), create_rate=st.floats(50_000, 500_000)),
+)
+@settings(max_examples=10, deadline=None)
+def test_screen_run_experiment_and_recording_of_the_same_snapshots_agree(workload, trace, tasks, costs):
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.jsonl"
+        row, seen = fast(_measured(Settings(workload, trace=trace), tasks, costs, path))
+        recording = load(path)
+    result = row.results[0]
+    snapshots = {snapshot.lanes[0]: snapshot.time for snapshot in seen}
+    cell = Cell("asyncio", tasks, "hold", workload, trace=trace)
+
+    async def experiment():
+        return await run_once(fake_lab(cell.settings, costs), cell)
+
+    again = fast(experiment())
+    for figure in FIGURES:
+        if figure.burst:
+            continue
+        lane = result.last if figure.at_end else result.held
+        # The screen shows what a figure gives of the lab's snapshot; a replay, of the recording's.
+        read = recording.snapshot(cut_time(snapshots[lane])).lanes[0]
+        expected = figure.of(lane)
+        assert row.median(figure.name) == expected, figure.name
+        assert figure.of(read) == near(expected), figure.name
+        if not figure.at_end:
+            assert again.figures[figure.name] == expected, figure.name
+    compared = {subject.key: measured for subject, measured in read_recording(recording, "a").figures.items()}
+    for figure in COMPARED:
+        median = row.median(figure.name)
+        assert (median is None) == (figure.name not in compared), figure.name
+        if median is not None:
+            assert compared[figure.name].median == near(median), figure.name

@@ -143,10 +143,10 @@ async def test_all_that_are_here_hold_tasks_side_by_side_and_none_is_left():
         for lane in lab.lanes:
             await until(lambda lane=lane: lane.live == 500, f"{lane.engine.name}: {lane.state} {lane.reason}")
             assert lane.state in (State.RUNNING, State.STALLED)
-        pids = [lane.ready.pid for lane in lab.lanes]
+        pids = [lane.tally.ready.pid for lane in lab.lanes]
         for lane in lab.lanes:
             assert lane.can("trace") == (not lane.engine.ways)
-            assert (lane.tick.traced is None) == bool(lane.engine.ways)
+            assert (lane.tally.tick.traced is None) == bool(lane.engine.ways)
     finally:
         clock.cancel()
         await lab.close()

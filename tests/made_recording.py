@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterator
 
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
+from concwatch.lab.snapshot import EngineFacts
 from concwatch.recordings.format import (
     VERSION,
     EndLine,
-    Engine,
     EventLine,
     Header,
     LabLine,
@@ -33,22 +33,21 @@ TARGETS = (1_000, 20_000, 5_000, 50_000, 0, 10_000)
 def made_lines(seconds: float, hz: float = 10.0, lanes: int = 6, cut: bool = False) -> Iterator[bytes]:
     """Write a recording of so many seconds, line by line; one that is ``cut`` has no last line."""
     names = NAMES[:lanes]
-    engines = tuple(Engine(name, f"one of {name}", name == "pool", name == "threads") for name in names)
+    engines = tuple(EngineFacts(name, f"one of {name}", name == "pool", name == "threads") for name in names)
     yield encode(
         Header(
             VERSION, "2026-11-21T12:30:00.000000+00:00", "0.1.0", MACHINE, "concwatch", hz, engines, 16 << 30
         )
     )
-    walls = (("vm.max_map_count", 65_530, 130), ("pid_max", 4_194_304, 500))
-    yield encode(LabLine(0.0, hz, 16 << 30, tuple(range(lanes)), walls))
-    yield encode(SettingsLine(0.0, trace=True))
+    yield encode(LabLine(0.0, hz, 16 << 30, tuple(range(lanes))))
+    yield encode(SettingsLine(time=0.0, trace=True))
     for lane, _ in enumerate(names):
         yield encode(_lane_line(lane, 0.0, 0))
         yield encode(EventLine(0.0, names[lane], f"on: CPython 3.11.7, pid {4000 + lane}"))
     for index in range(round(seconds * hz) + 1):
         now = index / hz
         if index % round(hz) == 0:
-            yield encode(OwnLine(now, 41 * MIB, 0.05, 5, 300 * MIB, 18 << 30, 24 << 30, "memory"))
+            yield encode(OwnLine(41 * MIB, 0.05, 5, 300 * MIB, 0.1, 18 << 30, 24 << 30, time=now))
         for lane, name in enumerate(names if index else ()):
             yield from map(encode, _changes(lane, name, index, now, hz))
             yield encode(_sample(lane, now))
@@ -73,15 +72,19 @@ def _changes(lane: int, name: str, index: int, now: float, hz: float) -> Iterato
 
 def _lane_line(lane: int, now: float, target: int) -> LaneLine:
     return LaneLine(
-        now,
-        lane,
-        State.RUNNING,
+        time=now,
+        lane=lane,
+        state=State.RUNNING,
         target=target,
-        create_speed=150_000.0 if target else None,
+        asked=target,
+        create_rate=150_000.0 if target else None,
+        peak_live=_peak(lane, now),
+        idle_rss=12 * MIB,
         runtime="CPython 3.11.7",
         pid=4000 + lane,
-        cost_tracing=True,
-        cost_clean=True,
+        tracing=True,
+        clean=True,
+        fits=5_000_000,
     )
 
 
@@ -92,6 +95,12 @@ def _live(lane: int, now: float) -> int:
         return 0
     before = _target(lane, since - CHANGE) if since >= CHANGE else 0
     return round(before + (_target(lane, since) - before) * min(1.0, since % CHANGE / 2))
+
+
+def _peak(lane: int, now: float) -> int:
+    """Give the most that have been live until the end of the minute."""
+    changes = range(int(max(0.0, now - 5 - lane + CHANGE) // CHANGE))
+    return max((_target(lane, change * CHANGE) for change in changes), default=0)
 
 
 def _sample(lane: int, now: float) -> Sample:
@@ -107,8 +116,8 @@ def _sample(lane: int, now: float) -> Sample:
         rss=rss,
         traced=round(live * (700.0 + 100 * lane)),
         heap=None,
-        create_rate=round(burst, 3),
-        completion_rate=round(burst * 0.95, 3),
+        created_per_second=round(burst, 3),
+        completed_per_second=round(burst * 0.95, 3),
         live=live,
         lag=round(0.002 + 0.001 * wave, 6),
         cpu=0.1,
@@ -123,9 +132,9 @@ def _sample(lane: int, now: float) -> Sample:
         tick_lag=0.002,
         gc=round(now / 100, 6),
         tracer=live * 90,
-        mean_completion_rate=round(live / 10, 3),
+        completed_mean=round(live / 10, 3),
         stalled=0,
-        cost_rss=1_300.0 + 400 * lane,
-        cost_traced=700.0 + 100 * lane,
-        cost_live=live,
+        rss_per_task=1_300.0 + 400 * lane,
+        traced_per_task=700.0 + 100 * lane,
+        measured_live=live,
     )

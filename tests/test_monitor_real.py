@@ -33,7 +33,7 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_whose_memory_is_seen(
         await s.drop("asyncio", 10_000)
         await s.until(lambda: lane.live == 10_000, "10,000 tasks are live")
         await s.sees("10,000 live", within=s.card("asyncio"))
-        await s.until(lambda: lane.meter.cost is not None, "the cost is known")
+        await s.until(lambda: lane.tally.meter.cost is not None, "the cost is known")
         per_task = (lane.reading.rss - idle) / 10_000
         assert 1_000 <= per_task <= 4_000
 

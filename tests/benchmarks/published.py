@@ -12,10 +12,10 @@ from functools import cache
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.experiment import Entry, entries
 from concwatch.experiments.loading import load
-from concwatch.experiments.measure import Run
-from concwatch.experiments.readings import UNITS
-from concwatch.experiments.runner import run_once
+from concwatch.experiments.measure import run_once
 from concwatch.lab.lab import Lab
+from concwatch.measure.measurement import Result
+from concwatch.measure.units import SCALES
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, alternate, environment
 
@@ -96,16 +96,16 @@ RUN = {
 }
 
 SCRIPTS: dict[tuple[str, bool], str] = {
-    ("traced", True): TRACED_COROUTINES,
-    ("traced", False): TRACED_THREADS,
+    ("traced_added", True): TRACED_COROUTINES,
+    ("traced_added", False): TRACED_THREADS,
     ("traced_per_task", True): TRACED_COROUTINES,
-    ("create_rate", True): CREATED,
-    ("finish_rate", True): FINISHED,
+    ("create_rate_cpu", True): CREATED,
+    ("finish_rate_cpu", True): FINISHED,
 }
 """Reading, whether on an event loop → the published method."""
 
 ROUNDS = {"memory-per-task": 3, "creation-rate": 5}
-WITHIN = {"traced": 0.05, "traced_per_task": 0.05, "create_rate": 0.15, "finish_rate": 0.15}
+WITHIN = {"traced_added": 0.05, "traced_per_task": 0.05, "create_rate_cpu": 0.15, "finish_rate_cpu": 0.15}
 QUICK_SIZES = {"memory-per-task": 1_000, "creation-rate": 100_000}
 """Larger cells are left out of a quick look."""
 
@@ -121,8 +121,8 @@ def _bare(cell: Cell, reading: str) -> float:
     return float(done.stdout) / (cell.size if reading == "traced_per_task" else 1)
 
 
-def _run(cell: Cell) -> Run:
-    async def run() -> Run:
+def _run(cell: Cell) -> Result:
+    async def run() -> Result:
         return await run_once(Lab([cell.row()], settings=cell.settings), cell)
 
     return asyncio.run(run())
@@ -151,12 +151,14 @@ def _measure(experiment: str) -> Callable[[bool], Mapping[str, Measured]]:
         for entry in _entries(experiment):
             cell, reading = entry.cell, entry.table.reading
             assert cell is not None
-            factor = UNITS[entry.table.unit][1]
+            factor = SCALES[entry.table.unit][1]
 
             def here(cell: Cell = cell, reading: str = reading, factor: float = factor) -> float:
                 run = _run(cell)
                 added.values.append(run.seconds - run.own_seconds)
-                return run.figures[reading] / factor
+                figure = run.figures[reading]
+                assert figure is not None, f"{reading} of {cell}"
+                return figure / factor
 
             if quick and entry.size > QUICK_SIZES[experiment]:
                 continue

@@ -3,6 +3,7 @@
 import asyncio
 import html
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.limits import Memory
 from concwatch.lab.link import Arrival, Link
-from concwatch.lab.sampler import Reading
+from concwatch.lab.sampler import Load, Reading
 from concwatch.lab.settings import Settings
 from concwatch.ui.app import ConcwatchApp, plain_lab
 from concwatch.ui.recording_driver import RecordedTerminal
@@ -361,6 +362,7 @@ async def stage(
             open_link=workers,
             memory=lambda: MEMORY,
             walls=lambda: WALLS,
+            load=lambda: Load(time.monotonic(), 0.0, 0.0, 2),
             **more,
         )
 

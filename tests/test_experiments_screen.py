@@ -46,7 +46,7 @@ machine = "one machine"
 version = "Python 3.9"
 [[table]]
 title = "Traced memory"
-reading = "traced"
+reading = "traced_added"
 unit = "KiB"
 workload = "sleep:1"
 trace = true
@@ -89,7 +89,7 @@ about = "Tasks that sleep for an hour."
 method = "Wait."
 [[table]]
 title = "Time"
-reading = "seconds"
+reading = "burst_seconds"
 unit = "s"
 sizes = [10, 20, 1000000]
 quick = [10, 20]
@@ -110,7 +110,7 @@ def own_files(tmp_path, monkeypatch):
     for name, text in (("small", SMALL), ("long", LONG)):
         (tmp_path / f"{name}.toml").write_text(text)
     monkeypatch.setattr(files, "SHIPPED", tmp_path)
-    monkeypatch.setattr("concwatch.experiments.measure.SETTLE", 0.0)  # fakes have nothing to settle
+    monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.0)  # fakes have nothing to settle
     return tmp_path
 
 

@@ -535,7 +535,7 @@ async def test_shift_s_saves_the_chart_in_focus_or_the_first(tmp_path):
         await s.run(5)
         await s.press("S")
         await saved(s, tmp_path, 1)
-        chart = s.chart("create_rate")
+        chart = s.chart("created_per_second")
         chart.focus()
         await s.settle()
         s.app.clear_notifications()

@@ -155,7 +155,7 @@ async def test_the_first_frame_tells_the_recording_and_its_machine_and_any_other
         await s.pause_at("1:37.5")
         assert s.at == 97.5
         await s.sees("20,000 live", within=s.card("threads"))
-        assert s.row("threads").startswith("threads 20,000 1.27 KiB ᵗ 700 B")
+        assert s.row("threads").startswith("threads 20,000 1.27 KiBᵗ")
         await s.sees("20,000 live after 80 ms", within=s.replay.query_one("EventView"))
         await s.sees("01:37.5 / 05:00.0", within=s.transport)
         await s.type("0:02")

@@ -38,7 +38,7 @@ FILES_KEPT = 64
 
 MOST_BYTES = 1 << 60
 
-UNBOUND = "the most one can ask for"
+UNBOUND = "no wall found"
 """What comes where nothing of the machine's does."""
 
 

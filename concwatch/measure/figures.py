@@ -168,7 +168,7 @@ FIGURES: tuple[Figure, ...] = (
         lambda lane: lane.sample.completed_per_second, NOW,
     ),
     Figure(
-        "completed_mean", "completed/s 10 s", RATE,
+        "completed_mean", "done/s 10 s", RATE,
         "Tasks that ended by themselves a second, over the last ten seconds: what is sustained.",
         lambda lane: lane.sample.completed_mean, NOW, DOWN,
     ),

@@ -24,8 +24,10 @@ class Rule:
 
 
 def _collecting(lane: LaneSnapshot) -> float:
-    """Return the share of its CPU time that the worker has spent in collection."""
-    return (lane.sample.gc or 0.0) / max(lane.sample.cpu_seconds or 0.0, 0.1)
+    """Return the share of its CPU time that the worker has spent in collection; 0 where that is not known."""
+    used = lane.sample.cpu_seconds
+    # Collection is timed by the clock: on a busy machine more than its CPU time.
+    return min(1.0, (lane.sample.gc or 0.0) / max(used, 0.1)) if used is not None else 0.0
 
 
 def _short(lane: LaneSnapshot) -> bool:

@@ -42,8 +42,8 @@ class RecordedLane:
             lines: the line of each sample, all of which can be read.
             changes: what changed slowly.
         """
-        self.engine = engine
         self.name = " ".join(plain(engine.name).split())  # tables have it in a line
+        self.engine = replace(engine, name=self.name)
         self.times = times
         """When each sample was taken, seconds since the recording began."""
         self.series = RecordedSeries(times, metrics)

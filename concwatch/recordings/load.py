@@ -10,8 +10,9 @@ from operator import attrgetter
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from concwatch.lab.events import plain
 from concwatch.lab.series import METRICS, RATES, fill_back
 from concwatch.lab.snapshot import COLUMNS, EngineFacts, Sample
 from concwatch.one_line import one_line
@@ -182,9 +183,15 @@ def is_whole(line: bytes) -> bool:
 def _read_lines(lines: Sequence[bytes], damage: _Damage) -> Iterator[Line]:
     for line in lines:
         try:
-            yield _line.decode(line)
+            yield _harmless(_line.decode(line))
         except ERRORS:
             damage.lines += not _is_of_newer_type(line)
+
+
+def _harmless(line: Line) -> Line:
+    """Return a line without what could command a terminal."""
+    texts = {name: plain(value) for name, value in structs.asdict(line).items() if type(value) is str}
+    return structs.replace(line, **texts)
 
 
 def _is_of_newer_type(line: bytes) -> bool:

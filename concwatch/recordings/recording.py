@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from concwatch.lab.events import Event, Log, plain
+from concwatch.lab.events import Event, Log
 from concwatch.lab.marks import Mark
 from concwatch.lab.snapshot import Snapshot, with_cheapest
 from concwatch.recordings.format import (
@@ -66,11 +66,11 @@ class Recording:
         self._events = Timeline(line for line in lines if isinstance(line, EventLine))
         self._marks = Timeline(line for line in lines if isinstance(line, MarkLine))
         self._all_events = [
-            Event(number, line.time, plain(line.lane), plain(line.text), line.weight)
+            Event(number, line.time, line.lane, line.text, line.weight)
             for number, line in enumerate(self._events.entries, 1)
         ]
         self._all_marks = [
-            Mark(number, line.time, plain(line.lane), plain(line.kind), plain(line.text))
+            Mark(number, line.time, line.lane, line.kind, line.text)
             for number, line in enumerate(self._marks.entries, 1)
         ]
         last = (line.time for line in lines)

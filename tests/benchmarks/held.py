@@ -14,7 +14,7 @@ import psutil
 
 from concwatch.lab.catalog import find
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 
 from .bare import SETTLE
@@ -34,8 +34,8 @@ async def _hold(engine: str, tasks: int) -> dict[str, int]:
     try:
         lab.switch(lane, True)
         await _until(lambda: lane.state is State.RUNNING)
-        assert lane.ready is not None
-        worker = psutil.Process(lane.ready.pid)
+        assert lane.tally.ready is not None
+        worker = psutil.Process(lane.tally.ready.pid)
         idle = full = worker.memory_info().rss
         if tasks:
             lab.set_target(lane, tasks)

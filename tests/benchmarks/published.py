@@ -156,7 +156,9 @@ def _measure(experiment: str) -> Callable[[bool], Mapping[str, Measured]]:
             def here(cell: Cell = cell, reading: str = reading, factor: float = factor) -> float:
                 run = _run(cell)
                 added.values.append(run.seconds - run.own_seconds)
-                return run.figures[reading] / factor
+                figure = run.figures[reading]
+                assert figure is not None, f"{reading} of {cell}"
+                return figure / factor
 
             if quick and entry.size > QUICK_SIZES[experiment]:
                 continue

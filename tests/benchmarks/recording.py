@@ -24,6 +24,7 @@ from concwatch.lab.link import Arrival
 from concwatch.lab.messages import Tick
 from concwatch.lab.sampler import Reading
 from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import Snapshot
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.sinks import open_sink
@@ -50,11 +51,11 @@ async def _record(seconds: float, path: Path) -> dict[str, float]:
     recorder = _recorder(path, lab)
     used = 0.0
 
-    def timed(observe: Callable[[float], None]) -> Callable[[float], None]:
-        def look(now: float) -> None:
+    def timed(observe: Callable[[Snapshot], None]) -> Callable[[Snapshot], None]:
+        def look(snapshot: Snapshot) -> None:
             nonlocal used
             before = time.thread_time()
-            observe(now)
+            observe(snapshot)
             used += time.thread_time() - before
 
         return look
@@ -65,7 +66,7 @@ async def _record(seconds: float, path: Path) -> dict[str, float]:
     own = list(lab.observers)
     full = asyncio.Event()
 
-    def watch(now: float) -> None:
+    def watch(snapshot: Snapshot) -> None:
         if all(lane.live for lane in lab.lanes if not lane.missing):
             full.set()
 
@@ -153,7 +154,7 @@ def _open(path: Path) -> dict[str, float]:
     for _ in range(JUMPS):
         at = chance.random() * recording.duration
         began = time.perf_counter()
-        recording.view(at)
+        recording.snapshot(at)
         views.append(time.perf_counter() - began)
         for window in WINDOWS:
             for series in recording.series_until(at):

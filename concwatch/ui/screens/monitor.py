@@ -264,6 +264,7 @@ class MonitorScreen(LanesScreen):
         def answer(count: int | None) -> None:
             if count is not None:
                 self._lab.set_threads(count)
+                self.look()
 
         self.ask(
             answer,

@@ -23,6 +23,9 @@ SHORTEST_TITLE = 8
 TITLE_MARGIN = 4
 """Cells of a widget's content width that its border leaves blank around a title."""
 
+LATE = 0.5
+"""Seconds in which the newest samples may wait for what the next tick tells of them."""
+
 Colors = tuple[str, str, str | None]
 """Of axis, grid and background."""
 
@@ -254,6 +257,9 @@ class Chart(Widget, can_focus=True):
         """Write the value ``line`` has now, or had at the cursor; it has none inside a gap."""
         moment = self._now if self.cursor is None else self.cursor
         index = min(bisect_right(line.times, moment), len(line.values)) - 1
+        if self.cursor is None:
+            while index > 0 and math.isnan(line.values[index]) and line.times[index] > moment - LATE:
+                index -= 1
         value = line.values[index] if index >= 0 else math.nan
         return self.kind.format(value) if math.isfinite(value) else "–"
 

@@ -13,29 +13,37 @@ from concwatch.measure.limited import limited_by
 from concwatch.ui.widgets.phrase import Rows
 from concwatch.units import UNKNOWN, format_clock, format_count, format_short
 
+GAP = 2
+"""Cells before a column."""
+
 FIT_WIDTH = 8
 """Cells of the number that fits, before the wall."""
 
 
 class Column(Struct, frozen=True):
-    """One column: the figure that it shows, how wide it is, and when it is there."""
+    """One column: the figure that it shows, and when it is there."""
 
     figure: Figure
-    width: int
-    """Cells, two of them for marks."""
+    cells: int
+    """Cells of its longest value."""
     leaves: int = 0
     """Where not all columns have room, those with the highest give way first; 0 stays."""
-    troubles: bool = False
-    """Whether it is there only while a lane has any of what it counts."""
+    optional: bool = False
+    """Whether it is there only while a lane has something to show in it."""
 
     @property
     def heading(self) -> str:
-        """What stands above it."""
-        return f"{self.figure.title}  "
+        """What stands above it, and above the marks behind its figures."""
+        return self.figure.title + " " * len(self.figure.doubts)
+
+    @property
+    def width(self) -> int:
+        """Cells that it takes, with the gap before it."""
+        return GAP + max(len(self.figure.title), self.cells) + len(self.figure.doubts)
 
     def text(self, lane: LaneSnapshot) -> str:
         """Return what it says of a lane."""
-        return f"{self.figure.text(lane)}{self.figure.marks(lane):2}"
+        return f"{self.figure.text(lane)}{self.figure.marks(lane):{len(self.figure.doubts)}}"
 
 
 class FitColumn(Column, frozen=True):
@@ -44,29 +52,29 @@ class FitColumn(Column, frozen=True):
     @property
     def heading(self) -> str:
         """What stands above it."""
-        return "fits, then the wall      "
+        return f"{'fits, then the wall':{self.cells}}"
 
     def text(self, lane: LaneSnapshot) -> str:
         """Return what it says of a lane."""
         fit = lane.fit
         tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
-        return f"{tasks:>{FIT_WIDTH}} {fit.wall:16}"
+        return f"{tasks:>{FIT_WIDTH}} {fit.wall:{self.cells - FIT_WIDTH - 1}}"
 
 
 COLUMNS = (
-    Column(BY_NAME["live"], 11, 1),
-    Column(BY_NAME["failed"], 10, 0, True),
-    Column(BY_NAME["rss_per_task"], 15),
-    Column(BY_NAME["traced_per_task"], 13, 2),
-    Column(BY_NAME["ratio"], 12, 4),
-    Column(BY_NAME["create_rate"], 12, 5),
-    Column(BY_NAME["completed_mean"], 18, 8),
-    Column(BY_NAME["lag"], 9, 6),
-    Column(BY_NAME["cpu_per_task"], 11, 3),
-    Column(BY_NAME["cpu"], 8, 9),
-    Column(BY_NAME["gc_share"], 9, 7),
-    Column(BY_NAME["duration_p99"], 11, 10),
-    FitColumn(BY_NAME["fits"], 26),
+    Column(BY_NAME["live"], 9, 1),
+    Column(BY_NAME["failed"], 9, 0, True),
+    Column(BY_NAME["rss_per_task"], 12),
+    Column(BY_NAME["traced_per_task"], 8, 6, True),
+    Column(BY_NAME["ratio"], 7, 2),
+    Column(BY_NAME["create_rate"], 8, 3),
+    Column(BY_NAME["completed_mean"], 8, 4),
+    Column(BY_NAME["cpu_per_task"], 7, 5),
+    Column(BY_NAME["duration_p99"], 7, 7, True),
+    Column(BY_NAME["lag"], 7, 8),
+    Column(BY_NAME["gc_share"], 6, 9),
+    Column(BY_NAME["cpu"], 6, 10),
+    FitColumn(BY_NAME["fits"], 25),
 )
 """The columns behind the engine's name."""
 
@@ -93,7 +101,7 @@ NAME_WIDTH = 10
 def columns_for(room: int, lanes: Sequence[LaneSnapshot] = ()) -> list[Column]:
     """Return the columns for ``lanes`` that ``room`` cells behind an engine's name can hold."""
     columns = [
-        column for column in COLUMNS if not column.troubles or any(column.figure.of(lane) for lane in lanes)
+        column for column in COLUMNS if not column.optional or any(column.figure.of(lane) for lane in lanes)
     ]
     while sum(column.width for column in columns) > room:
         first = max(columns, key=lambda column: column.leaves)
@@ -195,13 +203,9 @@ class CostTable(Rows):
             else _change(column.figure.of(lane), column.figure.of(old))
             for column in columns
         ]
-        # Below the figures: a heading that ends in blanks leaves them to marks behind its figures.
         places = zip(cells, columns, strict=False)
-        text = "".join(
-            f"{cell + ' ' * (len(column.heading) - len(column.heading.rstrip())):>{column.width}}"
-            for cell, column in places
-        )
-        return f"{'  Δ':{room}}{text}{fit:>{FIT_WIDTH + 1}}"
+        text = "".join(f"{cell + ' ' * len(column.figure.doubts):>{column.width}}" for cell, column in places)
+        return f"{'  Δ':{room}}{text}{fit:>{GAP + FIT_WIDTH}}"
 
     def _legend(self, view: Snapshot, baseline: Snapshot | None, width: int) -> str:
         """Say what the marks mean: at length, or in a few words where there is no room for that."""

@@ -37,7 +37,7 @@ def command(max_memory: int | None, json: bool, prove: bool) -> None:
     examination = examine(max_memory)
     if not json:
         print_pieces(rows(examination))
-    proof = _prove(examination) if prove else None
+    proof = _prove(examination, max_memory) if prove else None
     if json:
         say_json(as_json(examination, proof))
     elif proof is not None:
@@ -47,11 +47,11 @@ def command(max_memory: int | None, json: bool, prove: bool) -> None:
         sys.exit(1)
 
 
-def _prove(examination: Examination) -> Proof:
+def _prove(examination: Examination, budget: int | None) -> Proof:
     """Go there; a signal on the way ends the worker, and this program with its number."""
     row = next(row for row in examination.engines if row.engine == ENGINE)
     line = ProgressLine()
-    lab = Lab(find([ENGINE]), settings=Settings("hold"))
+    lab = Lab(find([ENGINE]), settings=Settings("hold"), budget=budget)
     work = measure_proof(lab, Fit(row.tasks, row.wall), lambda text: line.show(lab, ENGINE, text))
     proof, stopped = run_until_signal(work)
     line.clear()

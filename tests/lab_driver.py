@@ -8,7 +8,7 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.limits import Memory
 from concwatch.lab.link import Ended
 from concwatch.lab.messages import Applied, Ready, Tick
-from concwatch.lab.sampler import Reading
+from concwatch.lab.sampler import Load, Reading
 from concwatch.lab.settings import Settings
 
 GIB = 1 << 30
@@ -23,6 +23,7 @@ class HandLink:
         self.out = deque()
         self.sent = []
         self.rss = 10_000_000
+        self.cpu_seconds = 0.0
         self.killed = False
 
     def send(self, type_, **fields):
@@ -34,10 +35,7 @@ class HandLink:
         return found
 
     def reading(self):
-        return Reading(self.rss, 0.1, 3) if self.rss else None
-
-    def peak_rss(self):
-        return None
+        return Reading(self.rss, 0.1, 3, cpu_seconds=self.cpu_seconds) if self.rss else None
 
     def kill(self):
         self.killed = True
@@ -64,6 +62,19 @@ def tick(time, live=0, created=None, **fields):
 
 def end(reason="killed by SIGKILL"):
     return Ended(reason)
+
+
+class Quiet:
+    """A machine of two cores; ``others`` is the share of them that other programs take, and may be set."""
+
+    def __init__(self, others=0.0):
+        self.others = others
+        self._time = self._busy = 0.0
+
+    def __call__(self, now):
+        self._busy += max(0.0, now - self._time) * 2 * self.others
+        self._time = now
+        return Load(now, self._busy, 0.0, 2)
 
 
 class HandLinks:
@@ -95,9 +106,11 @@ class Bench:
         walls=(),
         open_pages=None,
         memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
+        load=None,
     ):
         self.now = 1_000.0
         self.links = FakeWorkers() if links is None else links
+        self.load = load or Quiet()
         self.pages = []
         """All page servers so far, oldest first."""
         self.lab = Lab(
@@ -110,6 +123,7 @@ class Bench:
             clock=lambda: self.now,
             memory=memory,
             walls=lambda: walls,
+            load=lambda: self.load(self.now),
         )
 
     def _open_pages(self):
@@ -128,6 +142,10 @@ class Bench:
         while not done():
             assert self.now < end_, self.texts()
             self.pass_()
+
+    def snapshot(self, name):
+        """Give the lane ``name`` of a snapshot taken now."""
+        return next(lane for lane in self.lab.snapshot(self.now).lanes if lane.name == name)
 
     def texts(self, *weights):
         return [event.text for event in self.lab.events.since(0) if not weights or event.weight in weights]

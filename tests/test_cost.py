@@ -1,8 +1,16 @@
-"""The cost of a task: over the idle baseline, settled, and honest about what spoils it."""
+"""What a task costs, in memory and in CPU, and how long tasks take: figures of made-up ticks and looks."""
+
+import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from concwatch.lab.cost import LEAST_LIVE, CostMeter
+from concwatch.lab.cost import KEPT, LEAST_ENDED, CostMeter, CpuMeter
+from concwatch.lab.histogram import Histogram
+from concwatch.lab.messages import Tick
+from concwatch.lab.sampler import Reading
+from tests.lab_driver import tick
 
 IDLE = 20_000_000
 TASK = 1_500
@@ -10,47 +18,53 @@ TASK = 1_500
 
 def meter(traced=None):
     found = CostMeter()
-    found.baseline(IDLE, traced)
+    found.baseline(Reading(IDLE, 0.0, 3), traced)
     return found
+
+
+def look(found, live, task=TASK, traced=None):
+    found.add(IDLE + live * task, tick(0.0, live, traced=traced))
 
 
 def settle(found, live, task=TASK, traced=None, looks=2):
     for _ in range(looks):
-        found.add(IDLE + live * task, live, traced)
+        look(found, live, task, traced)
     return found.cost
+
+
+# Memory.
 
 
 def test_a_task_costs_what_it_adds_to_the_baseline():
     cost = settle(meter(), 10_000)
     assert cost.rss == TASK
     assert (cost.live, cost.traced, cost.tracing, cost.clean) == (10_000, None, False, True)
+    assert settle(CostMeter(), 10_000) is None  # without a baseline
+    assert settle(meter(), 0) is None
+    assert settle(meter(), 10).rss == TASK  # how sure that is, its grain says
+    below = meter()
+    below.add(IDLE - 5_000, tick(0.0, 1_000))
+    assert below.cost.rss == 0
 
 
-def test_nothing_is_told_without_a_baseline():
-    assert settle(CostMeter(), 10_000) is None
-
-
-def test_nothing_is_told_of_a_few_tasks():
+def test_the_figure_is_the_median_of_the_looks_at_the_same_tasks():
     found = meter()
-    assert settle(found, LEAST_LIVE - 1) is None
-    assert settle(found, LEAST_LIVE) is not None
+    for task in (1_500, 1_510, 9_000, 1_490, 1_505):  # one look in mid-collection
+        look(found, 10_000, task)
+    look(found, 10_050, 1_506)  # a few more are the same tasks still
+    assert found.cost.rss == pytest.approx(1_506)  # of the five that were settled
+    assert settle(found, 10_000, 2_000, looks=KEPT).rss == 2_000
 
 
-def test_nothing_is_told_while_tasks_come_or_go():
+def test_a_figure_taken_while_tasks_come_or_go_gives_way_to_a_settled_one_and_never_comes_back():
     found = meter()
     for live in range(1_000, 10_000, 1_000):
-        found.add(IDLE + live * 9_999, live, None)
-        assert found.cost is None
+        look(found, live, 9_999)
+    assert found.cost.rss == 9_999
     assert settle(found, 10_000).rss == TASK
-    found.add(IDLE, 9_000, None)
+    look(found, 20_000, 9_999)
     assert found.cost.rss == TASK
-
-
-def test_a_slow_change_counts_as_settled():
-    found = meter()
-    settle(found, 10_000)
-    found.add(IDLE + 10_050 * 1_600, 10_050, None)
-    assert found.cost.rss == 1_600
+    assert settle(found, 20_000, 1_600).rss == 1_600
 
 
 def test_memory_kept_from_earlier_tasks_does_not_overwrite_a_clean_figure():
@@ -61,49 +75,86 @@ def test_memory_kept_from_earlier_tasks_does_not_overwrite_a_clean_figure():
     assert found.cost.clean
 
 
-def test_a_worker_below_its_baseline_costs_nothing_rather_than_less():
+@pytest.mark.parametrize(("idle", "per_task"), [(600_000, 1_400), (None, None)])
+def test_traced_bytes_count_over_their_own_baseline_and_mark_the_figure(idle, per_task):
+    cost = settle(meter(traced=idle), 10_000, traced=600_000 + 10_000 * 1_400)
+    assert (cost.traced, cost.tracing) == (per_task, True)
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_change_of_what_tasks_do_forgets_the_figure_and_among_tasks_marks_the_next(used):
     found = meter()
-    found.add(IDLE - 5_000, 1_000, None)
-    found.add(IDLE - 5_000, 1_000, None)
-    assert found.cost.rss == 0
-
-
-def test_traced_bytes_count_over_their_own_baseline_and_mark_the_figure():
-    cost = settle(meter(traced=600_000), 10_000, traced=600_000 + 10_000 * 1_400)
-    assert cost.traced == 1_400
-    assert cost.tracing
-
-
-def test_a_change_among_tasks_forgets_the_figure_and_marks_the_next():
-    found = meter()
-    settle(found, 10_000)
-    found.changed(used=True)
+    settle(found, 10_000 if used else 0)
+    found.changed(used=used)
     assert found.cost is None
-    cost = settle(found, 10_000, task=5_000)
-    assert (cost.rss, cost.clean) == (5_000, False)
-    assert settle(found, 10_000, task=5_100).rss == 5_100
+    cost = settle(found, 10_000, task=5_000, looks=3)
+    assert (cost.rss, cost.clean) == (5_000, not used)
+    assert settle(found, 10_000, task=5_100, looks=9).rss == 5_100
 
 
-def test_a_change_before_the_first_task_leaves_figures_clean():
-    found = meter()
-    found.changed(used=False)
-    assert settle(found, 10_000).clean
+# CPU.
 
 
-def test_tracing_that_began_among_tasks_gives_no_traced_figure_until_all_have_gone():
-    found = meter()
-    settle(found, 10_000)
-    found.tracing_changed(used=True)
-    cost = settle(found, 10_000, traced=3_000_000)
-    assert (cost.traced, cost.tracing, cost.clean) == (None, True, False)
-    found.add(IDLE, 0, 50_000)
-    cost = settle(found, 10_000, traced=50_000 + 10_000 * 1_400)
-    assert cost.traced == 1_400
+class Busy:
+    """A worker that takes a tenth of a core to be idle, and some CPU a task."""
+
+    def __init__(self):
+        self.meter = CpuMeter()
+        self.time = self.used = 0.0
+        self.created = self.completed = 0
+
+    def pass_(self, ticks, asked=True, create=0, end=0, each=0.0):
+        for _ in range(ticks):
+            self.time += 0.1
+            self.created, self.completed = self.created + create, self.completed + end
+            self.used += 0.01 + each * max(create, end)
+            live = self.created - self.completed
+            report = Tick(self.time, self.created, live, self.completed, 0, 0)
+            self.meter.add(report, Reading(IDLE, 0.0, 3, cpu_seconds=self.used), asked)
+        return self.meter.per_task
 
 
-def test_tracing_that_ended_is_no_longer_marked():
-    found = meter(traced=600_000)
-    settle(found, 10_000, traced=14_600_000)
-    found.tracing_changed(used=True)
-    cost = settle(found, 10_000, task=1_700)
-    assert (cost.tracing, cost.traced, cost.rss) == (False, None, pytest.approx(1_700))
+def test_cpu_of_a_task_that_ends_is_what_was_used_over_the_idle_worker_by_tasks_ended():
+    worker = Busy()
+    assert worker.pass_(30, asked=False) is None
+    # Ten tasks that spin for 10 ms each end, and as many begin, in every tenth of a second.
+    assert worker.pass_(50, create=10, end=10, each=0.01) == pytest.approx(0.01)
+
+
+def test_cpu_of_growth_is_what_was_used_by_tasks_created_until_enough_have_ended():
+    worker = Busy()
+    worker.pass_(30, asked=False)
+    assert worker.pass_(10, create=1_000, each=20e-6) == pytest.approx(20e-6)
+    worker.pass_(1, end=1)
+    assert worker.pass_(1, end=LEAST_ENDED, each=0.005) == pytest.approx(0.005)
+
+
+def test_cpu_of_other_tasks_is_measured_anew_over_a_worker_that_is_idle_again():
+    worker = Busy()
+    worker.pass_(30, asked=False)
+    worker.pass_(50, create=10, end=10, each=0.01)
+    worker.meter.changed()
+    assert worker.meter.per_task is None
+    worker.pass_(10, asked=False)
+    assert worker.pass_(50, create=10, end=10, each=0.002) == pytest.approx(0.002)
+
+
+# How long tasks take.
+
+
+@given(st.lists(st.floats(2e-6, 1e6), min_size=1), st.sampled_from([0.0, 0.5, 0.99, 1.0]))
+def test_a_quantile_is_within_a_hundredth_of_the_one_of_all_values_sorted(values, share):
+    found = Histogram()
+    found.add(values)
+    expected = sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+    assert found.quantile(share) == pytest.approx(expected, rel=0.01)
+
+
+def test_a_histogram_counts_on_and_takes_what_is_too_short_or_too_long_for_it():
+    found = Histogram()
+    assert found.quantile(0.5) is None
+    found.add([0.0, 1e9, 1e9])
+    assert found.quantile(0.01) == 0
+    assert found.quantile(0.5) == pytest.approx(1e9, rel=0.01)
+    found.add([0.0] * 10)
+    assert found.quantile(0.5) == 0

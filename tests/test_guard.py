@@ -169,7 +169,7 @@ def test_a_lab_goes_by_what_it_has_measured_and_does_not_count_memory_twice():
     assert found.need == pytest.approx(100_000 * 5_000 + (20 << 20), rel=0.01)
     bench.lab.set_target(lane, 0)
     bench.until(lambda: lane.live == 0)
-    assert lane.reading.rss > 100 * MIB
+    assert lane.rss > 100 * MIB
     assert bench.lab.forecast(lane, 50_000).need == pytest.approx(50_000 * 5_000 + (20 << 20), rel=0.01)
 
 
@@ -186,6 +186,79 @@ def test_as_many_as_are_offered_do_stand(name):
         bench.pass_(bench.lab.guard.interval, bench.lab.guard.interval)
     assert (lane.live, lane.limit) == (offered, None)
     assert bench.lab.total_rss > 285 * MIB
+
+
+# Growth is granted ahead.
+
+
+def granted(link):
+    """The targets that a worker was sent."""
+    return [fields["tasks"] for name, fields in link.sent if name == "target"]
+
+
+def grow(lane, bench, tasks):
+    """Ask for so many, step as often as the guard wants, and give the most RSS seen until it is over."""
+    bench.lab.set_target(lane, tasks)
+    most = 0
+    for _ in range(10_000):
+        bench.pass_(bench.lab.guard.interval, bench.lab.guard.interval)
+        most = max(most, bench.lab.total_rss)
+        if lane.reached or lane.limit:
+            return most
+    raise AssertionError(bench.texts())
+
+
+def growing(budget=300 * MIB, **costs):
+    """Give a bench whose lane stands, the lane, and its worker: one that creates 2 M tasks a second."""
+    costs = {"asyncio": Costs(**({"create_rate": 2e6} | costs))}
+    bench = Bench("asyncio", links=FakeWorkers(costs=costs), budget=budget, settings=Settings("hold"))
+    (lane,) = bench.lab.lanes
+    bench.lab.switch(lane, True)
+    bench.until(lambda: lane.state is State.RUNNING)
+    return bench, lane, bench.links.links["asyncio"]
+
+
+def test_what_surely_fits_is_granted_all_at_once():
+    bench, lane, link = growing()
+    grow(lane, bench, 100_000)
+    assert granted(link) == [100_000]
+
+
+def test_what_nearly_fills_the_budget_is_granted_bit_by_bit_and_reached_once_with_the_sums():
+    bench, lane, link = growing()
+    grow(lane, bench, 200_000)
+    assert len(granted(link)) > 1
+    assert granted(link) == sorted(granted(link))
+    assert granted(link)[-1] == lane.live == 200_000
+    assert (lane.reached.created, lane.reached.target, lane.limit) == (200_000, 200_000, None)
+    told = [text for text in bench.texts() if "started" in text]
+    assert len(told) == 1
+    assert told[0].startswith("target 200,000 → 200,000 started in ")
+    assert lane.tally.create_rate == pytest.approx(200_000 / lane.reached.seconds)
+    grow(lane, bench, 100)
+    assert (granted(link)[-1], lane.reached.cancelled) == (100, 199_900)
+
+
+@pytest.mark.parametrize("budget", [60 * MIB, 300 * MIB, 4 * GIB])
+@pytest.mark.parametrize("task", [400, 1_260, 70_000])
+def test_no_growth_passes_the_budget_however_fast_and_heavy_the_tasks_are(budget, task):
+    bench, lane, _ = growing(budget, task=task)
+    assert grow(lane, bench, 50_000_000) <= budget
+    assert lane.limit.wall == BUDGET
+    assert lane.live == lane.target
+    bench.pass_(3)
+    assert 0.9 * budget < bench.lab.total_rss <= budget
+
+
+def test_growth_beside_another_lane_that_grows_stays_within_the_budget_with_it():
+    costs = {name: Costs(create_rate=2e6) for name in ("asyncio", "uvloop")}
+    bench = Bench(*costs, links=FakeWorkers(costs=costs), budget=300 * MIB, settings=Settings("hold"))
+    for lane in bench.lab.lanes:
+        bench.lab.set_target(lane, 150_000)
+    bench.until(lambda: all(lane.reached or lane.limit for lane in bench.lab.lanes))
+    bench.pass_(3)
+    assert 0.9 * 300 * MIB < bench.lab.total_rss <= 300 * MIB
+    assert all(lane.live == lane.target for lane in bench.lab.lanes)
 
 
 def test_what_somebody_else_has_taken_since_is_not_there_for_workers():
@@ -316,9 +389,9 @@ async def test_workers_and_page_servers_are_ended_before_anything_else_when_memo
     try:
         lab.switch(lab.lanes[0], True)
         async with asyncio.timeout(30):
-            while lab.lanes[0].ready is None:  # noqa: ASYNC110  # the lab says it in no other way
+            while lab.lanes[0].tally.ready is None:  # noqa: ASYNC110  # the lab says it in no other way
                 await asyncio.sleep(0.02)
-        assert score(lab.lanes[0].ready.pid) == 1000
+        assert score(lab.lanes[0].tally.ready.pid) == 1000
         assert score(pages.pid) == 1000
         assert score("self") == own
     finally:

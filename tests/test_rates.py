@@ -1,4 +1,4 @@
-"""Rates from counters and the counters' own timestamps."""
+"""Rates from counters and the counters' own timestamps, as a lane draws them."""
 
 import math
 
@@ -6,60 +6,78 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.lab.messages import Tick
-from concwatch.lab.rates import BestSecond, TickRates, rate
+from concwatch.lab.messages import Reached
+from concwatch.lab.rates import BestSecond, Trailing
+from tests.lab_driver import standing, tick
 
 
-def tick(time, created, completed=0):
-    return Tick(time, created, created - completed, completed, 0, 0)
+def drawn(ticks, seconds, metric="created_per_second"):
+    """The rates that a lane draws, at 10 Hz, of a worker whose ticks are told as soon as their time has come.
+
+    Args:
+        ticks: seconds, tasks created by then, and the seconds that a target met just then has taken.
+        seconds: how long to look.
+        metric: which rates.
+    """
+    bench, lane, link = standing()
+    start, coming = bench.now, sorted(ticks)
+    while bench.now < start + seconds:
+        while coming and start + coming[0][0] <= bench.now + 0.1:
+            time, created, *target = coming.pop(0)
+            if target:
+                link.say(Reached(created, created, created, 0, *target))
+            link.say(tick(time, created))
+        bench.pass_()
+    return list(lane.series.since(metric, start)[1])
 
 
-def test_a_rate_is_growth_a_second():
-    assert rate(10, 30, 0.5) == 40
-    assert rate(30, 10, 1) == -20
-    assert math.isnan(rate(10, 30, 0))
-    assert math.isnan(rate(10, 30, -1))
+def created(time, begin, tasks, rate):
+    """How many of ``tasks`` are created by then, beginning at ``begin``, so many a second."""
+    return round(min(tasks, max(0.0, time - begin) * rate))
 
 
-def test_nothing_is_known_before_the_second_tick():
-    rates = TickRates()
-    rates.add(tick(1, 100))
-    assert math.isnan(rates.created)
-    assert math.isnan(rates.completed)
+@pytest.mark.parametrize("late", [0.0, 0.03])
+def test_a_burst_is_drawn_as_high_whatever_moment_it_falls_on(late):
+    tasks, rate = 500, 200_000
+    highest = []
+    for phase in range(50):
+        begin = 1 + phase / 500
+        end = begin + tasks / rate
+        # Ticks ten times a second, some of them late, and one as soon as all tasks have been created.
+        times = [0.05 + index / 10 + late * (index % 3) for index in range(20)]
+        ticks = [(time, created(time, begin, tasks, rate)) for time in times]
+        found = drawn([*ticks, (end + 1e-4, tasks, tasks / rate + 1e-4)], 2.5)
+        highest.append(max(value for value in found if not math.isnan(value)))
+    assert max(highest) / min(highest) < 1.1
+    assert max(highest) == pytest.approx(tasks / 0.1, rel=0.1)
 
 
-def test_ticks_are_timed_by_themselves_not_by_their_arrival():
-    rates = TickRates()
-    for time, created in ((0.0, 0), (0.1, 1_000), (0.5, 5_000)):  # the last one is late
-        rates.add(tick(time, created, created // 2))
-    assert rates.created == pytest.approx(10_000)
-    assert rates.completed == pytest.approx(5_000)
+def test_a_silence_is_filled_back_and_the_rates_add_up_to_what_was_created():
+    def so_far(time):
+        return created(time, 1, 100_000, 20_000)
+
+    # From the third second to the sixth, in mid-growth, the worker says nothing.
+    times = [index / 10 for index in range(100) if not 30 < index < 60]
+    found = drawn([(time, so_far(time)) for time in times], 9.5)
+    assert sum(value for value in found if not math.isnan(value)) / 10 == pytest.approx(100_000, rel=0.001)
+    assert found[32:58] == pytest.approx([20_000] * 26)
 
 
-def test_ticks_that_were_dropped_between_two_do_not_show():
-    every, some = TickRates(), TickRates()
-    for index in range(11):
-        every.add(tick(index / 10, index * 70))
-        if index in (0, 10):
-            some.add(tick(index / 10, index * 70))
-    assert some.created == pytest.approx(every.created) == pytest.approx(700)
-
-
-def test_a_tick_that_comes_twice_changes_no_rate():
-    rates = TickRates()
-    rates.add(tick(0, 0))
-    rates.add(tick(1, 10))
-    rates.add(tick(1, 10))
-    assert rates.created == 10
-    rates.add(tick(2, 30))
-    assert rates.created == 20
-
-
-def test_a_rate_falls_to_nothing_when_nothing_happens():
-    rates = TickRates()
-    for time, created in ((0, 0), (1, 10), (2, 10)):
-        rates.add(tick(time, created))
-    assert rates.created == 0
+def test_what_was_before_the_window_is_taken_as_spread_evenly():
+    trailing = Trailing(1.0)
+    assert math.isnan(trailing.rate)
+    trailing.add(0.0, 100)
+    assert math.isnan(trailing.rate)
+    trailing.add(0.0, 100)  # the same moment twice
+    assert math.isnan(trailing.rate)
+    trailing.add(0.5, 150)
+    assert trailing.rate == 50
+    trailing.add(4.5, 950)
+    assert trailing.rate == 200
+    trailing.add(5.0, 950)
+    assert trailing.rate == 100
+    trailing.add(6.0, 950)
+    assert trailing.rate == 0
 
 
 def best(readings):
@@ -69,26 +87,19 @@ def best(readings):
     return second.best
 
 
-def test_the_best_second_of_nothing_is_nothing():
-    assert best([]) == 0
-    assert best([(5, 1_000)]) == 0
-
-
-def test_less_than_a_second_counts_as_one():
-    assert best([(0, 0), (0.1, 500)]) == 500
-
-
-def test_the_best_second_is_found_wherever_it_lies():
-    readings = [(index / 10, 100 * min(max(0, index - 20), 10)) for index in range(60)]
-    assert best(readings) == pytest.approx(1_000)
-
-
-def test_a_steady_rate_is_its_own_best_second():
-    assert best([(index / 7, index * 3) for index in range(100)]) == pytest.approx(21)
-
-
-def test_a_leap_after_a_silence_is_spread_over_the_silence():
-    assert best([(0, 0), (4, 4_000)]) == 1_000
+@pytest.mark.parametrize(
+    ("readings", "expected"),
+    [
+        ([], 0),
+        ([(5, 1_000)], 0),
+        ([(0, 0), (0.1, 500)], 500),  # less than a second counts as one
+        ([(index / 10, 100 * min(max(0, index - 20), 10)) for index in range(60)], 1_000),
+        ([(index / 7, index * 3) for index in range(100)], 21),
+        ([(0, 0), (4, 4_000)], 1_000),  # a leap after a silence is spread over the silence
+    ],
+)
+def test_the_best_second_is_found_wherever_it_lies(readings, expected):
+    assert best(readings) == pytest.approx(expected)
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 3), st.integers(0, 10_000)), min_size=2))

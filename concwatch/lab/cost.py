@@ -103,8 +103,7 @@ class CpuMeter:
     """Tells the seconds of CPU that one task takes, over what the idle worker takes.
 
     Once tasks end that is CPU time since the first end by tasks that ended since; until then it is CPU time
-    since
-    the first task was asked for by tasks created.
+    since the first task was asked for by tasks created.
     """
 
     def __init__(self) -> None:
@@ -112,10 +111,9 @@ class CpuMeter:
         self._tells = False  # whether the worker itself knows what it has used
         self._idle = 0.0  # share of a core that the idle worker takes
         self._idle_since: tuple[float, float] | None = None  # time, CPU seconds
-        self._last: tuple[float, float, int] | None = (
-            None  # time, CPU seconds, tasks created, at the last look
-        )
-        self._first: tuple[float, float, int] | None = None  # the same, before the first task
+        # Time, CPU seconds and tasks created: at the last look, and before the first task.
+        self._last: tuple[float, float, int] | None = None
+        self._first: tuple[float, float, int] | None = None
         self._ending: tuple[float, float, int] | None = None  # the same at the first end, with tasks ended
 
     def add(self, tick: Tick, reading: Reading, asked: bool) -> None:
@@ -143,4 +141,4 @@ class CpuMeter:
 
     def changed(self) -> None:
         """Note that tasks do something else from now on."""
-        self.per_task = self._first = self._ending = None
+        self.per_task = self._first = self._ending = self._idle_since = None

@@ -86,7 +86,7 @@ class Guard:
         self.budget = budget if budget is not None else int(self.start.available * DEFAULT_SHARE)
         self._looked = 0.0
         self._last_total = 0
-        self._halted = False
+        self._halted: set[Lane] = set()  # told to stop growing since something was asked for last
         self._stopped: Lane | None = None
         self._stopped_at = 0.0
 
@@ -120,14 +120,13 @@ class Guard:
 
     def asked(self) -> None:
         """Note that something has been asked for, by which more may grow than before."""
-        self._halted = False
+        self._halted.clear()
 
     def granted(self, lane: Lane, target: int) -> int:
         """Return how many tasks a lane that is to hold ``target`` may hold at present.
 
-        All of them where they will surely fit, else some, so that growth cannot pass the budget however fast
-        it
-        is: what these really take decides on the next.
+        All of them where they will surely fit, else some, so that growth cannot pass the budget however
+        fast it is: what these really take decides on the next.
         """
         wanted = target - lane.live
         if wanted <= 0:
@@ -166,7 +165,7 @@ class Guard:
     def _grant(self) -> None:
         """Grant more tasks to lanes that have created what they were granted."""
         for lane in self._lanes:
-            if lane.waits and not self._halted:
+            if lane.waits and lane not in self._halted:
                 granted = self.granted(lane, lane.target)
                 if granted > lane.live and self._left(lane) > SPENT * self.budget:
                     lane.grant(granted)
@@ -175,21 +174,26 @@ class Guard:
 
     def hold_back(self) -> None:
         """Stop all growth when one more interval like the last one would pass the budget."""
-        taken, growing = self.taken, self._growing
+        # Once some were stopped, what stood before is only refilled.
+        growing = [
+            lane for lane in self._growing if lane not in self._halted and not (self._halted and lane.reached)
+        ]
+        taken = self.taken
         growth = max(0, taken - self._last_total)
         ahead = 1.5 * growth if any(lane.granted >= lane.target for lane in growing) else 0.0
-        if growing and not self._halted and taken + ahead >= self.budget:
+        if growing and taken + ahead >= self.budget:
             self._halt(growing)
 
     def _halt(self, growing: Sequence[Lane]) -> None:
-        self._halted = True
         for lane in growing:
             lane.halt(BUDGET, self.budget)
-        self._say(
-            f"{BUDGET}: workers take {format_bytes(self.taken)} of {format_bytes(self.budget)}: "
-            "growth stopped, what stands goes on",
-            "warning",
-        )
+        if not self._halted:
+            self._say(
+                f"{BUDGET}: workers take {format_bytes(self.taken)} of {format_bytes(self.budget)}: "
+                "growth stopped, what stands goes on",
+                "warning",
+            )
+        self._halted.update(growing)
 
     def _relieve(self, now: float) -> None:
         """Stop the largest lane when the machine's memory is nearly gone; one at a time."""

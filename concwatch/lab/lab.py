@@ -132,6 +132,7 @@ class Lab:
         """Switch a lane on or off."""
         self._mark("switch", "on" if on else "off", lane.engine.name)
         if on:
+            self.guard.asked()  # for the target that it takes up again
             self.check_page()
             lane.switch_on(self.settings, self.clock())
         else:
@@ -260,8 +261,8 @@ class Lab:
         self._busy = self._last_load.busy_since(before)
         for lane in self.lanes:
             used = lane.tally.reading.cpu_seconds if lane.tally.reading else 0.0
-            spent = max(0.0, used - self._lane_seconds.get(lane, 0.0))
-            self._lane_seconds[lane] = used
+            last, self._lane_seconds[lane] = self._lane_seconds.get(lane, 0.0), used
+            spent = used - last if used >= last else used  # less than before: another worker's
             lane.tally.others = self._last_load.others_since(before, spent)
 
     def snapshot(self, now: float | None = None) -> Snapshot:

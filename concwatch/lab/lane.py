@@ -248,7 +248,7 @@ class Lane:
     def apply(self, settings: Settings) -> None:
         """Tell the worker what is new in ``settings``."""
         old, self.settings = self.settings, settings
-        if self._link is None or self.tally.ready is None:
+        if not self.on or self.tally.ready is None:
             return
         if settings.trace != old.trace and self.can("trace"):
             self.restart(settings, self._now)  # what a tracer or its absence leaves behind spoils all figures
@@ -401,7 +401,8 @@ class Lane:
             self._pass_on(tell_reached(whole))
 
     def _take_burst(self, done: BurstDone) -> None:
-        self.tally.burst, self.target, self.granted = done, 0, 0
+        self.tally.burst = done
+        self.target = self.asked = self.granted = 0
         self._pass_on(tell_burst(done))
 
     def _take_limit(self, limit: Limit) -> None:
@@ -432,7 +433,8 @@ class Lane:
             workload, page = self._workload
             self.settings = structs.replace(self.settings, workload=workload, page=page)
         if error.command == "burst":
-            self.burst_refused, self.target = error.message[:LONGEST_MESSAGE], 0
+            self.burst_refused = error.message[:LONGEST_MESSAGE]
+            self.target = self.asked = self.granted = 0
         detail = f"\n{error.detail[-LONGEST_DETAIL:].rstrip()}" if error.detail else ""
         self._pass_on(error.message[:LONGEST_MESSAGE] + detail, "error")
 

@@ -240,9 +240,12 @@ def test_what_nearly_fills_the_budget_is_granted_bit_by_bit_and_reached_once_wit
 
 
 @pytest.mark.parametrize("budget", [60 * MIB, 300 * MIB, 4 * GIB])
-@pytest.mark.parametrize("task", [400, 1_260, 70_000])
-def test_no_growth_passes_the_budget_however_fast_and_heavy_the_tasks_are(budget, task):
+@pytest.mark.parametrize(
+    ("workload", "task"), [("hold", 400), ("hold", 1_900), ("payload:64KiB", 1_260), ("app:job", 70_000)]
+)
+def test_no_growth_passes_the_budget_however_fast_and_heavy_the_tasks_are(budget, workload, task):
     bench, lane, _ = growing(budget, task=task)
+    bench.lab.set_workload(workload)
     assert grow(lane, bench, 50_000_000) <= budget
     assert lane.limit.wall == BUDGET
     assert lane.live == lane.target

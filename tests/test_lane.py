@@ -7,10 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.lane import MOST_GARBAGE, START_LIMIT, STOP_LIMIT, State
+from concwatch.lab.lane import MOST_GARBAGE, START_LIMIT, STOP_LIMIT
+from concwatch.lab.lane_state import State
 from concwatch.lab.link import Ended, Flood, Garbage, Noise
-from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready
+from concwatch.lab.messages import Applied, BurstDone, Error, Limit, Reached, Ready
 from concwatch.lab.settings import Settings
+from concwatch.worker.burst import Burst
 from tests.lab_driver import Bench, HandLinks, end, hand_bench, standing, tick
 
 
@@ -82,7 +84,7 @@ def test_a_traced_lane_does_not_begin_with_a_tick_from_before_tracing():
     for time in (0.2, 0.3, 0.4):
         link.say(tick(time, 1_000, traced=600_000 + 1_400_000))
         bench.pass_()
-    assert lane.meter.cost.traced == 1_400
+    assert lane.sample.traced_per_task == 1_400
 
 
 def test_an_engine_that_is_not_there_fails_with_what_to_install():
@@ -343,13 +345,13 @@ def test_a_killed_worker_is_a_failed_lane_that_can_be_switched_on_again():
     link.say(tick(0.3, 100), end("killed by SIGKILL"))
     bench.pass_()
     assert (lane.state, lane.reason, lane.target, lane.live) == (State.FAILED, "killed by SIGKILL", 0, 0)
-    assert lane.reading is None
+    assert lane.sample.rss is None
     assert bench.texts("error") == ["failed: killed by SIGKILL"]
     bench.lab.switch(lane, True)
     bench.links.last.stand()
     bench.pass_()
-    assert (lane.state, lane.reason) == (State.RUNNING, "")
-    assert lane.meter.cost is None
+    assert (lane.state, lane.reason, lane.target) == (State.RUNNING, "", 0)
+    assert lane.sample.rss_per_task is None
 
 
 def test_the_charts_break_between_two_workers():
@@ -371,10 +373,10 @@ def test_the_baseline_is_taken_just_before_the_first_task():
     bench.pass_()
     link.rss = 12_000_000
     bench.lab.set_target(lane, 1_000)
-    assert lane.meter.idle_rss == 12_000_000
+    assert lane.status.idle_rss == 12_000_000
     link.rss = 13_000_000
     bench.lab.set_target(lane, 2_000)  # before any tick has told of a task
-    assert lane.meter.idle_rss == 12_000_000
+    assert lane.status.idle_rss == 12_000_000
 
 
 def test_the_baseline_of_a_waiting_target_comes_after_all_settings():
@@ -383,11 +385,11 @@ def test_the_baseline_of_a_waiting_target_comes_after_all_settings():
     link = bench.links.last
     link.say(Ready("toy", "Toy 1.0", 1, can=("trace",)))
     bench.pass_()
-    assert lane.meter.idle_rss is None
+    assert lane.status.idle_rss is None
     link.rss = 15_000_000
     link.say(*(Applied(name, 0.0) for name in ("workload", "refill", "trace", "rate")), tick(0.1))
     bench.pass_()
-    assert lane.meter.idle_rss == 15_000_000
+    assert lane.status.idle_rss == 15_000_000
     assert link.names()[-1] == "target"
 
 
@@ -398,13 +400,13 @@ def test_memory_seen_after_a_tick_is_judged_by_the_next():
         link.rss = 10_000_000 + 1_000 * 1_000
         link.say(tick(time, 1_000))
         bench.pass_()
-    assert lane.meter.cost.rss == 1_000
+    assert lane.sample.rss_per_task == 1_000
     link.rss = 10_000_000 + 2_000 * 1_000
     bench.pass_(0.3)  # twice as many stand, but no tick has said so yet
-    assert lane.meter.cost.rss == 1_000
+    assert lane.sample.rss_per_task == 1_000
     link.say(tick(1.6, 2_000))
     bench.pass_(0.3)
-    assert lane.meter.cost.rss == 1_000
+    assert lane.sample.rss_per_task == 1_000
 
 
 def test_one_look_is_judged_by_one_tick():
@@ -414,8 +416,79 @@ def test_one_look_is_judged_by_one_tick():
     bench.pass_()
     # Grown meanwhile: the look lies before the first of these ticks, not between them.
     link.say(tick(1.0, 1_000), tick(1.1, 1_000))
+    link.rss = 10_000_000 + 1_000 * 1_000
+    bench.pass_(0.2)
+    link.say(tick(1.2, 1_000))
     bench.pass_()
-    assert lane.meter.cost is None
+    assert lane.sample.rss_per_task == 1_000
+
+
+def sent_targets(link):
+    return [fields["tasks"] for name, fields in link.sent if name == "target"]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_fresh_worker_holds_the_same_target_and_every_figure_of_it_is_its_own(traced):
+    bench, lane, link = standing()
+    bench.lab.set_target(lane, 1_000)
+    link.say(tick(1.0, 1_000), Reached(1_000, 1_000, 1_000, 0, 0.01))
+    bench.pass_()
+    if not traced:
+        bench.lab.switch(lane, False)
+        bench.lab.switch(lane, True)
+    else:
+        bench.lab.set_trace(True)
+        assert bench.texts()[-1].endswith("lanes start anew at the same target")
+    assert link.names()[-1] == "stop"
+    assert "trace" not in link.names()[5:]  # a tracer that begins among tasks knows nothing of them
+    link.say(end())
+    bench.pass_()
+    second = bench.links.last
+    assert (lane.state, lane.target, second is link) == (State.STARTING, 1_000, False)
+    assert (lane.reached, lane.status.create_rate, lane.sample.rss_per_task) == (None, None, None)
+    second.stand()
+    if traced:
+        second.say(tick(0.1, traced=600_000))
+    bench.pass_()
+    assert dict(second.sent)["trace"] == {"on": traced}
+    assert sent_targets(second) == [1_000]
+    assert lane.status.tracing == traced
+
+
+def test_a_lane_that_is_on_its_way_out_or_off_is_not_started_by_tracing():
+    bench, lane, link = standing()
+    bench.lab.set_target(lane, 1_000)
+    bench.lab.switch(lane, False)
+    bench.lab.set_trace(True)
+    link.say(end())
+    bench.pass_(0.3)
+    assert (lane.state, len(bench.links.links)) == (State.OFF, 1)
+    bench.lab.set_trace(False)
+    assert lane.state is State.OFF
+    bench.lab.switch(lane, True)
+    bench.pass_()
+    bench.links.last.stand()
+    bench.pass_()
+    assert sent_targets(bench.links.last) == [1_000]
+
+
+@pytest.mark.parametrize(
+    "says", [BurstDone(300, 0.1, 0.1, 1.0, 0.2), Error("a burst needs a worker without tasks", "burst")]
+)
+def test_a_burst_leaves_no_target_behind(says):
+    bench, lane, link = standing()
+    lane.run_burst(Burst(300, 1, 0, None))
+    assert (link.names()[-1], lane.target) == ("burst", 300)
+    link.say(tick(0.5), says)
+    bench.pass_()
+    assert (lane.target, lane.tally.burst is None) == (0, isinstance(says, Error))
+    bench.lab.switch(lane, False)
+    bench.lab.switch(lane, True)
+    link.say(end())
+    bench.pass_()
+    bench.links.last.stand()
+    bench.pass_()
+    assert (lane.state, lane.target, sent_targets(bench.links.last)) == (State.RUNNING, 0, [])
 
 
 def test_settings_that_change_are_sent_and_nothing_else():
@@ -449,16 +522,16 @@ def test_a_new_workload_forgets_the_cost_of_the_old_one():
     for time in (1.0, 1.1, 1.2):
         link.say(tick(time, 1_000))
         bench.pass_()
-    assert lane.meter.cost.clean
+    assert lane.status.clean
     link.say(Applied("gc", 0.0))
     bench.pass_()
-    assert lane.meter.cost.clean
+    assert lane.status.clean
     link.say(Applied("workload", 0.0))
     bench.pass_()
-    assert lane.meter.cost is None
+    assert lane.sample.rss_per_task is None
     link.say(tick(1.3, 1_000))
     bench.pass_()
-    assert not lane.meter.cost.clean
+    assert not lane.status.clean
 
 
 def test_a_limit_is_told_with_its_wall_and_the_lane_goes_on():
@@ -522,12 +595,12 @@ def test_a_tick_that_cannot_be_is_told_once_and_no_figure_of_it_is_taken():
     link.say(tick(1.1, 90, created=400), tick(0.5, 90, created=500), replace(tick(1.2, 100), created=501))
     link.say(tick(1.2, 80, created=500, queued=81))
     bench.pass_()
-    assert (lane.live, lane.tick.time) == (100, 1.0)
+    assert (lane.live, lane.sample.tick_time) == (100, 1.0)
     assert bench.texts("warning") == ["a tick that cannot be: created fell from 500 to 400"]
     link.say(tick(1.3, 110, created=510))
     bench.pass_()
     assert (lane.state, lane.live) == (State.RUNNING, 110)
-    assert lane.rates.created == pytest.approx(10 / 0.3)
+    assert lane.sample.created_per_second == pytest.approx(10 / 0.3)
 
 
 def test_a_worker_is_ready_once():
@@ -580,7 +653,7 @@ def test_a_flood_of_ticks_leaves_one_sample_a_step():
     link.say(*(tick(1 + index / 1e6, index) for index in range(20_000)))
     bench.pass_()
     assert len(lane.series) == before + 1
-    assert lane.live == lane.peak_live == 19_999
+    assert lane.live == lane.status.peak_live == 19_999
 
 
 def test_samples_keep_to_the_rate_when_the_lab_steps_faster():
@@ -607,14 +680,13 @@ def test_trim_is_asked_of_who_can_and_answered_by_an_event():
     assert "trim" not in bench.links.last.names()
 
 
-def test_peaks_are_kept():
+def test_the_most_tasks_ever_live_are_kept():
     bench, lane, link = standing()
     bench.lab.set_target(lane, 500)
-    for live, rss in ((500, 30_000_000), (20, 15_000_000)):
-        link.rss = rss
+    for live in (500, 20):
         link.say(tick(1 / live, live, created=500))
         bench.pass_()
-    assert (lane.peak_live, lane.exact_peak_rss()) == (500, 30_000_000)
+    assert (lane.live, lane.status.peak_live) == (20, 500)
 
 
 def test_a_worker_that_cannot_be_looked_at_adds_no_sample():

@@ -24,17 +24,17 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_whose_memory_is_seen(
         await s.tap("○ off", s.card("asyncio"))
         await s.until(lambda: lane.state is State.RUNNING, "the worker stands")
         await s.sees("● on", "0 live", within=s.card("asyncio"))
-        idle = lane.reading.rss
+        idle = lane.rss
         (worker,) = set(psutil.Process().children(recursive=True)) - before
-        assert worker.pid == lane.ready.pid
+        assert worker.pid == lane.tally.ready.pid
         await s.drag("asyncio", 10_000, by_way_of=[1_000])
         await s.sees("10,000 → about +12 MiB", within=s.card("asyncio"))
         assert lane.live == 0
         await s.drop("asyncio", 10_000)
         await s.until(lambda: lane.live == 10_000, "10,000 tasks are live")
         await s.sees("10,000 live", within=s.card("asyncio"))
-        await s.until(lambda: lane.meter.cost is not None, "the cost is known")
-        per_task = (lane.reading.rss - idle) / 10_000
+        await s.until(lambda: lane.sample.rss_per_task is not None, "the cost is known")
+        per_task = (lane.rss - idle) / 10_000
         assert 1_000 <= per_task <= 4_000
 
         def shown():
@@ -42,7 +42,7 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_whose_memory_is_seen(
 
         await s.until(shown, "the cost table tells")
         assert float(shown()[1]) == pytest.approx(per_task / 1024, rel=0.25)
-        assert abs(worker.memory_info().rss - lane.reading.rss) < 2 << 20
+        assert abs(worker.memory_info().rss - lane.rss) < 2 << 20
         await s.press("0")
         await s.until(lambda: lane.state is State.OFF, "the worker has ended")
         await s.until(lambda: not worker.is_running(), "its process is gone")

@@ -144,13 +144,6 @@ async def test_while_nobody_looks_a_flood_waits_and_no_memory_goes_into_it(run):
     assert child.of(Flood) == [Flood("sends more than is read of it: it has to wait")]
 
 
-async def test_of_ticks_that_wait_only_the_newest_is_kept(run):
-    child = run("time.sleep(1000)")
-    line = '{"type":"tick","time":%d,"created":0,"live":0,"completed":0,"failed":0,"cancelled":0}\n'
-    child.link.pipe_data_received(1, "".join(line % time for time in range(500)).encode())
-    assert [item.time for item in child.link.arrivals(0)] == [499]
-
-
 async def test_the_half_of_a_line_at_the_end_is_told(run):
     child = run('os.write(1, b\'{"type":"tick",\')')
     assert await child.end() == "exited with status 0"
@@ -185,7 +178,6 @@ async def test_a_program_that_is_not_there_is_an_end_with_its_reason(run):
     assert "No such file" in reason
     child.link.send("target", tasks=1)
     assert child.link.reading() is None
-    assert child.link.peak_rss() is None
 
 
 async def test_killed_before_it_runs_it_ends(run):
@@ -237,7 +229,7 @@ async def test_a_worker_is_looked_at_from_outside_and_is_nicer(run):
     process = psutil.Process(ready.pid)
     assert reading.rss == pytest.approx(process.memory_info().rss, rel=0.2)
     assert reading.threads == process.num_threads()
-    assert child.link.peak_rss() >= reading.rss * 0.8
+    assert reading.peak_rss >= reading.rss
     assert process.nice() >= psutil.Process().nice()
     assert process.nice() == min(19, psutil.Process().nice() + 5)
 

@@ -44,7 +44,7 @@ def test_what_is_not_known_of_a_sample_is_a_gap():
 
 def test_a_rate_reaches_back_to_the_last_tick_and_not_into_another_worker():
     series = Series()
-    for time, rss, rate in ((0, 1, 5.0), (1, 1, None), (2, None, None), (3, 1, None), (4, 1, None), (5, 1, 7.0)):
+    for time, (rss, rate) in enumerate([(1, 5.0), (1, None), (None, None), (1, None), (1, None), (1, 7.0)]):
         series.append(Sample(0, time, rss=rss, created_per_second=rate))
     values = list(series.since("created_per_second", 0)[1])
     assert values == pytest.approx([5, math.nan, math.nan, 7, 7, 7], nan_ok=True)

@@ -180,7 +180,7 @@ class Lab:
         """Choose whether allocations are traced."""
         self._change(trace=on)
         self._mark("trace", "on" if on else "off")
-        again = " · lanes start anew at the same target" if any(lane.on for lane in self.lanes) else ""
+        again = " · lanes start anew at the same target" if any(lane.wanted for lane in self.lanes) else ""
         note = "on: figures marked ᵗ include its cost" if on else "off"
         self._note("", f"tracing {note}{again}")
 

@@ -409,7 +409,7 @@ about = "a"
 method = "m"
 [[table]]
 title = "time"
-reading = "create_seconds"
+reading = "burst_seconds"
 unit = "s"
 workload = "http:0.5"
 sizes = [10, 20]

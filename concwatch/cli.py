@@ -11,7 +11,6 @@ from concwatch.commands.options import ENGINES, RATE, max_memory, screenshots
 from concwatch.commands.record import open_recorder, record
 from concwatch.commands.telling import BAD_INPUT, say_error
 from concwatch.commands.terminal import take_terminal, why_no_screen
-from concwatch.commands.usual import UsualOption
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.machine import program_version
@@ -40,8 +39,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "--engines",
     type=ENGINES,
     metavar="a,b",
-    cls=UsualOption,
-    usual=",".join(engine.name for engine in SHOWN),
+    show_default=",".join(engine.name for engine in SHOWN),
     help="Lanes to show, by engine.",
 )
 @max_memory

@@ -1,9 +1,9 @@
 """What the commands print: lines of progress, and the tables at the end."""
 
-import os
 import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 PROGRESS_INTERVAL = 0.5
 """Seconds between two looks at how far an experiment is."""
 
-LONGEST_BAR, SHORTEST_BAR = 30, 5
 LONGEST_AUTHOR = 23
 
 
@@ -161,27 +160,19 @@ def print_verdicts(verdicts: "Sequence[Verdict]") -> None:
 # Experiments.
 
 
-def _terminal_width() -> int:
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except (OSError, ValueError):  # ValueError: not a file at all
-        return 80
-
-
 def _ordinal(number: int) -> str:
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
 
 
 class ExperimentProgress:
-    """Says on standard error how far an experiment is.
+    """Shows on standard error how far an experiment is.
 
     On a terminal that is a line with a bar, written over; elsewhere it is a line for each cell that is over.
     """
 
     def __init__(self, runner: "Runner") -> None:
         self._runner = runner
-        self._live = sys.stderr.isatty()
         self._told: set[Cell] = set()
         self._names = {
             entry.cell: f"{entry.series.name} {format_count(entry.size)}"
@@ -190,29 +181,37 @@ class ExperimentProgress:
         }
 
     async def follow(self) -> None:
-        """Tell it from now on, until cancelled."""
+        """Show it until cancelled, and then what is left to show."""
         import asyncio
 
-        while True:
-            self.tell()
-            await asyncio.sleep(PROGRESS_INTERVAL)
-
-    def tell(self) -> None:
-        """Tell how far it is now."""
-        if self._live:
-            tell(f"\r\x1b[K{plain(self.line(_terminal_width() - 1))}", nl=False)
-        else:
+        if sys.stderr.isatty():
+            with suppress(OSError):  # where nobody reads it, what is done goes on all the same
+                await self._follow_with_bar()
+            return
+        try:
+            while True:
+                self._tell_cells()
+                await asyncio.sleep(PROGRESS_INTERVAL)
+        finally:
             self._tell_cells()
 
-    def end(self) -> None:
-        """Tell what is left to tell, and make room for what comes next."""
-        if self._live:
-            tell("\r\x1b[K", nl=False)
-        else:
-            self._tell_cells()
+    async def _follow_with_bar(self) -> None:
+        import asyncio
 
-    def line(self, width: int) -> str:
-        """Give the line for a terminal, at most ``width`` columns: the bar takes what is left of them."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
+
+        text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+        console = Console(stderr=True)
+        with Progress(BarColumn(), text, console=console, transient=True, auto_refresh=False) as bar:
+            task = bar.add_task("", total=1.0)
+            while True:
+                bar.update(task, completed=self._runner.share, description=self.text(), refresh=True)
+                await asyncio.sleep(PROGRESS_INTERVAL)
+
+    def text(self) -> str:
+        """Return which cell is being measured, and how long it will take to the end."""
         runner = self._runner
         cells = list(runner.outcomes)
         current = runner.current
@@ -223,12 +222,7 @@ class ExperimentProgress:
             repeats, run = runner.repeats(current), len(runner.outcomes[current].runs) + 1
             if repeats > 1:
                 text += f" ({_ordinal(min(run, repeats))} of {repeats})"
-        name, text = runner.experiment.name, f"{text} · {format_forecast(runner.seconds_left)} left"
-        bar = min(LONGEST_BAR, width - len(name) - len(text) - 4)
-        if bar < SHORTEST_BAR:
-            return f"{name}  {text}"[:width]
-        full = round(min(1.0, runner.share) * bar)
-        return f"{name}  {'█' * full}{'░' * (bar - full)}  {text}"
+        return plain(f"{runner.experiment.name}: {text} · {format_forecast(runner.seconds_left)} left")
 
     def _tell_cells(self) -> None:
         from concwatch.experiments.runner import State

@@ -36,13 +36,8 @@ def shipped_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.toml"))
 
 
-def read_named(name: str, folder: Path, kind: str) -> tuple[bytes, str]:
-    """Read one of the files in ``folder`` by its name, or anybody's by its path.
-
-    Args:
-        name: what a person typed.
-        folder: where those that come with concwatch are.
-        kind: what the files describe, with its article, such as "a demo".
+def read_named(name: str, folder: Path) -> tuple[bytes, str]:
+    """Read the experiment of ``folder`` that has this name, or the file of any by its path.
 
     Returns:
         The text, and the file's name.
@@ -54,13 +49,13 @@ def read_named(name: str, folder: Path, kind: str) -> tuple[bytes, str]:
     path = names.get(name) or Path(name)
     if name not in names and not (path.suffix == ".toml" or "/" in name):
         raise ValueError(
-            f'unknown {kind.partition(" ")[2]} "{name[:60]}": expected one of {", ".join(names)}, '
+            f'unknown experiment "{name[:60]}": expected one of {", ".join(names)}, '
             f"or the path of a .toml file{nearest(name[:60], names)}"
         )
     try:
         return read_file(path), path.name
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}: expected the file of {kind}") from None
+        raise ValueError(f"{path}: {error.strerror}: expected the file of an experiment") from None
 
 
 def read_file(path: Path) -> bytes:

@@ -10,9 +10,9 @@ import psutil
 import pytest
 
 import concwatch.experiments.loading as files
-from concwatch.demos.loading import decode
+from concwatch.demos.captures import Captures
+from concwatch.demos.demo import Demo
 from concwatch.demos.player import play
-from concwatch.demos.takes import Takes
 from concwatch.experiments.loading import shipped
 from concwatch.experiments.runner import Runner
 from concwatch.lab.catalog import SHOWN
@@ -203,25 +203,21 @@ async def test_a_demos_picture_shows_an_experiment_as_it_is_then(own_files, monk
     monkeypatch.setattr(
         "concwatch.ui.screens.experiments.FRAME", 3_600
     )  # by itself the screen looks too late
-    demo = decode(
-        b"""
-        name = "mine"
-        title = "Mine"
-        about = "An experiment."
-        step = [
-            { experiment = { name = "small", quick = true } },
-            { wait = "experiment done" },
-            { caption = "Its end" },
-            { shot = "end" },
-        ]
-        """,
-        "mine.toml",
-    )
+
+    async def script(stage):
+        await stage.press("e")
+        await stage.click("small")
+        await stage.press("k", "enter")
+        await stage.until(lambda lab: stage.app.runs.last and not stage.app.runs.running)
+        await stage.caption("Its end")
+        await stage.shot("end")
+
+    demo = Demo(Path("mine.py"), "Mine", "", script, (120, 40), "", SHOWN, ())
     app = ConcwatchApp(lambda: fast_lab()(SHOWN, Settings()), make_run_lab=fast_lab())
-    takes = Takes("mine", "Mine", ("svg",))
-    done = await play(demo, app, takes, lambda _: None)
+    captures = Captures("mine", "Mine", ("svg",))
+    done = await play(demo, app, captures, lambda _: None)
     assert done.problem == ""
-    seen = "\n".join(svg_lines(takes.shots["end"], 120, 40))
+    seen = "\n".join(svg_lines(captures.shots["end"], 120, 40))
     for text in (
         "✓ done",
         "done (quick): 5 of 5 cells",

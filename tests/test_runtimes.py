@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(300)  # the first test of an engine may have to
 GOLDEN = Path(__file__).parent / "golden" / "wire"
 WRITE = os.environ.get("CONCWATCH_GOLDEN") == "write"
 OTHERS = [engine.name for engine in CATALOG if engine.ways]
-REQUIRED = os.environ.get("CONCWATCH_REQUIRE", "").split()
+REQUIRED = os.environ.get("REQUIRE_RUNTIMES", "").split()
 """Engines that must be here: where one is not, that is a failure and no skip."""
 
 

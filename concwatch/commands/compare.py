@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from concwatch.commands.options import one_line
+from concwatch.commands.options import Parsed
 from concwatch.commands.telling import say_error, say_json
 
 STANDARD_OUTPUT = "-"
@@ -40,16 +40,14 @@ def _percent(text: str) -> float:
 @click.argument("b", metavar="B", type=click.Path(path_type=Path))
 @click.option(
     "--fail-over",
-    type=one_line(_percent),
+    type=Parsed(_percent),
     metavar="PERCENT",
     help="Exit with status 1 when a figure of B is worse than that of A by more than this, "
     'beyond the spread: "5", "2.5%", "0".',
 )
-@click.option(
-    "--json", "as_json_", is_flag=True, help="One JSON object on standard output in place of the table."
-)
+@click.option("--json", is_flag=True, help="One JSON object on standard output in place of the table.")
 @click.option("--markdown", metavar="FILE", help='The tables as Markdown; "-" is standard output.')
-def command(a: Path, b: Path, fail_over: float | None, as_json_: bool, markdown: str | None) -> None:
+def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str | None) -> None:
     """Put two recordings or results side by side."""
     from concwatch.comparing.as_json import as_object
     from concwatch.comparing.comparison import compare
@@ -60,7 +58,7 @@ def command(a: Path, b: Path, fail_over: float | None, as_json_: bool, markdown:
     from concwatch.saving import write_whole
 
     try:
-        _check(a, b, as_json_, markdown)
+        _check(a, b, json, markdown)
         comparison = compare(*read_both(a, b), fail_over)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
@@ -71,7 +69,7 @@ def command(a: Path, b: Path, fail_over: float | None, as_json_: bool, markdown:
         except OSError as error:
             say_error(f'--markdown: "{markdown}" not written: {error.strerror or error}')
             lost = True
-    if as_json_:
+    if json:
         say_json(as_object(comparison))
     elif markdown == STANDARD_OUTPUT:
         click.echo(report_markdown(comparison), nl=False)
@@ -80,7 +78,7 @@ def command(a: Path, b: Path, fail_over: float | None, as_json_: bool, markdown:
     sys.exit(int(lost or bool(comparison.failing)))
 
 
-def _check(a: Path, b: Path, as_json_: bool, markdown: str | None) -> None:
+def _check(a: Path, b: Path, json: bool, markdown: str | None) -> None:
     """Check where the report goes, before anything is read.
 
     Raises:
@@ -91,7 +89,7 @@ def _check(a: Path, b: Path, as_json_: bool, markdown: str | None) -> None:
     if markdown is None:
         return
     if markdown == STANDARD_OUTPUT:
-        if as_json_:
+        if json:
             raise ValueError(
                 "--json and --markdown both go to standard output: expected a file for --markdown"
             )

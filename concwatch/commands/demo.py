@@ -1,43 +1,41 @@
 """``concwatch demo``: the program played by itself, and pictures of it."""
 
 import asyncio
+import inspect
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
-from concwatch.commands.options import max_memory, one_line
+from concwatch.commands.options import Parsed, max_memory
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error
 from concwatch.commands.terminal import take_terminal, why_no_screen
-from concwatch.commands.usual import UsualOption
-from concwatch.demos.demo import Demo, parse_size
-from concwatch.demos.loading import load, shipped
-from concwatch.demos.manual import manual
+from concwatch.demos import stage
+from concwatch.demos.captures import FORMATS, Captures, check_formats
+from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import Played, play
-from concwatch.demos.takes import FORMATS, Takes, check_formats
 from concwatch.lab.again import command_line
-from concwatch.lab.catalog import Engine, find
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.saving import why_not_writable, write_whole
 from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.hangup import end_with_page, end_with_terminal
+from concwatch.ui.hangup import end_with_terminal
 from concwatch.units import format_bytes
 from concwatch.worker.workloads import nearest
 
 FOLDER = "screenshots"
 """Where pictures go unless told otherwise."""
 
-GALLERY = ("png",)
-"""What the gallery has of every demo."""
-
 FILM = ("gif", "cast")
-"""What it has of a film besides."""
+"""The formats of a film."""
+
+MANUAL = "\n\n".join(f"\b\n{part}" for part in inspect.cleandoc(stage.__doc__ or "").split("\n\n"))
+"""How a demo is written, each paragraph kept as it stands."""
 
 
 def _read_formats(text: str) -> tuple[str, ...]:
@@ -51,42 +49,34 @@ def _read_formats(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _end_with_input(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        end_with_page(sys.stdin.fileno())
-
-
-@click.command("demo", epilog="\n\n".join(f"\b\n{part}" for part in manual().split("\n\n")))
-@click.argument("name", metavar="[NAME|FILE.toml]", required=False)
-@click.option("--all", "every", is_flag=True, help="Play every shipped demo, for the gallery.")
-@click.option("--out", metavar="DIR", cls=UsualOption, usual=FOLDER, help="Where its files go.")
+@click.command("demo", epilog=MANUAL)
+@click.argument("name", metavar="[NAME|FILE.py]", required=False)
+@click.option(
+    "--all",
+    "every",
+    envvar="CONCWATCH_DEMO_ALL",
+    is_flag=True,
+    help="Play every shipped demo, for the gallery.",
+)
+@click.option("--out", metavar="DIR", show_default=FOLDER, help="Where its files go.")
 @click.option(
     "--format",
     "formats",
-    type=one_line(_read_formats),
+    envvar="CONCWATCH_DEMO_FORMAT",
+    type=Parsed(_read_formats),
     metavar=",".join(FORMATS),
-    cls=UsualOption,
-    usual="svg; with --all png, and gif and cast of films",
+    show_default="svg; with --all png, and gif and cast of films",
     help="What is kept: svg and png of each shot, gif and cast of the whole.",
 )
 @click.option(
     "--size",
-    type=one_line(parse_size),
+    type=Parsed(parse_size),
     metavar="120x40",
-    cls=UsualOption,
-    usual="as the demo says",
+    show_default="as the demo says",
     help="Columns and rows.",
 )
 @click.option(
     "--screen", is_flag=True, help="Show it on the terminal, even where --out or --format is given."
-)
-@click.option(
-    "--watched",
-    is_flag=True,
-    hidden=True,
-    expose_value=False,
-    callback=_end_with_input,
-    help="End when standard input does.",
 )
 @max_memory
 @click.pass_context
@@ -100,30 +90,25 @@ def command(
     screen: bool,
     max_memory: int | None,
 ) -> None:
-    """Play a demo: the real program and real workers, driven by a file of steps.
+    """Play a demo: the real program and real workers, driven by a short Python file.
 
-    Without NAME this lists them. A FILE.toml is a demo of your own: how it is written is told below.
+    Without NAME this lists the demos that come with concwatch. FILE.py is a demo of your own, which is run.
 
     It plays on the terminal when there is one and neither --out, --format, --size nor --all is given, and
     else without any. Its steps are printed, a line each. It exits 1 when a step could not be done.
     """
     try:
-        demos = _chosen(name, every)
-        if not demos:
-            _must_be_bare(ctx)
-            _list()
+        if name is None and not every:
+            _list(ctx)
             return
-        no_screen = why_no_screen(
-            shlex.join(["concwatch", "demo", name or "--all", "--out", str(out or FOLDER)])
-        )
+        if every and name is not None:
+            raise ValueError("NAME and --all: expected one of them")
         if screen and (size or every):
-            raise ValueError(
-                f"--screen with {'--all' if every else '--size'}: expected one of them, "
-                "since on the screen a demo has the terminal's size and nothing else to do"
-            )
+            raise ValueError("--screen: expected neither --size nor --all beside it")
+        no_screen = why_no_screen(shlex.join(["concwatch", "demo", name or "--all", "--out", out or FOLDER]))
         if screen and no_screen:
             raise ValueError(f"--screen: {no_screen}")
-        on_screen = screen or not (no_screen or every or out or formats or size)
+        demos = [load(path.stem) for path in shipped()] if name is None else [load(name)]
         wanted = {demo.name: formats or _usual_formats(demo, every) for demo in demos}
         for several in wanted.values():
             check_formats(several)
@@ -131,93 +116,67 @@ def command(
     except (ValueError, PicturesMissing) as error:
         raise click.UsageError(str(error), ctx) from None
     if every:
-        apart = _play_apart(demos, wanted, folder, size, max_memory)
-        worst, stopped = run_until_signal(apart)
+        options = [f"--out={folder}"]
+        options += [f"--size={size[0]}x{size[1]}"] if size else []
+        options += [f"--max-memory={max_memory}"] if max_memory is not None else []
+        worst, stopped = run_until_signal(_play_apart(wanted, options))
         sys.exit(128 + stopped if stopped else worst)
     (demo,) = demos
-    takes = Takes(demo.name, demo.title, wanted[demo.name])
-    played = _perform(demo, takes, folder, on_screen, size, max_memory)
-    # A film of a part would take the place of a whole one.
-    whole = played.steps == len(demo.steps)
-    unwritten = _write(chain(takes.pictures(), takes.films()) if whole else takes.pictures(), folder)
-    left_out = [] if whole else [kind for kind in wanted[demo.name] if kind in FILM]
-    if left_out:
-        say_error(f"no {' and no '.join(left_out)} of {demo.name}: it did not get to its end")
-    sys.exit(played.status or int(bool(played.problem or unwritten)))
+    captures = Captures(demo.name, demo.title, wanted[demo.name])
+    on_screen = screen or not (no_screen or out or formats or size)
+    played = _perform(demo, captures, folder, size, max_memory, on_screen)
+    if played.problem:
+        say_error(played.problem)
+    written = played.whole and _write(captures, folder)
+    sys.exit(played.status or int(not written))
 
 
-async def _play_apart(
-    demos: Iterable[Demo],
-    wanted: Mapping[str, Sequence[str]],
-    folder: Path,
-    size: tuple[int, int] | None,
-    budget: int | None,
-) -> int:
+async def _play_apart(wanted: Mapping[str, Sequence[str]], options: Sequence[str]) -> int:
     """Play demos one after another, each in a process of its own, and its film in one more.
 
-    What the program itself takes is on the pictures: it shall not be what earlier demos and films left.
+    What the program itself takes is on the pictures: it must not be what earlier demos and films left.
 
     Returns:
         The worst exit status.
     """
-    options = ["--watched", f"--out={folder}"]
-    options += [f"--size={size[0]}x{size[1]}"] if size else []
-    options += [f"--max-memory={budget}"] if budget is not None else []
     status = 0
-    for demo in demos:
+    for name, several in wanted.items():
         for film in (False, True):
-            formats = [name for name in wanted[demo.name] if (name in FILM) == film]
+            formats = ",".join(kind for kind in several if (kind in FILM) == film)
             if formats:
-                arguments = ["demo", demo.name, f"--format={','.join(formats)}", *options]
-                status = max(status, await _call(command_line(arguments)))
+                arguments = command_line(["demo", name, f"--format={formats}", *options])
+                player = await asyncio.create_subprocess_exec(*arguments, stdin=asyncio.subprocess.DEVNULL)
+                try:
+                    status = max(status, await player.wait())
+                finally:
+                    if player.returncode is None:  # a signal has ended this
+                        player.terminate()
+                        await player.wait()
     return status
 
 
-async def _call(command: Sequence[str]) -> int:
-    """Run a command that ends with its standard input, and give its exit status."""
-    player = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE)
-    try:
-        return await player.wait()
-    finally:
-        if player.returncode is None:  # a signal has ended this
-            assert player.stdin is not None
-            player.stdin.close()
-            await player.wait()
-
-
-def _chosen(name: str | None, every: bool) -> list[Demo]:
-    """Read the demos that were asked for.
+def _list(ctx: click.Context) -> None:
+    """Print the demos that come with concwatch.
 
     Raises:
-        ValueError: one line that says why one cannot be played.
-    """
-    if every and name is not None:
-        raise ValueError("NAME and --all: expected one of them")
-    if every:
-        return [load(path.stem) for path in shipped()]
-    return [] if name is None else [load(name)]
-
-
-def _must_be_bare(ctx: click.Context) -> None:
-    """See that a list is all that was asked for.
-
-    Raises:
-        ValueError: one line that names the option that is for playing.
+        ValueError: an option is given that is for playing.
     """
     for param in ctx.command.params:
-        source = ctx.get_parameter_source(param.name or "")
-        if source is click.core.ParameterSource.COMMANDLINE:
-            raise ValueError(f"{param.opts[0]} without a demo: expected a NAME, a FILE.toml or --all")
+        if ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE:
+            raise ValueError(f"{param.opts[0]} without a demo: expected a NAME, a FILE.py or --all")
+    demos = [load(path.stem) for path in shipped()]
+    width = max(len(demo.name) for demo in demos)
+    for demo in demos:
+        click.echo(f"{click.style(f'{demo.name:{width}}', bold=True)}  {demo.title}")
+        click.echo(f"{'':{width}}  {demo.about}")
 
 
-def _usual_formats(demo: Demo, every: bool) -> tuple[str, ...]:
-    if not every:
-        return ("svg",)
-    return (*GALLERY, *FILM) if demo.film else GALLERY
+def _usual_formats(demo: Demo, every: bool) -> Sequence[str]:
+    return ("svg",) if not every else ("png", *FILM) if demo.filmed else ("png",)
 
 
 def _folder(name: str) -> Path:
-    """Make the folder if need be.
+    """Return a folder, made if need be.
 
     Raises:
         ValueError: one line that says why nothing can be written there.
@@ -235,61 +194,35 @@ def _folder(name: str) -> Path:
 
 def _perform(
     demo: Demo,
-    takes: Takes,
+    captures: Captures,
     folder: Path,
-    on_screen: bool,
     size: tuple[int, int] | None,
     budget: int | None,
+    on_screen: bool,
 ) -> Played:
-    """Play one demo, and say how far it came if that is not its end."""
+    """Play one demo, and print its steps."""
     if on_screen:
         end_with_terminal(*take_terminal())
-    lines: list[str] = []
-    target = sys.stdout  # as it is now: while the app runs it takes what is printed
-
-    def say(line: str) -> None:
-        if on_screen:
-            lines.append(line)  # told in the end: until then the terminal is the app's
-        else:
-            click.echo(line, file=target)
-
-    def make_run_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
-        return Lab(engines, settings=settings, budget=budget)
-
+    lines: list[str] = []  # printed in the end where the terminal is the app's until then
+    say = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # which the app replaces
     app = ConcwatchApp(
-        lambda: Lab(find(demo.engines), settings=Settings(trace=True), budget=budget),
+        lambda: Lab(demo.engines, settings=Settings(trace=True), budget=budget),
         pictures=folder,
-        make_run_lab=make_run_lab,
+        make_run_lab=lambda engines, settings: Lab(engines, settings=settings, budget=budget),
     )
-    done, stopped = run_until_signal(play(demo, app, takes, say, on_screen=on_screen, size=size))
+    played, stopped = run_until_signal(play(demo, app, captures, say, on_screen=on_screen, size=size))
     for line in lines:
         click.echo(line)
-    played = done or Played(problem="ended by a signal")
-    if stopped:
-        played.status = 128 + stopped
-    if played.problem:
-        say_error(f"{demo.file}: {played.problem}")
-    return played
+    return played or Played(problem=f"{demo.path.name}: ended by a signal", status=128 + stopped)
 
 
-def _write(files: Iterable[tuple[str, str | bytes]], folder: Path) -> bool:
-    """Write the files, and say which; give whether one could not be written."""
-    failed = False
-    for name, content in files:
-        path = folder / name
-        try:
-            write_whole(path, content)
-        except OSError as error:
-            failed = True
-            say_error(f"not saved: {path}: {error.strerror}: expected a folder with room to write in")
-        else:
-            click.echo(f"saved {path}, {format_bytes(path.stat().st_size)}", err=True)
-    return failed
-
-
-def _list() -> None:
-    demos = [load(path.stem) for path in shipped()]
-    width = max(len(demo.name) for demo in demos)
-    for demo in demos:
-        click.echo(f"{click.style(f'{demo.name:{width}}', bold=True)}  {demo.title}")
-        click.echo(f"{'':{width}}  {demo.about}")
+def _write(captures: Captures, folder: Path) -> bool:
+    """Write the files, each whole or not at all; return whether all could be written."""
+    try:
+        for name, content in captures.files():
+            write_whole(folder / name, content)
+            click.echo(f"saved {folder / name}, {format_bytes((folder / name).stat().st_size)}", err=True)
+    except OSError as error:
+        say_error(f"not saved in {folder}: {error.strerror}: expected a folder with room to write in")
+        return False
+    return True

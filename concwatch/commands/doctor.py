@@ -8,7 +8,8 @@ from concwatch.commands.options import max_memory
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error, say_json
 from concwatch.doctor.examination import Examination, as_json, examine
-from concwatch.doctor.proof import ENGINE, Proof, prove
+from concwatch.doctor.proof import ENGINE, Proof
+from concwatch.doctor.proof import prove as measure_proof
 from concwatch.doctor.report import proof_rows, rows, verdict
 from concwatch.lab.catalog import find
 from concwatch.lab.lab import Lab
@@ -19,15 +20,14 @@ from concwatch.printing import ProgressLine, print_pieces
 
 @click.command("doctor")
 @max_memory
-@click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", is_flag=True, help="One JSON object on standard output.")
 @click.option(
     "--prove",
-    "prove_",
     is_flag=True,
     help="Really start as many threads as can stand, up to 40,000, and end them: takes some seconds, "
     "in which other programs may meet the same limit.",
 )
-def command(max_memory: int | None, as_json_: bool, prove_: bool) -> None:
+def command(max_memory: int | None, json: bool, prove: bool) -> None:
     """Tell what this machine can hold, what would stop it, and what to change for more.
 
     Needs nothing. What the system does not tell is said to be unknown.
@@ -35,10 +35,10 @@ def command(max_memory: int | None, as_json_: bool, prove_: bool) -> None:
     Exit status 0; with --prove 1 if more than a tenth of the forecast is missing.
     """
     examination = examine(max_memory)
-    if not as_json_:
+    if not json:
         print_pieces(rows(examination))
-    proof = _prove(examination) if prove_ else None
-    if as_json_:
+    proof = _prove(examination) if prove else None
+    if json:
         say_json(as_json(examination, proof))
     elif proof is not None:
         print_pieces([(), *proof_rows(proof)])
@@ -52,7 +52,7 @@ def _prove(examination: Examination) -> Proof:
     row = next(row for row in examination.engines if row.engine == ENGINE)
     line = ProgressLine()
     lab = Lab(find([ENGINE]), settings=Settings("hold"))
-    work = prove(lab, Fit(row.tasks, row.wall), lambda text: line.show(lab, ENGINE, text))
+    work = measure_proof(lab, Fit(row.tasks, row.wall), lambda text: line.show(lab, ENGINE, text))
     proof, stopped = run_until_signal(work)
     line.clear()
     if proof is None:

@@ -19,10 +19,10 @@ WIDTH = 100
 
 @click.command("engines")
 @click.argument("names", metavar="[ENGINE...]", nargs=-1)
-@click.option("--json", "as_json_", is_flag=True, help="One JSON list on standard output.")
-@click.option("--build", "build_", is_flag=True, help="Build now what would be built on first use.")
+@click.option("--json", is_flag=True, help="One JSON list on standard output.")
+@click.option("--build", is_flag=True, help="Build now what would be built on first use.")
 @click.option("--clean", is_flag=True, help="Remove all that was ever built from the cache folder.")
-def command(names: Sequence[str], as_json_: bool, build_: bool, clean: bool) -> None:
+def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
     """List the engines: what a task is there, whether it can run here, and if not what to install.
 
     With ENGINE…: how each is measured, at length. "python:PATH" stands for the engines of another Python.
@@ -37,7 +37,7 @@ def command(names: Sequence[str], as_json_: bool, build_: bool, clean: bool) -> 
         engines = find(names)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    if build_:
+    if build:
         _, stopped = run_until_signal(_build([engine for engine in engines if engine.ways]))
         sys.exit(128 + stopped if stopped else 0)
     rows = [
@@ -51,7 +51,7 @@ def command(names: Sequence[str], as_json_: bool, build_: bool, clean: bool) -> 
         }
         for engine, reason in zip(engines, why_not(engines), strict=True)
     ]
-    if as_json_:
+    if json:
         say_json(rows)
         return
     width = max(len(engine.name) for engine in engines)

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 import click
 
+from concwatch.commands.configuration import as_arguments
 from concwatch.commands.options import REPEATS, SIZES, max_memory
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.sources import as_arguments
 from concwatch.commands.telling import say_error
-from concwatch.commands.usual import UsualOption
 from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.outputs import outputs, save
 from concwatch.experiments.report import Occasion
@@ -41,13 +40,12 @@ class RecordedCommand(click.Command):
     "--repeats",
     type=REPEATS,
     metavar="N",
-    cls=UsualOption,
-    usual="as the experiment says",
+    show_default="as the experiment says",
     help="Runs of each cell.",
 )
 @click.option("--sizes", type=SIZES, metavar="1,10,1k", help="Sizes in place of the experiment's, ascending.")
 @max_memory
-@click.option("--json", "json_", metavar="FILE", help="Everything, every run included, as one JSON object.")
+@click.option("--json", metavar="FILE", help="Everything, every run included, as one JSON object.")
 @click.option("--markdown", metavar="FILE", help="The tables as Markdown.")
 @click.option("--csv", metavar="FILE", help="A line a figure.")
 @click.option("--pyperf", metavar="FILE", help="The times as pyperf benchmarks, for pyperf compare_to.")
@@ -59,7 +57,7 @@ def command(
     repeats: int | None,
     sizes: tuple[int, ...] | None,
     max_memory: int | None,
-    json_: str | None,
+    json: str | None,
     markdown: str | None,
     csv: str | None,
     pyperf: str | None,
@@ -71,7 +69,7 @@ def command(
     Needs no terminal: progress goes to standard error, the tables to standard output, unless a FILE is "-",
     which takes their place. Ctrl-C ends it; what has been measured is printed and saved, marked as partial.
     """
-    places = {"json": json_, "markdown": markdown, "csv": csv, "pyperf": pyperf}
+    places = {"json": json, "markdown": markdown, "csv": csv, "pyperf": pyperf}
     choice = Choice(quick, repeats, sizes or ())
     try:
         if name is None:
@@ -118,12 +116,10 @@ def _list_experiments(choice: Choice, budget: int | None, files: bool) -> None:
 
 
 async def _follow(runner: Runner) -> None:
-    """Run an experiment, and tell on standard error how far it is."""
-    progress = ExperimentProgress(runner)
-    telling = asyncio.get_running_loop().create_task(progress.follow())
+    """Run an experiment, and show on standard error how far it is."""
+    progress = asyncio.get_running_loop().create_task(ExperimentProgress(runner).follow())
     try:
         await runner.run()
     finally:
-        telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)
-        progress.end()
+        progress.cancel()
+        await asyncio.gather(progress, return_exceptions=True)

@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from concwatch.commands.chart import charts_of, check_chart
-from concwatch.commands.options import one_line
+from concwatch.commands.options import Parsed
 from concwatch.commands.telling import say_error
-from concwatch.commands.usual import UsualOption
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
 from concwatch.recordings.load import load
@@ -19,35 +19,17 @@ CHART = "chart"
 NEEDED = "expected one of --csv, --json, --parquet, --chart"
 
 
-class OneFormat(click.Command):
-    """A command whose formats share a place, so that the last would win: two of them are refused."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options, one format at most."""
-        _, _, given = self.make_parser(ctx).parse_args(list(args))
-        wanted = dict.fromkeys(option.opts[0] for option in given if option.name == "format_")
-        if len(wanted) > 1:
-            raise click.UsageError(f"{' and '.join(wanted)}: expected one of them", ctx)
-        return super().parse_args(ctx, args)
-
-
-@click.command("export", cls=OneFormat)
+@click.command("export")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@click.option(
-    "--csv", "format_", flag_value="csv", help="A line a sample, below one with the columns' names."
-)
-@click.option("--json", "format_", flag_value="json", help="One list, an object a sample.")
-@click.option("--parquet", "format_", flag_value="parquet", help='Apache Parquet; needs the extra "parquet".')
-@click.option("--chart", "format_", flag_value=CHART, help="Charts in plain text, without a screen.")
-@click.option(
-    "--columns", type=one_line(read_columns), metavar="a,b", cls=UsualOption, usual="all", help="Which."
-)
-@click.option(
-    "--out", metavar="FILE", cls=UsualOption, usual="standard output", help="Where to, whole or not at all."
-)
+@click.option("--csv", is_flag=True, help="A line a sample, below one with the columns' names.")
+@click.option("--json", is_flag=True, help="One list, an object a sample.")
+@click.option("--parquet", is_flag=True, help='Apache Parquet; needs the extra "parquet".')
+@click.option("--chart", is_flag=True, help="Charts in plain text, without a screen.")
+@click.option("--columns", type=Parsed(read_columns), metavar="a,b", show_default="all", help="Which.")
+@click.option("--out", metavar="FILE", show_default="standard output", help="Where to, whole or not at all.")
 @click.pass_context
 def command(
-    ctx: click.Context, file: Path, format_: str | None, columns: tuple[str, ...] | None, out: str | None
+    ctx: click.Context, /, file: Path, columns: tuple[str, ...] | None, out: str | None, **formats: bool
 ) -> None:
     """Write the samples of the recording FILE, one row each: lane, time, and all that was known then.
 
@@ -56,8 +38,7 @@ def command(
     With --chart it draws them instead, at most 120 columns wide, in colour on a terminal.
     """
     try:
-        if format_ is None:
-            raise ValueError(f"no format: {NEEDED}")
+        format_ = _format(ctx, [name for name, wanted in formats.items() if wanted])
         _check(file, format_, columns, out)
         recording = load(file)
         if format_ == CHART:
@@ -79,6 +60,21 @@ def command(
     except OSError as error:
         say_error(f'"{out}" not written: {error.strerror}')
         sys.exit(1)
+
+
+def _format(ctx: click.Context, wanted: list[str]) -> str:
+    """Return the one format that is wanted; what is typed takes the place of what is kept in the settings.
+
+    Raises:
+        ValueError: there is none, or there are several.
+    """
+    typed = [name for name in wanted if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    wanted = typed or wanted
+    if not wanted:
+        raise ValueError(f"no format: {NEEDED}")
+    if len(wanted) > 1:
+        raise ValueError(f"{' and '.join(f'--{name}' for name in wanted)}: expected one of them")
+    return wanted[0]
 
 
 def _check(file: Path, format_: str, columns: tuple[str, ...] | None, out: str | None) -> None:

@@ -12,14 +12,14 @@ WIDTH = 100
 
 
 @click.command("figures")
-@click.option("--json", "as_json_", is_flag=True, help="One JSON list on standard output.")
-def command(as_json_: bool) -> None:
+@click.option("--json", is_flag=True, help="One JSON list on standard output.")
+def command(json: bool) -> None:
     """List every figure: its name, its unit, what it means, and what makes it uncertain.
 
     These are the names that run --json, --expect, experiments, compare and export have in common. Needs
     nothing.
     """
-    if as_json_:
+    if json:
         say_json(
             [
                 {

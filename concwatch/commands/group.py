@@ -2,14 +2,14 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
 import click
 
-from concwatch.commands.setting import SCREEN
-from concwatch.commands.sources import Sources
+from concwatch.commands import configuration
+from concwatch.commands.configuration import SCREEN
 from concwatch.commands.telling import BAD_INPUT, say_error
 from concwatch.streams import UNREAD, is_unwritable, let_go
 from concwatch.ui.in_page import in_page
@@ -30,9 +30,6 @@ NAMES = (
     "settings",
 )
 """Each has its file in this folder, and its `command` there."""
-
-GIVEN = f"{__name__}.given"
-"""Where a context keeps what files and variables gave that the command line did not."""
 
 TELLS = "settings"
 """The command that runs whatever is wrong with the settings: it tells what."""
@@ -65,7 +62,8 @@ class Commands(click.Group):
         if name is not None and command is not None:
             own = click.Context(command, info_name=name, parent=ctx, **command.context_settings)
             if runs(own, rest):
-                ctx.default_map = {name: self._values(own, name, rest)}
+                ctx.default_map = {name: self._default_map(name, command)}
+                ctx.auto_envvar_prefix = configuration.PREFIX
         return name, command, rest
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -74,7 +72,8 @@ class Commands(click.Group):
         For a page it is the options of ``serve`` that do, which has them on the command line.
         """
         if runs(ctx, args) and not in_page():
-            ctx.default_map = self._values(ctx, SCREEN, args)
+            ctx.default_map = self._default_map(SCREEN, self)
+            ctx.auto_envvar_prefix = configuration.prefix(SCREEN)
         return super().parse_args(ctx, args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
@@ -83,34 +82,28 @@ class Commands(click.Group):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run, and have an error that is about a value from a file or a variable say where that is."""
-        try:
-            with _until_unread():
-                return super().invoke(ctx)
-        except click.ClickException as error:
-            places = [one.where for one in ctx.meta.get(GIVEN, ()) if one.is_named_in(error.message)]
-            if not places:
-                raise
-            message = f"{error.message}; set by {', '.join(places)}"
-            if isinstance(error, click.UsageError):
-                raise click.UsageError(message, error.ctx) from None
-            raise click.ClickException(message) from None
+        """Run; what is written may be unread."""
+        with _until_unread():
+            return super().invoke(ctx)
 
-    def _values(self, ctx: click.Context, name: str, args: Sequence[str]) -> dict[str, object]:
-        """Give what files and variables say of the options of a context's command."""
-        sources = Sources.of(self.list_commands(ctx))
-        problems = []
-        try:
-            sources = sources.read()
-        except ValueError as error:
-            problems.append(str(error))
-        found = sources.find(name, ctx)
-        for problem in (*problems, *sources.problems(), *found.problems):
-            if name != TELLS:
-                raise click.ClickException(problem)
-        typed = ctx.command.make_parser(ctx).parse_args(list(args))[2]
-        ctx.meta[GIVEN] = [one for one in found.given if one.setting.option not in typed]
-        return found.default_map()
+    def _default_map(self, name: str, command: click.Command) -> dict[str, object]:
+        """Return what the file says of a command's options.
+
+        Raises:
+            click.ClickException: one line: what is wrong with the file or the command's variables.
+        """
+        names = (SCREEN, *NAMES)
+        if name == TELLS:
+            with suppress(click.ClickException):
+                return configuration.default_map(name, command, configuration.read_tables())[0]
+            return {}
+        for problem in configuration.unknown_variables(names):
+            say_error(f"warning: {problem}")
+        tables = configuration.read_tables()
+        values, problems = configuration.default_map(name, command, tables)
+        for problem in (*configuration.unknown_tables(tables, names), *problems):
+            raise click.ClickException(problem)
+        return values
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run, and show a wrong argument as one line with exit status 2."""
@@ -120,7 +113,7 @@ class Commands(click.Group):
             sys.exit(super().main(*args, **kwargs) or 0)
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "concwatch"
-            say_error(f"{error.format_message()} (see {command} --help)")
+            say_error(f"{configuration.located(error)} (see {command} --help)")
             sys.exit(BAD_INPUT)
         except click.ClickException as error:
             say_error(error.format_message())

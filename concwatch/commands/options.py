@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from concwatch.commands.usual import UsualOption
 from concwatch.lab.catalog import find
 from concwatch.lab.limits import memory_now
 from concwatch.lab.pages import read_workload
@@ -15,16 +14,32 @@ from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import nearest
 
 
-def one_line(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Make of ``read`` an option's type; what its ValueError says is the whole error."""
+class BadValue(click.BadParameter):
+    """A refused value, whose message is the whole error."""
 
-    def convert(text: str) -> Any:
+    def format_message(self) -> str:
+        """Return the message."""
+        return self.message
+
+
+class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.5 made it generic
+    """The type of an option that ``read`` parses; the message of its ValueError is the whole error."""
+
+    name = "text"
+
+    def __init__(self, read: Callable[[str], Any]) -> None:
+        self._read = read
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse a text."""
         try:
-            return read(text)
+            return self._read(value)
         except ValueError as error:
-            raise click.UsageError(str(error)) from None
+            raise BadValue(str(error), ctx, param) from None
 
-    return convert
+    def split_envvar_value(self, rv: str) -> list[str]:
+        """Return the values of a repeatable option in a variable, where semicolons part them."""
+        return [part.strip() for part in rv.split(";") if part.strip()]
 
 
 def _seconds(text: str) -> float:
@@ -106,25 +121,24 @@ def _budget(text: str) -> int:
     return size
 
 
-COUNT = one_line(parse_count)
-SIZE = one_line(_budget)
-SECONDS = one_line(_seconds)
-RATE = one_line(_rate)
-COUNTS = one_line(_counts)
-THREADS = one_line(_threads)
-MODE = one_line(_mode)
-REPEATS = one_line(_repeats)
-SIZES = one_line(_sizes)
-WORKLOAD = one_line(read_workload)
-FOLDER = one_line(_folder)
-ENGINES = one_line(lambda text: find([name.strip() for name in text.split(",")]))
+COUNT = Parsed(parse_count)
+SIZE = Parsed(_budget)
+SECONDS = Parsed(_seconds)
+RATE = Parsed(_rate)
+COUNTS = Parsed(_counts)
+THREADS = Parsed(_threads)
+MODE = Parsed(_mode)
+REPEATS = Parsed(_repeats)
+SIZES = Parsed(_sizes)
+WORKLOAD = Parsed(read_workload)
+FOLDER = Parsed(_folder)
+ENGINES = Parsed(lambda text: find([name.strip() for name in text.split(",")]))
 
 max_memory = click.option(
     "--max-memory",
     type=SIZE,
     metavar="SIZE",
-    cls=UsualOption,
-    usual="80%",
+    show_default="80%",
     help='Memory that all workers may take together, such as "2GiB" or "60%" of what is available. '
     "At it growth stops; nothing dies.",
 )

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from concwatch.commands.setting import SCREEN
-from concwatch.commands.sources import Sources
+from concwatch.commands import configuration
+from concwatch.commands.configuration import SCREEN
 from concwatch.commands.telling import say_json
 from concwatch.lab.events import plain
 from concwatch.recordings.format import tell_time
@@ -23,15 +23,15 @@ HEADER = ("file", "began", "long", "samples", "size", "state", "lanes")
 
 @click.command("recordings")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="[FOLDER]", required=False)
-@click.option("--json", "as_json_", is_flag=True, help="One JSON list on standard output.")
+@click.option("--json", is_flag=True, help="One JSON list on standard output.")
 @click.pass_context
-def command(ctx: click.Context, folder: Path | None, as_json_: bool) -> None:
+def command(ctx: click.Context, folder: Path | None, json: bool) -> None:
     """List the recordings in FOLDER, the newest first: when, how long, and whether they were finished.
 
     Without FOLDER it is the one into which the key r records: recordings, or what the screen's option
     --recordings is set to. Needs nothing.
     """
-    place = folder or _usual_folder(ctx)
+    place = folder or _screens_folder(ctx)
     try:
         found = find_recordings(place)
     except FileNotFoundError:
@@ -40,7 +40,7 @@ def command(ctx: click.Context, folder: Path | None, as_json_: bool) -> None:
         found = []
     except OSError as error:
         raise click.UsageError(f'"{place}": {error.strerror}: expected a folder', ctx) from None
-    if as_json_:
+    if json:
         say_json(msgspec.to_builtins(found))
     elif found:
         _print(found, place)
@@ -51,14 +51,10 @@ def command(ctx: click.Context, folder: Path | None, as_json_: bool) -> None:
         )
 
 
-def _usual_folder(ctx: click.Context) -> Path:
-    """Give the folder into which the screen records."""
-    try:
-        given = Sources.of(()).read().find(SCREEN, ctx.find_root()).given
-    except ValueError as error:
-        raise click.ClickException(str(error)) from None
-    chosen = [one.value for one in given if one.setting.key == "recordings"]
-    return Path(str(chosen[-1])) if chosen else Path("recordings")
+def _screens_folder(ctx: click.Context) -> Path:
+    """Return the folder into which the screen records."""
+    screen, _ = configuration.resolve(SCREEN, ctx.find_root().command, configuration.read_tables())
+    return Path(screen.params["recordings"])
 
 
 def _print(found: Sequence[Summary], folder: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from concwatch.commands.options import one_line, screenshots
+from concwatch.commands.options import Parsed, screenshots
 from concwatch.commands.telling import BAD_INPUT, say_error
 from concwatch.commands.terminal import take_terminal, why_no_screen
 
@@ -26,7 +26,7 @@ def _speed(text: str) -> float:
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option(
     "--speed",
-    type=one_line(_speed),
+    type=Parsed(_speed),
     default="1",
     show_default=True,
     metavar="N",

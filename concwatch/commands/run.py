@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import click
 
 from concwatch.commands.chart import check_chart, print_charts
-from concwatch.commands.options import COUNTS, MODE, REPEATS, SECONDS, THREADS, WORKLOAD, max_memory, one_line
+from concwatch.commands.options import COUNTS, MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed, max_memory
 from concwatch.commands.record import open_recorder, record
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error, say_json
-from concwatch.commands.usual import UsualOption
 from concwatch.lab.catalog import CATALOG, Engine, find
 from concwatch.lab.lab import Lab
 from concwatch.lab.room import why_too_many
@@ -87,7 +86,6 @@ EXPECT_HELP = "\n".join(
 )
 @click.option(
     "--gc",
-    "gc_mode",
     type=MODE,
     default="default",
     show_default=True,
@@ -98,8 +96,7 @@ EXPECT_HELP = "\n".join(
     "--pool-threads",
     type=THREADS,
     metavar="N",
-    cls=UsualOption,
-    usual="Python's own",
+    show_default="Python's own",
     help="Threads of the pool.",
 )
 @click.option("--together", is_flag=True, help="All engines at the same time.")
@@ -111,16 +108,14 @@ EXPECT_HELP = "\n".join(
 )
 @click.option(
     "--expect",
-    type=one_line(read_expectation),
+    type=Parsed(read_expectation),
     multiple=True,
     metavar="EXPECTATION",
     help='Exit with status 1 unless it holds: ENGINE.FIGURE OP VALUE, such as "asyncio.rss_per_task < 2KiB". '
     "Can be repeated.",
 )
 @record
-@click.option(
-    "--json", "as_json_", is_flag=True, help="One JSON object on standard output in place of the table."
-)
+@click.option("--json", is_flag=True, help="One JSON object on standard output in place of the table.")
 @click.option("--chart", is_flag=True, help="Below the table, its figures over time as charts in plain text.")
 def command(
     names: Sequence[str],
@@ -130,14 +125,14 @@ def command(
     seconds: float,
     refill: bool,
     trace: bool,
-    gc_mode: str,
+    gc: str,
     pool_threads: int | None,
     together: bool,
     max_memory: int | None,
     force: bool,
     expect: Sequence[Expectation],
     record: str | None,
-    as_json_: bool,
+    json: bool,
     chart: bool,
 ) -> None:
     """Measure engines without a screen."""
@@ -147,10 +142,10 @@ def command(
         engines = find(names)
         expect = about_engines(expect, [engine.name for engine in engines])
         if chart:
-            check_chart(as_json_)
+            check_chart(json)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    settings = Settings(workload, refill, trace, gc_mode, pool_threads)
+    settings = Settings(workload, refill, trace, gc, pool_threads)
     why_not = None if force else why_too_many(engines, settings, max(tasks), together, max_memory)
     if why_not:
         raise click.UsageError(why_not)
@@ -192,7 +187,7 @@ def command(
         return expected_of(expect, engine)
 
     verdicts = judge(expect, rows)
-    if as_json_:
+    if json:
         found = session.as_json(workload, expected)
         say_json(
             {**found, "interrupted": bool(stopped), "expect": [verdict.as_json() for verdict in verdicts]}

@@ -10,10 +10,9 @@ from typing import Any
 
 import click
 
-from concwatch.commands.options import ENGINES, FOLDER, RATE, SIZE, one_line
+from concwatch.commands.options import ENGINES, FOLDER, RATE, SIZE, Parsed
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error
-from concwatch.commands.usual import UsualOption
 from concwatch.lab.again import command_line
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import DEFAULT_HZ
@@ -55,8 +54,7 @@ def _checked(
 )
 @click.option(
     "--name",
-    "names",
-    type=one_line(_name),
+    type=Parsed(_name),
     multiple=True,
     metavar="NAME",
     help="One more name under which browsers may ask for pages, such as that of a reverse proxy. "
@@ -64,7 +62,7 @@ def _checked(
 )
 @click.option(
     "--port",
-    type=one_line(_port),
+    type=Parsed(_port),
     default="8000",
     show_default=True,
     metavar="N",
@@ -74,43 +72,38 @@ def _checked(
     "--engines",
     callback=_checked(ENGINES),
     metavar="a,b",
-    cls=UsualOption,
-    usual=",".join(engine.name for engine in SHOWN),
+    show_default=",".join(engine.name for engine in SHOWN),
     help="Lanes to show, by engine.",
 )
 @click.option(
     "--max-memory",
     callback=_checked(SIZE),
     metavar="SIZE",
-    cls=UsualOption,
-    usual="80%",
+    show_default="80%",
     help='Memory that the workers of one page may take together, such as "2GiB" or "60%".',
 )
 @click.option(
     "--rate",
     callback=_checked(RATE),
     metavar="HZ",
-    cls=UsualOption,
-    usual=f"{DEFAULT_HZ:g}",
+    show_default=f"{DEFAULT_HZ:g}",
     help="Samples a second.",
 )
 @click.option(
     "--screenshots",
     callback=_checked(FOLDER),
     metavar="FOLDER",
-    cls=UsualOption,
-    usual="screenshots",
+    show_default="screenshots",
     help="Where, on this machine, pages save pictures.",
 )
 @click.option(
     "--recordings",
     callback=_checked(FOLDER),
     metavar="FOLDER",
-    cls=UsualOption,
-    usual="recordings",
+    show_default="recordings",
     help="Where, on this machine, pages put recordings.",
 )
-def command(host: str, port: int, names: tuple[str, ...], **screen: str | None) -> None:
+def command(host: str, port: int, name: tuple[str, ...], **screen: str | None) -> None:
     """Show the screen in a browser, at the address that is printed.
 
     Each page is a session of its own, with its own lanes and workers, which end when the page is closed.
@@ -127,15 +120,15 @@ def command(host: str, port: int, names: tuple[str, ...], **screen: str | None) 
     try:
         listening = listen(host, port)
     except ValueError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.UsageError(str(error)) from None
     # One word each: a value that begins with a dash is a value all the same.
-    handed_on = [f"--{name.replace('_', '-')}={value}" for name, value in screen.items() if value is not None]
+    handed_on = [f"--{key.replace('_', '-')}={value}" for key, value in screen.items() if value is not None]
     with listening:
         here = address(listening)
         only_here = is_loopback(here[0])
         if not only_here:
             say_error(f"warning: whoever reaches {here[0]}, port {here[1]}, can start tasks on this machine")
-        known = {host, *names, *(() if only_here else own_names())}
+        known = {host, *name, *(() if only_here else own_names())}
         _, stopped = run_until_signal(_serve(listening, handed_on, known, url(*here)))
     sys.exit(128 + stopped)
 

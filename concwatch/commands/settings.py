@@ -1,34 +1,24 @@
 """``concwatch settings``: every value of every command, and where it comes from."""
 
+import errno
+import json
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
-from concwatch.commands.setting import SCREEN, Setting, settings_of
-from concwatch.commands.settings_file import NAMED_BY
-from concwatch.commands.sources import Findings, Sources
+from concwatch.commands import configuration
+from concwatch.commands.configuration import SCREEN, options_of
 from concwatch.commands.telling import BAD_INPUT, say_error, say_json
 from concwatch.lab.events import plain
+from concwatch.saving import write_whole
 from concwatch.units import UNKNOWN
 
-
-@dataclass(frozen=True)
-class Row:
-    """One option of one command, for a person or a program to read."""
-
-    command: str
-    key: str
-    value: object
-    """What it has when the command line does not give it; None for what is not set."""
-    usual: str | None
-    """What holds then, in words, where there is something to say."""
-    source: str
-    """``default``, ``file`` or ``variable``."""
-    variable: str
-    """The variable that sets it."""
+SOURCES = {ParameterSource.ENVIRONMENT: "variable", ParameterSource.DEFAULT_MAP: "file"}
 
 
 @click.command(
@@ -47,93 +37,112 @@ class Row:
     "\b\nVariables are named after command and option:\n"
     "  CONCWATCH_SCREEN_RATE=5  CONCWATCH_RUN_MAX_MEMORY=2GiB  CONCWATCH_RUN_TRACE=yes\n"
     '  CONCWATCH_RUN_EXPECT="asyncio.failed <= 0; asyncio.rss_per_task < 2KiB"\n'
-    f"  {NAMED_BY}=FILE names another file\n\n"
+    f"  {configuration.NAMED_BY}=FILE names another file\n\n"
     "What is wrong in file or variables is a line each, and the exit status is then 2. Any other command "
     "checks what is its own before it runs.",
 )
-@click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--init", is_flag=True, help="Write a settings file with every option in it, as comments.")
 @click.pass_context
-def command(ctx: click.Context, as_json_: bool) -> None:
+def command(ctx: click.Context, json: bool, init: bool) -> None:
     """Print every value of every command, and where it comes from."""
-    commands = dict(_contexts(ctx.find_root()))
-    sources, problems = Sources.of([name for name in commands if name != SCREEN]), []
+    group = ctx.find_root().command
+    assert isinstance(group, click.Group)
+    commands: dict[str, click.Command] = {SCREEN: group}
+    for name in group.list_commands(ctx):
+        commands[name] = group.get_command(ctx, name) or group
+    path = configuration.settings_path()
+    if init:
+        _write(path, commands)
+        return
+    there, state = os.path.lexists(path), ""
+    tables: dict[str, object] = {}
+    problems = []
     try:
-        sources = sources.read()
-    except ValueError as error:
-        problems.append(str(error))
-    problems += [*sources.problems(), *sources.stray_variables()]
-    rows: list[Row] = []
+        tables = configuration.read_tables()
+    except click.ClickException as error:
+        problems.append(error.message)
+        state = " (not read: see below)"
+    problems += configuration.unknown_tables(tables, commands)
+    problems += configuration.unknown_variables(commands)
+    rows: list[dict[str, object]] = []
     for name, own in commands.items():
-        found = sources.find(name, own)
-        problems += found.problems
-        rows += _rows(settings_of(name, own.command), found, own)
+        resolved, wrong = configuration.resolve(name, own, tables)
+        problems += wrong
+        rows += _rows(name, resolved)
     problems = [" ".join(problem.split()) for problem in problems]
-    if as_json_:
-        say_json(
-            {
-                "file": str(sources.path),
-                "there": os.path.lexists(sources.path),
-                "settings": [asdict(row) for row in rows],
-                "problems": problems,
-            }
-        )
+    if json:
+        say_json({"file": str(path), "there": there, "settings": rows, "problems": problems})
     else:
-        _print(rows, sources)
+        click.echo(plain(f"settings file: {path}{state if there else ' (not there)'}"))
+        _print(rows, str(path))
     for problem in problems:
         say_error(problem)
     sys.exit(BAD_INPUT if problems else 0)
 
 
-def _contexts(root: click.Context) -> Iterator[tuple[str, click.Context]]:
-    """Give a context of each command, by name, that of the screen first."""
-    yield SCREEN, root
-    if isinstance(root.command, click.Group):
-        for name in root.command.list_commands(root):
-            found = root.command.get_command(root, name)
-            if found is not None:
-                yield name, click.Context(found, info_name=name, parent=root)
+def _rows(name: str, ctx: click.Context) -> Iterator[dict[str, object]]:
+    """Yield what each option of a command has when the command line does not give it."""
+    for key, option in options_of(ctx.command).items():
+        value, source = option.consume_value(ctx, {})
+        if option.is_flag:
+            value = ctx.params.get(option.name or "")
+        words = option.show_default if source is ParameterSource.DEFAULT else None
+        yield {
+            "command": name,
+            "key": key,
+            "value": value if isinstance(value, str | bool | list) else None,  # else click's mark for none
+            "default": words if isinstance(words, str) else None,
+            "source": SOURCES.get(source, "default"),
+            "variable": configuration.variable(name, key),
+        }
 
 
-def _rows(settings: dict[str, Setting], found: Findings, ctx: click.Context) -> Iterator[Row]:
-    given = {one.setting.key: one for one in found.given}  # variables come after the file, so they count
-    for key, setting in settings.items():
-        one = given.get(key)
-        value = one.value if one else _default(setting.option, ctx)
-        usual = None if one else getattr(setting.option, "usual", None)
-        yield Row(setting.command, key, value, usual, one.source if one else "default", setting.variable)
-
-
-def _default(option: click.Option, ctx: click.Context) -> object:
-    """Give what it has when nobody sets it; None for what then is not set, or worked out later."""
-    default = option.get_default(ctx)
-    if option.is_flag and not option.is_bool_flag:
-        return default == option.flag_value
-    return default if isinstance(default, str | int | float | list | tuple) else None
-
-
-def _print(rows: list[Row], sources: Sources) -> None:
-    there = os.path.lexists(sources.path)
-    state = "" if sources.tables is not None else " (not read: see below)" if there else " (not there)"
-    click.echo(plain(f"settings file: {sources.path}{state}"))
-    width = max(len(row.key) for row in rows)
-    values = max(len(row.usual or _shown(row.value)) for row in rows)
+def _print(rows: list[dict[str, object]], file: str) -> None:
+    width = max(len(str(row["key"])) for row in rows)
+    values = max(len(_shown(row)) for row in rows)
     last = None
     for row in rows:
-        if row.command != last:
-            last = row.command
-            click.secho(f"\n[{row.command}]", bold=True)
-        place = {"file": str(sources.path), "variable": row.variable}.get(row.source)
-        origin = click.style(plain(place), fg="green") if place else click.style(row.source, dim=True)
-        click.echo(f"{row.key:{width}}  {plain(row.usual or _shown(row.value)):{values}}  {origin}")
+        if row["command"] != last:
+            last = row["command"]
+            click.secho(f"\n[{last}]", bold=True)
+        where = {"file": file, "variable": str(row["variable"])}.get(str(row["source"]))
+        origin = click.style(plain(where), fg="green") if where else click.style("default", dim=True)
+        click.echo(f"{row['key']:{width}}  {_shown(row):{values}}  {origin}")
 
 
-def _shown(value: object) -> str:
-    match value:
-        case None | () | []:
-            return UNKNOWN
-        case bool():
-            return str(value).lower()
-        case list() | tuple():
-            return ", ".join(map(_shown, value))
-        case _:
-            return " ".join(str(value).split())
+def _shown(row: Mapping[str, object]) -> str:
+    match row["value"]:
+        case bool() as on:
+            return str(on).lower()
+        case list() as parts:
+            return plain(", ".join(map(str, parts)))
+        case value:
+            return plain(" ".join(str(value or row["default"] or UNKNOWN).split()))
+
+
+def _write(path: Path, commands: Mapping[str, click.Command]) -> None:
+    """Write a settings file with every option as a comment, where there is no file."""
+    lines = ["# Settings of concwatch: remove the # before a key to set it."]
+    for name, command in commands.items():
+        lines += ["", f"[{name}]"]
+        for key, option in options_of(command).items():
+            lines += textwrap.wrap(option.help or "", 100, initial_indent="# ", subsequent_indent="# ")
+            lines.append(f"#{key} = {_example(option)}")
+    try:
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, "is there already")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, "\n".join([*lines, ""]))
+    except OSError as error:
+        raise click.UsageError(f"--init: {path}: {error.strerror}: expected a name for a new file") from None
+    click.echo(plain(str(path)))
+
+
+def _example(option: click.Option) -> str:
+    """Return what an option has by default, or what it takes, as TOML."""
+    if option.is_flag:
+        return str(option.default is True).lower()
+    text = json.dumps(option.default if isinstance(option.default, str) else option.metavar)
+    words = f"  # default: {option.show_default}" if isinstance(option.show_default, str) else ""
+    return f"[{text}]{words}" if option.multiple else f"{text}{words}"

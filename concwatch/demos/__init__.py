@@ -1,1 +1,1 @@
-"""Demos: short files of steps as a person would do them, played in the real program with real workers."""
+"""Demos: short Python files that play the real program with real workers, and the pictures made of them."""

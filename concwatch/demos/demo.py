@@ -1,64 +1,63 @@
-"""A demo as its file says: what it is about, on what terminal it plays, and its steps."""
+"""A demo and its file: where it is found, how it is loaded, and what is wrong with it."""
 
+import inspect
 import re
-from collections.abc import Collection, Sequence
-from typing import Annotated, Any
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
 
 import msgspec
+from msgspec import Struct
 
-from concwatch.demos.step import Step
+from concwatch.demos.lane import DemoFailed
+from concwatch.demos.stage import Play
+from concwatch.lab.catalog import SHOWN, Engine, find
+from concwatch.one_line import one_line
+from concwatch.ui.lanes_app import ALL_THEMES
+from concwatch.worker.workloads import nearest
 
-SIZE = "120x40"
-"""Columns and rows of the terminal unless the file says otherwise."""
+SHIPPED = Path(__file__).parent / "shipped"
+"""The folder of the demos that come with concwatch."""
 
 LEAST, MOST = (60, 20), (400, 150)
 """Columns and rows that a terminal of a demo can have."""
 
 
-def _key(meaning: str) -> msgspec.Meta:
-    """Say what a key is for, where ``concwatch demo --help`` finds it."""
-    return msgspec.Meta(description=meaning)
+class Head(Struct):
+    """What the file of a demo may set."""
+
+    SIZE: str = "120x40"
+    THEME: str = ""
+    ENGINES: tuple[str, ...] = ()
+    OPTIONAL: tuple[str, ...] = ()
 
 
-class Head(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """The keys of the file."""
+class Demo(Struct, frozen=True):
+    """A demo that can be played; `concwatch.demos.stage` says how its file is written."""
 
-    name: Annotated[str, _key("small letters, digits and hyphens; its pictures are called after it")]
-    title: Annotated[str, _key("a line above the pictures")]
-    about: Annotated[str, _key("what one sees, in a sentence")]
-    size: Annotated[str, _key("columns and rows of the terminal  [120x40]")] = SIZE
-    theme: Annotated[str, _key("the colours at first  [the program's own]")] = ""
-    engines: Annotated[tuple[str, ...], _key('the lanes, as in ["asyncio", "go"]  [the usual four]')] = ()
-    optional: Annotated[
-        tuple[str, ...], _key("lanes it can do without: if one cannot run here, steps about it are skipped")
-    ] = ()
-    film: Annotated[bool, _key("whether the gallery has it as a film besides its pictures  [false]")] = False
-    step: Annotated[tuple[dict[str, Any], ...], _key("its steps, each a table of its own")] = ()
-
-
-class Demo(msgspec.Struct, frozen=True):
-    """A demo that can be played."""
-
-    file: str
-    """What its file is called."""
-    name: str
+    path: Path
     title: str
     about: str
+    play: Play
     size: tuple[int, int]
     theme: str
-    engines: Sequence[str]
-    optional: Collection[str]
-    film: bool
-    steps: tuple[Step, ...]
+    engines: Sequence[Engine]
+    optional: Sequence[str]
 
     @property
-    def captioned(self) -> bool:
-        """Whether it says anything."""
-        return any(step.caption_said for step in self.steps)
+    def name(self) -> str:
+        """What it and its files are called."""
+        return self.path.stem
+
+    @property
+    def filmed(self) -> bool:
+        """Whether it calls ``stage.film()``: the gallery then has a film of it."""
+        return "film" in self.play.__code__.co_names
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """Read the size of a terminal: ``120x40``.
+    """Return the columns and rows of a text such as ``120x40``.
 
     Raises:
         ValueError: naming ``text`` and what was expected.
@@ -72,3 +71,68 @@ def parse_size(text: str) -> tuple[int, int]:
     raise ValueError(
         f'"{text[:40]}" is not a size: expected columns and rows such as "120x40", from {least} to {most}'
     )
+
+
+def shipped() -> list[Path]:
+    """List the files of the demos that come with concwatch, by name."""
+    return sorted(SHIPPED.glob("*.py"))
+
+
+def load(name: str) -> Demo:
+    """Load a shipped demo by its name, or any by the path of its file, which is run.
+
+    Raises:
+        ValueError: one line that names the file, the line in it, and what was expected.
+    """
+    names = {path.stem: path for path in shipped()}
+    path = names.get(name) or Path(name)
+    if name not in names and not (path.suffix == ".py" or "/" in name):
+        raise ValueError(
+            f'unknown demo "{name[:60]}": expected one of {", ".join(names)}, '
+            f"or the path of a .py file{nearest(name[:60], names)}"
+        )
+    module = ModuleType(path.stem)
+    try:
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror or error}: expected the file of a demo") from None
+    except (Exception, SystemExit) as error:
+        raise ValueError(describe(error, path)) from None
+    try:
+        return _read(module, path)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise ValueError(f"{path.name}: {one_line(str(error))}") from None
+
+
+def _read(module: ModuleType, path: Path) -> Demo:
+    """Return the demo that a module describes.
+
+    Raises:
+        ValueError: it describes none.
+        msgspec.ValidationError: the same.
+    """
+    play = getattr(module, "play", None)
+    if not inspect.iscoroutinefunction(play):
+        raise ValueError('expected a function "async def play(stage)"')
+    head = msgspec.convert({key: value for key, value in vars(module).items() if key.isupper()}, Head)
+    title, _, about = inspect.cleandoc(module.__doc__ or path.stem).partition("\n")
+    if head.THEME and head.THEME not in ALL_THEMES:
+        raise ValueError(f'unknown theme "{head.THEME}"{nearest(head.THEME, ALL_THEMES)}')
+    engines = find(head.ENGINES) if head.ENGINES else SHOWN
+    strangers = set(head.OPTIONAL) - {engine.name for engine in engines}
+    if strangers:
+        raise ValueError(f"OPTIONAL: expected lanes of ENGINES, not {', '.join(sorted(strangers))}")
+    size = parse_size(head.SIZE)
+    return Demo(path, title, " ".join(about.split()), play, size, head.THEME, engines, head.OPTIONAL)
+
+
+def describe(error: BaseException, path: Path) -> str:
+    """Return what went wrong as one line that begins with the demo's file and the line in it."""
+    frames = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in frames if frame.f_code.co_filename == str(path)]
+    text = str(error)
+    if isinstance(error, SyntaxError):
+        lines, text = [error.lineno or 1], error.msg
+    place = f"{path.name}: line {lines[-1]}" if lines else path.name
+    kind = "" if isinstance(error, DemoFailed) else f"{type(error).__name__}: "
+    return one_line(f"{place}: {kind}{text}")

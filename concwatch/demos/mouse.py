@@ -9,36 +9,44 @@ from textual.geometry import Offset
 BEAT = 0.05
 """Seconds between two events of mouse or keyboard, so that one can follow them with the eye.
 
-Textual's own `Pilot` waits besides until the process has next to nothing to do: with charts that move that
-was seen to take a second a move.
+Textual's own `Pilot` also waits until the process is nearly idle: with moving charts that was seen to take
+a second a move.
 """
+
+MOVES = 12
+"""Places at most at which the mouse is seen on the way of a drag."""
 
 
 class Mouse:
-    """Points, presses and lets go, on an app."""
+    """Moves the pointer, and presses and releases the button, in an app."""
 
     def __init__(self, app: App[None]) -> None:
         self._app = app
         self._held = False
         self._at = Offset()
 
-    async def move(self, to: Offset) -> None:
-        """Point at a cell of the terminal."""
-        await self._send(MouseMove, to)
-
     async def press(self, at: Offset) -> None:
-        """Go there, and press the button."""
-        await self.move(at)
+        """Go to a cell of the terminal, and press the button."""
+        await self._send(MouseMove, at)
         self._held = True
         await self._send(MouseDown, at)
 
+    async def move(self, to: Offset) -> None:
+        """Move along a line to a cell of the terminal, in at most `MOVES` steps."""
+        way = to - self._at
+        steps = min(MOVES, max(abs(way.x), abs(way.y)))
+        start = self._at
+        for step in range(1, steps + 1):
+            share = step / steps
+            await self._send(MouseMove, start + Offset(round(way.x * share), round(way.y * share)))
+
     async def release(self) -> None:
-        """Let go of the button."""
+        """Release the button."""
         await self._send(MouseUp, self._at)
         self._held = False
 
     async def click(self, at: Offset) -> None:
-        """Press and let go."""
+        """Press and release the button."""
         await self.press(at)
         await self.release()
 

@@ -9,7 +9,7 @@ from concwatch.doctor.advice import Advice, advise
 from concwatch.doctor.forecasts import EngineForecast, engine_forecasts
 from concwatch.doctor.machine import Machine, look_at_machine
 from concwatch.doctor.proof import Proof
-from concwatch.doctor.terminal import Terminal, look_at_terminal
+from concwatch.doctor.terminal import terminal_problems
 from concwatch.doctor.thread_limits import ThreadLimit, thread_limits
 from concwatch.doctor.versions import Versions, look_at_versions
 from concwatch.lab.catalog import CATALOG
@@ -23,7 +23,8 @@ class Examination(Struct, frozen=True):
     machine: Machine
     limits: list[ThreadLimit]
     engines: list[EngineForecast]
-    terminal: Terminal
+    terminal: list[str]
+    """What is wrong with it for the screen."""
     versions: Versions
     for_more: list[Advice]
 
@@ -38,7 +39,7 @@ def examine(budget: int | None = None) -> Examination:
         machine=machine,
         limits=thread_limits(walls),
         engines=engines,
-        terminal=look_at_terminal(),
+        terminal=terminal_problems(),
         versions=look_at_versions(),
         for_more=advise(machine, walls, engines),
     )

@@ -7,7 +7,6 @@ import sys
 import psutil
 from msgspec import Struct
 
-from concwatch.doctor.clock import Clock, look_at_clock
 from concwatch.doctor.files import read_number, read_text
 from concwatch.lab.limits import DEFAULT_SHARE, memory_now
 from concwatch.lab.limits import cgroup_folders as memory_folders
@@ -43,7 +42,6 @@ class Machine(Struct, frozen=True):
     open_files: int | None
     """The soft limit on open files; workers that fetch raise it to the hard one."""
     open_files_hard: int | None
-    clock: Clock
 
 
 def look_at_machine(budget: int | None = None) -> Machine:
@@ -69,7 +67,6 @@ def look_at_machine(budget: int | None = None) -> Machine:
         stack=stack_size() if sys.platform.startswith("linux") else None,
         open_files=soft,
         open_files_hard=hard,
-        clock=look_at_clock(),
     )
 
 

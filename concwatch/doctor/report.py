@@ -1,7 +1,7 @@
 """What the doctor has found, for a person: rows of pieces, none longer than 80 columns."""
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from concwatch.doctor.advice import Advice
 from concwatch.doctor.examination import Examination
@@ -9,18 +9,14 @@ from concwatch.doctor.forecasts import FETCHES, EngineForecast
 from concwatch.doctor.machine import Machine
 from concwatch.doctor.piece import Piece
 from concwatch.doctor.proof import Proof
-from concwatch.doctor.terminal import LEAST_SIZE, Terminal
 from concwatch.doctor.thread_limits import ThreadLimit, first_limit
-from concwatch.doctor.versions import OPTIONAL, Versions
+from concwatch.doctor.versions import Versions
 from concwatch.lab.limits import DEFAULT_SHARE
 from concwatch.units import format_bytes, format_count, format_percent, format_seconds
 
 WIDTH = 80
 LABEL = 17
 """Columns of what stands on the left."""
-
-TOGETHER = "\xa0"
-"""A space at which no line is broken."""
 
 UNKNOWN = "unknown"
 OVERCOMMIT = {
@@ -65,7 +61,7 @@ def _line(label: str, text: str, note: str = "", tone: str = "") -> Iterator[Row
 
 def _wrapped(start: Piece, text: str, tone: str = "") -> Iterator[Row]:
     for number, line in enumerate(textwrap.wrap(text, WIDTH - LABEL - 2) or [""]):
-        yield (Piece(" " * (LABEL + 2)) if number else start, Piece(line.replace(TOGETHER, " "), tone))
+        yield (Piece(" " * (LABEL + 2)) if number else start, Piece(line, tone))
 
 
 def _count(value: int | None) -> str:
@@ -87,14 +83,6 @@ def _machine(machine: Machine) -> Iterator[Row]:
     stack = UNKNOWN if machine.stack is None else format_bytes(machine.stack)
     yield from _line("stack", stack, "of address space a thread; what it touches is memory")
     yield from _line("open files", *_open_files(machine))
-    clock = machine.clock
-    step = UNKNOWN if clock.step is None else _fine(clock.step)
-    yield from _line("clock", f"{_fine(clock.resolution)} by the system, {step} measured")
-
-
-def _fine(seconds: float) -> str:
-    """Write a time that may be below a microsecond."""
-    return f"{seconds * 1e9:.0f} ns" if seconds < 1e-6 else format_seconds(seconds)
 
 
 def _swap(machine: Machine) -> str:
@@ -153,52 +141,18 @@ def _engines(engines: Sequence[EngineForecast]) -> Iterator[Row]:
         )
 
 
-def _terminal(terminal: Terminal) -> Iterator[Row]:
-    least = f"{LEAST_SIZE[0]} × {LEAST_SIZE[1]}"
-    if terminal.columns is None:
-        yield from _line("size", UNKNOWN, "no standard stream is a terminal", "doubt")
-    elif terminal.large_enough:
-        yield from _line("size", f"{terminal.columns} × {terminal.lines}")
-    else:
-        note = f"the screen needs {least}"
-        yield from _line("size", f"{terminal.columns} × {terminal.lines}", note, "bad")
-    ends = {"standard input": terminal.input, "standard output": terminal.output}
-    missing = [name for name, is_terminal in ends.items() if not is_terminal]
-    if missing:
-        yield from _line("streams", f"not a terminal: {', '.join(missing)}", "the screen needs both", "doubt")
-    named = " · ".join(
-        part
-        for part in (
-            f"TERM={terminal.term}" if terminal.term else "no TERM",
-            f"COLORTERM={terminal.colorterm}" if terminal.colorterm else "",
-            "NO_COLOR" if terminal.no_color else "",
-        )
-        if part
-    )
-    colors = {None: UNKNOWN, 1: "none"}.get(terminal.colors) or format_count(terminal.colors or 0)
-    yield from _line("colours", colors, named, "" if terminal.colors and terminal.colors > 16 else "doubt")
-    mouse = {None: UNKNOWN, True: "yes", False: "no: every action has a key"}[terminal.mouse]
-    yield from _line("mouse", mouse, "by TERM" if terminal.mouse else "")
-    named = f"{terminal.encoding}, {terminal.locale}"
-    if terminal.unicode:
-        yield from _line("unicode", "yes", named)
-    else:
-        yield from _line("unicode", "no: charts need it, set LC_ALL=C.UTF-8", named, "bad")
+def _terminal(problems: Sequence[str]) -> Iterator[Row]:
+    if not problems:
+        yield (Piece("  has what the screen needs", "good"),)
+    for problem in problems:
+        yield from ((Piece(f"  {line}", "doubt"),) for line in textwrap.wrap(problem, WIDTH - 2))
 
 
 def _versions(versions: Versions) -> Iterator[Row]:
     yield from _line("concwatch", f"{versions.concwatch} on {versions.python}")
-    yield from _line("needs", _listed(versions.needed))
-    there = {name: number for name, number in versions.optional.items() if number}
-    if there:
-        yield from _line("extras", _listed(there))
-    lacking = [f"{name} ({OPTIONAL[name]})" for name, number in versions.optional.items() if not number]
+    lacking = ", ".join(f"{name} ({extra})" for name, extra in versions.missing.items())
     if lacking:
-        yield from _line("not installed", ", ".join(lacking), "each by pip install 'concwatch[NAME]'")
-
-
-def _listed(versions: Mapping[str, str | None]) -> str:
-    return ", ".join(f"{name}{TOGETHER}{number or 'missing'}" for name, number in versions.items())
+        yield from _line("not installed", lacking, "each by pip install 'concwatch[NAME]'")
 
 
 def _advice(advices: Iterable[Advice]) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Which versions of what are installed."""
+"""Which concwatch and Python run, and which packages of the extras are missing."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from concwatch.lab.machine import program_version
 
-NEEDED = ("textual", "plotext", "psutil", "uvloop", "click", "msgspec", "platformdirs")
 OPTIONAL = {
     "gevent": "gevent",
     "aiohttp": "http",
@@ -23,26 +22,25 @@ OPTIONAL = {
 
 
 class Versions(Struct, frozen=True):
-    """Versions as text; None for what is not installed."""
+    """Versions as text."""
 
     concwatch: str
     python: str
-    needed: dict[str, str | None]
-    optional: dict[str, str | None]
+    missing: dict[str, str]
+    """Package → the extra that brings it."""
 
 
 def look_at_versions() -> Versions:
-    """Look them up, without loading any of them."""
+    """Return them, without loading any package."""
     return Versions(
         concwatch=program_version(),
         python=f"{platform.python_implementation()} {platform.python_version()}",
-        needed={name: _version(name) for name in NEEDED},
-        optional={name: _version(name) for name in OPTIONAL},
+        missing={name: extra for name, extra in OPTIONAL.items() if not _is_installed(name)},
     )
 
 
-def _version(name: str) -> str | None:
+def _is_installed(name: str) -> bool:
     try:
-        return version(name)
+        return bool(version(name))
     except PackageNotFoundError:
-        return None
+        return False

@@ -41,7 +41,7 @@ def load(name: str) -> Experiment:
     Raises:
         ValueError: one line that names the file, the key and what was expected.
     """
-    data, file = read_named(name, SHIPPED, "an experiment")
+    data, file = read_named(name, SHIPPED)
     return decode(data, file, Path(name).parent)
 
 

@@ -1,6 +1,7 @@
 """A terminal that is not there, and that keeps what the program writes to it."""
 
 import io
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,10 @@ BEGIN = "\x1b[?1049h\x1b[?25l"
 
 END = "\x1b[?25h\x1b[?1049l"
 """The opposite."""
+
+
+_PRIVATE = re.compile(r"\x1b\[[?<=>][\d;]*\$?[a-z]")
+"""Modes such as the mouse's, and questions to the terminal: where a recording is played it would answer."""
 
 
 class RecordedTerminal:
@@ -58,19 +63,26 @@ class RecordedTerminal:
         if not self.sizes or self.sizes[-1][1] != (columns, rows):
             self.sizes.append((self._clock() - self._began, (columns, rows)))
 
-    def driver_class(self) -> type[Driver]:
-        """Make the class of drivers that write here."""
-        terminal = self
+    def driver_class(self, real: type[Driver] | None = None) -> type[Driver]:
+        """Return a class of drivers that record here what they write.
 
-        class RecordingDriver(HeadlessDriver):
-            """Passes on what is written, in all colours, whatever terminal the app was started from."""
+        Args:
+            real: the driver of a real terminal that is written to as well; None where there is none.
+        """
+        terminal = self
+        base = real or HeadlessDriver
+
+        class RecordingDriver(base):  # type: ignore[valid-type,misc]  # only the system knows which it is
+            """Passes on what is written; without a real terminal in all colours."""
 
             def __init__(self, app: App[Any], **options: Any) -> None:
                 super().__init__(app, **options)
-                app.console = Console(
-                    file=io.StringIO(), color_system="truecolor", force_terminal=True, legacy_windows=False,
-                    markup=True, highlight=False, emoji=False, safe_box=False,
-                )  # fmt: skip
+                self._recorded = app
+                if real is None:
+                    app.console = Console(
+                        file=io.StringIO(), color_system="truecolor", force_terminal=True,
+                        legacy_windows=False, markup=True, highlight=False, emoji=False, safe_box=False,
+                    )  # fmt: skip
 
             @property
             def is_headless(self) -> bool:
@@ -78,8 +90,12 @@ class RecordedTerminal:
                 return False
 
             def write(self, data: str) -> None:
-                """Keep it."""
-                terminal.write(data)
+                """Record what is to be seen, and write all of it."""
+                if real is not None:
+                    terminal.resize(*self._recorded.size)
+                if seen := _PRIVATE.sub("", data):
+                    terminal.write(seen)
+                super().write(data)
 
             def start_application_mode(self) -> None:
                 """Take the terminal."""

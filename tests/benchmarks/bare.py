@@ -85,9 +85,11 @@ IDLE = {
 """By engine: an interpreter that has imported it, runs its loop, says a line, and does nothing."""
 
 
-def create_rate(tasks: int, coroutine: str) -> float:
+def create_rate(tasks: int, coroutine: str, collect: bool = True) -> float:
     """Give asyncio tasks created and started per second by a list of ``create_task`` and one ``sleep(0)``."""
     script = CREATE.format(tasks=tasks, coroutine=coroutine)
+    if not collect:
+        script = f"import gc\ngc.disable()\n{script}"
     done = subprocess.run(
         [PYTHON, "-c", script], env=environment(), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""Whether the figures are true: each against what is known from elsewhere, or against the same figure elsewhere."""
+"""Whether the figures are true: each against what is known from elsewhere."""
 
 import asyncio
 import csv
@@ -37,7 +37,7 @@ async def job():
 
 
 def run(*arguments: str, folder: Path | None = None) -> list[dict[str, float]]:
-    """Run ``concwatch run`` and return its lanes; it may end with 1, since tasks that end are not all live."""
+    """Run ``concwatch run`` and return its lanes; of tasks that end it may well exit with 1."""
     done = subprocess.run(
         [PYTHON, "-m", "concwatch", "run", "--json", *arguments],
         capture_output=True, text=True, env=environment(), cwd=folder, check=False,
@@ -175,7 +175,7 @@ BENCHMARKS = (
     Benchmark(
         "cpu-per-task",
         tuple(
-            Row(f"cpu-{engine}", f"spin:0.01 on {engine}: CPU a task", "ms", "what it uses", Reach("within", 0.03))
+            Row(f"cpu-{engine}", f"spin:0.01 on {engine}: CPU a task", "ms", "known", Reach("within", 0.03))
             for engine in ("asyncio", "threads", "go")
         ),
         measure_cpu,
@@ -183,7 +183,7 @@ BENCHMARKS = (
     Benchmark(
         "budget",
         tuple(
-            Row(f"budget-{engine}-{workload.partition(':')[0]}", f"300 MiB for {engine}, {workload}: highest RSS",
+            Row(f"budget-{engine}-{workload.partition(':')[0]}", f"300 MiB, {engine}, {workload}: peak RSS",
                 "MiB", "", Reach("at most", 308, "measured"))
             for engine, workload in BUDGETED
         ),

@@ -32,7 +32,7 @@ PROMPT = 0.1
 BEAT = 0.01
 """Seconds between two heartbeats of the event loop."""
 
-THOROUGH = "CONCWATCH_FAULTS_THOROUGH"
+THOROUGH = "FAULTS_THOROUGH"
 """Environment variable, set by ``python -m tests.faults``: every engine is tried, and seconds are judged."""
 
 LOOPS = ("asyncio", "uvloop")

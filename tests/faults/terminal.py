@@ -23,7 +23,7 @@ MODES = {"alternate screen": ("h", 1049), "mouse": ("h", 1000), "cursor hidden":
 """What a terminal is asked for: whether by setting or by resetting which of its private modes."""
 
 
-MARK = "CONCWATCH_FAULT"
+MARK = "FAULT_OF_CONCWATCH"
 """The variable by which all that a program started is found again, however it was started."""
 
 

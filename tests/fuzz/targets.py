@@ -5,8 +5,6 @@ import math
 import msgspec
 
 from concwatch import wire
-from concwatch.demos import loading as demos
-from concwatch.demos.kinds import KINDS
 from concwatch.experiments import loading as experiments
 from concwatch.experiments.experiment import Experiment, How, Series, Table, entries
 from concwatch.experiments.readings import READINGS, UNITS
@@ -26,7 +24,7 @@ from concwatch.units import (
 from concwatch.worker.workloads import FORMS, parse
 from tests.fuzz import recordings
 from tests.fuzz.settings import check_settings
-from tests.fuzz.target import Target, one_line, refused
+from tests.fuzz.target import Target, refused
 
 FILE = "some.toml"
 SCALARS = (str, int, float, bool, type(None))
@@ -187,19 +185,6 @@ def check_experiment(data: bytes) -> None:
             assert entry.cell is None or entry.cell.size == entry.size
 
 
-def check_demo(data: bytes) -> None:
-    """The file of a demo."""
-    try:
-        demo = demos.decode(data, FILE)
-    except ValueError as error:
-        refused(error)
-        return
-    one_line(demo.name)
-    assert demo.steps
-    for step in demo.steps:
-        assert isinstance(step.told, str)
-
-
 def _keys(*structs: type[msgspec.Struct]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for struct in structs for key in struct.__struct_fields__))
 
@@ -241,13 +226,6 @@ TARGETS: tuple[Target, ...] = (
         "files of experiments",
         check_experiment,
         (*TOML, *_keys(Experiment, How, Table, Series), "[[table]]", "[[table.series]]", *READINGS, *UNITS),
-        1_200,
-    ),
-    Target(
-        "demos",
-        "files of demos",
-        check_demo,
-        (*TOML, *KINDS, "[[step]]", "lane", "tasks", "size", "settled"),
         1_200,
     ),
     Target(

@@ -1,0 +1,197 @@
+"""Options kept in a TOML file and in variables, for click's `default_map` and `auto_envvar_prefix`.
+
+Each command has a table in the file, and each of its options a key there and a variable.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from concwatch.worker.workloads import nearest
+
+SCREEN = "screen"
+"""The table of the options that stand before any command."""
+
+PREFIX = "CONCWATCH"
+
+NAMED_BY = "CONCWATCH_SETTINGS"
+"""The variable that names another file than the one in the user's configuration folder."""
+
+
+def settings_path() -> Path:
+    """Return where the settings file is, or would be."""
+    if os.environ.get(NAMED_BY):
+        return Path(os.environ[NAMED_BY])
+    from platformdirs import user_config_path  # only here: who names a file can do without
+
+    return user_config_path("concwatch", appauthor=False) / "settings.toml"
+
+
+def read_tables() -> dict[str, object]:
+    """Return what the settings file holds, unchecked; nothing where there is no file and none is named.
+
+    Raises:
+        click.ClickException: one line that names the file and says why it cannot be read.
+    """
+    path = settings_path()
+    if not (os.environ.get(NAMED_BY) or os.path.lexists(path)):
+        return {}
+    from concwatch.toml_files import read_file, read_toml  # only here: most have no file
+
+    try:
+        return read_toml(read_file(path), str(path))
+    except OSError as error:
+        named = f", named by {NAMED_BY}" if os.environ.get(NAMED_BY) else ""
+        raise click.ClickException(f"{path}: {error.strerror}: expected a settings file{named}") from None
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def prefix(name: str) -> str:
+    """Return what the variables of a command begin with: click's `auto_envvar_prefix`."""
+    return f"{PREFIX}_{name}".upper().replace("-", "_")
+
+
+def variable(name: str, key: str) -> str:
+    """Return the variable of an option."""
+    return prefix(f"{name}_{key}")
+
+
+def unknown_tables(tables: Mapping[str, object], names: Collection[str]) -> Iterator[str]:
+    """Yield a line for each key of the file that is not the table of a command."""
+    for key, table in tables.items():
+        if key not in names:
+            yield f"{settings_path()}: {_unknown('table', key, names)}"
+        elif not isinstance(table, dict):
+            yield f"{settings_path()}: {key}: expected a table: a line [{key}] with options below it"
+
+
+def unknown_variables(names: Collection[str]) -> Iterator[str]:
+    """Yield a line for each variable with our prefix that belongs to no command."""
+    for found in os.environ:
+        ours = found.startswith(f"{PREFIX}_") and found != NAMED_BY
+        if ours and not found.startswith(tuple(f"{prefix(name)}_" for name in names)):
+            yield f"{found[:60]}: {_unknown('command', found.split('_')[1].lower(), names)}"
+
+
+def _unknown(kind: str, word: str, known: Collection[str]) -> str:
+    return f'unknown {kind} "{word[:40]}": expected one of {", ".join(known)}{nearest(word[:40], known)}'
+
+
+def options_of(command: click.Command) -> dict[str, click.Option]:
+    """Return the options of a command that can be kept, by their long name without the dashes."""
+    return {
+        option.opts[-1].removeprefix("--"): option
+        for option in command.params
+        if isinstance(option, click.Option) and option.expose_value and not option.is_eager
+    }
+
+
+def default_map(
+    name: str, command: click.Command, tables: Mapping[str, object]
+) -> tuple[dict[str, object], list[str]]:
+    """Return click's `default_map` of a command, and a line for each wrong key and unknown variable of it."""
+    options, values, problems = options_of(command), {}, []
+    table = tables.get(name)
+    for written, value in table.items() if isinstance(table, dict) else ():
+        key, where = written.replace("_", "-"), f"{settings_path()}: [{name}]"
+        if key not in options:
+            problems.append(f"{where} {_unknown('option', key, options)}")
+            continue
+        try:
+            values[options[key].name or ""] = _as_typed(options[key], value)
+        except ValueError as error:
+            problems.append(f"{where} {key}: {error}")
+    for found in os.environ:
+        key = found.removeprefix(f"{prefix(name)}_").lower().replace("_", "-")
+        if found.startswith(f"{prefix(name)}_") and key not in options:
+            problems.append(f"{found[:60]}: {_unknown('option', key, options)}")
+    return values, problems
+
+
+def _as_typed(option: click.Option, value: object) -> object:
+    """Return a value of the file as the command line would give it: text, true or false, or a list of texts.
+
+    Raises:
+        ValueError: saying what was expected.
+    """
+    if option.is_flag:
+        if not isinstance(value, bool):
+            raise ValueError("expected true or false")
+        return value
+    parts = value if isinstance(value, list) else [value]
+    right = all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts)
+    if not right or isinstance(value, list) != option.multiple:
+        kind = "a list" if option.multiple else "text or a number"
+        raise ValueError(f'expected {kind}, as "{option.opts[-1]} {option.metavar or "TEXT"}" takes')
+    texts = [str(part) for part in parts]
+    if any("\0" in text for text in texts):
+        raise ValueError("expected text without a null in it")
+    return texts if option.multiple else texts[0]
+
+
+def place(ctx: click.Context, option: click.Parameter) -> str | None:
+    """Return where a value that counts was set: the file with table and key, or the variable; else None."""
+    name = SCREEN if isinstance(ctx.command, click.Group) else ctx.info_name or ""
+    key = next((key for key, one in options_of(ctx.command).items() if one is option), "")
+    source = ctx.get_parameter_source(option.name or "")
+    if source is ParameterSource.ENVIRONMENT:
+        return variable(name, key)
+    return f"{settings_path()}: [{name}] {key}" if source is ParameterSource.DEFAULT_MAP else None
+
+
+def located(error: click.UsageError) -> str:
+    """Return the message of an error, with where the value was set that it is about."""
+    message = error.format_message()
+    if error.ctx is None:
+        return message
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        where = place(error.ctx, error.param)
+        return f"{where}: {error.message}" if where else message
+    # It was found out later: the message quotes the value, or names the option.
+    words = re.findall(r'--[\w-]+|"[^"]*"', message)
+    places = []
+    for key, option in options_of(error.ctx.command).items():
+        where = place(error.ctx, option)
+        if where and (f"--{key}" in words or any(f'"{text}"' in words for text in _texts(error.ctx, option))):
+            places.append(where)
+    return f"{message}{'; set by ' if places else ''}{', '.join(places)}"
+
+
+def _texts(ctx: click.Context, option: click.Option) -> list[str]:
+    """Return the texts that file or variable give an option."""
+    value = option.consume_value(ctx, {})[0]
+    return [str(part) for part in value] if isinstance(value, list) else [str(value)]
+
+
+def resolve(
+    name: str, command: click.Command, tables: Mapping[str, object]
+) -> tuple[click.Context, list[str]]:
+    """Return a context with what a command has without arguments, and a line for each thing that is wrong."""
+    values, problems = default_map(name, command, tables)
+    ctx = click.Context(command, info_name=name, default_map=values, auto_envvar_prefix=prefix(name))
+    for option in options_of(command).values():
+        try:
+            option.handle_parse_result(ctx, {}, [])
+        except click.MissingParameter:
+            pass
+        except click.UsageError as error:
+            problems.append(located(error))
+    return ctx, problems
+
+
+def as_arguments(ctx: click.Context) -> list[str]:
+    """Return what file and variables gave a command as it would be typed behind its name."""
+    arguments: list[str] = []
+    for key, option in options_of(ctx.command).items():
+        if place(ctx, option) is None:
+            continue
+        if option.is_flag:
+            arguments += (option.opts if ctx.params[option.name or ""] else option.secondary_opts)[:1]
+        else:
+            arguments += [word for text in _texts(ctx, option) for word in (f"--{key}", text)]
+    return arguments

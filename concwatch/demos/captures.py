@@ -1,0 +1,104 @@
+"""The pictures, the film and the recording of the terminal that are made of a demo."""
+
+import importlib.util
+import time
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from textual.app import App
+
+from concwatch.pictures.cast import Cast
+from concwatch.pictures.cells import part_texts
+from concwatch.pictures.drawing import PicturesMissing
+from concwatch.pictures.film import Frame, make_gif
+from concwatch.pictures.png import to_png
+from concwatch.ui.recording_driver import RecordedTerminal
+
+FRAME = 0.2
+"""Seconds between two frames of a film."""
+
+FORMATS: dict[str, tuple[tuple[str, str], ...]] = {
+    "svg": (),
+    "png": (("resvg_py", "resvg-py"),),
+    "gif": (("resvg_py", "resvg-py"), ("PIL", "pillow")),
+    "cast": (),
+}
+"""The modules that each format needs, and their packages."""
+
+
+def check_formats(formats: Collection[str]) -> None:
+    """Check that all formats can be made here.
+
+    Raises:
+        PicturesMissing: the message says what to install.
+    """
+    for module, package in (needed for name in formats for needed in FORMATS[name]):
+        if importlib.util.find_spec(module) is None:
+            raise PicturesMissing(package)
+
+
+class Captures:
+    """Keeps pictures, frames and what is written to the terminal, in the formats that are wanted."""
+
+    def __init__(self, name: str, title: str, formats: Collection[str]) -> None:
+        """Begin with nothing.
+
+        Args:
+            name: what the files are called after.
+            title: what stands above the pictures.
+            formats: which of `FORMATS` are wanted.
+        """
+        self.shots: dict[str, str] = {}
+        """The pictures as SVG, by name."""
+        self._name = name
+        self._title = title
+        self._formats = formats
+        self._frames: list[Frame] = []
+        self._terminal = RecordedTerminal() if "cast" in formats else None
+        self._began: float | None = None
+
+    def attach(self, app: App[Any], on_screen: bool) -> bool:
+        """Record the terminal of an app that does not run yet; return whether a recording is wanted."""
+        if self._terminal is not None:
+            app.driver_class = self._terminal.driver_class(app.driver_class if on_screen else None)
+        return self._terminal is not None
+
+    def film(self, app: App[Any]) -> None:
+        """Begin film and recording here, dropping what there is of them."""
+        if self._terminal is not None:
+            self._terminal.output.clear()
+            self._terminal.sizes.clear()
+            self._terminal.begin()
+            self._terminal.resize(*app.size)
+            app.refresh()  # all of the screen, since nothing of it has been recorded
+        if "gif" in self._formats:
+            if self._began is None:
+                app.set_interval(FRAME, lambda: self.take_frame(app))
+            self._frames.clear()
+            self._began = time.monotonic()
+            self.take_frame(app)
+
+    def take_frame(self, app: App[Any]) -> None:
+        """Add a frame to the film, if there is one."""
+        if self._began is None:
+            return
+        svg = app.export_screenshot(title=self._title)
+        if f"-line-{app.size.height - 1}" in svg:  # a dialog that has just come has not got all its lines
+            self._frames.append(Frame(time.monotonic() - self._began, svg))
+
+    def take_shot(self, name: str, app: App[Any]) -> None:
+        """Keep a picture of the screen."""
+        self.shots[name] = part_texts(app.export_screenshot(title=self._title))
+
+    def files(self) -> Iterator[tuple[str, str | bytes]]:
+        """Yield the name and the content of each file."""
+        for shot, svg in self.shots.items():
+            if "svg" in self._formats:
+                yield f"{self._name}-{shot}.svg", svg
+            if "png" in self._formats:
+                yield f"{self._name}-{shot}.png", to_png(svg)
+        if self._terminal is not None and self._terminal.sizes:
+            (_, first), *later = self._terminal.sizes
+            yield f"{self._name}.cast", Cast(*first, title=self._title).text(self._terminal.output, later)
+        if self._frames:
+            yield f"{self._name}.gif", make_gif(self._frames)

@@ -1,0 +1,126 @@
+"""A lane as a demo sees it."""
+
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import Lane
+from concwatch.lab.lane_state import State
+from concwatch.lab.messages import Reached
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.measure.figures import BY_NAME
+from concwatch.units import format_count
+from concwatch.worker.workloads import nearest
+
+ENOUGH = 0.95
+"""Share of a lane's target that its bytes a task must have been measured with."""
+
+
+class DemoFailed(Exception):
+    """A verb could not be done; the message says what was expected, and what was seen instead."""
+
+
+class CannotRun(DemoFailed):
+    """A lane's engine cannot run here."""
+
+    def __init__(self, lane: str, reason: str) -> None:
+        super().__init__(f"{lane} cannot run here: {reason}")
+        self.lane = lane
+        self.reason = reason
+
+
+class DemoLane:
+    """One lane: what a condition asks about."""
+
+    def __init__(self, lab: Lab, lane: Lane) -> None:
+        self.name = lane.engine.name
+        self._lab = lab
+        self._lane = lane
+        self._reached: Reached | None = None
+        self._since = 0.0
+        lab.observers.append(self._observe)
+
+    def _observe(self, snapshot: Snapshot) -> None:
+        """Note when a target has been reached."""
+        if self._lane.reached is not self._reached:
+            self._reached, self._since = self._lane.reached, snapshot.time
+
+    def check(self) -> None:
+        """Raise where the lane will not go on by itself.
+
+        Raises:
+            CannotRun: its engine cannot run here.
+            DemoFailed: its worker has failed.
+        """
+        lane = self._lane
+        failed = lane.state is State.FAILED
+        reason = lane.missing or (lane.reason if failed and lane.tally.ready is None else None)
+        if reason and not lane.wanted:
+            raise CannotRun(self.name, reason)
+        if failed:
+            raise DemoFailed(f"{self.name} has failed: {lane.reason}")
+
+    @property
+    def snapshot(self) -> LaneSnapshot:
+        """All that is known of the lane at this moment."""
+        return next(lane for lane in self._lab.snapshot().lanes if lane.name == self.name)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it is switched on."""
+        return self._lane.wanted
+
+    @property
+    def on(self) -> bool:
+        """Whether its worker runs."""
+        return self._lane.state is State.RUNNING
+
+    @property
+    def off(self) -> bool:
+        """Whether its worker has ended."""
+        return self._lane.idle
+
+    @property
+    def live(self) -> int:
+        """Tasks created and not yet ended."""
+        return self._lane.live
+
+    @property
+    def target(self) -> int:
+        """Tasks that it is to hold."""
+        return self._lane.target
+
+    @property
+    def held_back(self) -> bool:
+        """Whether a limit holds it short of its target."""
+        return self._lane.limit is not None
+
+    @property
+    def settled(self) -> bool:
+        """Whether its target is reached, and what a task costs there is known."""
+        reached, now = self._lane.reached, self.snapshot
+        status, sample = now.status, now.sample
+        if reached is None or reached.target != status.target or sample.rss_per_task is None:
+            return False
+        traced = self._lab.settings.trace and "trace" in status.can
+        return (sample.measured_live or 0) >= status.target * ENOUGH and status.tracing == traced
+
+    def held(self, seconds: float) -> bool:
+        """Return whether it has held its target for so many seconds."""
+        reached = self._lane.reached
+        stands = reached is not None and reached is self._reached and self._lane.on
+        return stands and self._lab.clock() - self._since >= seconds
+
+    def figure(self, name: str) -> float:
+        """Return a figure by its name in `concwatch.measure.figures`; NaN while it is not known.
+
+        Raises:
+            DemoFailed: there is no such figure.
+        """
+        if name not in BY_NAME:
+            raise DemoFailed(f'unknown figure "{name}": see concwatch figures{nearest(name, BY_NAME)}')
+        value = BY_NAME[name].of(self.snapshot)
+        return float("nan") if value is None else value
+
+    def __str__(self) -> str:
+        status = self.snapshot.status
+        why = status.reason or (f"limited by {status.wall}" if status.wall else "")
+        count = f"{format_count(self.live)} of {format_count(status.target)} tasks live"
+        return f"{self.name} is {status.state.value}, {count}{f' ({why})' if why else ''}"

@@ -1,0 +1,24 @@
+"""The same in a light theme
+
+Four lanes with tracing on, in the light theme that comes with concwatch.
+"""
+
+from concwatch.demos.stage import Stage
+
+THEME = "concwatch-light"
+
+
+async def play(stage: Stage) -> None:
+    await stage.press("[")
+    await stage.drag("asyncio", "10k")
+    await stage.until(lambda lab: stage.lane("asyncio").settled)
+    await stage.drag("uvloop", "10k")
+    await stage.until(lambda lab: stage.lane("uvloop").settled)
+    await stage.drag("pool", "10k")
+    await stage.until(lambda lab: stage.lane("pool").settled)
+    await stage.drag("threads", "2k")
+    await stage.until(lambda lab: stage.lane("threads").settled)
+    await stage.caption("The light theme: ctrl+p offers it, and all of Textual's")
+    await stage.until(lambda lab: stage.lane("asyncio").held(25), limit=60)
+    await stage.until(lambda lab: sum(lane.live for lane in lab.lanes) >= 32_000, limit=60)
+    await stage.shot("lanes")

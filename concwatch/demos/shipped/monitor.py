@@ -1,0 +1,22 @@
+"""Threads, pool, asyncio and uvloop side by side
+
+All four lanes with tracing on, as the program starts.
+"""
+
+from concwatch.demos.stage import Stage
+
+
+async def play(stage: Stage) -> None:
+    await stage.press("[")
+    await stage.drag("asyncio", "10k")
+    await stage.until(lambda lab: stage.lane("asyncio").settled)
+    await stage.drag("uvloop", "10k")
+    await stage.until(lambda lab: stage.lane("uvloop").settled)
+    await stage.drag("pool", "10k")
+    await stage.until(lambda lab: stage.lane("pool").settled)
+    await stage.drag("threads", "2k")
+    await stage.until(lambda lab: stage.lane("threads").settled)
+    await stage.caption("Four engines, each in a worker of its own, with what tracemalloc sees of them")
+    await stage.until(lambda lab: stage.lane("asyncio").held(25), limit=60)
+    await stage.until(lambda lab: sum(lane.live for lane in lab.lanes) >= 32_000, limit=60)
+    await stage.shot("lanes")

@@ -1,0 +1,22 @@
+"""80 columns and 24 lines
+
+In a small terminal each lane is a line, and the charts are shown one at a time.
+"""
+
+from concwatch.demos.stage import Stage
+
+SIZE = "80x24"
+
+
+async def play(stage: Stage) -> None:
+    await stage.press("[")
+    await stage.drag("asyncio", "10k")
+    await stage.until(lambda lab: stage.lane("asyncio").settled)
+    await stage.drag("uvloop", "20k")
+    await stage.until(lambda lab: stage.lane("uvloop").settled)
+    await stage.drag("threads", "2k")
+    await stage.until(lambda lab: stage.lane("threads").settled)
+    await stage.caption("80 × 24: a lane a line, and one chart at a time (c: the next)")
+    await stage.until(lambda lab: stage.lane("asyncio").held(15))
+    await stage.until(lambda lab: sum(lane.live for lane in lab.lanes) >= 32_000, limit=60)
+    await stage.shot("lanes")

@@ -1,0 +1,33 @@
+"""100,000 tasks untraced, then traced
+
+The same lane twice: what tracemalloc costs the program that it measures.
+"""
+
+from concwatch.demos.stage import Stage
+
+SIZE = "120x42"
+
+
+async def play(stage: Stage) -> None:
+    await stage.press("t")
+    await stage.type("w", "sleep:600")
+    await stage.switch("asyncio")
+    await stage.until(lambda lab: stage.lane("asyncio").on)
+    await stage.caption("100,000 tasks, untraced")
+    await stage.drag("asyncio", "100k")
+    await stage.until(lambda lab: stage.lane("asyncio").settled)
+    await stage.press("b")
+    await stage.until(lambda lab: stage.lane("asyncio").held(4))
+    await stage.switch("asyncio")
+    await stage.until(lambda lab: stage.lane("asyncio").off)
+    await stage.press("t")
+    await stage.caption("The same in a fresh worker, traced")
+    await stage.switch("asyncio")
+    await stage.until(lambda lab: stage.lane("asyncio").on)
+    await stage.drag("asyncio", "100k")
+    await stage.until(lambda lab: stage.lane("asyncio").settled)
+    await stage.caption(
+        "First untraced, then traced: twice the memory, and longer to start (Δ: against the first)"
+    )
+    await stage.until(lambda lab: stage.lane("asyncio").held(4))
+    await stage.shot("both")

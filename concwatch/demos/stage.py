@@ -1,0 +1,401 @@
+"""How to write a demo: a Python file that plays the real program, with real workers.
+
+    '''Ten thousand tasks
+
+    One lane, untraced.
+    '''
+
+    async def play(stage):
+        await stage.press("t")
+        await stage.drag("asyncio", "10k")
+        await stage.until(lambda lab: stage.lane("asyncio").settled, limit=60)
+        await stage.caption("10,000 asyncio tasks")
+        await stage.shot("held")
+
+The first line of its docstring stands above its pictures, the rest says what one sees. Its files are
+called after it: mine-held.svg, mine.gif. It may also set, as it needs them:
+
+    SIZE = "80x24"                columns and rows of the terminal, else 120x40
+    THEME = "concwatch-light"     the colours
+    ENGINES = ("asyncio", "go")   the lanes, else the four that the program starts with
+    OPTIONAL = ("go",)            lanes it can do without: where one cannot run, steps about it are skipped
+
+What a stage can do, each with await:
+
+    press("t", "[")               press keys: a letter, a sign, or enter, esc, pgup, left, ctrl+p, ...
+    type("w", "sleep:10")         open a dialog with a key, type a text into it, and press enter
+    click("default")              click on a text on the screen; click("off", "pool"): on the lane's card
+    switch("asyncio")             switch a lane on or off
+    choose("asyncio")             choose the lane that keys act on
+    drag("asyncio", "10k")        drag a lane's slider to one of its stops
+    until(condition, limit=30)    wait until a function of the lab returns true, at most so many seconds;
+                                  text="..." says what is waited for, else its source does
+    caption("10,000 tasks")       show a line of text above the keys
+    shot("held")                  take a picture of the screen
+    film()                        begin the film here; without it a film begins with the first frame
+
+A condition is given the running concwatch.lab.lab.Lab, whose snapshot() holds all that is known. For the
+most part it asks for a lane or for a text, stage.sees("done"). Of stage.lane("asyncio") there are:
+
+    on, off                       whether its worker runs, or has ended
+    live, target                  numbers of tasks
+    settled                       whether its target is reached, and what a task costs there is known
+    held(10)                      whether it has held its target for 10 seconds
+    figure("completed_mean")      one of `concwatch figures`, in bytes, seconds or tasks a second;
+                                  NaN while it is not known, which no comparison holds of
+
+Each step is printed as a line. A step that cannot be done ends the demo with a line that says why, and
+exit status 1; files are written only when a demo has been played to its end.
+"""
+
+import asyncio
+import linecache
+import re
+from collections.abc import Callable, Collection, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from textual.events import Key
+from textual.geometry import Offset
+from textual.pilot import Pilot, WaitForScreenTimeout
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input
+
+from concwatch.demos.captures import Captures
+from concwatch.demos.keyboard import key_event, letter_event
+from concwatch.demos.lane import CannotRun, DemoFailed, DemoLane
+from concwatch.demos.mouse import BEAT, Mouse
+from concwatch.lab.events import plain
+from concwatch.lab.lab import Lab
+from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.scale import LARGEST_TARGET
+from concwatch.ui.screens.dialog import TypeDialog
+from concwatch.ui.screens.fit_dialog import FitDialog
+from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.widgets.caption_bar import CaptionBar
+from concwatch.ui.widgets.key_bar import KeyBar
+from concwatch.ui.widgets.lane_card import LaneCard
+from concwatch.ui.widgets.slider import Slider
+from concwatch.units import format_count, format_seconds, parse_count
+from concwatch.worker.workloads import nearest
+
+POLL = 0.05
+"""Seconds between two looks at a condition."""
+
+PROMPT = 30.0
+"""Seconds that the program may take for its first frame, and to answer a key or the mouse."""
+
+SHOT = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+"""What shots can be called."""
+
+Condition = Callable[[Lab], object]
+
+
+class Stage:
+    """Presses, clicks, drags and types in a running app, and waits until each has its effect."""
+
+    def __init__(
+        self,
+        app: ConcwatchApp,
+        pilot: Pilot[Any],
+        captures: Captures,
+        optional: Collection[str],
+        say: Callable[[str], None],
+    ) -> None:
+        """Take the stage.
+
+        Args:
+            app: the running program.
+            pilot: Textual's, which tells when it has handled everything.
+            captures: keeps pictures and film.
+            optional: the lanes that the demo can do without.
+            say: is given a line a step.
+        """
+        assert app.lab is not None
+        self.app = app
+        self.lab = app.lab
+        self._pilot = pilot
+        self._mouse = Mouse(app)
+        self._captures = captures
+        self._optional = optional
+        self._say = say
+        self._steps = 0
+        self._lanes = {lane.engine.name: DemoLane(self.lab, lane) for lane in self.lab.lanes}
+
+    async def begin(self) -> None:
+        """Wait for the first frame."""
+        keys = self._monitor().query_one(KeyBar)
+        await self._expect(lambda: keys.region.bottom == self.app.size.height, "the first frame")
+        await self._rest()
+        self._captures.film(self.app)
+
+    # The verbs.
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, each when the program has answered the one before."""
+        with self._step(f"press {' '.join(keys)}", may_end=True):
+            for event in [key_event(key) for key in keys]:
+                await self._strike(event)
+                await self._rest()
+
+    async def type(self, key: str, text: str) -> None:
+        """Open a dialog with a key, type a text into it, and press enter."""
+        with self._step(f"type {text} after {key}"):
+            behind = self.app.screen
+            await self._strike(key_event(key))
+            await self._expect(self._is_asked, f"a dialog that the key {key} opens")
+            dialog = self.app.screen
+            assert isinstance(dialog, TypeDialog)
+            for event in (*map(letter_event, text), key_event("enter")):
+                await self._strike(event)
+            await self._expect(
+                lambda: self.app.screen is behind or bool(self._objection() or dialog.refusal),
+                f"the dialog to take {text}",
+            )
+            if dialog.refusal or self._objection():
+                raise DemoFailed(f"the dialog does not take it: {dialog.refusal or self._objection()}")
+
+    async def click(self, text: str, lane: str | None = None) -> None:
+        """Click on the first letter of a text, where it can be read on the screen or on a lane's card."""
+        where = "on the screen" if lane is None else f"on the card of {lane}"
+        with self._step(f'click "{text}" {where}', may_end=True):
+            await self._expect(lambda: self.sees(text, lane), f'"{text}" {where}')
+            if at := self._find(text, lane):
+                await self._mouse.click(at)
+            await self._rest()
+
+    async def choose(self, lane: str) -> None:
+        """Choose the lane that keys act on."""
+        with self._step(f"choose {lane}"):
+            await self._choose(lane)
+
+    async def switch(self, lane: str) -> None:
+        """Switch a lane on or off."""
+        with self._step(f"switch {lane}"):
+            found = self.lane(lane)
+            wanted = not found.wanted
+            await self._choose(lane)
+            await self._strike(key_event("space"))
+            await self._expect(
+                lambda: self.lane(lane).wanted == wanted, f"{lane} switched {'on' if wanted else 'off'}"
+            )
+
+    async def drag(self, lane: str, tasks: int | str) -> None:
+        """Drag a lane's slider to a number of tasks at which it has a stop, such as 5_000 or "10k"."""
+        with self._step(f"drag {lane} to {tasks}"):
+            count = parse_count(str(tasks), LARGEST_TARGET)
+            slider = await self._slider(lane)
+            scale, width = slider.scale, slider.content_size.width
+            start, end = scale.cell(slider.shown, width), scale.cell(count, width)
+            lands = scale.value_at(end, width)
+            if lands != count:
+                raise DemoFailed(
+                    f"the slider lands on {format_count(lands)}: expected one of its stops, such as 1k, 2k "
+                    f'or 5k, up to {format_count(scale.maximum)}; any number with choose("{lane}") and '
+                    f'type("enter", "{count}")'
+                )
+            origin = slider.content_region.offset
+            await self._mouse.press(origin + Offset(start, 0))
+            await self._expect(lambda: slider.held is not None, f"the knob of {lane} held by the mouse")
+            await self._mouse.move(origin + Offset(end, 0))
+            await self._expect(lambda: slider.held == count, f"the knob of {lane} at {format_count(count)}")
+            await self._mouse.release()
+            await self._expect(
+                lambda: self.lane(lane).target == count or self.lane(lane).held_back or self._objection(),
+                f"{lane} asked for {format_count(count)}",
+            )
+            if self._objection():
+                raise DemoFailed(self._objection())
+
+    async def until(self, condition: Condition, limit: float = 30.0, text: str = "") -> None:
+        """Wait until a condition holds.
+
+        Args:
+            condition: is given the lab.
+            limit: seconds to wait at most.
+            text: what is waited for; else the condition's source says it.
+        """
+        with self._step(f"wait until {text or source_of(condition)}"):
+            if not await self._wait(lambda: condition(self.lab), limit):
+                running = [str(lane) for lane in self._lanes.values() if lane.wanted]
+                seen = "; ".join(running) or "all lanes are off"
+                raise DemoFailed(f"not within {format_seconds(limit)}; seen instead: {seen}")
+
+    async def caption(self, text: str) -> None:
+        """Show a line of text above the keys, also in front of a dialog."""
+        text = plain(" ".join(text.split()))
+        with self._step(f"caption: {text}"):
+            stack = self.app.screen_stack
+            for screen in stack:
+                for bar in screen.query(CaptionBar):
+                    bar.say(text)
+            # In a dialog, and in what is seen behind it when it is gone.
+            behind = next(screen for screen in reversed(stack) if not screen.is_modal)
+            for screen in dict.fromkeys((behind, self.app.screen)):
+                if not screen.query(CaptionBar):
+                    keys = screen.query(KeyBar)
+                    await screen.mount(CaptionBar(text), before=keys.first() if keys else None)
+            await self._rest()
+
+    async def shot(self, name: str) -> None:
+        """Take a picture of the screen as it is now."""
+        with self._step(f"shot {name}"):
+            if not SHOT.fullmatch(name):
+                raise DemoFailed("expected a name of small letters, digits and hyphens")
+            if name in self._captures.shots:
+                raise DemoFailed("a second of this name: expected another name")
+            self.app.look_now()
+            await self._rest()
+            self._captures.take_shot(name, self.app)
+
+    async def film(self) -> None:
+        """Begin the film here."""
+        with self._step("film"):
+            await self._rest()
+            self._captures.film(self.app)
+
+    # What can be seen.
+
+    def lane(self, name: str) -> DemoLane:
+        """Return a lane by the name of its engine.
+
+        Raises:
+            CannotRun: its engine cannot run here.
+            DemoFailed: there is no such lane, or its worker has failed.
+        """
+        if name not in self._lanes:
+            known = ", ".join(self._lanes)
+            raise DemoFailed(f'unknown lane "{name}": expected one of {known}{nearest(name, self._lanes)}')
+        self._lanes[name].check()
+        return self._lanes[name]
+
+    def sees(self, text: str, lane: str | None = None) -> bool:
+        """Return whether a text can be read on the screen, or on a lane's card."""
+        return self._find(text, lane) is not None
+
+    # How the verbs are done.
+
+    @contextmanager
+    def _step(self, told: str, may_end: bool = False) -> Iterator[None]:
+        """Print a step and do it; one about an optional lane that cannot run is skipped.
+
+        Args:
+            told: the step in words.
+            may_end: whether it may end the program, as the last step of a demo.
+        """
+        self._steps += 1
+        self._say(f"{self._steps:>2}  {plain(told)}")
+        if not self.app.is_running:
+            raise DemoFailed(f"{told}: the program has ended")
+        try:
+            yield
+        except CannotRun as error:
+            if error.lane not in self._optional:
+                raise DemoFailed(f"{told}: {error}") from None
+            self._say(f"    skipped: {error}")
+        except (DemoFailed, ValueError) as error:
+            raise DemoFailed(f"{told}: {error}") from error
+        except asyncio.CancelledError:
+            if not may_end or self.app.is_running:
+                raise
+
+    async def _wait(self, condition: Callable[[], object], limit: float) -> bool:
+        """Wait until a condition holds; return whether it did within ``limit`` seconds."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + limit
+        while not condition():
+            if loop.time() > deadline:
+                return False
+            await asyncio.sleep(POLL)
+        return True
+
+    async def _expect(self, condition: Callable[[], object], expected: str) -> None:
+        """Wait until the program has answered.
+
+        Raises:
+            DemoFailed: it has not.
+        """
+        if not await self._wait(condition, PROMPT):
+            raise DemoFailed(f"expected {expected} within {PROMPT:g} s")
+
+    async def _rest(self) -> None:
+        """Wait until the program has handled all that it was asked for."""
+        try:
+            await self._pilot.pause(0)
+        except WaitForScreenTimeout:
+            raise DemoFailed("expected the program to answer; it is busy with something else") from None
+
+    async def _strike(self, key: Key) -> None:
+        self.app.post_message(key)
+        await asyncio.sleep(BEAT)
+
+    async def _choose(self, name: str) -> None:
+        self.lane(name)
+        monitor, index = self._monitor(), list(self._lanes).index(name)
+        await self._strike(key_event(str(index + 1)))
+        await self._rest()
+        await self._expect(lambda: monitor.selected == index, f"lane {name} chosen")
+
+    def _is_asked(self) -> bool:
+        return isinstance(self.app.screen, TypeDialog) and isinstance(self.app.focused, Input)
+
+    def _objection(self) -> str:
+        """Return why a target will not fit, if that is what the program asks about."""
+        return self.app.screen.said if isinstance(self.app.screen, FitDialog) else ""
+
+    def _monitor(self) -> MonitorScreen:
+        if not isinstance(self.app.screen, MonitorScreen):
+            raise DemoFailed("expected the lanes in front, not another screen or a dialog")
+        return self.app.screen
+
+    def _card(self, name: str) -> LaneCard:
+        self.lane(name)
+        return list(self._monitor().query(LaneCard))[list(self._lanes).index(name)]
+
+    async def _slider(self, name: str) -> Slider:
+        """Return a lane's slider once all of it can be seen."""
+        slider = self._card(name).slider
+        slider.scroll_visible(animate=False)  # which is done when the screen comes to it
+        seen = self.app.screen.find_widget
+        await self._expect(
+            lambda: seen(slider).visible_region == seen(slider).region, f"the slider of {name} to be seen"
+        )
+        await self._rest()
+        return slider
+
+    def _find(self, text: str, lane: str | None) -> Offset | None:
+        """Return the first cell of the terminal at which a text can be read, or None."""
+        within = self.app.screen if lane is None else self._card(lane)
+        for widget in (within, *within.query(Widget)):
+            if widget.display and widget.outer_size:
+                lines: list[Strip] = widget.render_lines(widget.outer_size.region)
+                for y, line in enumerate(lines):
+                    at: Offset = widget.region.offset + Offset(line.text.find(text), y)
+                    seen = text in line.text and self.app.screen.region.contains_point(at)
+                    if seen and self.app.get_widget_at(*at)[0] is widget:
+                        return at
+        return None
+
+
+Play = Callable[[Stage], Coroutine[Any, Any, None]]
+"""What a demo's file defines as ``play``."""
+
+
+def source_of(condition: Condition) -> str:
+    """Return the source of a lambda's body in one line; of another function its name."""
+    code = getattr(condition, "__code__", None)
+    if code is None or code.co_name != "<lambda>":
+        return getattr(condition, "__name__", "a condition holds")
+    spans = [
+        ((line, left), (end, right))
+        for line, end, left, right in code.co_positions()
+        if line and end and left and right
+    ]
+    first, left = min((start for start, _ in spans), default=(code.co_firstlineno, 0))
+    last, right = max((end for _, end in spans), default=(first, None))
+    lines = [line.encode() for line in linecache.getlines(code.co_filename)[first - 1 : last]]
+    if lines:
+        lines[-1] = lines[-1][:right]
+        lines[0] = lines[0][left:]
+    return " ".join(b" ".join(lines).decode(errors="replace").split()) or "a condition holds"

@@ -131,17 +131,24 @@ class Guard:
         wanted = target - lane.live
         if wanted <= 0:
             return target
-        more = max(0.0, self._left(lane)) / self._bytes_a_task(lane)
-        return target if wanted <= more * SURE else lane.live + int(more * GRANTED)
+        left = self._left - self._coming(self._others(lane))
+        more = max(0.0, left) / self._bytes_a_task(lane)
+        # Of as many as are live already it is well known what they take.
+        if wanted <= more * (1.0 if lane.live >= wanted else SURE):
+            return target
+        return lane.live + int(more * GRANTED) if left > SPENT * self.budget else lane.live
 
-    def _left(self, lane: Lane) -> float:
-        """Return the bytes that are left for a lane, with what is granted to others and not yet taken."""
-        others = sum(self._outstanding(other) for other in self._lanes if other is not lane)
-        return self.room * OFFERED - self.taken - others
+    @property
+    def _left(self) -> float:
+        return self.room * OFFERED - self.taken
 
-    def _outstanding(self, lane: Lane) -> float:
-        """Return the bytes that a lane's tasks will take which are granted and not yet created."""
-        return max(0, lane.granted - lane.live) * self._bytes_a_task(lane) if lane.growing else 0.0
+    def _others(self, lane: Lane) -> list[Lane]:
+        """List the other lanes that have not met their target yet."""
+        return [other for other in self._growing if other is not lane and not other.reached]
+
+    def _coming(self, lanes: Sequence[Lane]) -> float:
+        """Return the bytes that tasks of ``lanes`` will take which are granted and not yet created."""
+        return sum(max(0, lane.granted - lane.live) * self._bytes_a_task(lane) for lane in lanes)
 
     def _bytes_a_task(self, lane: Lane) -> float:
         assert self._demand is not None
@@ -167,10 +174,10 @@ class Guard:
         for lane in self._lanes:
             if lane.waits and lane not in self._halted:
                 granted = self.granted(lane, lane.target)
-                if granted > lane.live and self._left(lane) > SPENT * self.budget:
+                if granted > lane.live:
                     lane.grant(granted)
-                elif lane.state in STANDING:
-                    self._halt([lane])
+                elif lane.state in STANDING and self._coming(self._others(lane)) <= SPENT * self.budget:
+                    self._halt([lane])  # else what others leave of theirs may be for this one
 
     def hold_back(self) -> None:
         """Stop all growth when one more interval like the last one would pass the budget."""
@@ -178,10 +185,8 @@ class Guard:
         growing = [
             lane for lane in self._growing if lane not in self._halted and not (self._halted and lane.reached)
         ]
-        taken = self.taken
-        growth = max(0, taken - self._last_total)
-        ahead = 1.5 * growth if any(lane.granted >= lane.target for lane in growing) else 0.0
-        if growing and taken + ahead >= self.budget:
+        growth = max(0, self.taken - self._last_total)
+        if growing and self.taken + min(1.5 * growth, self._coming(growing)) >= self.budget:
             self._halt(growing)
 
     def _halt(self, growing: Sequence[Lane]) -> None:

@@ -1,6 +1,7 @@
 """Rates from cumulative counters and their own timestamps."""
 
 import math
+from bisect import insort
 from collections import deque
 
 from concwatch.lab.messages import Reached, Tick
@@ -20,6 +21,11 @@ class Trailing:
         # Keep the newest reading that is old enough, so that the span is never shorter than asked for.
         while len(recent) > 1 and recent[1][0] <= time - self._seconds:
             recent.popleft()
+
+    def learn(self, time: float, count: int) -> None:
+        """Take a reading that lies between those taken before."""
+        if self._recent and time > self._recent[0][0]:
+            insort(self._recent, (time, count))
 
     @property
     def span(self) -> float:
@@ -78,7 +84,6 @@ class TickRates:
         self._completed = Trailing(interval)
         self._mean = Trailing(MEAN_SECONDS)
         self._best = (math.nan, math.nan)
-        self._last, self._count = math.inf, 0
 
     @property
     def mean_completed(self) -> float:
@@ -87,10 +92,9 @@ class TickRates:
 
     def add(self, tick: Tick, reached: Reached | None = None) -> None:
         """Take the next tick, and what was ``reached`` just before it: when its tasks were created."""
-        if reached is not None and reached.created and tick.time - reached.seconds > self._last:
-            # However late the tick before was, what grew since then grew within these seconds.
-            self._created.add(tick.time - reached.seconds, max(self._count, tick.created - reached.created))
-        self._last, self._count = tick.time, tick.created
+        if reached is not None and reached.created:
+            # However late the ticks before were, what grew since then grew within these seconds.
+            self._created.learn(tick.time - reached.seconds, tick.created - reached.created)
         found = []
         for counter, count, best in zip(
             (self._created, self._completed), (tick.created, tick.completed), self._best, strict=True

@@ -1,7 +1,6 @@
 """The fake worker: it obeys the wire's rules, and is the same every time."""
 
 import pytest
-from concwatch.lab.view import take_view
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs

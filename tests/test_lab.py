@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from concwatch.lab.view import expected_bytes, take_view
 
 from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.events import KEPT, EventLog, plain

@@ -12,7 +12,6 @@ import time
 from collections.abc import Mapping
 
 import psutil
-from concwatch.lab.view import take_view
 
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.fake import FakeWorkers

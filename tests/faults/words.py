@@ -150,7 +150,7 @@ RIGHT: dict[str, dict[str, object]] = {
 """Every field of every report, with what it may hold."""
 
 TEXTS = {"engine", "runtime", "wall", "detail", "command", "message"}
-LISTS = {"flags", "can", "workloads"}
+LISTS = {"flags", "can", "workloads", "durations", "delays"}
 
 
 def wrong_lines() -> Iterator[str]:

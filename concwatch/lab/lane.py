@@ -155,11 +155,7 @@ class Lane:
         return self.on or self._again
 
     def switch_on(self, settings: Settings, now: float) -> None:
-<<<<<<< HEAD
         """Start a worker for the last target, if there is none; one on its way out is waited for."""
-=======
-        """Start a worker that takes up the last target, if there is none; one on its way out is awaited."""
->>>>>>> trun
         if self._link is not None:
             self._again = not self.on
             self.settings = settings if self._again else self.settings

@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from textual.command import CommandPalette
 from textual.events import Click, Paste, Resize
 from textual.geometry import Size
 from textual.theme import BUILTIN_THEMES
 
 from concwatch.lab.catalog import CATALOG, SHOWN, Engine
-from concwatch.lab.fake import COSTS, Fault
+from concwatch.lab.fake import COSTS, FakeLink, Fault
 from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
@@ -554,6 +555,53 @@ async def test_a_failed_lane_says_why_the_others_go_on_and_it_can_be_switched_on
         await s.sees("1,000 live", within=s.card("uvloop"))
 
 
+async def test_a_lane_whose_tasks_fail_says_how_many_whole_in_card_and_table_at_every_size(monkeypatch):
+    tick = FakeLink._tick
+
+    def failing(link):
+        told = tick(link)
+        return structs.replace(told, failed=997_000, created=told.created + 997_000)
+
+    monkeypatch.setattr(FakeLink, "_tick", failing)
+    async with stage(settings=Settings(workload="sleep:3600")) as s:
+        assert "failed" not in s.text()
+        await s.switch_on("asyncio", tasks=1_000_000)
+        await s.run(15)
+        for size in ((120, 40), (80, 24), (60, 24), (200, 60)):
+            await s.pilot.resize_terminal(*size)
+            await s.sees("1,000,000 live 997 k failed", within=s.card("asyncio"))
+            await s.sees("live failed RSS/task" if size[0] > 60 else "failed RSS/task")
+            assert "997,000" in s.row("asyncio")
+
+
+async def test_each_step_of_the_lab_is_seen_also_behind_a_dialog_but_not_behind_another_screen(monkeypatch):
+    async with stage() as s:
+        await s.switch_on("asyncio")
+        looks = []
+        look = MonitorScreen.look
+        monkeypatch.setattr(MonitorScreen, "look", lambda *args: (looks.append(args), look(*args)))
+
+        async def step(seconds):
+            s.clock.now = 1_000.0 + seconds
+            s.lab.step()
+            await s.settle()
+
+        for seconds, key in (2, "2"), (3, "w"):
+            await s.press(key)
+            await step(seconds)
+            await s.sees(f"00:00:0{seconds}")
+        await s.press("escape", "e")
+        await s.until(lambda: not isinstance(s.app.screen, MonitorScreen), "the experiments")
+        looks.clear()
+        await step(4)
+        assert looks == []
+        await s.press("escape")
+        await s.until(lambda: isinstance(s.app.screen, MonitorScreen), "the monitor")
+        await step(5)
+        await s.sees("00:00:05")
+    assert s.lab.observers == []
+
+
 async def test_the_memory_budget_stops_growth_and_says_so_in_card_and_log():
     async with stage(budget=60 * MIB, engines=PAIR) as s:
         await s.sees("of 60 MiB", within=s.monitor.query_one("#body"))
@@ -563,6 +611,7 @@ async def test_the_memory_budget_stops_growth_and_says_so_in_card_and_log():
         assert lane.on
         assert 10_000 < lane.live < 60 * MIB / 1_260
         await s.sees(f"{lane.live:,} live memory", within=s.card("asyncio"))
+        await s.sees("↳ the memory budget (60 MiB)", within=s.monitor.query_one("CostTable"))
         events = s.text(s.monitor.query_one("EventView"))
         assert re.search(r"all memory budget: workers take .* of 60 MiB: growth stopped", events)
         assert "1,000,000 stand, memory budget (60 MiB) holds back the rest" in events

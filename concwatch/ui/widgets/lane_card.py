@@ -17,7 +17,7 @@ from concwatch.units import format_bytes, format_count, format_seconds, format_s
 STEP = 10_000
 """Tasks that ``+`` and ``-`` add and take."""
 
-NUMBER, STATE, HOLDINGS = 3, 16, 29
+NUMBER, STATE, HOLDINGS = 3, 17, 29
 """Cells of a narrow card's parts; the name takes its own, and what is left is the slider's."""
 
 MARKS: dict[State, tuple[str, str]] = {

@@ -24,8 +24,8 @@ from concwatch.recordings.format import (
     Header,
     LabLine,
     LaneLine,
-    Sample,
     SettingsLine,
+    blank_sample,
     encode,
 )
 from tests.made_recording import made_lines
@@ -396,14 +396,14 @@ def test_no_line_exceeds_100_columns(compare):
 def sample(lane, time, live, *, completed=0, lag=0.001, gc=0.0, cost=None):
     """A sample of a worker that takes 10 MiB idle, and ``cost`` bytes a task, as its meter says."""
     rss = (10 << 20) + int(live * (cost or 0))
-    return Sample(
-        lane, time, rss, live=live, created=completed + live, completed=completed, failed=0, cancelled=0,
+    return blank_sample(
+        lane, time, rss=rss, live=live, created=completed + live, completed=completed, failed=0, cancelled=0,
         gc=gc, rss_per_task=cost, measured_live=live if cost else None, peak_rss=rss, wake_lag_p99=lag,
     )  # fmt: skip
 
 
 def gap(lane, time):
-    return Sample(lane, time)
+    return blank_sample(lane, time)
 
 
 def recording(*lines, names=("asyncio",), end=True, settings=None):

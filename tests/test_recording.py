@@ -30,7 +30,7 @@ from concwatch.lab.lane_state import State
 from concwatch.lab.link import Ended
 from concwatch.lab.series import METRICS, RATES, Series
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import COLUMNS, Sample
+from concwatch.lab.snapshot import COLUMNS, blank_sample
 from concwatch.measure.figures import FIGURES
 from concwatch.recordings import sinks
 from concwatch.recordings.format import KIND, VERSION, cut_time, rounded, tell_time
@@ -363,7 +363,7 @@ def test_a_long_window_is_given_extremes_and_nothing_of_what_comes_after(values,
 def test_minutes_are_given_whole_as_they_are_live_and_the_newest_sample_always():
     live, times, values = Series(), array("d"), array("d")
     for index in range(9_000):
-        live.append(Sample(0, index / 10, rss=index % 77))
+        live.append(blank_sample(0, index / 10, rss=index % 77))
         times.append(index / 10)
         values.append(index % 77)
     read = RecordedSeries(times, dict.fromkeys(METRICS, values))

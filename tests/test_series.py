@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from concwatch.lab import series as module
 from concwatch.lab.series import BLOCK, BUCKET, COARSE, FINE, METRICS, Series, extremes
-from concwatch.lab.snapshot import Sample
+from concwatch.lab.snapshot import blank_sample
 
 HZ = 10
 
@@ -17,7 +17,7 @@ HZ = 10
 def filled(count, rss=lambda index: index):
     series = Series()
     for index in range(count):
-        series.append(Sample(0, index / HZ, rss=rss(index)))
+        series.append(blank_sample(0, index / HZ, rss=rss(index)))
     return series
 
 
@@ -45,7 +45,7 @@ def test_what_is_not_known_of_a_sample_is_a_gap():
 def test_a_rate_reaches_back_to_the_last_tick_and_not_into_another_worker():
     series = Series()
     for time, (rss, rate) in enumerate([(1, 5.0), (1, None), (None, None), (1, None), (1, None), (1, 7.0)]):
-        series.append(Sample(0, time, rss=rss, created_per_second=rate))
+        series.append(blank_sample(0, time, rss=rss, created_per_second=rate))
     values = list(series.since("created_per_second", 0)[1])
     assert values == pytest.approx([5, math.nan, math.nan, 7, 7, 7], nan_ok=True)
 
@@ -82,7 +82,7 @@ def test_folding_keeps_a_gap_that_fills_a_bucket_and_no_smaller_one():
     series = Series()
     for index in range(FINE + BLOCK):
         gap = index == 30 or BUCKET <= index < 2 * BUCKET
-        series.append(Sample(0, index / HZ, rss=None if gap else 1))
+        series.append(blank_sample(0, index / HZ, rss=None if gap else 1))
     values = list(series.since("rss", 0)[1])
     assert values[:2] == [1.0, 1.0]
     assert all(map(math.isnan, values[2:4]))

@@ -292,7 +292,8 @@ class Lab:
         found = self.fit(lane)
         status = structs.replace(
             lane.status,
-            bytes_per_task=self._demand(lane).weight.one_more,
+            # Of three digits, so that it changes seldom while a lane is measured.
+            bytes_per_task=float(f"{self._demand(lane).weight.one_more:.3g}"),
             fits=found.tasks,
             fits_wall=found.wall,
         )

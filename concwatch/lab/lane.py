@@ -15,7 +15,7 @@ from concwatch.lab.messages import Applied, BurstDone, Error, Limit, Reached, Re
 from concwatch.lab.sampler import Load, load_now
 from concwatch.lab.series import Series
 from concwatch.lab.settings import Settings, commands
-from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample
+from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, blank_sample
 from concwatch.lab.tally import Tally
 from concwatch.lab.tell import name_wall, tell_burst, tell_limit, tell_reached
 from concwatch.units import format_count, format_seconds
@@ -47,7 +47,7 @@ Note = Callable[[str, str, Weight], None]
 
 def facts(engine: Engine) -> EngineFacts:
     """Return what never changes of a lane of ``engine``."""
-    return EngineFacts(engine.name, engine.task, engine.queues, engine.threads)
+    return EngineFacts(engine.name, engine.task, engine.queues, engine.threads, engine.grain)
 
 
 class Lane:
@@ -104,7 +104,7 @@ class Lane:
         """Forget all that was known of the last worker."""
         self.tally = Tally(now, self._hz)
         """What is known of the worker."""
-        self.sample = Sample(self.number, -math.inf)
+        self.sample = blank_sample(self.number, -math.inf)
         """The newest of `series` that is of it."""
         self.reached: Reached | None = None
         """The last target met, its parts added up."""
@@ -501,7 +501,7 @@ class Lane:
         self.tally.live = 0
         cost = self.tally.meter.cost  # what a task has cost is known all the same
         self._keep(
-            Sample(
+            blank_sample(
                 self.number,
                 now,
                 rss_per_task=cost.rss if cost else None,
@@ -544,7 +544,6 @@ class Lane:
             born=tally.born,
             tracing=cost.tracing if cost else tally.tick is not None and tally.tick.traced is not None,
             clean=cost is not None and cost.clean,
-            grain=self.engine.grain / cost.live if cost else None,
             missing=self.missing,
             burst=tally.burst,
         )

@@ -4,7 +4,7 @@ A snapshot is made of the very parts that a recording holds, so one that is read
 Bytes, seconds, tasks and tasks a second throughout; shares are of 1; None is what is not known.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -25,43 +25,49 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
 
     lane: Count
     time: Time
-    rss: Count | None = None
-    traced: Count | None = None
-    heap: Count | None = None
-    created_per_second: float | None = None
-    completed_per_second: float | None = None
-    live: Count | None = None
-    lag: float | None = None
-    cpu: float | None = None
-    threads: Count | None = None
-    virtual: Count | None = None
-    tick_time: float | None = None
-    created: Count | None = None
-    completed: Count | None = None
-    failed: Count | None = None
-    cancelled: Count | None = None
-    queued: Count | None = None
-    tick_lag: float | None = None
-    gc: float | None = None
-    tracer: Count | None = None
-    completed_mean: float | None = None
-    stalled: float = 0.0
-    rss_per_task: float | None = None
-    traced_per_task: float | None = None
-    measured_live: Count | None = None
-    cpu_seconds: float | None = None
-    cpu_per_task: float | None = None
-    switches: Count | None = None
-    switches_per_second: float | None = None
-    others: float | None = None
-    peak_rss: Count | None = None
-    wake_lag_p99: float | None = None
-    duration_p50: float | None = None
-    duration_p99: float | None = None
-    start_delay_p99: float | None = None
+    rss: Count | None
+    traced: Count | None
+    heap: Count | None
+    created_per_second: float | None
+    completed_per_second: float | None
+    live: Count | None
+    lag: float | None
+    cpu: float | None
+    threads: Count | None
+    virtual: Count | None
+    tick_time: float | None
+    created: Count | None
+    completed: Count | None
+    failed: Count | None
+    cancelled: Count | None
+    queued: Count | None
+    tick_lag: float | None
+    gc: float | None
+    tracer: Count | None
+    completed_mean: float | None
+    stalled: float
+    rss_per_task: float | None
+    traced_per_task: float | None
+    measured_live: Count | None
+    cpu_seconds: float | None
+    cpu_per_task: float | None
+    switches: Count | None
+    switches_per_second: float | None
+    others: float | None
+    peak_rss: Count | None
+    wake_lag_p99: float | None
+    duration_p50: float | None
+    duration_p99: float | None
+    start_delay_p99: float | None
 
 
 COLUMNS = Sample.__struct_fields__
+
+
+def blank_sample(lane: int, time: float, **known: float | None) -> Sample:
+    """Return a sample of which nothing is known but what is given."""
+    values: dict[str, Any] = {**dict.fromkeys(COLUMNS), "stalled": 0.0, **known}
+    return Sample(**{**values, "lane": lane, "time": time})
 
 
 class LaneStatus(Struct, frozen=True):
@@ -104,8 +110,6 @@ class LaneStatus(Struct, frozen=True):
     """Whether the worker has been traced: then its memory and its speed are those of a traced one."""
     clean: bool = False
     """Whether bytes a task are free of what earlier tasks have left behind."""
-    grain: float | None = None
-    """Bytes that bytes a task may be off by: what the runtime takes from the system at once, a task."""
     bytes_per_task: float = 1.0
     """What one more task is expected to take."""
     fits: Count = 0
@@ -125,6 +129,8 @@ class EngineFacts(Struct, frozen=True):
     task: str = ""
     queues: bool = False
     threads: bool = False
+    grain: Count = 0
+    """Bytes that the runtime takes from the system at once: by live tasks, what bytes a task may be off by."""
 
 
 class LaneSnapshot(Struct, frozen=True):

@@ -83,9 +83,11 @@ class Figure:
 
     def grain(self, lane: LaneSnapshot) -> float | None:
         """Return how much it may be off by, in its unit, where that is too much to be left unsaid; else None."""
-        if self.name != "rss_per_task" or lane.status.grain is None:
+        live, value = lane.sample.measured_live, self.of(lane)
+        if self.name != "rss_per_task" or not live or value is None:
             return None
-        return lane.status.grain if lane.status.grain > COARSE * (self.of(lane) or 0.0) else None
+        grain = lane.engine.grain / live
+        return grain if grain > COARSE * value else None
 
     def marks(self, lane: LaneSnapshot) -> str:
         """Return the marks of what makes it uncertain."""

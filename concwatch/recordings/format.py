@@ -82,7 +82,7 @@ Objects
     ``rate``       samples a second
     ``lanes``      list of objects: ``name`` of the engine; ``task``, what a task is there; ``queues``,
                    whether tasks wait there for a thread; ``threads``, whether each task takes one of
-                   the system's
+                   the system's; ``grain``, bytes that its runtime takes from the system at once
     ``budget``     memory that all workers might take together, as the recording began
     ``columns``    list of strings: the places of a sample; of version 3 are those above, in that order
 
@@ -113,7 +113,6 @@ Objects
     ``born``            when its worker was started; samples until then are another worker's
     ``tracing``         whether it is traced
     ``clean``           false where bytes a task may count memory that earlier tasks left behind
-    ``grain``           what bytes a task may be off by
     ``bytes_per_task``  what one more task was expected to take
     ``fits``, ``fits_wall``  tasks that would fit if nothing else ran, and what comes first then
     ``missing``         why the engine cannot run there, or null

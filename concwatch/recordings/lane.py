@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from concwatch.lab.events import plain
 from concwatch.lab.series import METRICS, RATES
-from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample
+from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, blank_sample
 from concwatch.recordings.format import LaneLine
 from concwatch.recordings.past import RecordedSeries
 from concwatch.recordings.timeline import Timeline
@@ -71,7 +71,7 @@ class RecordedLane:
 
     def parts(self, at: float) -> tuple[EngineFacts, LaneStatus, Sample]:
         """Return what its snapshot at ``at``, in seconds, is made of."""
-        return self.engine, self.state(at), self.sample(at) or Sample(0, -math.inf)
+        return self.engine, self.state(at), self.sample(at) or blank_sample(0, -math.inf)
 
     def sample(self, at: float) -> Sample | None:
         """Return the newest sample at ``at``, in seconds, of the worker that there was then."""

@@ -13,7 +13,7 @@ from concwatch.lab.lane import Lane
 from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.pages import read_workload
 from concwatch.lab.series import Series
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.snapshot import Snapshot
 from concwatch.ui import keys
 from concwatch.ui.messages import LaneToggled, NumberWanted, TargetAsked, TargetMoved
 from concwatch.ui.scale import LARGEST_TARGET
@@ -91,10 +91,6 @@ class MonitorScreen(LanesScreen):
     @property
     def _lane(self) -> Lane:
         return self._lab.lanes[self.selected]
-
-    @property
-    def _lane_view(self) -> LaneSnapshot:
-        return self._view.lanes[self.selected]
 
     @on(LaneToggled)
     def _toggle(self, event: LaneToggled) -> None:

@@ -387,6 +387,20 @@ def test_what_is_missing_for_a_film_is_called_as_pip_calls_it(monkeypatch):
         check_formats(["svg", "gif"])
 
 
+def test_all_plays_each_demo_and_each_film_in_a_process_of_its_own(tmp_path, monkeypatch):
+    started = []
+
+    def command_line(arguments):
+        started.append(arguments[:3])
+        return [sys.executable, "-c", f"raise SystemExit({len(started) % 2})"]
+
+    monkeypatch.setattr("concwatch.commands.demo.command_line", command_line)
+    result = CliRunner().invoke(main, ("demo", "--all", f"--out={tmp_path}"))
+    assert result.exit_code == 1, "the worst of them"
+    films = [["demo", "models", "--format=gif,cast"]]
+    assert sorted(started) == sorted([["demo", name, "--format=png"] for name in NAMES] + films)
+
+
 # Real workers.
 
 WAITING = """\

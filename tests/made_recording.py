@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from concwatch.lab.lane_state import State
-from concwatch.lab.snapshot import EngineFacts
+from concwatch.lab.snapshot import EngineFacts, Sample, blank_sample
 from concwatch.recordings.format import (
     VERSION,
     EndLine,
@@ -15,7 +15,6 @@ from concwatch.recordings.format import (
     Line,
     MarkLine,
     OwnLine,
-    Sample,
     SettingsLine,
     encode,
 )
@@ -111,7 +110,7 @@ def _sample(lane: int, now: float) -> Sample:
     done = round(now * 900)
     # Tasks that sleep ten seconds end, and are replaced, in bursts as far apart.
     burst = live * (0.6 + 0.1 * wave) if (now + lane) % 10 < 1.5 else 0.0
-    return Sample(
+    return blank_sample(
         lane=lane,
         time=now,
         rss=rss,

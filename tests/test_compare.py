@@ -16,7 +16,7 @@ from concwatch.comparing.difference import Difference, Measured
 from concwatch.comparing.quantity import Quantity
 from concwatch.lab.fake import Costs
 from concwatch.lab.lane_state import State
-from concwatch.lab.snapshot import EngineFacts
+from concwatch.lab.snapshot import EngineFacts, blank_sample
 from concwatch.measure.units import BYTES, RATE, SECONDS
 from concwatch.recordings.format import (
     VERSION,
@@ -25,7 +25,6 @@ from concwatch.recordings.format import (
     LabLine,
     LaneLine,
     SettingsLine,
-    blank_sample,
     encode,
 )
 from tests.made_recording import made_lines

@@ -476,7 +476,7 @@ def test_what_a_task_is_expected_to_take_goes_by_the_catalog_then_by_what_was_me
     assert expected() == 2_000
     bench.lab.set_trace(False)
     bench.lab.set_workload("payload:64KiB")
-    assert expected() == 1_000 + 65_536
+    assert expected() == pytest.approx(1_000 + 65_536, rel=0.005)  # three digits
     bench.lab.set_workload("hold")
     bench.lab.set_target(lane, 10_000)
     bench.until(lambda: lane.live == 10_000)

@@ -235,9 +235,8 @@ async def test_a_lab_that_breaks_down_ends_the_run(monkeypatch):
 
     monkeypatch.setattr("concwatch.lab.lane.Lane.step", broken)
     monkeypatch.setattr(Lab, "close", lambda lab: asyncio.sleep(0))
-    with pytest.raises(ExceptionGroup) as error:
+    with pytest.raises(ZeroDivisionError):
         await fake_run("asyncio")
-    assert error.group_contains(ZeroDivisionError)
 
 
 @pytest.mark.usefixtures("fakes")

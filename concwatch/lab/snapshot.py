@@ -130,7 +130,7 @@ class EngineFacts(Struct, frozen=True):
     queues: bool = False
     threads: bool = False
     grain: Count = 0
-    """Bytes that the runtime takes from the system at once: by live tasks, what bytes a task may be off by."""
+    """Bytes that its runtime takes from the system at once: what they come to a task is its uncertainty."""
 
 
 class LaneSnapshot(Struct, frozen=True):

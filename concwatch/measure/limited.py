@@ -63,7 +63,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "collector", ("gc_seconds", "cpu_seconds"),
-        lambda lane, lab: (lane.sample.gc or 0.0) >= 1.0 and _collecting(lane) >= 0.25 and lab.settings.gc == "default",
+        lambda lane, lab: "gc" in lane.status.can and (lane.sample.gc or 0.0) >= 1.0 and _collecting(lane) >= 0.25 and lab.settings.gc == "default",
         lambda lane, _: f"the collector: {format_percent(_collecting(lane))} of its CPU time in collection: frozen (g) avoids it",
     ),
     Rule(

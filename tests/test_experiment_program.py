@@ -70,7 +70,7 @@ def test_a_run_gives_the_peak_and_the_seconds_from_start_to_end(own):
     path = own("import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(0.5)")
     few, many = run(path, 1), run(path, 200)
     assert 190 * MIB < many.figures["peak_rss"] - few.figures["peak_rss"] < 210 * MIB
-    assert 0.5 <= many.figures["seconds"] <= many.seconds
+    assert 0.5 <= many.figures["burst_seconds"] <= many.seconds
     assert many.runtime.endswith("own.py")
     times, values = zip(*many.trail, strict=True)
     assert sorted(times) == list(times)
@@ -79,9 +79,9 @@ def test_a_run_gives_the_peak_and_the_seconds_from_start_to_end(own):
 
 def test_a_program_that_times_itself_is_believed(own):
     path = own("import time; print('three'); time.sleep(0.3); print(0.125)")
-    assert run(path).figures["seconds"] == 0.125
+    assert run(path).figures["burst_seconds"] == 0.125
     path = own("import time; print(0.125); time.sleep(0.3); print('over')")
-    assert run(path).figures["seconds"] >= 0.3
+    assert run(path).figures["burst_seconds"] >= 0.3
 
 
 def test_it_is_told_the_page_and_the_chunks_where_there_are_any(own):
@@ -108,7 +108,7 @@ def test_it_is_told_the_page_and_the_chunks_where_there_are_any(own):
 
 def test_a_child_that_lives_on_neither_delays_the_end_nor_is_left(own, tmp_path):
     lives_on = LINGERS.replace("time.sleep(600)\n", "time.sleep(0.2)\n")
-    assert run(own(lives_on.format(pids=tmp_path / "pids"))).figures["seconds"] < PATIENCE
+    assert run(own(lives_on.format(pids=tmp_path / "pids"))).figures["burst_seconds"] < PATIENCE
     assert_gone(tmp_path / "pids")
 
 
@@ -116,7 +116,7 @@ def test_an_executable_file_is_run_as_it_is(own):
     path = own(f"#!{sys.executable}\nimport time; time.sleep(0.2); print(7)\n", "own")
     assert find_runtime(path, "asyncio", 1) is None
     path.chmod(0o755)
-    assert run(path).figures["seconds"] == 7
+    assert run(path).figures["burst_seconds"] == 7
 
 
 SHIPPED = sorted(
@@ -137,7 +137,7 @@ def test_every_program_of_the_article_runs(engine, path, own):
         found = asyncio.run(run_program(Lab([]), Cell(engine, 100, "burst", "sleep:1", program=str(brief))))
     except MissingError as error:
         pytest.skip(str(error))
-    assert 1 <= found.figures["seconds"] < 10
+    assert 1 <= found.figures["burst_seconds"] < 10
     assert MIB < found.figures["peak_rss"] < 200 * MIB
 
 
@@ -189,7 +189,7 @@ def make_lab(engines, settings):
 
 
 def test_a_program_that_never_ends_is_given_up_and_ended(own, tmp_path, monkeypatch):
-    monkeypatch.setattr(program, "LONGEST", 0.5)
+    monkeypatch.setattr(program, "LONGEST_BURST", 0.5)
     path = own(LINGERS.format(pids=tmp_path / "pids"))
     with pytest.raises(NotMeasuredError, match="not over within 500 ms: given up"):
         run(path)
@@ -253,7 +253,7 @@ def test_a_program_stands_beside_the_file_or_comes_with_concwatch(own, tmp_path)
     [
         ('"own.py"', '"none.py"', 'series "own": key "program": "none.py": expected a file beside the exp'),
         ('"own.py"', '"own.txt"', 'key "program": "own.txt": expected a known suffix, or an executable'),
-        ('"peak_rss"', '"rss"\naction = "hold"', "of a program nothing but peak_rss and seconds is read"),
+        ('"peak_rss"', '"rss"\naction = "hold"', "of a program nothing but peak_rss and burst_seconds is read"),
     ],
 )
 def test_a_wrong_program_is_told(old, new, expected, own, tmp_path):

@@ -30,11 +30,15 @@ class Timing:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._stride = self._left = 1
+        self.begin_again()
         self._tokens, self._filled = float(BUCKET), clock()
         # While nobody reads the ticks the oldest times are dropped.
         self._durations: Deque[float] = deque(maxlen=LONGEST_LIST)
         self._delays: Deque[float] = deque(maxlen=LONGEST_LIST)
+
+    def begin_again(self) -> None:
+        """Time tasks as after the start: what they do has changed, and with it how fast they are created."""
+        self._stride = self._left = 1
 
     def chosen(self) -> Optional[float]:
         """Return the time now if the task about to be created is to be timed, else None."""

@@ -67,7 +67,7 @@ async def burst_heights(count: int) -> list[float]:
 
 
 def measure_bursts(quick: bool) -> Mapping[str, Measured]:
-    """Return how far apart the heights of equal bursts are."""
+    """Measure how far apart the heights of equal bursts are."""
     quiet.wait()
     heights = asyncio.run(burst_heights(5 if quick else 50))
     middle = statistics.median(heights)
@@ -79,7 +79,7 @@ def measure_bursts(quick: bool) -> Mapping[str, Measured]:
 
 
 def measure_sum(quick: bool) -> Mapping[str, Measured]:
-    """Return what the created tasks a second of a recording add up to."""
+    """Measure what the created tasks a second of a recording add up to."""
     tasks = 100_000 if quick else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "grown.cast"
@@ -108,7 +108,7 @@ def measure_sum(quick: bool) -> Mapping[str, Measured]:
 
 
 def measure_lengths(quick: bool) -> Mapping[str, Measured]:
-    """Return the quantiles of tasks of known length, against their own record."""
+    """Measure the quantiles of tasks of known length, against their own record."""
     found = {"duration-p50": Measured(), "duration-p99": Measured()}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "jobs.py").write_text(JOBS)
@@ -126,7 +126,7 @@ def measure_lengths(quick: bool) -> Mapping[str, Measured]:
 
 
 def measure_cpu(quick: bool) -> Mapping[str, Measured]:
-    """Return the CPU time of tasks that use 10 ms of it each."""
+    """Measure the CPU time of tasks that use 10 ms of it each."""
     found = {}
     for engine in ("asyncio", "threads", "go"):
         quiet.wait()
@@ -142,7 +142,7 @@ BUDGETED = (
 
 
 def measure_budget(quick: bool) -> Mapping[str, Measured]:
-    """Return the highest RSS of workers that may take 300 MiB and are asked for more."""
+    """Measure the highest RSS of workers that may take 300 MiB and are asked for more."""
     found = {}
     for engine, workload in BUDGETED[: 1 if quick else None]:
         options = ("--tasks", "2M", "--seconds", "1", "--max-memory", "300MiB", "--force")

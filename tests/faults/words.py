@@ -139,7 +139,7 @@ RIGHT: dict[str, dict[str, object]] = {
         "workloads": [],
     },
     "tick": dict.fromkeys(("time", "created", "live", "completed", "failed", "cancelled", "queued", "lag"), 0)
-    | {"gc": 0.5, "traced": 1, "tracer": 1, "heap": 1, "number": 1, "switches": 1}
+    | {"gc": 0.5, "traced": 1, "tracer": 1, "heap": 1, "number": 1, "cpu": 1.5, "switches": 1}
     | {"durations": [0.5], "delays": [0.5]},
     "reached": dict.fromkeys(("target", "live", "created", "cancelled", "seconds"), 0),
     "burst": dict.fromkeys(("tasks", "create_seconds", "create_cpu", "seconds", "cpu", "live", "traced"), 0),

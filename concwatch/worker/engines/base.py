@@ -94,6 +94,7 @@ class Engine:
         """
         self.load(workload)
         self._failure_told = threading.Lock()
+        self.timing.begin_again()
         self.goal.replace(self.counts.live)
 
     def ask(self, target: int, now: float) -> None:

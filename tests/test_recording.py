@@ -152,6 +152,7 @@ def waits(action):
     hz=st.sampled_from((10.0, 20.0)),
 )
 @settings(max_examples=100, deadline=None)
+@pytest.mark.timeout(300)  # a hundred sessions: on a machine at half its speed, beside other tests
 def test_every_snapshot_and_every_sample_is_read_as_it_was(actions, faults, tracing, before, compressed, hz):
     with TemporaryDirectory() as folder:
         path = Path(folder) / ("a.jsonl.gz" if compressed else "a.jsonl")

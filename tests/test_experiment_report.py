@@ -366,24 +366,24 @@ def test_without_published_figures_the_lowest_and_the_highest_are_named():
 
 
 def test_a_conclusion_from_a_single_run_or_from_runs_far_apart_says_so():
-    once = "Created", "asyncio", 100_000, State.DONE, ran("create_rate", 150_000)
-    found = sentences(TOY, once, done("Created", "uvloop", 100_000, "create_rate", 180_000))
+    once = "Created", "asyncio", 100_000, State.DONE, ran("create_rate_cpu", 150_000)
+    found = sentences(TOY, once, done("Created", "uvloop", 100_000, "create_rate_cpu", 180_000))
     assert found[2].endswith("1.2 × that), by a single run")
     text = TOY.replace(
         'title = "Created"', 'title = "Created"\ncompare = { this = "uvloop", that = "asyncio" }'
     )
-    found = sentences(text, once, done("Created", "uvloop", 100_000, "create_rate", 180_000))
+    found = sentences(text, once, done("Created", "uvloop", 100_000, "create_rate_cpu", 180_000))
     assert found[2] == "at 100,000 tasks uvloop reaches 1.2 × what asyncio reaches, by a single run"
-    apart = done("Created", "asyncio", 100_000, "create_rate", 140_000, 160_000)
-    found = sentences(text, apart, done("Created", "uvloop", 100_000, "create_rate", 180_000))
+    apart = done("Created", "asyncio", 100_000, "create_rate_cpu", 140_000, 160_000)
+    found = sentences(text, apart, done("Created", "uvloop", 100_000, "create_rate_cpu", 180_000))
     assert found[2] == "at 100,000 tasks uvloop reaches 1.2 × what asyncio reaches, by unsteady runs"
-    traced = "Traced memory", "threads", 1, State.DONE, ran("traced", 3.924 * 1024)
+    traced = "Traced memory", "threads", 1, State.DONE, ran("traced_added", 3.924 * 1024)
     assert sentences(TOY, traced)[0] == "here 0.50 × the published figure for 1 task, by a single run"
 
 
 def test_a_comparison_may_name_its_size():
     def traced(engine, size, kib):
-        return done("Traced memory", engine, size, "traced", kib * 1024)
+        return done("Traced memory", engine, size, "traced_added", kib * 1024)
 
     text = TOY.replace('that = "asyncio" }', 'that = "asyncio", size = 1 }')
     found = sentences(

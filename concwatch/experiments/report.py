@@ -10,6 +10,7 @@ from concwatch.experiments.experiment import Source, Table
 from concwatch.experiments.readings import READINGS, TRACED
 from concwatch.experiments.runner import Figure, Outcome, Runner, State
 from concwatch.lab.machine import describe_machine, program_version
+from concwatch.layout import flat
 from concwatch.measure.units import RATE, SCALES
 from concwatch.units import (
     UNKNOWN,
@@ -19,6 +20,8 @@ from concwatch.units import (
     format_figure,
     format_percent,
 )
+
+HEADER = ("size", "engine", "published", "here", "ratio", "spread")
 
 NAMED = 4
 """Most series that a sentence names one by one."""
@@ -122,21 +125,6 @@ def cite(source: Source) -> str:
     """Name the source of published figures, in a line."""
     site = f" ({source.site})" if source.site else ""
     return flat(f"{whose(source)}: {source.article}{site}")
-
-
-def flat(text: str) -> str:
-    """Give ``text`` in one line."""
-    return " ".join(text.split())
-
-
-def without_unknown(table: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Give a table, header first, without the columns in which no row knows anything."""
-    kept = [
-        number
-        for number, column in enumerate(zip(*table, strict=True))
-        if number < 2 or column[0] == "here" or any(cell != UNKNOWN for cell in column[1:])
-    ]
-    return [[row[number] for number in kept] for row in table]
 
 
 def progress_note(runner: Runner) -> str:

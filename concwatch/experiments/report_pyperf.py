@@ -6,8 +6,9 @@ import io
 from collections.abc import Iterable
 
 from concwatch.experiments.experiment import Experiment, Table
-from concwatch.experiments.report import Occasion, Sheet, flat, measured, sheets
+from concwatch.experiments.report import Occasion, Sheet, measured, sheets
 from concwatch.experiments.runner import Figure, Runner
+from concwatch.layout import flat
 from concwatch.measure.units import RATE, SCALES, SECONDS
 from concwatch.units import format_count
 

@@ -10,6 +10,7 @@ import click
 
 from concwatch.lab.events import plain
 from concwatch.lab.lab import Lab
+from concwatch.layout import Piece, aligned
 from concwatch.streams import let_go
 from concwatch.units import (
     format_bytes,
@@ -20,11 +21,9 @@ from concwatch.units import (
 )
 
 if TYPE_CHECKING:
-    from concwatch.doctor.piece import Piece
     from concwatch.experiments.cell import Cell
     from concwatch.experiments.report import Occasion
     from concwatch.experiments.runner import Runner
-    from concwatch.experiments.table import Line
     from concwatch.measure.expect import Verdict
     from concwatch.measure.figures import Figure
     from concwatch.measure.run import Row
@@ -130,16 +129,9 @@ def _print_repeats(rows: "Sequence[Row]", known: "Sequence[Figure]") -> None:
 
 
 def _print_cells(rows: "Sequence[Sequence[str]]", left: int) -> None:
-    """Print rows, the first of them as heads, the first ``left`` columns to the left and the others to the
-    right.
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for number, row in enumerate(rows):
-        padded = [
-            cell.ljust(width) if at < left else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        click.secho("  ".join(padded).rstrip(), bold=number == 0)
+    """Print rows, the first of them as heads, the first ``left`` columns to the left."""
+    title, *lines = aligned(rows, range(left))
+    print_lines([Piece(title, "heading"), *map(Piece, lines)])
 
 
 def print_verdicts(verdicts: "Sequence[Verdict]") -> None:
@@ -252,17 +244,12 @@ def print_experiment(runner: "Runner", occasion: "Occasion") -> None:
     print_lines(table_lines(runner, occasion))
 
 
-def print_lines(lines: "Iterable[Line]") -> None:
-    """Print lines, each in the colour of how it is meant."""
+def print_lines(lines: "Iterable[Piece | Sequence[Piece]]") -> None:
+    """Print lines, each a piece or several, each piece in the colour of how it is meant."""
     for line in lines:
-        click.echo(click.style(plain(line.text), **_TONES[line.tone]) if line.tone else plain(line.text))  # type: ignore[arg-type]
-
-
-def print_pieces(rows: "Iterable[Sequence[Piece]]") -> None:
-    """Print rows of pieces, each piece in the colour of how it is meant."""
-    for row in rows:
-        pieces = [(plain(piece.text), _TONES[piece.tone] if piece.tone else {}) for piece in row]
-        click.echo("".join(click.style(text, **tone) if tone else text for text, tone in pieces))  # type: ignore[arg-type]
+        pieces = [line] if isinstance(line, Piece) else line
+        told = [(plain(piece.text), _TONES.get(piece.tone)) for piece in pieces]
+        click.echo("".join(click.style(text, **tone) if tone else text for text, tone in told))  # type: ignore[arg-type]
 
 
 def print_experiments(runners: "Sequence[Runner]") -> None:
@@ -271,10 +258,9 @@ def print_experiments(runners: "Sequence[Runner]") -> None:
 
     rows = []
     for runner in runners:
-        source = runner.experiment.source
+        experiment = runner.experiment
+        source = experiment.source
         by = textwrap.shorten(whose(source), LONGEST_AUTHOR, placeholder="…") if source else "ours"
-        rows.append((runner.experiment.name, by, format_forecast(runner.seconds_left)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for runner, row in zip(runners, rows, strict=True):
-        name, by, takes = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo(f"{click.style(name, bold=True)}  {by}  {takes}  {runner.experiment.title}")
+        rows.append((experiment.name, by, format_forecast(runner.seconds_left), experiment.title))
+    for (name, *_), line in zip(rows, aligned(rows, range(4)), strict=True):
+        print_lines([(Piece(name, "heading"), Piece(line.removeprefix(name)))])

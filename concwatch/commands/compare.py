@@ -51,9 +51,8 @@ def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str
     """Put two recordings or results side by side."""
     from concwatch.comparing.as_json import as_object
     from concwatch.comparing.comparison import compare
-    from concwatch.comparing.markdown import report_markdown
     from concwatch.comparing.reading import read_both
-    from concwatch.comparing.table import table_lines
+    from concwatch.comparing.report import report_markdown, table_lines
     from concwatch.printing import print_lines
     from concwatch.saving import write_whole
 

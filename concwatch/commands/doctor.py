@@ -15,7 +15,7 @@ from concwatch.lab.catalog import find
 from concwatch.lab.lab import Lab
 from concwatch.lab.limits import Fit
 from concwatch.lab.settings import Settings
-from concwatch.printing import ProgressLine, print_pieces
+from concwatch.printing import ProgressLine, print_lines
 
 
 @click.command("doctor")
@@ -36,12 +36,12 @@ def command(max_memory: int | None, json: bool, prove: bool) -> None:
     """
     examination = examine(max_memory)
     if not json:
-        print_pieces(rows(examination))
+        print_lines(rows(examination))
     proof = _prove(examination, max_memory) if prove else None
     if json:
         say_json(as_json(examination, proof))
     elif proof is not None:
-        print_pieces([(), *proof_rows(proof)])
+        print_lines([(), *proof_rows(proof)])
     if proof is not None and not proof.holds:
         say_error(proof.reason or verdict(proof))
         sys.exit(1)

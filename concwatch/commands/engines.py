@@ -11,10 +11,9 @@ from concwatch.commands.telling import BAD_INPUT, say_error, say_json
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.how import how
 from concwatch.lab.probe import why_not
+from concwatch.layout import WIDTH, Piece, aligned
+from concwatch.printing import print_lines
 from concwatch.units import format_bytes, format_seconds
-
-WIDTH = 100
-"""Cells of a line of text."""
 
 
 @click.command("engines")
@@ -54,15 +53,10 @@ def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
     if json:
         say_json(rows)
         return
-    width = max(len(engine.name) for engine in engines)
-    task_width = max(len(engine.task) for engine in engines)
-    for row in rows:
-        state = (
-            click.style("runs", fg="green")
-            if row["runs"]
-            else click.style(f"cannot: {row['missing']}", fg="red")
-        )
-        click.echo(f"{row['engine']:{width}}  {row['task']:{task_width}}  {state}")
+    states = ["runs" if row["runs"] else f"cannot: {row['missing']}" for row in rows]
+    cells = [(engine.name, engine.task, state) for engine, state in zip(engines, states, strict=True)]
+    for row, state, line in zip(rows, states, aligned(cells, range(3)), strict=True):
+        print_lines([(Piece(line.removesuffix(state)), Piece(state, "good" if row["runs"] else "bad"))])
         if names:
             click.echo()
             click.echo(click.wrap_text(str(row["how"]), WIDTH, "  ", "  ", preserve_paragraphs=True))

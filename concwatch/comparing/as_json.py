@@ -1,12 +1,14 @@
 """A comparison as one JSON object: figures in their own unit, shares of 1."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from concwatch.comparing.comparison import Comparison
-from concwatch.comparing.difference import Difference, Measured
 from concwatch.comparing.report import RULE, why_missing
-from concwatch.comparing.side import Side, Subject
+from concwatch.comparing.side import Fact, Side, Subject
+
+MEASURED = ("median", "low", "high", "count", "spread")
 
 
 def as_object(comparison: Comparison) -> dict[str, object]:
@@ -20,9 +22,12 @@ def as_object(comparison: Comparison) -> dict[str, object]:
         "figures": [
             {
                 **_subject(subject),
-                "a": _measured(found.a),
-                "b": _measured(found.b),
-                **_difference(found),
+                "a": _known(found.a, *MEASURED),
+                "b": _known(found.b, *MEASURED),
+                "difference": _known(found, "change")["change"],
+                **_known(found, "ratio", "worse_by", "spread_known"),
+                "counts": found.real,
+                "verdict": found.verdict,
                 "fails": subject in failing,
             }
             for subject, found in comparison.differences.items()
@@ -39,50 +44,26 @@ def _side(side: Side) -> dict[str, object]:
         "file": side.name,
         "kind": side.kind,
         "told": side.told,
-        "facts": {name: fact.text for name, fact in side.facts.items()},
-        "engines": {
-            engine: {name: fact.text for name, fact in facts.items()}
-            for engine, facts in side.engine_facts.items()
-        },
+        "facts": _texts(side.facts),
+        "engines": {engine: _texts(facts) for engine, facts in side.engine_facts.items()},
         "notes": list(side.notes),
     }
 
 
+def _texts(facts: Mapping[str, Fact]) -> dict[str, str]:
+    return {name: fact.text for name, fact in facts.items()}
+
+
 def _subject(subject: Subject) -> dict[str, object]:
-    return {
-        "section": subject.section,
-        "name": subject.name,
-        "engine": subject.engine,
-        "size": subject.size,
-        "figure": subject.key,
-        "unit": subject.quantity.counted,
-    }
-
-
-def _measured(measured: Measured) -> dict[str, object]:
-    return {
-        "median": measured.median,
-        "low": measured.low,
-        "high": measured.high,
-        "count": measured.count,
-        "spread": _finite(measured.spread),
-    }
-
-
-def _difference(found: Difference) -> dict[str, object]:
-    return {
-        "difference": _finite(found.change),
-        "ratio": _finite(found.ratio),
-        "worse_by": _finite(found.worse_by),
-        "spread_known": found.spread_known,
-        "counts": found.real,
-        "verdict": found.verdict,
-    }
+    told = {name: getattr(subject, name) for name in ("section", "name", "engine", "size")}
+    return {**told, "figure": subject.key, "unit": subject.quantity.counted}
 
 
 def _only(subjects: Iterable[Subject], other: Side) -> list[dict[str, object]]:
     return [{**_subject(subject), "reason": why_missing(subject, other)} for subject in subjects]
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _known(of: object, *names: str) -> dict[str, Any]:
+    """Return what is called ``names``, None for what is not finite."""
+    found = {name: getattr(of, name) for name in names}
+    return {name: value if value is None or math.isfinite(value) else None for name, value in found.items()}

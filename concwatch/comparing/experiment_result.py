@@ -15,8 +15,8 @@ from concwatch.comparing.difference import Measured
 from concwatch.comparing.quantity import Quantity
 from concwatch.comparing.side import Fact, Side, Subject, joined, machine_facts, tell_moment
 from concwatch.experiments.cell import Cell
-from concwatch.experiments.report import flat
 from concwatch.experiments.runner import State
+from concwatch.layout import flat
 from concwatch.measure.figures import BY_NAME
 from concwatch.measure.units import SCALES
 

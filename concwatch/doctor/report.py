@@ -7,11 +7,11 @@ from concwatch.doctor.advice import Advice
 from concwatch.doctor.examination import Examination
 from concwatch.doctor.forecasts import FETCHES, EngineForecast
 from concwatch.doctor.machine import Machine
-from concwatch.doctor.piece import Piece
 from concwatch.doctor.proof import Proof
 from concwatch.doctor.thread_limits import ThreadLimit, first_limit
 from concwatch.doctor.versions import Versions
 from concwatch.lab.limits import DEFAULT_SHARE
+from concwatch.layout import Piece
 from concwatch.units import format_bytes, format_count, format_percent, format_seconds
 
 WIDTH = 80

@@ -8,8 +8,9 @@ from datetime import datetime
 
 from concwatch.experiments.experiment import Source, Table
 from concwatch.experiments.readings import READINGS, TRACED
-from concwatch.experiments.runner import Figure, Outcome, Runner, State
+from concwatch.experiments.runner import Figure, Runner, State
 from concwatch.lab.machine import describe_machine, program_version
+from concwatch.layout import flat
 from concwatch.measure.units import RATE, SCALES
 from concwatch.units import (
     UNKNOWN,
@@ -19,6 +20,8 @@ from concwatch.units import (
     format_figure,
     format_percent,
 )
+
+HEADER = ("size", "engine", "published", "here", "ratio", "spread")
 
 NAMED = 4
 """Most series that a sentence names one by one."""
@@ -107,11 +110,6 @@ def sheets(runner: Runner) -> list[Sheet]:
     return found
 
 
-def measured(figure: Figure) -> bool:
-    """Whether there is a figure that may be shown: runs before a failure are kept, but are no result."""
-    return figure.here is not None and figure.state not in (State.FAILED, State.SKIPPED)
-
-
 def whose(source: Source) -> str:
     """Name author and year, as far as they are stated."""
     author = "author not stated" if source.author == "not stated" else flat(source.author)
@@ -122,21 +120,6 @@ def cite(source: Source) -> str:
     """Name the source of published figures, in a line."""
     site = f" ({source.site})" if source.site else ""
     return flat(f"{whose(source)}: {source.article}{site}")
-
-
-def flat(text: str) -> str:
-    """Give ``text`` in one line."""
-    return " ".join(text.split())
-
-
-def without_unknown(table: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Give a table, header first, without the columns in which no row knows anything."""
-    kept = [
-        number
-        for number, column in enumerate(zip(*table, strict=True))
-        if number < 2 or column[0] == "here" or any(cell != UNKNOWN for cell in column[1:])
-    ]
-    return [[row[number] for number in kept] for row in table]
 
 
 def progress_note(runner: Runner) -> str:
@@ -162,26 +145,21 @@ def _size(figure: Figure) -> int:
     return figure.entry.size
 
 
-def _outcome(figure: Figure, runner: Runner) -> Outcome | None:
-    return None if figure.entry.cell is None else runner.outcomes[figure.entry.cell]
-
-
 # Rows.
 
 
 def _row(figure: Figure, runner: Runner) -> Row:
-    entry, shown = figure.entry, measured(figure)
-    spread = figure.spread if shown else None
+    entry, here = figure.entry, figure.here
     return Row(
         figure,
         size=format_count(entry.size),
         engine=flat(entry.series.name),
         published=UNKNOWN if entry.published is None else format_exactly(entry.published),
-        here=format_figure(figure.here) if shown and figure.here is not None else "",
-        ratio=UNKNOWN if figure.ratio is None or not shown else format_figure(figure.ratio, 3),
-        spread=UNKNOWN if spread is None else format_percent(spread),
-        reason="" if shown else _reason(figure),
-        remarks=tuple(_remarks(figure, runner)) if shown else (),
+        here="" if here is None else format_figure(here),
+        ratio=UNKNOWN if figure.ratio is None else format_figure(figure.ratio, 3),
+        spread=UNKNOWN if figure.spread is None else format_percent(figure.spread),
+        reason=_reason(figure) if here is None else "",
+        remarks=() if here is None else tuple(_remarks(figure, runner)),
     )
 
 
@@ -211,12 +189,11 @@ def _remarks(figure: Figure, runner: Runner) -> Iterable[str]:
 
 def _live_note(figure: Figure, runner: Runner) -> str:
     """Say how many tasks were live at the reading, where a figure for all of them misleads."""
-    outcome, reading = _outcome(figure, runner), READINGS[figure.entry.table.reading]
-    if outcome is None or not measured(figure):
+    cell = figure.entry.cell
+    # Of a burst nothing else is read at one moment; what is held has been waited for.
+    if cell is None or figure.here is None or figure.entry.table.reading not in TRACED:
         return ""
-    if reading.name not in TRACED:
-        return ""  # of a burst nothing else is read at one moment; what is held has been waited for
-    live = [run.live for run in outcome.runs if run.live is not None]
+    live = [run.live for run in runner.outcomes[cell].runs if run.live is not None]
     if not live or min(live) >= figure.entry.size:
         return ""
     size, name = format_count(figure.entry.size), flat(figure.entry.series.name)
@@ -234,7 +211,7 @@ def sentence(table: Table, figures: Sequence[Figure]) -> str:
         figures: of this table, and maybe of others.
     """
     own = [figure for figure in figures if figure.entry.table is table]
-    found = [figure for figure in own if measured(figure)]
+    found = [figure for figure in own if figure.here is not None]
     if not found:
         return _nothing(own)
     return _compared(table, found) or _against_published(table, found) or _among_themselves(table, found)

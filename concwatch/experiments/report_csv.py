@@ -3,7 +3,8 @@
 import csv
 import io
 
-from concwatch.experiments.report import Occasion, measured, sheets
+from concwatch.experiments.report import Occasion, sheets
+from concwatch.experiments.report_json import told_row
 from concwatch.experiments.runner import Runner
 
 HEADER = (
@@ -15,27 +16,14 @@ HEADER = (
 def report_csv(runner: Runner, _: Occasion) -> str:
     """Write every line of every table; figures in the table's unit, the spread as a share."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(HEADER)
+    writer = csv.DictWriter(text, HEADER, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
     for sheet in sheets(runner):
-        table = sheet.table
+        of = {
+            "experiment": runner.experiment.name,
+            "table": sheet.table.title,
+            "reading": sheet.table.reading,
+        }
         for row in sheet.rows:
-            figure, entry = row.figure, row.figure.entry
-            known = (figure.here, figure.ratio, figure.spread) if measured(figure) else (None, None, None)
-            writer.writerow(
-                (
-                    runner.experiment.name,
-                    table.title,
-                    entry.series.name,
-                    entry.series.engine,
-                    entry.size,
-                    table.reading,
-                    table.unit,
-                    entry.published,
-                    *known,
-                    len(figure.runs),
-                    figure.state.value,
-                    figure.reason,
-                )
-            )
+            writer.writerow({**told_row(row), **of, "repeats": len(row.figure.runs)})
     return text.getvalue()

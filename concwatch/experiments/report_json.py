@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import to_builtins
 
 from concwatch.experiments.cell import Cell
-from concwatch.experiments.report import Occasion, Row, Sheet, measured, runtimes, sheets
+from concwatch.experiments.report import Occasion, Row, Sheet, runtimes, sheets
 from concwatch.experiments.runner import Outcome, Runner
 from concwatch.measure.measurement import Result
 
@@ -46,35 +46,31 @@ def as_object(runner: Runner, occasion: Occasion) -> dict[str, object]:
 
 
 def _table(sheet: Sheet, cells: list[Cell]) -> dict[str, object]:
-    table = sheet.table
-    return {
-        "title": table.title,
-        "reading": table.reading,
-        "unit": table.unit,
-        "counted": table.counted,
-        "note": table.note,
-        "sentence": sheet.sentence,
-        "rows": [_row(row, cells) for row in sheet.rows],
-    }
+    told = {name: getattr(sheet.table, name) for name in ("title", "reading", "unit", "counted", "note")}
+    rows = [
+        {**told_row(row), "cell": None if cell is None else cells.index(cell)}
+        for row in sheet.rows
+        for cell in [row.figure.entry.cell]
+    ]
+    return {**told, "sentence": sheet.sentence, "rows": rows}
 
 
-def _row(row: Row, cells: list[Cell]) -> dict[str, object]:
+def told_row(row: Row) -> dict[str, object]:
+    """Return a line of a table: figures in the table's unit, the spread as a share."""
     figure, entry = row.figure, row.figure.entry
-    shown = measured(figure)
     return {
         "series": entry.series.name,
         "engine": entry.series.engine,
         "size": entry.size,
         "unit": entry.table.unit,
         "published": entry.published,
-        "here": figure.here if shown else None,
-        "ratio": figure.ratio if shown else None,
-        "spread": figure.spread if shown else None,
-        "unsteady": figure.unsteady and shown,
+        "here": figure.here,
+        "ratio": figure.ratio,
+        "spread": figure.spread,
+        "unsteady": figure.unsteady,
         "state": figure.state.value,
         "reason": figure.reason or None,
         "repeats": list(figure.runs),
-        "cell": None if entry.cell is None else cells.index(entry.cell),
     }
 
 
@@ -90,12 +86,9 @@ def _cell(cell: Cell, outcome: Outcome, runner: Runner) -> dict[str, object]:
 
 
 def _run(run: Result) -> dict[str, object]:
+    names = ("seconds", "own_seconds", "live", "runtime", "flags")
     return {
         "figures": {name: value for name, value in run.figures.items() if value is not None},
-        "seconds": run.seconds,
-        "own_seconds": run.own_seconds,
-        "live": run.live,
-        "runtime": run.runtime,
-        "flags": run.flags,
+        **{name: getattr(run, name) for name in names},
         "trail": [list(point) for point in run.trail],
     }

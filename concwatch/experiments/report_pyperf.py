@@ -6,8 +6,9 @@ import io
 from collections.abc import Iterable
 
 from concwatch.experiments.experiment import Experiment, Table
-from concwatch.experiments.report import Occasion, Sheet, flat, measured, sheets
+from concwatch.experiments.report import Occasion, Sheet, sheets
 from concwatch.experiments.runner import Figure, Runner
+from concwatch.layout import flat
 from concwatch.measure.units import RATE, SCALES, SECONDS
 from concwatch.units import format_count
 
@@ -54,7 +55,7 @@ def _timed_cells(sheet: Sheet, runner: Runner) -> Iterable[tuple[str, list[float
     for row in sheet.rows:
         figure, cell = row.figure, row.figure.entry.cell
         values = [value for value in _seconds(figure) if value > 0]
-        if cell is None or not measured(figure) or not values:
+        if cell is None or figure.here is None or not values:
             continue
         table, series = flat(sheet.table.title), flat(figure.entry.series.name)
         runtime = runner.outcomes[cell].runs[0].runtime or ""

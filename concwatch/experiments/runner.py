@@ -69,7 +69,7 @@ class Figure:
     state: State
     reason: str
     here: float | None
-    """The median over the runs."""
+    """The median over the runs; of a cell that failed there is none, though its runs are kept."""
     ratio: float | None
     """Here over published."""
     spread: float | None
@@ -181,7 +181,8 @@ class Runner:
             return Figure(entry, State.ABSENT, reason, None, None, None, ())
         outcome, reading = self.outcomes[entry.cell], entry.table.reading
         factor = SCALES[entry.table.unit][1]
-        median = outcome.median(reading)
+        shown = outcome.state not in (State.FAILED, State.SKIPPED)
+        median = outcome.median(reading) if shown else None
         here = None if median is None else median / factor
         return Figure(
             entry,
@@ -189,7 +190,7 @@ class Runner:
             outcome.reason,
             here,
             here / entry.published if here is not None and entry.published else None,
-            outcome.spread(reading),
+            outcome.spread(reading) if shown else None,
             tuple(value / factor for value in outcome.values(reading)),
         )
 

@@ -1,24 +1,11 @@
 """An experiment's result as text tables for a terminal, line by line."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from concwatch.experiments.report import (
-    Occasion,
-    Row,
-    Sheet,
-    cite,
-    flat,
-    progress_note,
-    sheets,
-    without_unknown,
-)
+from concwatch.experiments.report import HEADER, Occasion, Row, Sheet, cite, progress_note, sheets
 from concwatch.experiments.runner import Runner, State
+from concwatch.layout import WIDTH, Piece, aligned, cut, without_unknown, wrapped
 from concwatch.units import format_seconds
-
-WIDTH = 100
-"""Columns that no line exceeds."""
 
 LONGEST_NAME = 28
 """Columns of a series' name; of a longer one the beginning is shown."""
@@ -26,89 +13,47 @@ LONGEST_NAME = 28
 SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 16
 
-HEADER = ("size", "engine", "published", "here", "ratio", "spread")
 
-
-@dataclass(frozen=True)
-class Line:
-    """One line, and how it is meant: `heading`, `good`, `doubt`, `bad`, `quiet`, or nothing particular."""
-
-    text: str
-    tone: str = ""
-
-
-def table_lines(runner: Runner, occasion: Occasion) -> Iterable[Line]:
+def table_lines(runner: Runner, occasion: Occasion) -> Iterable[Piece]:
     """Write the whole result."""
     experiment = runner.experiment
-    yield from _wrapped(f"{experiment.name} · {experiment.title}", "heading")
+    yield from wrapped(f"{experiment.name} · {experiment.title}", "heading")
     source = experiment.source
     if source is not None:
         told = f"published: {cite(source)}; machine: {source.machine}; version: {source.version}"
-        yield from _wrapped(told, "quiet")
-    yield from _wrapped(f"here: {occasion.place}; took {format_seconds(runner.seconds)}", "quiet")
+        yield from wrapped(told, "quiet")
+    yield from wrapped(f"here: {occasion.place}; took {format_seconds(runner.seconds)}", "quiet")
     partial = progress_note(runner)
     if partial:
-        yield Line(partial, "bad")
+        yield Piece(partial, "bad")
     for sheet in sheets(runner):
-        yield Line("")
+        yield Piece("")
         yield from _sheet_lines(sheet, runner)
 
 
-def _wrapped(text: str, tone: str = "", indent: str = "") -> Iterable[Line]:
-    for number, line in enumerate(textwrap.wrap(flat(text), WIDTH - len(indent)) or [""]):
-        yield Line(indent + line if number else line, tone)
-
-
-def _sheet_lines(sheet: Sheet, runner: Runner) -> Iterable[Line]:
-    yield from _wrapped(f"{sheet.table.title}: {sheet.what}", "heading")
+def _sheet_lines(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
+    yield from wrapped(f"{sheet.table.title}: {sheet.what}", "heading")
     yield from _grid(sheet, runner)
-    yield from _wrapped(sheet.sentence, "good")
+    yield from wrapped(sheet.sentence, "good")
     for note in (*sheet.live, sheet.table.note):
         if note:
-            yield from _wrapped(f"· {note}", "quiet", "  ")
+            yield from wrapped(f"· {note}", "quiet", "  ")
 
 
-def _grid(sheet: Sheet, runner: Runner) -> Iterable[Line]:
+def _grid(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
     sparks = _sparks(sheet, runner)
-    header = (*HEADER, "RSS over time") if any(sparks) else HEADER
-    cells = [
-        (row.size, _cut(row.engine, LONGEST_NAME), row.published, row.here, row.ratio, row.spread, spark)
-        for row, spark in zip(sheet.rows, sparks, strict=True)
+    rows = [
+        # A reason may be longer than any figure, and takes the room of the figure and of all behind it.
+        (row.size, cut(row.engine, LONGEST_NAME), row.published)
+        + (("", "", "") if row.reason else (row.here, row.ratio, row.spread))
+        for row in sheet.rows
     ]
-    titles, *rest = without_unknown([header, *(each[: len(header)] for each in cells)])
-    left = [number for number, title in enumerate(titles) if title in ("engine", "RSS over time")]
-    widths = [max(map(len, column)) for column in zip(titles, *rest, strict=True)]
-    # A reason may be longer than any figure, and takes the room of the figure and of all behind it.
-    before = titles.index("here")
-    yield Line(_join(titles, widths, left), "heading")
-    for row, each in zip(sheet.rows, rest, strict=True):
-        if row.reason:
-            yield from _overlong(_join(each[:before], widths, left), [row.reason], _tone(row))
-        else:
-            yield from _overlong(_join(each, widths, left), row.remarks, _tone(row))
-
-
-def _join(cells: Sequence[str], widths: Sequence[int], left: Sequence[int]) -> str:
-    padded = [
-        cell.ljust(width) if number in left else cell.rjust(width)
-        for number, (cell, width) in enumerate(zip(cells, widths, strict=False))
-    ]
-    return "  ".join(padded).rstrip()
-
-
-def _overlong(start: str, words: Sequence[str], tone: str) -> Iterable[Line]:
-    """Write ``words`` behind ``start``, in as many lines as they need."""
-    if not words:
-        yield Line(start, tone)
-        return
-    indent = min(len(start), WIDTH // 2) + 2
-    pieces = textwrap.wrap(", ".join(words), WIDTH - indent) or [""]
-    if len(start) + 2 + len(pieces[0]) > WIDTH:
-        yield Line(start, tone)
-    else:
-        yield Line(f"{start}  {pieces.pop(0)}", tone)
-    for piece in pieces:
-        yield Line(" " * indent + piece, tone)
+    title, *lines = aligned(without_unknown([HEADER, *rows], keep="here"), left=[1])
+    yield Piece(f"{title}  RSS over time" if any(sparks) else title, "heading")
+    for row, line, spark in zip(sheet.rows, lines, sparks, strict=True):
+        start = f"{line}  {spark}" if spark else line
+        indent = " " * (min(len(start), WIDTH // 2) + 2)
+        yield from wrapped(row.reason or ", ".join(row.remarks), _tone(row), indent, start)
 
 
 def _tone(row: Row) -> str:
@@ -117,10 +62,6 @@ def _tone(row: Row) -> str:
     if row.reason:
         return "quiet"
     return "doubt" if row.remarks else ""
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 # Memory over time.

@@ -9,7 +9,7 @@ from pathlib import Path
 from concwatch.comparing.as_json import as_object
 from concwatch.comparing.comparison import compare
 from concwatch.comparing.reading import read_bytes
-from concwatch.comparing.table import table_lines
+from concwatch.comparing.report import report_markdown, table_lines
 from concwatch.lab.series import METRICS
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import as_csv
@@ -114,4 +114,5 @@ def check_result(data: bytes) -> None:
         refused(error)
         return
     as_object(comparison)
-    table_lines(comparison)
+    list(table_lines(comparison))
+    report_markdown(comparison)

@@ -6,7 +6,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from concwatch.experiments.experiment import Experiment
-from concwatch.experiments.report import cite, flat
+from concwatch.experiments.report import cite
+from concwatch.layout import flat
 
 OURS = "none: nothing is published that this could be held against"
 LABEL_WIDTH = 9

@@ -9,8 +9,9 @@ from textual.style import Style
 from textual.widgets import Static
 
 from concwatch.experiments.experiment import Table
-from concwatch.experiments.report import Row, Sheet, flat, sheets
+from concwatch.experiments.report import Row, Sheet, sheets
 from concwatch.experiments.runner import Runner, State
+from concwatch.layout import flat
 from concwatch.ui.widgets.phrase import Phrase
 from concwatch.units import UNKNOWN
 

@@ -1,0 +1,73 @@
+"""Text laid out for a terminal, and for Markdown."""
+
+import textwrap
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from concwatch.units import UNKNOWN
+
+WIDTH = 100
+"""Columns that no line exceeds."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Text, and how it is meant.
+
+    As `heading`, `good`, `doubt`, `bad`, `quiet`, `copy` (a command), or as nothing particular.
+    """
+
+    text: str
+    tone: str = ""
+
+
+def flat(text: str) -> str:
+    """Return ``text`` in one line."""
+    return " ".join(text.split())
+
+
+def cut(text: str, width: int) -> str:
+    """Return ``text``, or the beginning of one that is longer than ``width``."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def wrapped(text: str, tone: str = "", indent: str = "", start: str = "") -> Iterable[Piece]:
+    """Yield ``text`` in as many lines as it needs, behind ``start``, which stays as it is."""
+    whole = f"{start.replace(' ', chr(0xA0))}  {flat(text)}" if start else flat(text)
+    for line in textwrap.wrap(whole, WIDTH, subsequent_indent=indent) or [""]:
+        yield Piece(line.replace("\xa0", " "), tone)
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
+    """Return a line a row, its cells to the left in the columns ``left``, to the right in the others."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if at in left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def without_unknown(table: Sequence[Sequence[str]], keep: str = "") -> list[list[str]]:
+    """Return a table, header first, without the columns that know nothing, except the one called ``keep``."""
+    columns = [
+        column
+        for column in zip(*table, strict=True)
+        if column[0] == keep or any(cell not in ("", UNKNOWN) for cell in column[1:])
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def markdown(text: str) -> str:
+    """Return ``text`` in one line, with nothing in it that would end a table's cell or begin a tag."""
+    return flat(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def markdown_table(rows: Sequence[Sequence[str]], left: Collection[int]) -> Iterable[str]:
+    """Yield the lines of a table, header first."""
+    header, *rest = ([markdown(cell) for cell in row] for row in rows)
+    rule = ["---" if at in left else "---:" for at in range(len(header))]
+    for row in (header, rule, *rest):
+        yield f"| {' | '.join(row)} |"

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from concwatch.doctor.files import read_number
 from concwatch.doctor.forecasts import EngineForecast
 from concwatch.doctor.forecasts import engine_fit as fit
 from concwatch.doctor.machine import Machine
 from concwatch.lab.catalog import find
 from concwatch.lab.forecast import BUDGET
 from concwatch.open_files import WALL as OPEN_FILES
-from concwatch.worker.walls import Wall
+from concwatch.worker.walls import Wall, read_number
 
 LARGEST_PID_MAX = 1 << 22
 """What Linux takes at most as ``pid_max``."""

@@ -20,7 +20,6 @@ from concwatch.units import (
 )
 
 if TYPE_CHECKING:
-    from concwatch.doctor.piece import Piece
     from concwatch.experiments.cell import Cell
     from concwatch.experiments.report import Occasion
     from concwatch.experiments.runner import Runner
@@ -258,11 +257,11 @@ def print_lines(lines: "Iterable[Line]") -> None:
         click.echo(click.style(plain(line.text), **_TONES[line.tone]) if line.tone else plain(line.text))  # type: ignore[arg-type]
 
 
-def print_pieces(rows: "Iterable[Sequence[Piece]]") -> None:
-    """Print rows of pieces, each piece in the colour of how it is meant."""
+def print_pieces(rows: Iterable[Sequence[tuple[str, str]]]) -> None:
+    """Print rows of pieces: texts, each with the tone that says how it is meant."""
     for row in rows:
-        pieces = [(plain(piece.text), _TONES[piece.tone] if piece.tone else {}) for piece in row]
-        click.echo("".join(click.style(text, **tone) if tone else text for text, tone in pieces))  # type: ignore[arg-type]
+        pieces = [(plain(text), _TONES[tone] if tone else {}) for text, tone in row]
+        click.echo("".join(click.style(text, **style) if style else text for text, style in pieces))  # type: ignore[arg-type]
 
 
 def print_experiments(runners: "Sequence[Runner]") -> None:

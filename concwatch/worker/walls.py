@@ -74,7 +74,7 @@ class Wall:
 def read_text(path: str) -> str:
     """Return the text of a small file without the white space around it; empty where it cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:
             return file.read().decode("utf-8", "replace").strip()
     except OSError:
         return ""

@@ -8,16 +8,14 @@ from concwatch.doctor.examination import Examination
 from concwatch.doctor.forecasts import FETCHES, EngineForecast
 from concwatch.doctor.machine import Machine
 from concwatch.doctor.proof import Proof
-from concwatch.doctor.thread_limits import ThreadLimit, first_limit
+from concwatch.doctor.thread_limits import UNKNOWN, ThreadLimit, first_limit
 from concwatch.doctor.versions import Versions
-from concwatch.lab.limits import DEFAULT_SHARE
 from concwatch.units import format_bytes, format_count, format_percent, format_seconds
 
 WIDTH = 80
 LABEL = 17
 """Columns of what stands on the left."""
 
-UNKNOWN = "unknown"
 OVERCOMMIT = (
     "the system guesses (vm.overcommit_memory 0)",
     "all is promised (vm.overcommit_memory 1)",
@@ -62,7 +60,7 @@ def _known(value: int | None, form: Callable[[float], str] = format_count) -> st
 def _machine(machine: Machine) -> Iterator[Row]:
     total, available = format_bytes(machine.memory_total), format_bytes(machine.memory_available)
     group = f"bound by the control group {machine.memory_group}" if machine.memory_group else ""
-    share = f"for all workers together: {format_percent(DEFAULT_SHARE)} of what is available"
+    share = format_percent(machine.budget / max(1, machine.memory_available))
     swap = "none" if machine.swap_total == 0 else _known(machine.swap_total, format_bytes)
     if machine.swap_total:
         swap = f"{_known(machine.swap_free, format_bytes)} free of {swap}"
@@ -76,15 +74,11 @@ def _machine(machine: Machine) -> Iterator[Row]:
         "Machine",
         ("system", f"{machine.system} {machine.kernel}, {machine.architecture}"),
         ("memory", f"{available} available of {total}", group),
-        ("budget", format_bytes(machine.budget), share),
+        ("budget", format_bytes(machine.budget), f"for all workers together: {share} of what is available"),
         ("swap", swap),
         ("overcommit", UNKNOWN if machine.overcommit is None else OVERCOMMIT[machine.overcommit]),
         ("cores", f"{machine.cores} of {_known(machine.cores_all)}", quota),
-        (
-            "stack",
-            _known(machine.stack, format_bytes),
-            "of address space a thread; what it touches is memory",
-        ),
+        ("stack", stack, "of address space a thread; what it touches is memory"),
         ("open files", soft, raised),
     )
 

@@ -56,6 +56,7 @@ def test_the_tightest_group_above_binds(machine):
     machine.group("app", memory__max=3 * GIB, memory__current=GIB)
     memory = memory_now()
     assert (memory.total, memory.available, memory.bound) == (3 * GIB, 2 * GIB, "cgroup memory")
+    assert memory.group.endswith("/fs/app")
 
 
 def test_a_version_1_group_binds_by_its_memory_controller(machine):

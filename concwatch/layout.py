@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from concwatch.units import UNKNOWN
 
@@ -10,8 +10,7 @@ WIDTH = 100
 """Columns that no line exceeds."""
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """Text, and how it is meant.
 
     As `heading`, `good`, `doubt`, `bad`, `quiet`, `copy` (a command), or as nothing particular.

@@ -244,12 +244,12 @@ def print_experiment(runner: "Runner", occasion: "Occasion") -> None:
     print_lines(table_lines(runner, occasion))
 
 
-def print_lines(lines: "Iterable[Piece | Sequence[Piece]]") -> None:
+def print_lines(lines: "Iterable[Piece | Sequence[tuple[str, str]]]") -> None:
     """Print lines, each a piece or several, each piece in the colour of how it is meant."""
     for line in lines:
         pieces = [line] if isinstance(line, Piece) else line
-        told = [(plain(piece.text), _TONES.get(piece.tone)) for piece in pieces]
-        click.echo("".join(click.style(text, **tone) if tone else text for text, tone in told))  # type: ignore[arg-type]
+        told = [(plain(text), _TONES.get(tone)) for text, tone in pieces]
+        click.echo("".join(click.style(text, **style) if style else text for text, style in told))  # type: ignore[arg-type]
 
 
 def print_experiments(runners: "Sequence[Runner]") -> None:

@@ -13,12 +13,13 @@ import time
 import psutil
 import pytest
 from click.testing import CliRunner
+from msgspec import to_builtins
 
 from concwatch.cli import main
 from concwatch.commands import doctor as command
 from concwatch.doctor import advice, examination, machine, report
 from concwatch.doctor.advice import advise
-from concwatch.doctor.examination import as_json, examine
+from concwatch.doctor.examination import examine
 from concwatch.doctor.forecasts import engine_forecasts
 from concwatch.doctor.machine import look_at_machine
 from concwatch.doctor.proof import MOST_THREADS, most_asked, prove
@@ -50,7 +51,7 @@ def invoke(*arguments):
 
 
 def written(rows):
-    return ["".join(piece.text for piece in row) for row in rows]
+    return ["".join(text for text, _ in row) for row in rows]
 
 
 def on_a_machine(**changes):
@@ -129,7 +130,7 @@ def test_another_system_tells_less_and_never_breaks(system, monkeypatch):
     assert found.machine.overcommit is found.machine.swap_total is found.machine.stack is None
     assert "limits on threads unknown" in text
     assert "swap             unknown" in text
-    assert json.dumps(as_json(found, None))
+    assert json.dumps(to_builtins(found))
     assert not {row.wall for row in found.for_more} - {BUDGET, "ulimit -n"}
 
 
@@ -246,9 +247,9 @@ def test_only_the_wall_that_comes_first_is_to_be_raised(walls, commands, tasks, 
 def test_in_a_container_and_in_a_scope_the_commands_are_those_that_help_there(monkeypatch, tmp_path):
     scope = Wall("cgroup pids.max", 500, 20, where="/sys/fs/cgroup/user.slice/session.scope")
     monkeypatch.setattr(advice, "CONTAINER_MARKS", ())
-    assert advice._group_commands(1024, scope) == ("systemd-run --user --scope -p TasksMax=1024 concwatch",)
+    assert advice.wall_commands(scope, 1024) == ("systemd-run --user --scope -p TasksMax=1024 concwatch",)
     monkeypatch.setattr(advice, "CONTAINER_MARKS", (str(tmp_path),))
-    assert advice._group_commands(1024, scope)[0] == "docker run --pids-limit 1024 ..."
+    assert advice.wall_commands(scope, 1024)[0] == "docker run --pids-limit 1024 ..."
 
 
 def test_where_memory_comes_first_a_higher_share_is_what_helps():

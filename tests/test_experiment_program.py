@@ -253,7 +253,11 @@ def test_a_program_stands_beside_the_file_or_comes_with_concwatch(own, tmp_path)
     [
         ('"own.py"', '"none.py"', 'series "own": key "program": "none.py": expected a file beside the exp'),
         ('"own.py"', '"own.txt"', 'key "program": "own.txt": expected a known suffix, or an executable'),
-        ('"peak_rss"', '"rss"\naction = "hold"', "of a program nothing but peak_rss and burst_seconds is read"),
+        (
+            '"peak_rss"',
+            '"rss"\naction = "hold"',
+            "of a program nothing but peak_rss and burst_seconds is read",
+        ),
     ],
 )
 def test_a_wrong_program_is_told(old, new, expected, own, tmp_path):

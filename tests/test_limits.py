@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from concwatch.lab import limits
-from concwatch.lab.limits import Fit, cgroup_folders, fits, memory_now
-from concwatch.worker.walls import Wall
+from concwatch.lab.limits import Fit, fits, memory_now
+from concwatch.worker.walls import Wall, cgroup_folders
 
 GIB = 1 << 30
 
@@ -18,8 +18,11 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setattr(
         limits.psutil, "virtual_memory", lambda: SimpleNamespace(total=16 * GIB, available=12 * GIB)
     )
-    real = cgroup_folders
-    monkeypatch.setattr(limits, "cgroup_folders", lambda: real(str(tmp_path / "fs"), str(own)))
+    monkeypatch.setattr(
+        limits,
+        "cgroup_folders",
+        lambda controller: cgroup_folders(controller, str(tmp_path / "fs"), str(own)),
+    )
 
     def group(path, **files):
         folder = tmp_path / "fs" / path
@@ -53,6 +56,7 @@ def test_the_tightest_group_above_binds(machine):
     machine.group("app", memory__max=3 * GIB, memory__current=GIB)
     memory = memory_now()
     assert (memory.total, memory.available, memory.bound) == (3 * GIB, 2 * GIB, "cgroup memory")
+    assert memory.group.endswith("/fs/app")
 
 
 def test_a_version_1_group_binds_by_its_memory_controller(machine):

@@ -63,10 +63,10 @@ def test_this_machine_tells_its_walls():
 
 def test_limits_are_read_from_files_and_missing_or_boundless_ones_left_out(monkeypatch, tmp_path):
     (tmp_path / "pids.max").write_text("max\n")
-    assert walls._number(str(tmp_path / "pids.max")) is None
+    assert walls.read_number(str(tmp_path / "pids.max")) is None
     (tmp_path / "pids.max").write_text("1234\n")
-    assert walls._number(str(tmp_path / "pids.max")) == 1234
-    assert walls._number(str(tmp_path / "nothing")) is None
+    assert walls.read_number(str(tmp_path / "pids.max")) == 1234
+    assert walls.read_number(str(tmp_path / "nothing")) is None
     (tmp_path / "pids.current").write_text("7\n")
     monkeypatch.setattr(walls, "cgroup_folders", lambda _: [str(tmp_path), str(tmp_path / "nowhere")])
     (wall,) = [wall for wall in walls.thread_walls() if wall.name == "cgroup pids.max"]
@@ -77,7 +77,7 @@ def test_what_binds_depends_on_who_one_is(monkeypatch):
     def bound(user, caps="0", namespace=walls.FIRST_USER_NAMESPACE):
         monkeypatch.setattr(walls.os, "getuid", lambda: user)
         monkeypatch.setattr(walls, "_link", lambda path: namespace)
-        monkeypatch.setattr(walls, "_status", lambda pid: {"CapEff": caps})
+        monkeypatch.setattr(walls, "read_fields", lambda path: {"CapEff": caps})
         return walls._bound_as_user()
 
     assert not bound(0)
@@ -91,15 +91,15 @@ def test_what_binds_depends_on_who_one_is(monkeypatch):
 
 def test_memory_that_is_promised_bounds_threads_by_their_stacks(monkeypatch, tmp_path):
     limits = {"RLIMIT_AS": 2 << 30, "RLIMIT_STACK": 8 << 20}
-    monkeypatch.setattr(walls, "_soft_limit", limits.get)
+    monkeypatch.setattr(walls, "process_limits", lambda name: (limits.get(name), None))
     monkeypatch.setattr(
-        walls, "_number", lambda path: 2 if path == "/proc/sys/vm/overcommit_memory" else None
+        walls, "read_number", lambda path: 2 if path == "/proc/sys/vm/overcommit_memory" else None
     )
     files = {
-        "/proc/meminfo": {"CommitLimit": 4 << 20, "Committed_AS": 1 << 20},
-        "/proc/self/status": {"VmSize": 1 << 20},
+        "/proc/meminfo": {"CommitLimit": f"{4 << 20} kB", "Committed_AS": f"{1 << 20} kB"},
+        "/proc/self/status": {"VmSize": f"{1 << 20} kB"},
     }
-    monkeypatch.setattr(walls, "_kib", lambda path: files[path])
+    monkeypatch.setattr(walls, "read_fields", files.__getitem__)
     monkeypatch.setattr(walls, "_arenas_to_come", lambda threads: 0)
     found = {wall.name: wall for wall in walls.thread_walls()}
     assert found["ulimit -v memory"].threads == (1 << 30) // (8 << 20)

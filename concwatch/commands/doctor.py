@@ -3,11 +3,13 @@
 import sys
 
 import click
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from concwatch.commands.options import max_memory
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.telling import say_error, say_json
-from concwatch.doctor.examination import Examination, as_json, examine
+from concwatch.doctor.examination import Examination, examine
 from concwatch.doctor.proof import ENGINE, Proof
 from concwatch.doctor.proof import prove as measure_proof
 from concwatch.doctor.report import proof_rows, rows, verdict
@@ -39,7 +41,7 @@ def command(max_memory: int | None, json: bool, prove: bool) -> None:
         print_lines(rows(examination))
     proof = _prove(examination, max_memory) if prove else None
     if json:
-        say_json(as_json(examination, proof))
+        say_json(to_builtins(replace(examination, proof=proof)))
     elif proof is not None:
         print_lines([(), *proof_rows(proof)])
     if proof is not None and not proof.holds:

@@ -1,25 +1,19 @@
 """What to change for more tasks: commands to copy, for the walls that come first here and no others."""
 
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from concwatch.doctor.files import read_number
-from concwatch.doctor.forecasts import EngineForecast
-from concwatch.doctor.forecasts import engine_fit as fit
+from concwatch.doctor.forecasts import EngineForecast, engine_fit
 from concwatch.doctor.machine import Machine
 from concwatch.lab.catalog import find
 from concwatch.lab.forecast import BUDGET
 from concwatch.open_files import WALL as OPEN_FILES
-from concwatch.worker.walls import Wall
+from concwatch.worker.walls import Wall, read_number
 
-LARGEST_PID_MAX = 1 << 22
-"""What Linux takes at most as ``pid_max``."""
-
-LARGEST_MAPS = (1 << 31) - 1
-"""What Linux takes at most as ``vm.max_map_count``."""
+LARGEST = {"vm.max_map_count": (1 << 31) - 1, "pid_max": 1 << 22}
+"""Wall → the largest value that Linux takes for it."""
 
 HIGHER_SHARE = 0.9
 """Of the available memory: above 95 % the largest lane is stopped."""
@@ -28,6 +22,16 @@ MORE_FILES = 1 << 20
 """Open files that Linux lets the superuser allow where ``fs.nr_open`` does not say how many."""
 
 CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
+
+COMMANDS = {
+    "vm.max_map_count": ("sudo sysctl -w vm.max_map_count={value}",),
+    "pid_max": ("sudo sysctl -w kernel.pid_max={value}",),
+    "threads-max": ("sudo sysctl -w kernel.threads-max={value}",),
+    "ulimit -u": ("ulimit -u {value}", "sudo prlimit --pid $$ --nproc={value}:{value}"),
+    "ulimit -v memory": ("ulimit -v unlimited",),
+    "memory commit limit": ("sudo sysctl -w vm.overcommit_memory=0",),
+}
+"""Wall → what to run to raise it to a value."""
 
 
 class Advice(Struct, frozen=True):
@@ -38,16 +42,16 @@ class Advice(Struct, frozen=True):
     """Those that it is the first wall for."""
     workload: str
     """What their tasks do."""
-    commands: tuple[str, ...]
+    commands: tuple[str, ...] = ()
     """For a shell; any one of them, the first one that can be used."""
-    tasks: int | None
+    tasks: int | None = None
     """How many tasks of the first of these engines stand then."""
-    then: str | None
+    then: str | None = None
     """Which wall comes next."""
 
 
 def advise(machine: Machine, walls: Sequence[Wall], forecasts: Sequence[EngineForecast]) -> list[Advice]:
-    """Tell what would let more tasks stand, a wall at a time, in the order of the engines."""
+    """Return what would let more tasks stand, a wall at a time, in the order of the engines."""
     held: dict[str, list[EngineForecast]] = {}
     for row in forecasts:
         if row.runs:
@@ -59,82 +63,49 @@ def advise(machine: Machine, walls: Sequence[Wall], forecasts: Sequence[EngineFo
 def _advice(
     name: str, rows: Sequence[EngineForecast], machine: Machine, walls: Sequence[Wall]
 ) -> Advice | None:
-    engines = tuple(dict.fromkeys(row.engine for row in rows))
-    first = rows[0]
+    first, room, others = rows[0], machine.budget, walls
+    engine = find([first.engine])[0]
+    advice = Advice(name, tuple(dict.fromkeys(row.engine for row in rows)), first.workload)
     if name == BUDGET:
         room = int(machine.memory_available * HIGHER_SHARE)
         commands: tuple[str, ...] = (f"concwatch --max-memory {HIGHER_SHARE * 100:.0f}%",)
-        if machine.memory_bound != "memory":
-            commands += _memory_group_commands()
-        after = fit(find([first.engine])[0], first.workload, room, walls)
-        return Advice(name, engines, first.workload, commands, after.tasks, after.wall)
-    if name == OPEN_FILES:
+        if machine.memory_group:
+            commands += (
+                "docker run --memory 8g ..."
+                if _in_container()
+                else "systemd-run --user --scope -p MemoryMax=infinity concwatch",
+            )
+    elif name == OPEN_FILES:
         most = read_number("/proc/sys/fs/nr_open") or MORE_FILES
         if machine.open_files_hard is None or machine.open_files_hard >= most:
             return None
-        raise_it = (f"sudo prlimit --pid $$ --nofile={most}:{most}",)
-        return Advice(name, engines, first.workload, raise_it, None, None)
-    wall = min((wall for wall in walls if wall.name == name), key=lambda wall: wall.threads, default=None)
-    if wall is None or not sys.platform.startswith("linux"):
-        return None
-    engine = find([first.engine])[0]
-    others = [other for other in walls if other is not wall]
-    # As much as what comes next allows; that is then the wall.
-    need = wall.used + (fit(engine, first.workload, machine.budget, others).tasks + 1) * wall.a_thread
-    value = min(_rounded(need), LARGEST.get(name, need * 2))
-    if value <= wall.value:
-        return None
-    raised = Wall(name, value, wall.used, wall.a_thread, wall.where)
-    after = fit(engine, first.workload, machine.budget, [*others, raised])
-    return Advice(name, engines, first.workload, COMMANDS[name](value, wall), after.tasks, after.wall)
+        return structs.replace(advice, commands=(f"sudo prlimit --pid $$ --nofile={most}:{most}",))
+    else:
+        wall = min((wall for wall in walls if wall.name == name), key=lambda wall: wall.threads, default=None)
+        if wall is None:
+            return None
+        others = [other for other in walls if other is not wall]
+        # As much as what comes next allows, rounded up to a power of two; that is then the wall.
+        need = wall.used + (engine_fit(engine, first.workload, room, others).tasks + 1) * wall.a_thread
+        value = min(1 << (need - 1).bit_length(), LARGEST.get(name, need * 2))
+        if value <= wall.value:
+            return None
+        others.append(Wall(name, value, wall.used, wall.a_thread, wall.where))
+        commands = wall_commands(wall, value)
+    after = engine_fit(engine, first.workload, room, others)
+    return structs.replace(advice, commands=commands, tasks=after.tasks, then=after.wall)
 
 
-def _rounded(value: int) -> int:
-    """Round up to a power of two, as such values are."""
-    return 1 << (value - 1).bit_length()
-
-
-def _sysctl(name: str) -> Callable[[int, Wall], tuple[str, ...]]:
-    return lambda value, wall: (f"sudo sysctl -w {name}={value}",)
-
-
-def _user_limit_commands(value: int, wall: Wall) -> tuple[str, ...]:
-    import resource  # only Linux comes here
-
-    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    if hard == resource.RLIM_INFINITY or value <= hard:
-        return (f"ulimit -u {value}",)
-    return (f"sudo prlimit --pid $$ --nproc={value}:{value}",)
-
-
-def _group_commands(value: int, wall: Wall) -> tuple[str, ...]:
+def wall_commands(wall: Wall, value: int) -> tuple[str, ...]:
+    """Return what raises a limit on threads to ``value``."""
+    if wall.name in COMMANDS:
+        return tuple(command.format(value=value) for command in COMMANDS[wall.name])
     if _in_container():
         return (f"docker run --pids-limit {value} ...", f"podman run --pids-limit {value} ...")
-    if ".slice" in wall.where or ".scope" in wall.where or ".service" in wall.where:
+    if any(unit in wall.where for unit in (".slice", ".scope", ".service")):
         return (f"systemd-run --user --scope -p TasksMax={value} concwatch",)
     return (f"echo {value} | sudo tee {wall.where}/pids.max",)
 
 
-def _memory_group_commands() -> tuple[str, ...]:
-    if _in_container():
-        return ("docker run --memory 8g ...",)
-    return ("systemd-run --user --scope -p MemoryMax=infinity concwatch",)
-
-
 def _in_container() -> bool:
     return any(os.path.exists(mark) for mark in CONTAINER_MARKS)
-
-
-LARGEST = {"vm.max_map_count": LARGEST_MAPS, "pid_max": LARGEST_PID_MAX}
-"""Wall → the largest value that the system takes for it."""
-
-COMMANDS: dict[str, Callable[[int, Wall], tuple[str, ...]]] = {
-    "vm.max_map_count": _sysctl("vm.max_map_count"),
-    "pid_max": _sysctl("kernel.pid_max"),
-    "threads-max": _sysctl("kernel.threads-max"),
-    "cgroup pids.max": _group_commands,
-    "ulimit -u": _user_limit_commands,
-    "ulimit -v memory": lambda value, wall: ("ulimit -v unlimited",),
-    "memory commit limit": lambda value, wall: ("sudo sysctl -w vm.overcommit_memory=0",),
-}
-"""Wall → what to run to raise it to a value."""

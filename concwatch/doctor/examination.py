@@ -1,8 +1,5 @@
 """All that the doctor has looked up, in one object."""
 
-from typing import Any
-
-import msgspec
 from msgspec import Struct
 
 from concwatch.doctor.advice import Advice, advise
@@ -18,7 +15,11 @@ from concwatch.worker.walls import thread_walls
 
 
 class Examination(Struct, frozen=True):
-    """What this machine can hold, and what would stop it; its fields are the keys of the JSON."""
+    """What this machine can hold, and what would stop it: the object that ``doctor --json`` prints.
+
+    Sizes are bytes, times seconds, shares of 1, the rest counts. A value that is not known, or does not bind,
+    is None.
+    """
 
     machine: Machine
     limits: list[ThreadLimit]
@@ -27,6 +28,8 @@ class Examination(Struct, frozen=True):
     """What is wrong with it for the screen."""
     versions: Versions
     for_more: list[Advice]
+    proof: Proof | None = None
+    """Only if it was asked for."""
 
 
 def examine(budget: int | None = None) -> Examination:
@@ -43,13 +46,3 @@ def examine(budget: int | None = None) -> Examination:
         versions=look_at_versions(),
         for_more=advise(machine, walls, engines),
     )
-
-
-def as_json(examination: Examination, proof: Proof | None) -> dict[str, Any]:
-    """Give the object that ``concwatch doctor --json`` prints.
-
-    Sizes are bytes, times seconds, shares of 1, the rest counts. A value that is not known, or does not bind,
-    is null; so is ``proof`` unless it was asked for.
-    """
-    found: dict[str, Any] = msgspec.to_builtins(examination)
-    return {**found, "proof": None if proof is None else msgspec.to_builtins(proof)}

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from msgspec import Struct
 
-from concwatch.lab.catalog import CATALOG, Engine
+from concwatch.lab.catalog import CATALOG, Engine, find
 from concwatch.lab.forecast import demand, fit
 from concwatch.lab.limits import Fit
 from concwatch.lab.settings import Settings
@@ -48,31 +48,23 @@ def engine_forecasts(room: int, walls: Sequence[Wall], reasons: Sequence[str | N
         walls: limits on threads as they are with no task live.
         reasons: why each engine of the catalog cannot run here, or None.
     """
-    rows = [
-        _row(engine, Settings().workload, room, walls, reason)
-        for engine, reason in zip(CATALOG, reasons, strict=True)
-    ]
-    fetching = [engine for engine in CATALOG if engine.name == "asyncio"]
-    return rows + [_row(engine, FETCHES, room, walls, _no_client()) for engine in fetching]
+    rows = [(engine, Settings().workload, reason) for engine, reason in zip(CATALOG, reasons, strict=True)]
+    no_client = None if find_spec("aiohttp") else "needs aiohttp: pip install 'concwatch[http]'"
+    rows.append((find(["asyncio"])[0], FETCHES, no_client))
+    return [_forecast(engine, workload, room, walls, reason) for engine, workload, reason in rows]
 
 
-def _no_client() -> str | None:
-    """Say why tasks on a loop cannot fetch, or None when they can."""
-    return None if find_spec("aiohttp") else "needs aiohttp: pip install 'concwatch[http]'"
-
-
-def _row(
+def _forecast(
     engine: Engine, workload: str, room: int, walls: Sequence[Wall], missing: str | None
 ) -> EngineForecast:
     found = engine_fit(engine, workload, room, walls)
-    weight = demand(engine, Settings(workload), ()).weight
     return EngineForecast(
         engine=engine.name,
         task=engine.task,
         workload=workload,
         runs=missing is None,
         missing=missing,
-        bytes_per_task=round(weight.one_more),
+        bytes_per_task=round(demand(engine, Settings(workload), ()).weight.one_more),
         tasks=found.tasks,
         wall=found.wall,
         sure=sys.platform.startswith("linux") or not engine.threads,

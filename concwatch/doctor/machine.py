@@ -7,11 +7,9 @@ import sys
 import psutil
 from msgspec import Struct
 
-from concwatch.doctor.files import read_number, read_text
 from concwatch.lab.limits import DEFAULT_SHARE, memory_now
-from concwatch.lab.limits import cgroup_folders as memory_folders
 from concwatch.lab.sampler import cores
-from concwatch.worker.walls import cgroup_folders, stack_size
+from concwatch.worker.walls import cgroup_folders, process_limits, read_number, read_text, stack_size
 
 
 class Machine(Struct, frozen=True):
@@ -48,7 +46,7 @@ def look_at_machine(budget: int | None = None) -> Machine:
     """Look at it now; ``budget`` is what workers may take together, None for the usual share."""
     memory = memory_now()
     swap_total, swap_free = _swap()
-    soft, hard = _open_files()
+    soft, hard = process_limits("RLIMIT_NOFILE")
     return Machine(
         system=platform.system() or "unknown",
         kernel=platform.release() or "unknown",
@@ -56,7 +54,7 @@ def look_at_machine(budget: int | None = None) -> Machine:
         memory_total=memory.total,
         memory_available=memory.available,
         memory_bound=memory.bound,
-        memory_group=_memory_group() if memory.bound != "memory" else None,
+        memory_group=memory.group,
         budget=int(memory.available * DEFAULT_SHARE) if budget is None else budget,
         swap_total=swap_total,
         swap_free=swap_free,
@@ -78,40 +76,12 @@ def _swap() -> tuple[int | None, int | None]:
     return int(swap.total), int(swap.free)
 
 
-def _memory_group() -> str | None:
-    """Give the folder of the control group that has the least memory left."""
-    left = {}
-    for folder, limit, usage in memory_folders():
-        most, used = read_number(f"{folder}/{limit}"), read_number(f"{folder}/{usage}")
-        if most is not None and used is not None:
-            left[folder] = most - used
-    return min(left, key=lambda folder: left[folder], default=None)
-
-
 def _quota() -> float | None:
-    """Give the cores' worth of time that the tightest control group allows."""
+    """Return the cores' worth of time that the tightest control group allows; "max" and -1 are no quota."""
     found = []
     for folder in cgroup_folders("cpu"):
-        quota, _, period = (read_text(f"{folder}/cpu.max") or "").partition(" ")
-        found.append(_cores(quota, period))
-        version1 = [read_text(f"{folder}/cpu.cfs_{name}_us") or "" for name in ("quota", "period")]
-        found.append(_cores(*version1))
-    return min((quota for quota in found if quota is not None), default=None)
-
-
-def _cores(quota: str, period: str) -> float | None:
-    """Divide microseconds of time by the period they are for; "max" and -1 are no quota."""
-    if not (quota.isdecimal() and period.isdecimal() and int(period)):
-        return None
-    return int(quota) / int(period)
-
-
-def _open_files() -> tuple[int | None, int | None]:
-    """Give the soft and the hard limit on open files; None for one that is not there."""
-    try:
-        import resource
-    except ImportError:  # Windows has none
-        return None, None
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    soft, hard = (None if limit == resource.RLIM_INFINITY else int(limit) for limit in limits)
-    return soft, hard
+        version1 = (f"{folder}/cpu.cfs_quota_us", f"{folder}/cpu.cfs_period_us")
+        words = read_text(f"{folder}/cpu.max").split() or [read_text(path) for path in version1]
+        if len(words) == 2 and all(map(str.isdecimal, words)) and int(words[1]):
+            found.append(int(words[0]) / int(words[1]))
+    return min(found, default=None)

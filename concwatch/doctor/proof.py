@@ -67,6 +67,16 @@ class Proof(Struct, frozen=True):
         return min(self.forecast, self.asked)
 
 
+class _Look(Struct, frozen=True):
+    """The worker and the machine at one moment."""
+
+    at: float
+    """Seconds."""
+    maps: int
+    available: int
+    """Bytes of memory."""
+
+
 def most_asked(forecast: Fit) -> int:
     """Tell how many threads to ask for."""
     return min(math.ceil(forecast.tasks * BEYOND), MOST_THREADS)
@@ -83,23 +93,27 @@ async def prove(lab: Lab, forecast: Fit, tell: Callable[[str], None]) -> Proof:
     lane, asked, told = lab.lanes[0], most_asked(forecast), -1
     looks: list[_Look] = []
     clock = asyncio.get_running_loop().time
-    began = ended = clock()
+
+    def look(lane: Lane) -> None:
+        maps = count_maps(str(lane.tally.ready.pid)) if lane.tally.ready else 0
+        looks.append(_Look(clock(), maps, memory_now().available))
 
     def enough(lane: Lane) -> str | None:
-        nonlocal began, told
+        nonlocal told
         if not looks:
-            looks.append(_Look.at(lane))
-            began = clock()
+            look(lane)
         if lane.live * STEPS // max(1, forecast.tasks) > told:
             told = lane.live * STEPS // max(1, forecast.tasks)
             tell(f"{format_count(lane.live)} of {format_count(forecast.tasks)} forecast")
-        return _why_enough(clock() - began, looks[0])
+        if clock() - looks[0].at > TIME_LIMIT:
+            return f"not all stood within {format_seconds(TIME_LIMIT)}"
+        left = memory_now().available
+        spared = looks[0].available * MEMORY_SPARED
+        return f"only {format_bytes(left)} of memory were left" if left < spared else None
 
     def at_most(lane: Lane) -> None:
-        nonlocal ended
-        ended = clock()
         if lane.on:
-            looks.append(_Look.at(lane))
+            look(lane)
         tell("ending them")
 
     # Nothing is held: for as long as they stand other programs may not get a thread.
@@ -118,33 +132,10 @@ async def prove(lab: Lab, forecast: Fit, tell: Callable[[str], None]) -> Proof:
         wall_value=limit.value if limit else None,
         difference=standing / expected - 1,
         holds=standing >= expected * (1 - TOLERATED),
-        seconds=ended - began if looks else None,
+        seconds=now.at - before.at if now and before else None,
         rss_per_thread=result.figures.get("rss_per_task"),
         memory_per_thread=(before.available - now.available) / standing if now and before else None,
         maps_per_thread=(now.maps - before.maps) / standing if now and before and now.maps else None,
         reason=result.reason if not limit and result.outcome in (Outcome.FAILED, Outcome.LIMITED) else None,
         ended=lane.idle,
     )
-
-
-class _Look(Struct, frozen=True):
-    """The worker and the machine at one moment."""
-
-    maps: int
-    available: int
-
-    @classmethod
-    def at(cls, lane: Lane) -> "_Look":
-        """Look at a lane's worker."""
-        ready = lane.tally.ready
-        return cls(maps=count_maps(str(ready.pid)) if ready else 0, available=memory_now().available)
-
-
-def _why_enough(seconds: float, before: _Look) -> str | None:
-    """Return why to break off, or None."""
-    if seconds > TIME_LIMIT:
-        return f"not all stood within {format_seconds(TIME_LIMIT)}"
-    left = memory_now().available
-    if left < before.available * MEMORY_SPARED:
-        return f"only {format_bytes(left)} of memory were left"
-    return None

@@ -7,8 +7,15 @@ from msgspec import Struct
 
 from concwatch.worker.walls import Wall
 
-ALWAYS = ("vm.max_map_count", "pid_max", "threads-max", "cgroup pids.max", "ulimit -u")
-"""The limits that are told of wherever one is, in this order."""
+UNKNOWN = "unknown"
+ALWAYS = {
+    "vm.max_map_count": UNKNOWN,
+    "pid_max": UNKNOWN,
+    "threads-max": UNKNOWN,
+    "cgroup pids.max": "no limit",
+    "ulimit -u": "does not bind this user",
+}
+"""The limits that are told of wherever one is, in this order → why Linux has no value for one."""
 
 
 class ThreadLimit(Struct, frozen=True):
@@ -28,26 +35,19 @@ class ThreadLimit(Struct, frozen=True):
 
 
 def thread_limits(walls: Sequence[Wall]) -> list[ThreadLimit]:
-    """List every limit; of control groups within each other the one that binds."""
-    found: dict[str, Wall] = {}
-    for wall in walls:
-        if wall.name not in found or wall.threads < found[wall.name].threads:
-            found[wall.name] = wall
-    rows = [_row(found.pop(name)) if name in found else ThreadLimit(name, note=_why(name)) for name in ALWAYS]
-    return [*rows, *map(_row, found.values())]
+    """Return every limit; of control groups within each other the one that binds."""
+    tightest = {wall.name: wall for wall in sorted(walls, key=lambda wall: wall.threads, reverse=True)}
+    names = dict.fromkeys((*ALWAYS, *(wall.name for wall in walls)))
+    return [_limit(name, tightest.get(name)) for name in names]
+
+
+def _limit(name: str, wall: Wall | None) -> ThreadLimit:
+    if wall is None:
+        return ThreadLimit(name, note=ALWAYS[name] if sys.platform.startswith("linux") else UNKNOWN)
+    return ThreadLimit(name, wall.value, wall.used, wall.free, wall.threads, wall.where or None)
 
 
 def first_limit(limits: Iterable[ThreadLimit]) -> ThreadLimit | None:
-    """Give the limit with the least room for threads."""
+    """Return the limit with the least room for threads."""
     known = [limit for limit in limits if limit.threads is not None]
     return min(known, key=lambda limit: limit.threads or 0, default=None)
-
-
-def _row(wall: Wall) -> ThreadLimit:
-    return ThreadLimit(wall.name, wall.value, wall.used, wall.free, wall.threads, wall.where or None)
-
-
-def _why(name: str) -> str:
-    if not sys.platform.startswith("linux"):
-        return "unknown"
-    return {"cgroup pids.max": "no limit", "ulimit -u": "does not bind this user"}.get(name, "unknown")

@@ -12,7 +12,7 @@ from concwatch.lab.settings import Settings, fetches
 from concwatch.open_files import WALL as OPEN_FILES
 from concwatch.units import LARGEST_COUNT, format_bytes, format_count
 from concwatch.worker.engines.pool import default_threads
-from concwatch.worker.walls import Wall
+from concwatch.worker.walls import Wall, process_limits
 from concwatch.worker.workloads import USER, parse
 
 BUDGET = "memory budget"
@@ -219,10 +219,5 @@ def _no_finer(tasks: int) -> int:
 
 
 def most_files() -> int:
-    """Give how many files a process may open when it asks for as many as it can."""
-    try:
-        import resource
-    except ImportError:  # Windows, where sockets are not counted so
-        return 1 << 20
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    return 1 << 20 if hard == resource.RLIM_INFINITY else hard
+    """Return how many files a process may open when it asks for as many as it can."""
+    return process_limits("RLIMIT_NOFILE")[1] or 1 << 20  # on Windows sockets are not counted so

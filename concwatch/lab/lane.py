@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from msgspec import structs
 
-from concwatch.lab.allowance import Allowance
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import Weight, plain
 from concwatch.lab.lane_state import COMING, STANDING, State
@@ -18,7 +17,8 @@ from concwatch.lab.settings import Settings, commands
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, blank_sample
 from concwatch.lab.tally import Tally
 from concwatch.lab.tell import name_wall, tell_burst, tell_limit, tell_reached
-from concwatch.units import format_count, format_seconds
+from concwatch.lab.worker_log import LONGEST_MESSAGE, WorkerLog
+from concwatch.units import format_seconds
 from concwatch.wire import PROTOCOL
 from concwatch.worker.burst import Burst
 from concwatch.worker.walls import UNKNOWN_WALL, wall_hit
@@ -34,13 +34,6 @@ STALL = 1.0
 
 MISSED = 3
 """Ticks that must be missing besides, so that a slow rate is no stall."""
-
-MOST_GARBAGE = 100
-"""Lines that are not of the wire, or cannot be, after which a worker is given up."""
-
-LONGEST_MESSAGE = 1_000
-LONGEST_DETAIL = 8_000
-"""Characters of what a worker says that are kept: of a message the first, of a traceback the last."""
 
 Note = Callable[[str, str, Weight], None]
 
@@ -121,11 +114,7 @@ class Lane:
         # What the worker runs, and where that fetches; then what it has not answered for yet.
         self._workload: tuple[str, str | None] = ("", None)
         self._workloads: deque[tuple[str, str | None]] = deque()
-        self._garbage = 0
-        self._first_garbage = ""
-        self._noisy = False
-        self._floods: set[str] = set()  # those told of
-        self._allowance = Allowance(now)
+        self._log = WorkerLog(self._say, now)
         self._now = now  # of the last step
 
     # What a person asks for.
@@ -300,11 +289,11 @@ class Lane:
             case Error():
                 self._take_error(arrival)
             case Garbage():
-                self._take_garbage(arrival)
+                self._take_garbage(arrival.message)
             case Noise():
-                self._take_noise(arrival)
+                self._log.add_noise(arrival.text)
             case Flood():
-                self._take_flood(arrival)
+                self._log.add_flood(arrival.message)
             case Building():
                 self._take_building(arrival)
             case Built():
@@ -316,7 +305,7 @@ class Lane:
         wrong = self.tally.add_tick(tick, now, self.target > 0, self._news)
         self._news = None
         if wrong:
-            self._take_garbage(Garbage(f"a tick that cannot be: {wrong}"))
+            self._take_garbage(f"a tick that cannot be: {wrong}")
             return
         if self.state is State.STARTING and self.tally.ready is not None and not self._waiting:
             tracing = self.settings.trace and self.can("trace")
@@ -325,7 +314,7 @@ class Lane:
 
     def _take_building(self, building: Building) -> None:
         self.state = State.BUILDING
-        self._pass_on(building.text[:LONGEST_MESSAGE])
+        self._log.add(self._now, building.text)
 
     def _take_built(self, built: Built, now: float) -> None:
         self.state, self._since = State.STARTING, now
@@ -334,7 +323,7 @@ class Lane:
     def _take_ready(self, ready: Ready) -> None:
         assert self._link is not None
         if self.tally.ready is not None:
-            self._take_garbage(Garbage("ready for the second time"))
+            self._take_garbage("ready for the second time")
             return
         if ready.protocol != PROTOCOL:
             self._fail(f"speaks version {ready.protocol} of the wire: expected {PROTOCOL}")
@@ -355,7 +344,7 @@ class Lane:
         if applied.command in ("workload", "threads"):
             self.tally.workload_changed()
         elif applied.command == "trim":
-            self._pass_on(f"trimmed in {format_seconds(applied.seconds)}")
+            self._log.add(self._now, f"trimmed in {format_seconds(applied.seconds)}")
         if applied.command in self._waiting:
             self._waiting.remove(applied.command)
 
@@ -375,7 +364,7 @@ class Lane:
         self._news = reached
         if reached.target != self.granted:  # it crossed with a newer target
             if reached.created or reached.cancelled:
-                self._pass_on(tell_reached(reached))
+                self._log.add(self._now, tell_reached(reached))
             return
         self.tally.count_live(reached.live)
         self._parts.append(reached)
@@ -398,19 +387,19 @@ class Lane:
         elif whole.cancelled and not whole.target:
             self.tally.stop_seconds = whole.seconds
         if whole.created or whole.cancelled:
-            self._pass_on(tell_reached(whole))
+            self._log.add(self._now, tell_reached(whole))
 
     def _take_burst(self, done: BurstDone) -> None:
         self.tally.burst = done
         self.target = self.asked = self.granted = 0
-        self._pass_on(tell_burst(done))
+        self._log.add(self._now, tell_burst(done))
 
     def _take_limit(self, limit: Limit) -> None:
         limit = self._named(limit)
         if limit.wanted == self.granted:  # else it crossed with a newer target
             self.limit = limit = structs.replace(limit, wanted=self.asked)
             self.target = self.granted = min(self.target, limit.standing)
-        self._pass_on(tell_limit(limit)[:LONGEST_MESSAGE], "warning")
+        self._log.add(self._now, tell_limit(limit), "warning")
 
     def _named(self, limit: Limit) -> Limit:
         """Name the wall where a worker cannot tell which limit on threads it was: seen from outside."""
@@ -420,12 +409,13 @@ class Lane:
         return structs.replace(limit, wall=wall, value=value)
 
     def _take_error(self, error: Error) -> None:
+        message = error.message[:LONGEST_MESSAGE]
         if self.tally.ready is None:
-            self._cannot_run(error.message[:LONGEST_MESSAGE])
+            self._cannot_run(message)
             return
         if error.command in self._waiting:
             # What this lane was to run it cannot: better no worker than one that runs something else.
-            self._fail(error.message[:LONGEST_MESSAGE])
+            self._fail(message)
             return
         if error.command == "workload" and self._workloads:
             # The worker goes on with what it runs; asked for again, the refused one is sent again.
@@ -433,30 +423,13 @@ class Lane:
             workload, page = self._workload
             self.settings = structs.replace(self.settings, workload=workload, page=page)
         if error.command == "burst":
-            self.burst_refused = error.message[:LONGEST_MESSAGE]
+            self.burst_refused = message
             self.target = self.asked = self.granted = 0
-        detail = f"\n{error.detail[-LONGEST_DETAIL:].rstrip()}" if error.detail else ""
-        self._pass_on(error.message[:LONGEST_MESSAGE] + detail, "error")
+        self._log.add(self._now, message, "error", error.detail)
 
-    def _take_garbage(self, garbage: Garbage) -> None:
-        self._garbage += 1
-        if self._garbage == 1:
-            self._first_garbage = garbage.message
-            self._say(garbage.message, "warning")
-        if self._garbage > MOST_GARBAGE:
-            self._fail(
-                f"more than {MOST_GARBAGE} of its lines could not be used, the first: {self._first_garbage}"
-            )
-
-    def _take_noise(self, noise: Noise) -> None:
-        if not self._noisy and noise.text.strip():
-            self._noisy = True
-            self._say(f"wrote: {noise.text.strip().splitlines()[0][:200]}")
-
-    def _take_flood(self, flood: Flood) -> None:
-        if flood.message not in self._floods:
-            self._floods.add(flood.message)
-            self._say(flood.message, "warning")
+    def _take_garbage(self, message: str) -> None:
+        if reason := self._log.add_garbage(message):
+            self._fail(reason)
 
     def _take_end(self, ended: Ended, now: float) -> None:
         stopping = self.state is State.STOPPING
@@ -559,9 +532,7 @@ class Lane:
 
     def _judge(self, now: float) -> None:
         """Follow the clock from one state to the next."""
-        refused = self._allowance.refused(now)
-        if refused:
-            self._say(f"{format_count(refused)} more of its reports are not told here", "warning")
+        self._log.summarize(now)
         if self.state is State.STARTING and now - self._since > self.start_limit:
             self._fail(f"did not stand within {format_seconds(self.start_limit)}")
         elif self.state is State.RUNNING and self.stalled_for(now):
@@ -587,11 +558,6 @@ class Lane:
     def give_up(self, reason: str) -> None:
         """End the worker by force, and have the lane say why."""
         self._fail(reason)
-
-    def _pass_on(self, text: str, weight: Weight = "info") -> None:
-        """Tell what the worker has said, as long as it does not say too much."""
-        if self._allowance.take(self._now):
-            self._say(text, weight)
 
     def _say(self, text: str, weight: Weight = "info") -> None:
         self._note(self.engine.name, text, weight)

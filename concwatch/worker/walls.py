@@ -71,20 +71,27 @@ class Wall:
         return self.free // self.a_thread
 
 
-def _number(path: str) -> Optional[int]:
+def read_text(path: str) -> str:
+    """Return the text of a small file without the white space around it; empty where it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            return int(file.read(64))
-    except (OSError, ValueError):  # not on this system, or "max"
+        with open(path, "rb", buffering=0) as file:
+            return file.read().decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def read_number(path: str) -> Optional[int]:
+    """Return the whole number in a file, or None where there is none, as in "max"."""
+    try:
+        return int(read_text(path))
+    except ValueError:
         return None
 
 
-def _status(pid: str) -> Dict[str, str]:
-    try:
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-            return dict(line.split(":", 1) for line in file if ":" in line)
-    except OSError:
-        return {}
+def read_fields(path: str) -> Dict[str, str]:
+    """Read a file such as ``/proc/meminfo``: the first word of a line → the rest of it."""
+    rows = [line.replace(":", " ", 1).split(None, 1) for line in read_text(path).split("\n")]
+    return {row[0]: row[1] for row in rows if len(row) == 2}
 
 
 def count_maps(pid: str) -> int:
@@ -104,13 +111,9 @@ def _link(path: str) -> str:
 
 
 def _load() -> Tuple[int, int]:
-    """Give the number of threads on the whole machine, and the last process number given here."""
-    try:
-        with open("/proc/loadavg", "rb") as file:
-            fields = file.read().split()
-        return int(fields[3].split(b"/")[1]), int(fields[4])
-    except (OSError, ValueError, IndexError):
-        return 0, 0
+    """Return the number of threads on the whole machine, and the last process number given here."""
+    fields = read_text("/proc/loadavg").split()
+    return (int(fields[3].split("/")[1]), int(fields[4])) if len(fields) == 5 else (0, 0)
 
 
 def _threads_seen(user: str = "") -> int:
@@ -121,7 +124,7 @@ def _threads_seen(user: str = "") -> int:
     except OSError:
         return 0
     for pid in filter(str.isdigit, names):
-        status = _status(pid)
+        status = read_fields(f"/proc/{pid}/status")
         if not user or status.get("Uid", "").split()[:1] == [user]:
             total += int(status.get("Threads", "0"))
     return total
@@ -140,72 +143,54 @@ def _numbers_used() -> int:
     return threads + min(last, RESERVED_PIDS)
 
 
-def cgroup_folders(controller: str, root: str = "/sys/fs/cgroup") -> List[str]:
-    """List the folders, innermost first, in which ``controller`` can bind this process."""
+def cgroup_folders(
+    controller: str, root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup"
+) -> List[str]:
+    """Return the folders, innermost first, in which ``controller`` can bind this process."""
     folders = []
-    try:
-        with open("/proc/self/cgroup", encoding="utf-8") as file:
-            for line in file:
-                _, controllers, path = line.rstrip("\n").split(":", 2)
-                if controllers and controller not in controllers.split(","):
-                    continue
-                base = root + "/" + controller if controllers else root
-                while True:
-                    folders.append(base + path.rstrip("/"))
-                    if path in ("", "/"):
-                        break
-                    path = os.path.dirname(path)
-    except (OSError, ValueError):
-        return []
+    for line in read_text(own).splitlines():
+        _, _, rest = line.partition(":")
+        controllers, colon, path = rest.partition(":")
+        if not colon or (controllers and controller not in controllers.split(",")):
+            continue
+        base = f"{root}/{controller}" if controllers else root
+        folders.append(base + path.rstrip("/"))
+        while path not in ("", "/"):
+            path = os.path.dirname(path)
+            folders.append(base + path.rstrip("/"))
     return folders
 
 
 def stack_size() -> int:
-    """Give the bytes of stack that the system gives to a new thread."""
-    return _soft_limit("RLIMIT_STACK") or DEFAULT_STACK
+    """Return the bytes of stack that the system gives to a new thread."""
+    return process_limits("RLIMIT_STACK")[0] or DEFAULT_STACK
 
 
-def _soft_limit(name: str) -> Optional[int]:
-    """Give a soft limit of this process, or None where there is none."""
+def process_limits(name: str) -> Tuple[Optional[int], Optional[int]]:
+    """Return the soft and the hard limit that ``resource`` calls ``name``, None for no limit."""
     try:
         import resource
-    except ImportError:  # Windows has no such limits
-        return None
-    number = getattr(resource, name, None)
-    if number is None:
-        return None
-    soft, _ = resource.getrlimit(number)
-    return None if soft == resource.RLIM_INFINITY else soft
 
-
-def _user_limit() -> Optional[int]:
-    return _soft_limit("RLIMIT_NPROC") if _bound_as_user() else None
+        found = resource.getrlimit(getattr(resource, name))
+    except (ImportError, AttributeError):  # Windows has no such limits
+        return None, None
+    soft, hard = (None if limit == resource.RLIM_INFINITY else limit for limit in found)
+    return soft, hard
 
 
 def _bound_as_user() -> bool:
     """Tell whether ``ulimit -u`` binds this process: not the machine's superuser, nor who has its powers."""
-    inside = _link("/proc/self/ns/user") not in ("", FIRST_USER_NAMESPACE)
-    if not inside:
-        powers = int(_status("self").get("CapEff", "0"), 16)
-        return os.getuid() != 0 and not powers & ABOVE_USER_LIMIT
-    try:
-        with open("/proc/self/uid_map", encoding="ascii") as file:
-            rows = [[int(word) for word in line.split()] for line in file]
-    except (OSError, ValueError):
-        return True
     user = os.getuid()
-    outside = [other + user - first for first, other, count in rows if first <= user < first + count]
-    return outside != [0]
+    if _link("/proc/self/ns/user") in ("", FIRST_USER_NAMESPACE):
+        powers = int(read_fields("/proc/self/status").get("CapEff", "0"), 16)
+        return user != 0 and not powers & ABOVE_USER_LIMIT
+    rows = [map(int, line.split()) for line in read_text("/proc/self/uid_map").splitlines()]
+    return [other + user - first for first, other, count in rows if first <= user < first + count] != [0]
 
 
-def _kib(path: str) -> Dict[str, int]:
-    """Read a file such as ``/proc/meminfo``: name → KiB."""
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            rows = [line.split() for line in file]
-        return {row[0].rstrip(":"): int(row[1]) for row in rows if row[2:] == ["kB"]}
-    except (OSError, ValueError):
-        return {}
+def _bytes(fields: Dict[str, str], name: str) -> int:
+    """Return in bytes what ``/proc`` gives in kB."""
+    return 1024 * int(fields.get(name, "0").split()[0])
 
 
 def _arenas_to_come(threads: int) -> int:
@@ -221,16 +206,16 @@ def _arenas_to_come(threads: int) -> int:
 def _memory_walls(pid: str) -> List[Wall]:
     """List the limits, in bytes, on memory that is promised and need not be touched, as stacks are."""
     walls = []
-    space = _soft_limit("RLIMIT_AS")
+    space, _ = process_limits("RLIMIT_AS")
     if space is not None:
-        used = 1024 * _kib(f"/proc/{pid}/status").get("VmSize", 0)
-        used += ARENA * _arenas_to_come(int(_status(pid).get("Threads", "1")))
+        status = read_fields(f"/proc/{pid}/status")
+        used = _bytes(status, "VmSize") + ARENA * _arenas_to_come(int(status.get("Threads", "1")))
         walls.append(Wall("ulimit -v memory", space, used, stack_size()))
-    if _number("/proc/sys/vm/overcommit_memory") == STRICT_OVERCOMMIT:
-        memory = _kib("/proc/meminfo")
+    if read_number("/proc/sys/vm/overcommit_memory") == STRICT_OVERCOMMIT:
+        memory = read_fields("/proc/meminfo")
         if "CommitLimit" in memory:
-            promised = 1024 * memory.get("Committed_AS", 0)
-            walls.append(Wall("memory commit limit", 1024 * memory["CommitLimit"], promised, stack_size()))
+            limit, promised = _bytes(memory, "CommitLimit"), _bytes(memory, "Committed_AS")
+            walls.append(Wall("memory commit limit", limit, promised, stack_size()))
     return walls
 
 
@@ -247,15 +232,15 @@ def thread_walls(pid: str = "self") -> List[Wall]:
         ("pid_max", "/proc/sys/kernel/pid_max", _numbers_used()),
         ("threads-max", "/proc/sys/kernel/threads-max", _load()[0]),
     ):
-        value = _number(path)
+        value = read_number(path)
         if value is not None:
             walls.append(Wall(name, value, used))
     for folder in cgroup_folders("pids"):
-        value = _number(folder + "/pids.max")
+        value = read_number(folder + "/pids.max")
         if value is not None:
-            count = _number(folder + "/pids.current") or 0
+            count = read_number(folder + "/pids.current") or 0
             walls.append(Wall("cgroup pids.max", value, count, where=folder))
-    limit = _user_limit()
+    limit = process_limits("RLIMIT_NPROC")[0] if _bound_as_user() else None
     if limit is not None:
         walls.append(Wall("ulimit -u", limit, _user_threads()))
     return walls + _memory_walls(pid)

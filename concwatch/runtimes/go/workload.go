@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -13,7 +12,6 @@ const (
 	mostTicks      = 1_000_000
 	largestPayload = 1 << 34
 	pageSize       = 4096
-	usageOfAThread = 1 // RUSAGE_THREAD, which package syscall does not name
 	turn           = time.Millisecond
 )
 
@@ -122,22 +120,12 @@ func spin(total time.Duration) Body {
 	}
 }
 
-// spinsALook is how many empty turns, some 10 µs, lie between two looks at the clock.
-const spinsALook = 2_000
-
-// spun is there for the compiler, which would leave empty turns out.
-var spun atomic.Int64
-
 func useCPU(wanted time.Duration) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	began, used := timeUsed(usageOfAThread), time.Duration(0)
+	began, used := threadTime(), time.Duration(0)
 	for used < wanted {
-		// Most of the time outside the system: its scheduler takes a thread that is in there for an idle one.
-		for i := 0; i < spinsALook; i++ {
-			spun.Add(1)
-		}
-		used = timeUsed(usageOfAThread) - began
+		used = threadTime() - began
 	}
 	return used
 }

@@ -65,6 +65,9 @@ class BestSecond:
         self.best = max(self.best, self._last_second.growth / max(1.0, self._last_second.span))
 
 
+LATE = 1.5
+"""Sampling intervals without a tick that are a silence."""
+
 MEAN_SECONDS = 10.0
 """Window of the mean rate: tasks that sleep ten seconds complete in bursts that far apart."""
 
@@ -84,6 +87,8 @@ class TickRates:
         self._completed = Trailing(interval)
         self._mean = Trailing(MEAN_SECONDS)
         self._best = (math.nan, math.nan)
+        self._last: Tick | None = None
+        self._silent_since: Tick | None = None  # the last tick before a silence that ended since the last call
 
     @property
     def mean_completed(self) -> float:
@@ -95,6 +100,11 @@ class TickRates:
         if reached is not None and reached.created:
             # However late the ticks before were, what grew since then grew within these seconds.
             self._created.learn(tick.time - reached.seconds, tick.created - reached.created)
+        if self._last is not None and tick.time - self._last.time > LATE * self._interval:
+            self._silent_since = self._silent_since or self._last
+        if reached is not None and reached.created and reached.seconds <= self._interval:
+            self._silent_since = None  # a burst, which is to be as high as any other
+        self._last = tick
         found = []
         for counter, count, best in zip(
             (self._created, self._completed), (tick.created, tick.completed), self._best, strict=True
@@ -109,5 +119,10 @@ class TickRates:
 
         NaN where no tick has come since then: how fast it goes is known only when the next one comes.
         """
-        found, self._best = self._best, (math.nan, math.nan)
+        found, before, last = self._best, self._silent_since, self._last
+        if before is not None and last is not None:
+            # The samples since then are given this rate, too: it is that of all the time.
+            seconds = last.time - before.time
+            found = (last.created - before.created) / seconds, (last.completed - before.completed) / seconds
+        self._best, self._silent_since = (math.nan, math.nan), None
         return found

@@ -16,13 +16,11 @@ from concwatch.units import (
     format_bytes,
     format_count,
     format_forecast,
-    format_percent,
     format_seconds,
 )
 
 if TYPE_CHECKING:
     from concwatch.experiments.cell import Cell
-    from concwatch.experiments.report import Occasion
     from concwatch.experiments.runner import Runner
     from concwatch.measure.expect import Verdict
     from concwatch.measure.figures import Figure
@@ -77,9 +75,11 @@ def print_table(rows: "Sequence[Row]", expected: "Callable[[str], Collection[str
     """
     from concwatch.measure.figures import BY_NAME, DOUBTS
 
-    known = [BY_NAME[name] for name in COLUMNS if any(row.values(name) for row in rows)]
+    medians = {name: [row.median(name) for row in rows] for name in COLUMNS}
     known = [
-        figure for figure in known if figure.name != "failed" or any(row.median("failed") for row in rows)
+        BY_NAME[name]
+        for name, of_rows in medians.items()
+        if (any(of_rows) if name == "failed" else any(value is not None for value in of_rows))
     ]
     sizes = len({row.tasks for row in rows}) > 1
     heads = ["engine", *(["tasks"] if sizes else []), "state", *(figure.title for figure in known)]
@@ -111,17 +111,19 @@ def print_table(rows: "Sequence[Row]", expected: "Callable[[str], Collection[str
 
 def _print_repeats(rows: "Sequence[Row]", known: "Sequence[Figure]") -> None:
     """Print the median of each figure over its runs, its range, and the 95 % interval of the mean."""
+    from concwatch.measure.units import SHARE
+
     cells = [["engine", "tasks", "figure", "median", "spread", "lowest", "highest", "95 % of the mean"]]
     for row in rows:
         for figure in known:
-            values, interval = row.values(figure.name), row.interval(figure.name)
-            if interval is None:
+            measured, text = row.measured(figure.name), figure.unit.text
+            if measured is None or measured.interval is None:
                 continue
-            spread, text, (low, high) = row.spread(figure.name), figure.unit.text, interval
+            low, high = measured.interval
             cells.append(
                 [
-                    row.engine, format_count(row.tasks), figure.title, text(row.median(figure.name)),
-                    "–" if spread is None else format_percent(spread), text(min(values)), text(max(values)),
+                    row.engine, format_count(row.tasks), figure.title, text(measured.median),
+                    SHARE.text(measured.spread), text(measured.low), text(measured.high),
                     f"{text(max(0.0, low))} to {text(high)}",
                 ]
             )  # fmt: skip
@@ -235,13 +237,6 @@ _TONES: dict[str, dict[str, object]] = {
     "quiet": {"dim": True},
     "copy": {"fg": "cyan"},
 }
-
-
-def print_experiment(runner: "Runner", occasion: "Occasion") -> None:
-    """Print the result of an experiment as tables."""
-    from concwatch.experiments.table import table_lines
-
-    print_lines(table_lines(runner, occasion))
 
 
 def print_lines(lines: "Iterable[Piece | Sequence[tuple[str, str]]]") -> None:

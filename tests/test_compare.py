@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from concwatch.cli import main
-from concwatch.comparing.difference import Difference, Measured
+from concwatch.comparing.difference import Difference
 from concwatch.comparing.quantity import Quantity
 from concwatch.lab.fake import Costs
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import EngineFacts, blank_sample
+from concwatch.measure.measured import Measured
 from concwatch.measure.units import BYTES, RATE, SECONDS
 from concwatch.recordings.format import (
     VERSION,

@@ -16,10 +16,11 @@ from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.outputs import outputs, save
 from concwatch.experiments.report import Occasion
 from concwatch.experiments.runner import Choice, Runner, State
+from concwatch.experiments.table import table_lines
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
-from concwatch.printing import ExperimentProgress, print_experiment, print_experiments
+from concwatch.printing import ExperimentProgress, print_experiments, print_lines
 
 
 class RecordedCommand(click.Command):
@@ -90,7 +91,7 @@ def command(
         for text in texts:
             click.echo(text, nl=False)
         if not any(output.standard for output in wanted):
-            print_experiment(runner, occasion)
+            print_lines(table_lines(runner, occasion))
     failed = any(outcome.state is State.FAILED for outcome in runner.outcomes.values())
     sys.exit(128 + stopped if stopped else int(failed or bool(problems)))
 

@@ -1,7 +1,7 @@
 """A comparison as one JSON object: figures in their own unit, shares of 1."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from concwatch.comparing.comparison import Comparison
@@ -32,8 +32,8 @@ def as_object(comparison: Comparison) -> dict[str, object]:
             }
             for subject, found in comparison.differences.items()
         ],
-        "only_in_a": _only(comparison.only_in_a, comparison.b),
-        "only_in_b": _only(comparison.only_in_b, comparison.a),
+        "only_in_a": _only(comparison, comparison.a, comparison.b),
+        "only_in_b": _only(comparison, comparison.b, comparison.a),
         "fail_over_percent": comparison.percent,
         "fails": bool(failing),
     }
@@ -59,8 +59,8 @@ def _subject(subject: Subject) -> dict[str, object]:
     return {**told, "figure": subject.key, "unit": subject.quantity.counted}
 
 
-def _only(subjects: Iterable[Subject], other: Side) -> list[dict[str, object]]:
-    return [{**_subject(subject), "reason": why_missing(subject, other)} for subject in subjects]
+def _only(both: Comparison, own: Side, other: Side) -> list[dict[str, object]]:
+    return [{**_subject(each), "reason": why_missing(each, other)} for each in both.only_in(own)]
 
 
 def _known(of: object, *names: str) -> dict[str, Any]:

@@ -28,15 +28,9 @@ class Comparison:
             return []
         return [subject for subject, found in self.differences.items() if found.fails(percent)]
 
-    @property
-    def only_in_a(self) -> list[Subject]:
-        """What only A has a figure of."""
-        return [subject for subject in self.a.figures if subject not in self.b.figures]
-
-    @property
-    def only_in_b(self) -> list[Subject]:
-        """What only B has a figure of."""
-        return [subject for subject in self.b.figures if subject not in self.a.figures]
+    def only_in(self, own: Side) -> list[Subject]:
+        """Return what only this one of both has a figure of."""
+        return [subject for subject in own.figures if subject not in self.differences]
 
 
 def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:

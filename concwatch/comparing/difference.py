@@ -7,36 +7,13 @@ that the spread is unknown.
 """
 
 import math
-import statistics
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from concwatch.comparing.quantity import Quantity
+from concwatch.measure.measured import Measured
 
 EXACT = 9
 """Decimals of a share that count: the tenth is an error of floating point, not a change."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The values that one side has of a figure."""
-
-    median: float
-    low: float
-    high: float
-    count: int
-    """How many values there are: runs, targets reached, or samples."""
-
-    @classmethod
-    def of(cls, values: Iterable[float | None]) -> "Measured | None":
-        """Take some values, of which those that are not known or not finite are left out; None for none."""
-        known = [float(value) for value in values if value is not None and math.isfinite(value)]
-        return cls(statistics.median(known), min(known), max(known), len(known)) if known else None
-
-    @property
-    def spread(self) -> float | None:
-        """The distance from lowest to highest as a share of the median; None for fewer than two values."""
-        return (self.high - self.low) / abs(self.median) if self.count > 1 and self.median else None
 
 
 @dataclass(frozen=True)

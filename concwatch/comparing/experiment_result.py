@@ -5,19 +5,19 @@ are taken as the reports of an experiment take them. Lines are the same on both 
 and every option of the cell are. Of a cell that failed or was skipped there is no figure, as there.
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from concwatch.comparing.difference import Measured
 from concwatch.comparing.quantity import Quantity
 from concwatch.comparing.side import Fact, Side, Subject, joined, machine_facts, tell_moment
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.runner import State
 from concwatch.layout import flat
 from concwatch.measure.figures import BY_NAME
+from concwatch.measure.measured import Measured
 from concwatch.measure.units import SCALES
 
 KIND = 'a result of the experiment "{}"'
@@ -57,10 +57,11 @@ class Ran(Struct, frozen=True):
     flags: tuple[str, ...] = ()
 
 
-class Runs(Struct, frozen=True):
-    """The runs of a cell."""
+@dataclass(frozen=True)
+class RanCell(Cell):
+    """A cell, and its runs."""
 
-    runs: tuple[Ran, ...] = ()
+    runs: tuple[Ran, ...] = field(default=(), compare=False)
 
 
 class ExperimentFile(Struct, frozen=True):
@@ -69,15 +70,13 @@ class ExperimentFile(Struct, frozen=True):
     experiment: Name
     machine: dict[str, Any]
     tables: tuple[Table, ...]
-    cells: tuple[msgspec.Raw, ...]
+    cells: tuple[RanCell, ...]
     concwatch: str = ""
     begun: str = ""
     partial: bool = False
 
 
 _file = msgspec.json.Decoder(ExperimentFile)
-_cell = msgspec.json.Decoder(Cell)
-_runs = msgspec.json.Decoder(Runs)
 
 
 def read_experiment(text: bytes, name: str) -> Side:
@@ -87,23 +86,22 @@ def read_experiment(text: bytes, name: str) -> Side:
         ValueError: it is damaged: how.
     """
     file = _file.decode(text)
-    cells = [_cell.decode(cell) for cell in file.cells]
-    ran = [_runs.decode(cell).runs for cell in file.cells]
     figures, missing = {}, {}
     workers: dict[str, dict[str, Fact]] = {}
     for table in file.tables:
         for row in table.rows:
             if row.cell is None:
                 continue  # published only
-            if not 0 <= row.cell < len(cells):
+            if not 0 <= row.cell < len(file.cells):
                 raise ValueError(f"there is no cell {row.cell}")
-            subject = _subject(table, row, cells[row.cell])
+            cell = file.cells[row.cell]
+            subject = _subject(table, row, cell)
             measured = Measured.of(row.repeats)
             if measured is None or row.state in (State.FAILED, State.SKIPPED):
                 missing[subject] = _why(row)
                 continue
             figures[subject] = measured
-            told = sorted({joined([run.runtime, *run.flags]) for run in ran[row.cell]})
+            told = sorted({joined([run.runtime, *run.flags]) for run in cell.runs})
             workers.setdefault(flat(row.series), {"worker": Fact("; ".join(told))})
     return Side(
         name,

@@ -1,6 +1,5 @@
 """Any file that can be compared, read as a side."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -18,16 +17,12 @@ from concwatch.recordings.reading import read_text
 EXPECTED = "expected a recording, or what concwatch run --json or concwatch experiment --json wrote"
 
 
-class _Type(Struct):
-    type: str = ""
-
-
 class _Shape(Struct):
+    type: str = ""
     experiment: msgspec.Raw = msgspec.Raw()
     lanes: msgspec.Raw = msgspec.Raw()
 
 
-_type = msgspec.json.Decoder(_Type)
 _shape = msgspec.json.Decoder(_Shape)
 _ERRORS = (ValueError, RecursionError, OverflowError)
 """What text that is no such file raises: wrong types and characters, endless brackets, endless numbers."""
@@ -65,27 +60,18 @@ def read_bytes(text: bytes, path: str, name: str, lack: str = "") -> Side:
     try:
         if recording is not None:
             return read_recording(recording, name)
-        return _reader(text)(text, name)
+        shape = _shape.decode(text)
+        if shape.experiment:
+            return read_experiment(text, name)
+        if shape.lanes:
+            return read_run(text, name)
+        raise ValueError("it is neither a recording nor a result")
     except _ERRORS as error:
         raise ValueError(f'"{path}" is damaged: {one_line(str(error))}: {EXPECTED}') from None
 
 
-def _reader(text: bytes) -> Callable[[bytes, str], Side]:
-    """Tell by its keys what a result is of.
-
-    Raises:
-        ValueError: it is no result.
-    """
-    shape = _shape.decode(text)
-    if shape.experiment:
-        return read_experiment
-    if shape.lanes:
-        return read_run
-    raise ValueError("it is neither a recording nor a result")
-
-
 def _is_recording(text: bytes) -> bool:
     try:
-        return _type.decode(text.partition(b"\n")[0]).type == KIND
+        return _shape.decode(text.partition(b"\n")[0]).type == KIND
     except _ERRORS:
         return False

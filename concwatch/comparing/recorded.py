@@ -7,12 +7,11 @@ value.
 
 from collections.abc import Iterator, Sequence
 
-from concwatch.comparing.difference import Measured
-from concwatch.comparing.quantity import COMPARED, quantity_of
-from concwatch.comparing.side import Fact, Side, Subject, joined, machine_facts, tell_moment
+from concwatch.comparing.side import Fact, Side, Subject, joined, lane_figures, machine_facts, tell_moment
 from concwatch.lab.cost import NEAR_ALL
 from concwatch.lab.snapshot import LaneSnapshot, Sample
 from concwatch.measure.figures import read
+from concwatch.measure.measured import Measured
 from concwatch.recordings.lane import RecordedLane
 from concwatch.recordings.recording import Recording
 from concwatch.units import counted, format_count, format_seconds
@@ -22,19 +21,16 @@ KIND = "a recording"
 
 def read_recording(recording: Recording, name: str) -> Side:
     """Read the recording called ``name``."""
-    figures, facts, notes = {}, {}, []
+    figures: dict[Subject, Measured] = {}
+    facts: dict[str, dict[str, Fact]] = {}
+    notes: list[str] = []
     for lane in recording.lanes:
         workers = list(_workers(lane))
         most = max((held.status.peak_live for held, _ in workers), default=0)
         if not most:
             continue  # it never had a task
         counting = [pair for pair in workers if pair[0].status.peak_live >= most * NEAR_ALL]
-        found = [read(held, last) for held, last in counting]
-        for figure in COMPARED:
-            measured = Measured.of(values[figure.name] for values in found)
-            if measured is not None:
-                key = figure.name
-                figures[Subject(lane.name, figure.title, quantity_of(key), lane.name, key=key)] = measured
+        figures.update(lane_figures(lane.name, [read(held, last) for held, last in counting]))
         facts[lane.name] = _facts(recording, counting[-1][0], most)
         failed = sum(last.failed for _, last in workers)
         if failed:

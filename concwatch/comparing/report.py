@@ -141,13 +141,10 @@ def _cautions(comparison: Comparison) -> Iterable[str]:
 
 def _unmatched(comparison: Comparison) -> Iterable[str]:
     """Say what only one has a figure of, a line a section."""
-    pairs = (
-        ("A", comparison.only_in_a, comparison.a, comparison.b),
-        ("B", comparison.only_in_b, comparison.b, comparison.a),
-    )
-    for letter, subjects, own, other in pairs:
+    a, b = comparison.a, comparison.b
+    for letter, own, other in (("A", a, b), ("B", b, a)):
         grouped: dict[str, list[Subject]] = {}
-        for subject in subjects:
+        for subject in comparison.only_in(own):
             grouped.setdefault(subject.section, []).append(subject)
         others = {subject.section for subject in other.figures}
         all_own = [subject.section for subject in own.figures]

@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from concwatch.comparing.difference import Measured
-from concwatch.comparing.quantity import COMPARED, quantity_of
-from concwatch.comparing.side import Fact, Side, Subject, joined, machine_facts
+from concwatch.comparing.quantity import COMPARED
+from concwatch.comparing.side import Fact, Side, Subject, joined, lane_figures, machine_facts
+from concwatch.measure.measured import Measured
 from concwatch.units import format_count
 
 KIND = "a result of concwatch run"
@@ -57,16 +58,11 @@ def read_run(text: bytes, name: str) -> Side:
     file = _decoder.decode(text)
     lanes = [(msgspec.convert(raw, Lane), raw) for raw in file.lanes]
     sizes = len({lane.tasks for lane, _ in lanes}) > 1
-    figures = {}
+    figures: dict[Subject, Measured] = {}
     for lane, raw in lanes:
-        runs = [msgspec.convert(run, _Figures) for run in (lane.runs or (raw,))]
-        for figure in COMPARED:
-            measured = Measured.of(getattr(run, figure.name) for run in runs)
-            if measured is None or lane.runtime is None:
-                continue  # its worker never came up
-            size = lane.tasks if sizes else None
-            key, quantity = figure.name, quantity_of(figure.name)
-            figures[Subject(lane.engine, figure.title, quantity, lane.engine, size, key=key)] = measured
+        runs = [asdict(msgspec.convert(run, _Figures)) for run in (lane.runs or (raw,))]
+        if lane.runtime is not None:  # its worker came up
+            figures.update(lane_figures(lane.engine, runs, lane.tasks if sizes else None))
     return Side(
         name,
         KIND,

@@ -1,10 +1,10 @@
 """One of the two that are compared: its figures, and what they were measured with."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from concwatch.comparing.difference import Measured
-from concwatch.comparing.quantity import Quantity
+from concwatch.comparing.quantity import COMPARED, Quantity, quantity_of
+from concwatch.measure.measured import Measured
 from concwatch.units import format_bytes
 
 ALIKE = 0.05
@@ -68,6 +68,17 @@ class Side:
     def engines(self) -> list[str]:
         """The engines that it has figures of."""
         return list(dict.fromkeys(subject.engine for subject in self.figures))
+
+
+def lane_figures(
+    engine: str, runs: Sequence[Mapping[str, float | None]], size: int | None = None
+) -> dict[Subject, Measured]:
+    """Return the figures of a lane, each with its value in every one of ``runs`` that has it."""
+    return {
+        Subject(engine, figure.title, quantity_of(figure.name), engine, size, key=figure.name): measured
+        for figure in COMPARED
+        if (measured := Measured.of(run[figure.name] for run in runs))
+    }
 
 
 def machine_facts(machine: Mapping[str, object], concwatch: str) -> dict[str, Fact]:

@@ -1,7 +1,6 @@
 """Running an experiment: each cell in fresh workers, as often as it says, and what came of it."""
 
 import asyncio
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -13,6 +12,7 @@ from concwatch.experiments.program import MissingError, run_program
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
+from concwatch.measure.measured import Measured
 from concwatch.measure.measurement import Result
 from concwatch.measure.units import SCALES
 
@@ -44,21 +44,6 @@ class Outcome:
     """Why there are no figures."""
     runs: list[Result] = field(default_factory=list)
     """Every run that gave figures, whatever they are."""
-
-    def values(self, reading: str) -> list[float]:
-        """Give the figures of one reading, a run each: bytes, seconds, or tasks a second."""
-        known = (run.figures.get(reading) for run in self.runs)
-        return [value for value in known if value is not None]
-
-    def median(self, reading: str) -> float | None:
-        """Give their median; None for none."""
-        values = self.values(reading)
-        return statistics.median(values) if values else None
-
-    def spread(self, reading: str) -> float | None:
-        """Give the distance from lowest to highest as a share of the median; None for fewer than two."""
-        values, middle = self.values(reading), self.median(reading)
-        return (max(values) - min(values)) / middle if len(values) > 1 and middle else None
 
 
 @dataclass(frozen=True)
@@ -179,19 +164,18 @@ class Runner:
         if entry.cell is None:
             reason = f"no engine {entry.series.engine} yet"
             return Figure(entry, State.ABSENT, reason, None, None, None, ())
-        outcome, reading = self.outcomes[entry.cell], entry.table.reading
-        factor = SCALES[entry.table.unit][1]
-        shown = outcome.state not in (State.FAILED, State.SKIPPED)
-        median = outcome.median(reading) if shown else None
-        here = None if median is None else median / factor
+        outcome, factor = self.outcomes[entry.cell], SCALES[entry.table.unit][1]
+        measured = Measured.of_runs(outcome.runs, entry.table.reading)
+        shown = None if outcome.state in (State.FAILED, State.SKIPPED) else measured
+        here = shown.median / factor if shown else None
         return Figure(
             entry,
             outcome.state,
             outcome.reason,
             here,
             here / entry.published if here is not None and entry.published else None,
-            outcome.spread(reading) if shown else None,
-            tuple(value / factor for value in outcome.values(reading)),
+            shown.spread if shown else None,
+            tuple(value / factor for value in measured.values) if measured else (),
         )
 
     # How far it is.

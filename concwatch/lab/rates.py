@@ -88,7 +88,9 @@ class TickRates:
         self._mean = Trailing(MEAN_SECONDS)
         self._best = (math.nan, math.nan)
         self._last: Tick | None = None
-        self._silent_since: Tick | None = None  # the last tick before a silence that ended since the last call
+        self._silent_since: Tick | None = (
+            None  # the last tick before a silence that ended since the last call
+        )
 
     @property
     def mean_completed(self) -> float:

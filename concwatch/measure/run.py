@@ -1,6 +1,5 @@
 """``concwatch run``: engines measured one after another or together, at some sizes, once or more often."""
 
-import statistics
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -9,12 +8,8 @@ from concwatch.lab.events import Event
 from concwatch.lab.lab import Lab
 from concwatch.lab.machine import describe_machine, program_version
 from concwatch.measure.figures import Figure, figures
+from concwatch.measure.measured import Measured
 from concwatch.measure.measurement import Outcome, Plan, Result, measure
-
-_T = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-"""Student's t for a 95 % interval, by the number of values less two; of more values the last is a little
-wide.
-"""
 
 ANSWERED_BY = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}
 """Outcome → the figure of which something else may be expected; then it counts no more."""
@@ -28,29 +23,14 @@ class Row:
     tasks: int
     results: list[Result] = field(default_factory=list)
 
-    def values(self, figure: str) -> list[float]:
-        """Return the values of a figure, one a run that has it."""
-        known = (result.figures.get(figure) for result in self.results)
-        return [value for value in known if value is not None]
+    def measured(self, figure: str) -> Measured | None:
+        """Return the values of a figure, one a run that has it; None for none."""
+        return Measured.of_runs(self.results, figure)
 
     def median(self, figure: str) -> float | None:
         """Return the median over the runs; None for none."""
-        values = self.values(figure)
-        return statistics.median(values) if values else None
-
-    def spread(self, figure: str) -> float | None:
-        """Return the distance from lowest to highest as a share of the median; None for fewer than two."""
-        values, median = self.values(figure), self.median(figure)
-        return (max(values) - min(values)) / abs(median) if len(values) > 1 and median else None
-
-    def interval(self, figure: str) -> tuple[float, float] | None:
-        """Return the 95 % interval of the mean, by Student's t; None for fewer than two runs."""
-        values = self.values(figure)
-        if len(values) < 2:
-            return None
-        mean, t = statistics.fmean(values), _T[min(len(values), len(_T) + 1) - 2]
-        half = t * statistics.stdev(values) / len(values) ** 0.5
-        return mean - half, mean + half
+        measured = self.measured(figure)
+        return measured.median if measured else None
 
     def problems(self, expected: Collection[str] = ()) -> dict[Outcome, str]:
         """Return the outcomes of its runs that are not done, and why, the gravest first.
@@ -112,13 +92,13 @@ class Row:
             "marks": {figure.name: marks for figure in figures() if (marks := self.marks(figure))},
         }
         if len(self.results) > 1:
-            known = [figure.name for figure in figures() if self.values(figure.name)]
+            known = {figure.name: taken for figure in figures() if (taken := self.measured(figure.name))}
             found["runs"] = [
                 {"state": result.outcome.value, **{name: result.figures.get(name) for name in known}}
                 for result in self.results
             ]
-            found["spread"] = {name: self.spread(name) for name in known}
-            found["interval"] = {name: self.interval(name) for name in known}
+            found["spread"] = {name: taken.spread for name, taken in known.items()}
+            found["interval"] = {name: taken.interval for name, taken in known.items()}
         return found
 
 

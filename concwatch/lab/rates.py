@@ -65,8 +65,8 @@ class BestSecond:
         self.best = max(self.best, self._last_second.growth / max(1.0, self._last_second.span))
 
 
-LATE = 1.5
-"""Sampling intervals without a tick that are a silence."""
+LONG = 3.5
+"""Sampling intervals: of a longer silence the rate makes up for what those before it had left out."""
 
 MEAN_SECONDS = 10.0
 """Window of the mean rate: tasks that sleep ten seconds complete in bursts that far apart."""
@@ -88,6 +88,8 @@ class TickRates:
         self._mean = Trailing(MEAN_SECONDS)
         self._best = (math.nan, math.nan)
         self._last: Tick | None = None
+        self._taken = -math.inf  # when the last call was that had a rate
+        self._told: tuple[float, float] = (0.0, 0.0)  # what all rates so far add up to over time
         self._silent_since: Tick | None = (
             None  # the last tick before a silence that ended since the last call
         )
@@ -102,8 +104,6 @@ class TickRates:
         if reached is not None and reached.created:
             # However late the ticks before were, what grew since then grew within these seconds.
             self._created.learn(tick.time - reached.seconds, tick.created - reached.created)
-        if self._last is not None and tick.time - self._last.time > LATE * self._interval:
-            self._silent_since = self._silent_since or self._last
         if reached is not None and reached.created and reached.seconds <= self._interval:
             self._silent_since = None  # a burst, which is to be as high as any other
         self._last = tick
@@ -116,15 +116,24 @@ class TickRates:
         self._best = (found[0], found[1])
         self._mean.add(tick.time, tick.completed)
 
-    def take(self) -> tuple[float, float]:
-        """Return tasks created and completed a second, the highest since the last call.
+    def take(self, now: float) -> tuple[float, float]:
+        """Return tasks created and completed a second, the highest since the last call; ``now`` in seconds.
 
-        NaN where no tick has come since then: how fast it goes is known only when the next one comes.
+        NaN where no tick has come since then: how fast it goes is known only when the next one comes, and
+        then for all the time since the last one.
         """
-        found, before, last = self._best, self._silent_since, self._last
-        if before is not None and last is not None:
-            # The samples since then are given this rate, too: it is that of all the time.
+        found, before, last, span = self._best, self._silent_since, self._last, now - self._taken
+        if last is None or math.isnan(found[0]):
+            self._silent_since = last
+            return found
+        counts = (float(last.created), float(last.completed))
+        if before is not None and last.time > before.time:
+            told = float(before.created), float(before.completed)
             seconds = last.time - before.time
-            found = (last.created - before.created) / seconds, (last.completed - before.completed) / seconds
-        self._best, self._silent_since = (math.nan, math.nan), None
+            if span > LONG * self._interval:  # so that what is told adds up to what there was
+                told, seconds = self._told, span
+            found = max(0.0, counts[0] - told[0]) / seconds, max(0.0, counts[1] - told[1]) / seconds
+        known = math.isfinite(span) and not math.isnan(found[0])
+        self._told = (self._told[0] + found[0] * span, self._told[1] + found[1] * span) if known else counts
+        self._best, self._silent_since, self._taken = (math.nan, math.nan), None, now
         return found

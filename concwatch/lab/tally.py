@@ -116,7 +116,7 @@ class Tally:
     def sample(self, now: float, lane: int, interval: float, stalled: float) -> Sample:
         """Return what is known now, rates since the last sample; ``interval`` is the seconds between two."""
         reading, tick, cost = self.reading, self.tick, self.meter.cost
-        created, completed = self._rates.take()
+        created, completed = self._rates.take(now)
         return Sample(
             lane=lane,
             time=now,

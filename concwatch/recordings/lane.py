@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from concwatch.lab.events import plain
-from concwatch.lab.series import METRICS, RATES
+from concwatch.lab.series import RATES
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, blank_sample
 from concwatch.recordings.format import LaneLine
 from concwatch.recordings.past import RecordedSeries
@@ -93,8 +93,3 @@ class RecordedLane:
     def samples(self) -> Iterable[Sample]:
         """Return all samples, oldest first."""
         return starmap(self._sample, enumerate(self._lines))
-
-
-def no_metrics() -> "dict[str, array[float]]":
-    """Return the metrics of a lane without a sample."""
-    return {metric: array("d") for metric in METRICS}

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lab_driver import ENGINES, Bench, end, standing, tick
 from screen import stage
@@ -151,6 +151,11 @@ def waits(action):
     compressed=st.booleans(),
     hz=st.sampled_from((10.0, 20.0)),
 )
+@example(  # a recording that begins while a worker is silent
+    actions=[("target", 2, 50), ("wait", 3.0)],
+    faults={"asyncio": [Fault(1.0, Ended("killed by SIGKILL"), 2.5)]},
+    tracing=False, before=2, compressed=False, hz=10.0,
+)  # fmt: skip
 @settings(max_examples=100, deadline=None)
 @pytest.mark.timeout(300)  # a hundred sessions: on a machine at half its speed, beside other tests
 def test_every_snapshot_and_every_sample_is_read_as_it_was(actions, faults, tracing, before, compressed, hz):

@@ -254,7 +254,7 @@ def written(sample: Sample, lane: int, began: float) -> Sample:
         value if not isinstance(value, float) or place in _EXACT else rounded(value)
         for place, value in enumerate(structs.astuple(sample))
     ]
-    time = cut_time(max(0.0, sample.time - began))
+    time = cut_time(sample.time - began)  # that which stood as it began is from before
     return structs.replace(Sample(*values), lane=lane, time=time)
 
 

@@ -10,8 +10,10 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
+from concwatch.measure.figures import DOUBTS
 from concwatch.ui.keys import HELP
 from concwatch.ui.screens.leaving import Leaving
+from concwatch.ui.widgets.cost_table import COLUMNS
 from concwatch.ui.widgets.glossary import Glossary
 
 WORDS = (
@@ -19,13 +21,11 @@ WORDS = (
     ("lane", "a process that runs the tasks of one engine and nothing else"),
     ("RSS", "memory that the system holds for a process, read from outside"),
     ("tracemalloc", "bytes that Python itself knows it allocated, while tracing is on"),
-    ("RSS/task", "(RSS − RSS before the first task) ÷ live tasks"),
-    ("ᵗ", "taken while traced: about twice what it is untraced"),
-    ("≈", "counts memory kept from earlier tasks: switch the lane off and on for a clean figure"),
-    ("wake-up lag", "how late, at worst since the last tick, a sleeper was woken"),
-    ("fits here", "how many such tasks this machine would hold, and which wall comes first"),
-    ("stalled", "no sign from the worker, or something in it overdue, for a second or more"),
+    *((column.figure.title, column.figure.meaning) for column in COLUMNS),
+    *((doubt.mark, doubt.note) for doubt in DOUBTS),
+    ("±", "what the runtime takes from the system at once, by live tasks"),
 )
+"""The columns of the cost table among them, as the table of all figures explains them."""
 
 MOUSE = "Drag a slider, or click a lane's ○ off, its number, or a setting to change it."
 

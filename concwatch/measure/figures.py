@@ -208,7 +208,7 @@ FIGURES: tuple[Figure, ...] = (
         lambda lane: lane.sample.gc, (TRACED,), UP, True,
     ),
     Figure(
-        "gc_share", "in GC", SHARE, "Share of the worker's life spent in garbage collection.", _gc_share, (TRACED,), UP,
+        "gc_share", "GC share", SHARE, "Share of the worker's life spent in garbage collection.", _gc_share, (TRACED,), UP,
     ),
     Figure("cpu", "CPU", SHARE, "Share of one core used at present.", lambda lane: lane.sample.cpu),
     Figure(

@@ -90,7 +90,8 @@ Objects
     ``time``, ``rate``, ``budget``
     ``lanes``      list of numbers: the lanes that it has
 
-``lane``: as its lab comes in, and whenever one of these has changed.
+``lane``: as its lab comes in, and whenever one of these has changed. A key that is left out is as in a lane
+that never had a worker: ``off``, 0, false, null or empty; ``bytes_per_task`` 1.
     ``time``, ``lane``
     ``state``           ``off``, ``building``, ``starting``, ``running``, ``stalled``, ``stopping``,
                         ``failed``
@@ -185,7 +186,7 @@ class LabLine(Struct, tag="lab", frozen=True):
     lanes: tuple[Count, ...]
 
 
-class LaneLine(LaneStatus, tag="lane", frozen=True, kw_only=True):
+class LaneLine(LaneStatus, tag="lane", frozen=True, kw_only=True, omit_defaults=True):
     """What changes seldom of a lane."""
 
     time: Time

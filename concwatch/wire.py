@@ -116,8 +116,8 @@ Commands, concwatch to worker
 ``stop``      exit at once.
 Optional, see ``can``:
 ``trace``     ``on``: start or end tracing of the runtime's allocations.
-``gc``        ``mode``: ``"default"``; ``"frozen"``: set what each slice of growth made apart from
-              collection; ``"off"``: no collection.
+``gc``        ``mode``: ``"default"``; ``"frozen"``: collect nothing while a slice of tasks is created, and
+              freeze what it has created; ``"off"``: no collection.
 ``trim``      collect, then give free memory back to the system.
 ``threads``   ``count``: how many threads serve the tasks.
 ``stack``     ``size``: bytes of stack of threads started from now on; 0 for the system's own size.

@@ -52,14 +52,23 @@ class Collector:
         if mode == "default":
             self._unfreeze()
 
-    def after_slice(self) -> None:
-        """Set what a slice of growth made apart from collection, if that is the mode.
+    def before_slice(self) -> None:
+        """Collect nothing while a slice of tasks is created, if the mode is ``frozen``.
 
-        A full collection walks every live object again and again while a million tasks are made; frozen
+        Even the youngest generation costs 0.8 µs a task: all that it walks is live.
+        """
+        if self.mode == "frozen":
+            gc.disable()
+
+    def after_slice(self) -> None:
+        """Freeze what the slice has created, and collect again, if the mode is ``frozen``.
+
+        A full collection walks every live object again and again while a million tasks are created; frozen
         objects are not walked, and what ends is still freed at once by its reference count.
         """
         if self.mode == "frozen":
             gc.freeze()
+            gc.enable()
 
     @staticmethod
     def _unfreeze() -> None:

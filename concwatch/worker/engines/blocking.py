@@ -217,6 +217,7 @@ class BlockingEngine(Engine):
     def _grow(self, wanted: int) -> None:
         began = monotonic()
         made = 0
+        self.collector.before_slice()
         while made < wanted and monotonic() - began < SLICE and self._start_counted(self._start_chosen):
             made += 1
         self.collector.after_slice()
@@ -237,6 +238,7 @@ class BlockingEngine(Engine):
         record = Record(self.traced)
         for size in burst.sizes():
             record.begin_part()
+            self.collector.before_slice()
             before = self.counts.created
             kept = self.start_many(size)
             created = self.counts.created - before

@@ -150,6 +150,7 @@ class EventLoopEngine(Engine):
 
     async def _grow(self, count: int) -> None:
         began = monotonic()
+        self.collector.before_slice()
         try:
             self._create(count)
         except MemoryError as error:
@@ -202,6 +203,7 @@ class EventLoopEngine(Engine):
         record = Record(self.traced)
         for size in burst.sizes():
             record.begin_part()
+            self.collector.before_slice()
             try:
                 tasks = [create(body()) for _ in range(size)]
             except MemoryError as error:

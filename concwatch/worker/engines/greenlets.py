@@ -144,6 +144,7 @@ class GeventEngine(Engine):
 
     def _grow(self, count: int) -> None:
         began = monotonic()
+        self.collector.before_slice()
         try:
             self._create(count)
         except MemoryError as error:
@@ -192,6 +193,7 @@ class GeventEngine(Engine):
         record = Record(self.traced)
         for size in burst.sizes():
             record.begin_part()
+            self.collector.before_slice()
             tasks = self._spawn(size)
             record.created(len(tasks))
             self.counts.created += len(tasks)

@@ -26,8 +26,6 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     lane: Count
     time: Time
     rss: Count | None
-    traced: Count | None
-    heap: Count | None
     created_per_second: float | None
     completed_per_second: float | None
     live: Count | None
@@ -41,13 +39,10 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     failed: Count | None
     cancelled: Count | None
     queued: Count | None
-    tick_lag: float | None
     gc: float | None
-    tracer: Count | None
     completed_mean: float | None
     stalled: float
     rss_per_task: float | None
-    traced_per_task: float | None
     measured_live: Count | None
     cpu_seconds: float | None
     cpu_per_task: float | None
@@ -55,11 +50,15 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     switches_per_second: float | None
     others: float | None
     peak_rss: Count | None
-    wake_lag_p99: float | None
-    duration_p50: float | None
-    duration_p99: float | None
-    start_delay_p99: float | None
-
+    # What is seldom known comes last: a recording leaves out the nulls at the end.
+    wake_lag_p99: float | None = None
+    start_delay_p99: float | None = None
+    duration_p50: float | None = None
+    duration_p99: float | None = None
+    traced: Count | None = None
+    tracer: Count | None = None
+    traced_per_task: float | None = None
+    heap: Count | None = None
 
 COLUMNS = Sample.__struct_fields__
 

@@ -136,7 +136,6 @@ class Tally:
             failed=tick.failed if tick else None,
             cancelled=tick.cancelled if tick else None,
             queued=tick.queued if tick else None,
-            tick_lag=tick.lag if tick else None,
             gc=tick.gc if tick else None,
             tracer=tick.tracer if tick else None,
             completed_mean=finite(self._rates.mean_completed),

@@ -6,12 +6,13 @@ first line is the header. Lines are written as things happen, so one that breaks
 line end. Each line stands by itself: one that cannot be read is passed over and costs nothing else. A
 reader passes over types and keys that it does not know.
 
-Times are in seconds since the recording began, in microseconds cut and not rounded, so that nothing seems
+Times are in seconds since the recording began, cut to microseconds and not rounded, so that nothing seems
 to have happened later than it did. Memory is in bytes, rates are in tasks a second, shares of 1. ``null`` is
 what was not known. Among samples of the same lane, and objects of the same type, ``time`` never goes back,
 save that a mark may be put on a moment of the past.
 
-Whole numbers are written exactly, and so are times; other numbers are rounded to 6 significant digits.
+Whole numbers are written exactly, ``time``, ``tick_time``, ``gc`` and ``cpu_seconds`` to the microsecond;
+other numbers are rounded to 5 significant digits. A number that happens to be whole has no point.
 
 Lanes
 =====
@@ -22,19 +23,18 @@ counters start anew.
 
 A sample: an array
 ==================
-``[lane, time, rss, traced, heap, …]``: as many as the charts were given, about ten a second a lane
-with a worker. When a worker has ended there is one more in which all that it and the system would say is
+``[lane, time, rss, …]``: as many as the charts were given, about ten a second a lane with a worker. Nulls
+at its end are left out. When a worker has ended there is one more in which all that it and the system would say is
 ``null``: the lines of the charts break there. The header's ``columns`` names what each place holds:
 
     ``lane``                     the lane's number
     ``time``                     when it was taken
     ``rss``                      memory resident of the worker's process
-    ``traced``                   bytes that the tracer knows of; null while nothing is traced
-    ``heap``                     bytes that the runtime itself says live objects take; null where it does not
     ``created_per_second``       tasks created a second; see below
     ``completed_per_second``     tasks that ended by themselves a second; see below
     ``live``                     tasks created and not yet ended
-    ``lag``                      seconds: ``tick_lag``, or how much overdue the next tick is, if that is more
+    ``lag``                      seconds that a sleeper was woken late, at worst since the tick before; or how
+                                 much overdue the next tick is, if that is more
     ``cpu``                      share of one core that the worker took since the last look
     ``threads``                  threads of the worker's process
     ``virtual``                  address space of the worker's process
@@ -44,13 +44,10 @@ with a worker. When a worker has ended there is one more in which all that it an
     ``failed``                   tasks that ended with an error so far
     ``cancelled``                tasks that the worker ended so far
     ``queued``                   those of ``live`` that wait for a thread
-    ``tick_lag``                 seconds: how late, at worst since the tick before, a sleeper was woken
     ``gc``                       seconds of garbage collection so far; null where the runtime cannot tell
-    ``tracer``                   bytes that the tracer itself takes; null while nothing is traced
     ``completed_mean``           tasks that ended by themselves a second, over the last ten seconds
     ``stalled``                  seconds that the worker has been silent or overdue; 0 when all is well
     ``rss_per_task``             bytes of a task; null before that can be told
-    ``traced_per_task``          the same of what is traced
     ``measured_live``            tasks that were live when these were taken
     ``cpu_seconds``              seconds of CPU that the worker's process has used
     ``cpu_per_task``             seconds of CPU of a task
@@ -58,13 +55,19 @@ with a worker. When a worker has ended there is one more in which all that it an
     ``switches_per_second``      over the last second
     ``others``                   share of the cores that other programs and lanes had in the last second
     ``peak_rss``                 the highest ``rss`` that the process ever had
-    ``wake_lag_p99``             of ``tick_lag`` so far, while there were tasks
+    ``wake_lag_p99``             of all ticks so far while there were tasks, the seconds that a sleeper was woken
+                                 late: 99 % did not exceed it
+    ``start_delay_p99``          seconds from a task's creation to its beginning, of those timed so far: 99 % did
+                                 not exceed it
     ``duration_p50``             seconds from a task's beginning to its end, of those timed so far
     ``duration_p99``             the same that 99 % of them did not exceed
-    ``start_delay_p99``          seconds from a task's creation to its beginning, of those timed so far
+    ``traced``                   bytes that the tracer knows of; null while nothing is traced
+    ``tracer``                   bytes that the tracer itself takes; null while nothing is traced
+    ``traced_per_task``          traced bytes of a task; null before that can be told
+    ``heap``                     bytes that the runtime itself says live objects take; null where it does not
 
-``traced``, ``heap``, ``live``, all from ``tick_time`` to ``tracer`` and ``switches`` are the worker's last
-tick before the sample, in which ``created = live + completed + failed + cancelled``. What is of the process
+``live``, all from ``tick_time`` to ``gc``, ``switches``, ``traced``, ``tracer`` and ``heap`` are of the
+worker's last tick before the sample, in which ``created = live + completed + failed + cancelled``. What is of the process
 is what the system said as the sample was taken. What the figures mean is told by ``concwatch figures``.
 
 The rates are counted in windows of one sampling interval that end at the worker's ticks; of several ticks
@@ -235,13 +238,24 @@ Line = LabLine | LaneLine | SettingsLine | OwnLine | EventLine | MarkLine | EndL
 
 _encoder = json.Encoder()
 
-_EXACT = frozenset((COLUMNS.index("time"), COLUMNS.index("tick_time")))
-"""Numbers that are times."""
+_SECONDS = frozenset(map(COLUMNS.index, ("tick_time", "gc", "cpu_seconds")))
+"""Places of times and of sums of seconds, which are written to the microsecond."""
 
 
 def encode(line: Header | Line | Sample) -> bytes:
     """Write one line, its line end included."""
-    return _encoder.encode(line) + b"\n"
+    return _encoder.encode(_written(line) if isinstance(line, Sample) else line) + b"\n"
+
+
+def _written(sample: Sample) -> list[float | None]:
+    """Return the values of a sample as they are written."""
+    values: list[float | None] = list(structs.astuple(sample))
+    while values[-1] is None:
+        values.pop()
+    for place, value in enumerate(values):
+        if isinstance(value, float) and value.is_integer():
+            values[place] = int(value)
+    return values
 
 
 def cut_time(seconds: float) -> float:
@@ -252,7 +266,7 @@ def cut_time(seconds: float) -> float:
 def written(sample: Sample, lane: int, began: float) -> Sample:
     """Return a sample as lane number ``lane`` of a recording has it that ``began`` then."""
     values: list[Any] = [
-        value if not isinstance(value, float) or place in _EXACT else rounded(value)
+        value if not isinstance(value, float) else round(value, 6) if place in _SECONDS else rounded(value)
         for place, value in enumerate(structs.astuple(sample))
     ]
     time = cut_time(sample.time - began)  # that which stood as it began is from before
@@ -260,8 +274,8 @@ def written(sample: Sample, lane: int, began: float) -> Sample:
 
 
 def rounded(value: float | None) -> float | None:
-    """Return a number as recordings have it: 6 significant digits; None for what is not known."""
-    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+    """Return a number as recordings have it: 5 significant digits; None for what is not known."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.5g}")
 
 
 def tell_time(seconds: float, digits: int = 1) -> str:

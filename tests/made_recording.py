@@ -129,7 +129,6 @@ def _sample(lane: int, now: float) -> Sample:
         failed=0,
         cancelled=0,
         queued=0,
-        tick_lag=0.002,
         gc=round(now / 100, 6),
         tracer=live * 90,
         completed_mean=round(live / 10, 3),

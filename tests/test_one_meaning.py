@@ -34,7 +34,7 @@ from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.sinks import open_sink
 
 RAW = {
-    "lane", "time", "traced", "virtual", "tick_time", "tick_lag", "gc", "measured_live", "cpu_seconds",
+    "lane", "time", "traced", "virtual", "tick_time", "gc", "measured_live", "cpu_seconds",
     "switches", "others",
 }  # fmt: skip
 """Columns of a recording that are no figures, but what figures are made of."""

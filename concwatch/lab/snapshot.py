@@ -60,6 +60,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     traced_per_task: float | None = None
     heap: Count | None = None
 
+
 COLUMNS = Sample.__struct_fields__
 
 

@@ -24,8 +24,8 @@ counters start anew.
 A sample: an array
 ==================
 ``[lane, time, rss, …]``: as many as the charts were given, about ten a second a lane with a worker. Nulls
-at its end are left out. When a worker has ended there is one more in which all that it and the system would say is
-``null``: the lines of the charts break there. The header's ``columns`` names what each place holds:
+at its end are left out. When a worker has ended there is one more in which all that it and the system would
+say is ``null``: the lines of the charts break there. The header's ``columns`` names what each place holds:
 
     ``lane``                     the lane's number
     ``time``                     when it was taken
@@ -55,11 +55,9 @@ at its end are left out. When a worker has ended there is one more in which all 
     ``switches_per_second``      over the last second
     ``others``                   share of the cores that other programs and lanes had in the last second
     ``peak_rss``                 the highest ``rss`` that the process ever had
-    ``wake_lag_p99``             of all ticks so far while there were tasks, the seconds that a sleeper was woken
-                                 late: 99 % did not exceed it
-    ``start_delay_p99``          seconds from a task's creation to its beginning, of those timed so far: 99 % did
-                                 not exceed it
-    ``duration_p50``             seconds from a task's beginning to its end, of those timed so far
+    ``wake_lag_p99``             seconds late that 99 % of the ticks with tasks did not exceed
+    ``start_delay_p99``          seconds from creation to beginning that 99 % of timed tasks did not exceed
+    ``duration_p50``             seconds from beginning to end that half of timed tasks did not exceed
     ``duration_p99``             the same that 99 % of them did not exceed
     ``traced``                   bytes that the tracer knows of; null while nothing is traced
     ``tracer``                   bytes that the tracer itself takes; null while nothing is traced
@@ -67,8 +65,9 @@ at its end are left out. When a worker has ended there is one more in which all 
     ``heap``                     bytes that the runtime itself says live objects take; null where it does not
 
 ``live``, all from ``tick_time`` to ``gc``, ``switches``, ``traced``, ``tracer`` and ``heap`` are of the
-worker's last tick before the sample, in which ``created = live + completed + failed + cancelled``. What is of the process
-is what the system said as the sample was taken. What the figures mean is told by ``concwatch figures``.
+worker's last tick before the sample, in which ``created = live + completed + failed + cancelled``. What is of
+the process is what the system said as the sample was taken. What the figures mean is told by
+``concwatch figures``.
 
 The rates are counted in windows of one sampling interval that end at the worker's ticks; of several ticks
 since the sample before, the highest. Where none has come the rate is null: it is then that of the next sample
@@ -244,18 +243,13 @@ _SECONDS = frozenset(map(COLUMNS.index, ("tick_time", "gc", "cpu_seconds")))
 
 def encode(line: Header | Line | Sample) -> bytes:
     """Write one line, its line end included."""
-    return _encoder.encode(_written(line) if isinstance(line, Sample) else line) + b"\n"
-
-
-def _written(sample: Sample) -> list[float | None]:
-    """Return the values of a sample as they are written."""
-    values: list[float | None] = list(structs.astuple(sample))
-    while values[-1] is None:
-        values.pop()
-    for place, value in enumerate(values):
-        if isinstance(value, float) and value.is_integer():
-            values[place] = int(value)
-    return values
+    if not isinstance(line, Sample):
+        return _encoder.encode(line) + b"\n"
+    values = structs.astuple(line)
+    known = len(values)
+    while values[known - 1] is None:
+        known -= 1
+    return _encoder.encode(values[:known]) + b"\n"
 
 
 def cut_time(seconds: float) -> float:
@@ -274,8 +268,11 @@ def written(sample: Sample, lane: int, began: float) -> Sample:
 
 
 def rounded(value: float | None) -> float | None:
-    """Return a number as recordings have it: 5 significant digits; None for what is not known."""
-    return None if value is None or not math.isfinite(value) else float(f"{value:.5g}")
+    """Return a number as recordings have it: 5 significant digits, and an int if it is whole then."""
+    if value is None or not math.isfinite(value):
+        return None
+    short = float(f"{value:.5g}")
+    return int(short) if short.is_integer() and abs(short) < 2**53 else short
 
 
 def tell_time(seconds: float, digits: int = 1) -> str:

@@ -34,7 +34,8 @@ import asyncio, sys
 async def main():
     print(flush=True)
     sys.stdin.readline()
-    tasks = [asyncio.create_task(asyncio.sleep(600)) for _ in range({tasks})]
+    for _ in range({tasks}):  # the loop's timers keep them
+        asyncio.create_task(asyncio.sleep(600))
     await asyncio.sleep(0)
     print(flush=True)
     await asyncio.sleep(600)
@@ -48,7 +49,8 @@ import asyncio, sys, uvloop
 async def main():
     print(flush=True)
     sys.stdin.readline()
-    tasks = [asyncio.create_task(asyncio.sleep(600)) for _ in range({tasks})]
+    for _ in range({tasks}):  # the loop's timers keep them
+        asyncio.create_task(asyncio.sleep(600))
     await asyncio.sleep(0)
     print(flush=True)
     await asyncio.sleep(600)
@@ -72,6 +74,29 @@ time.sleep(600)
 HOLDING = {"asyncio": ASYNCIO_TASKS, "uvloop": UVLOOP_TASKS, "threads": THREADS}
 """By engine: says a line, waits for one, starts its tasks, says a line, and holds them."""
 
+SPINNING_THREADS = """
+import os, threading, time
+
+def spin():
+    end = time.thread_time() + 0.01
+    while time.thread_time() < end:
+        pass
+
+def starter():
+    for _ in range({tasks}):
+        thread = threading.Thread(target=spin)
+        thread.start()
+        thread.join()
+
+starters = [threading.Thread(target=starter) for _ in range({live})]
+before = time.process_time()
+for thread in starters:
+    thread.start()
+for thread in starters:
+    thread.join()
+print((time.process_time() - before) / ({live} * {tasks}))
+"""
+
 IDLE = {
     "threads": "import threading, time; print(flush=True); time.sleep(600)",
     "pool": "import time; from concurrent.futures import ThreadPoolExecutor; pool = ThreadPoolExecutor(); "
@@ -90,6 +115,15 @@ def create_rate(tasks: int, coroutine: str, collect: bool = True) -> float:
     script = CREATE.format(tasks=tasks, coroutine=coroutine)
     if not collect:
         script = f"import gc\ngc.disable()\n{script}"
+    done = subprocess.run(
+        [PYTHON, "-c", script], env=environment(), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return float(done.stdout)
+
+
+def cpu_per_thread(live: int, tasks: int) -> float:
+    """Return the seconds of CPU of a thread that spins for 10 ms: ``live`` at a time, ``tasks`` in turn."""
+    script = SPINNING_THREADS.format(live=live, tasks=tasks)
     done = subprocess.run(
         [PYTHON, "-c", script], env=environment(), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
     )

@@ -16,6 +16,7 @@ from concwatch.lab.catalog import find
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 
+from .bare import cpu_per_thread
 from .figures import PYTHON, Benchmark, Measured, Reach, Row, environment, quiet
 
 BURST = 500
@@ -132,6 +133,8 @@ def measure_cpu(quick: bool) -> Mapping[str, Measured]:
         quiet.wait()
         lane = run(engine, "--workload", "spin:0.01", "--tasks", "20", "--seconds", "3" if quick else "10")[0]
         found[f"cpu-{engine}"] = Measured([lane["cpu_per_task"] * 1e3], [10.0])
+    bare = cpu_per_thread(20, 20 if quick else 50) * 1e3
+    found["cpu-threads-bare"] = Measured(found["cpu-threads"].values, [bare])
     return found
 
 
@@ -174,9 +177,13 @@ BENCHMARKS = (
     ),
     Benchmark(
         "cpu-per-task",
-        tuple(
-            Row(f"cpu-{engine}", f"spin:0.01 on {engine}: CPU a task", "ms", "known", Reach("within", 0.03))
-            for engine in ("asyncio", "threads", "go")
+        (
+            *(
+                Row(f"cpu-{engine}", f"spin:0.01 on {engine}: CPU a task", "ms", "known", Reach("within", 0.03))
+                for engine in ("asyncio", "threads", "go")
+            ),
+            Row("cpu-threads-bare", "spin:0.01 on threads: CPU a task", "ms", "bare script of 20 threads",
+                Reach("within", 0.03)),
         ),
         measure_cpu,
     ),

@@ -179,10 +179,10 @@ BENCHMARKS = (
         "cpu-per-task",
         (
             *(
-                Row(f"cpu-{engine}", f"spin:0.01 on {engine}: CPU a task", "ms", "known", Reach("within", 0.03))
+                Row(f"cpu-{engine}", f"spin:0.01, {engine}: CPU a task", "ms", "known", Reach("within", 0.03))
                 for engine in ("asyncio", "threads", "go")
             ),
-            Row("cpu-threads-bare", "spin:0.01 on threads: CPU a task", "ms", "bare script of 20 threads",
+            Row("cpu-threads-bare", "spin:0.01, threads: CPU a task", "ms", "bare script of 20 threads",
                 Reach("within", 0.03)),
         ),
         measure_cpu,

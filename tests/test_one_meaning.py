@@ -109,8 +109,8 @@ def fake_lab(settings_, costs):
 
 
 def near(value):
-    """What is equal to ``value`` but for the rounding of a recording: 6 digits, and microseconds of time."""
-    return value if value is None else pytest.approx(value, rel=1e-5, abs=1e-5)
+    """What is equal to ``value`` but for the rounding of a recording: 5 digits, and microseconds of time."""
+    return value if value is None else pytest.approx(value, rel=5.1e-5, abs=1e-5)
 
 
 async def _measured(settings_, tasks, costs, path=None):

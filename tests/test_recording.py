@@ -71,10 +71,10 @@ def recorded(path, seconds=5.0, names=("asyncio", "pool")):
 
 
 def near(seen, read):
-    """Whether a number is the same but for its rounding: 6 digits, and microseconds of time."""
+    """Whether a number is the same but for its rounding: 5 digits, and microseconds of time."""
     if not isinstance(seen, float) or read is None:
         return seen == read
-    return (math.isnan(seen) and math.isnan(read)) or math.isclose(seen, read, rel_tol=3e-5, abs_tol=3e-6)
+    return (math.isnan(seen) and math.isnan(read)) or math.isclose(seen, read, rel_tol=5.1e-5, abs_tol=3e-6)
 
 
 def assert_same(seen, read, began, where="snapshot"):
@@ -1054,13 +1054,13 @@ def test_times_are_cut_to_microseconds(seconds):
     assert cut_time(cut_time(seconds)) == pytest.approx(cut_time(seconds), abs=1.1e-6)
 
 
-@given(st.floats(allow_nan=True, allow_infinity=True))
+@given(st.floats(-1e300, 1e300, allow_subnormal=False) | st.sampled_from([math.nan, math.inf, -math.inf]))
 def test_derived_figures_keep_five_digits(value):
     found = rounded(value)
     if not math.isfinite(value):
         assert found is None
     else:
-        assert found == pytest.approx(value, rel=5e-5)
+        assert found == pytest.approx(value, rel=5.1e-5)
         assert len(f"{found:e}".partition("e")[0].replace(".", "").strip("-").rstrip("0")) <= 5
 
 

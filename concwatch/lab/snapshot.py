@@ -42,14 +42,14 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     gc: float | None
     completed_mean: float | None
     stalled: float
-    rss_per_task: float | None
-    measured_live: Count | None
-    cpu_seconds: float | None
-    cpu_per_task: float | None
-    switches: Count | None
-    switches_per_second: float | None
-    others: float | None
-    peak_rss: Count | None
+    rss_per_task: float | None = None
+    measured_live: Count | None = None
+    cpu_seconds: float | None = None
+    cpu_per_task: float | None = None
+    switches: Count | None = None
+    switches_per_second: float | None = None
+    others: float | None = None
+    peak_rss: Count | None = None
     # What is seldom known comes last: a recording leaves out the nulls at the end.
     wake_lag_p99: float | None = None
     start_delay_p99: float | None = None

@@ -393,12 +393,12 @@ def test_no_line_exceeds_100_columns(compare):
 # Recordings.
 
 
-def sample(lane, time, live, *, completed=0, lag=0.001, gc=0.0, cost=None):
+def sample(lane, time, live, *, completed=0, gc=0.0, cost=None):
     """A sample of a worker that takes 10 MiB idle, and ``cost`` bytes a task, as its meter says."""
     rss = (10 << 20) + int(live * (cost or 0))
     return blank_sample(
         lane, time, rss=rss, live=live, created=completed + live, completed=completed, failed=0, cancelled=0,
-        gc=gc, rss_per_task=cost, measured_live=live if cost else None, peak_rss=rss, wake_lag_p99=lag,
+        gc=gc, rss_per_task=cost, measured_live=live if cost else None,
     )  # fmt: skip
 
 
@@ -416,7 +416,7 @@ def recording(*lines, names=("asyncio",), end=True, settings=None):
     return b"".join(map(encode, [header, *first, *lines, *last]))
 
 
-def state(lane, time, peak=0, *, speed=None, born=0.0, doing=State.RUNNING):
+def state(lane, time, peak=0, *, speed=None, born=0.0, doing=State.RUNNING, **known):
     return LaneLine(
         time=time,
         lane=lane,
@@ -425,6 +425,7 @@ def state(lane, time, peak=0, *, speed=None, born=0.0, doing=State.RUNNING):
         peak_live=peak,
         runtime="CPython 3.11.7",
         born=born,
+        **known,
     )
 
 
@@ -433,18 +434,19 @@ def session(factor=1.0):
 
     Known answers, for a factor of 1: when they last had (nearly) the most live they cost 1,020 and 1,000
     bytes a task, and had been created at 8,000 and 6,000 tasks a second; at their ends the collector had
-    taken 0.25 and 0.5 s, and the RSS was 10 MiB and 2,700,000 or 1,000,000 bytes.
+    taken 0.25 and 0.5 s, and the RSS had been 20 and 18 MB at most.
     """
     return [
         state(0, 0.0),
-        sample(0, 0.1, 0, lag=9.0),  # nothing ran yet: its lag is none of the tasks'
+        sample(0, 0.1, 0),
         state(0, 0.2, 500, speed=5_000.0),
         sample(0, 0.2, 500, cost=700.0 * factor),
         sample(0, 0.3, 500, cost=700.0 * factor),  # not near the peak
-        state(0, 0.4, 1_000, speed=8_000.0),
+        state(0, 0.4, 1_000, speed=8_000.0, wake_lag_p99=0.02 * factor),
         sample(0, 0.4, 1_000, cost=5_000.0 * factor),
-        sample(0, 0.6, 995, cost=1_020.0 * factor, completed=100, lag=0.02 * factor),
+        sample(0, 0.6, 995, cost=1_020.0 * factor, completed=100),
         sample(0, 1.8, 300, cost=9_000.0, gc=0.25 * factor),
+        state(0, 1.8, 1_000, speed=8_000.0, wake_lag_p99=0.02 * factor, peak_rss=20_000_000),
         state(0, 1.9, 1_000, speed=8_000.0, doing=State.STOPPING),
         sample(0, 1.9, 300, gc=7.0),  # told to end: nothing counts any more
         gap(0, 2.0),
@@ -452,8 +454,8 @@ def session(factor=1.0):
         state(0, 3.1, 800, speed=1_000.0, born=3.0),
         sample(0, 3.1, 800, cost=400.0),
         gap(0, 3.3),
-        state(0, 4.0, 1_000, speed=6_000.0, born=4.0),
-        sample(0, 4.1, 1_000, cost=1_000.0 * factor, gc=0.5 * factor, lag=0.01 * factor),
+        state(0, 4.0, 1_000, speed=6_000.0, born=4.0, wake_lag_p99=0.01 * factor, peak_rss=18_000_000),
+        sample(0, 4.1, 1_000, cost=1_000.0 * factor, gc=0.5 * factor),
         gap(0, 4.3),
     ]
 
@@ -469,7 +471,7 @@ def test_a_recording_gives_the_figures_that_were_worked_out_by_hand(compare):
     assert found["create_rate"] == (6_000, 8_000, 2)
     assert found["wake_lag_p99"] == (0.01, 0.02, 2)
     assert found["gc_seconds"] == (0.25, 0.5, 2)
-    assert found["peak_rss"] == ((10 << 20) + 1_000_000, (10 << 20) + 2_700_000, 2)
+    assert found["peak_rss"] == (18_000_000, 20_000_000, 2)
     assert figures["rss_per_task"]["a"]["spread"] == pytest.approx(20 / 1_010)
     assert not {"traced_per_task", "retained_rss"} & set(figures)  # nothing was traced, and no end waited for
     assert figures["rss_per_task"]["b"]["median"] == 2_020

@@ -70,11 +70,13 @@ def recorded(path, seconds=5.0, names=("asyncio", "pool")):
 # What is read is what was seen.
 
 
-def near(seen, read):
-    """Whether a number is the same but for its rounding: 5 digits, and microseconds of time."""
+def near(seen, read, digits=5):
+    """Whether a number is the same but for its rounding: ``digits`` digits, and microseconds of time."""
     if not isinstance(seen, float) or read is None:
         return seen == read
-    return (math.isnan(seen) and math.isnan(read)) or math.isclose(seen, read, rel_tol=5.1e-5, abs_tol=3e-6)
+    return (math.isnan(seen) and math.isnan(read)) or math.isclose(
+        seen, read, rel_tol=5.1 * 10.0**-digits, abs_tol=6e-5
+    )
 
 
 def assert_same(seen, read, began, where="snapshot"):
@@ -97,7 +99,7 @@ def assert_same_figures(seen, read):
     """Check that every figure of a lane is the same in two snapshots."""
     for figure in FIGURES:
         if figure.of(seen) is not None or figure.name not in RATES:
-            assert near(figure.of(seen), figure.of(read)), figure.name
+            assert near(figure.of(seen), figure.of(read), digits=4), figure.name  # a ratio is of two
             assert figure.marks(seen) == figure.marks(read), figure.name
 
 

@@ -49,12 +49,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     switches: Count | None = None
     switches_per_second: float | None = None
     others: float | None = None
-    peak_rss: Count | None = None
     # What is seldom known comes last: a recording leaves out the nulls at the end.
-    wake_lag_p99: float | None = None
-    start_delay_p99: float | None = None
-    duration_p50: float | None = None
-    duration_p99: float | None = None
     traced: Count | None = None
     tracer: Count | None = None
     traced_per_task: float | None = None
@@ -95,7 +90,17 @@ class LaneStatus(Struct, frozen=True):
     """The most tasks completed in any second."""
     longest_stall: float | None = None
     """Seconds that a sleeper was woken late at worst, while there were tasks."""
+    wake_lag_p99: float | None = None
+    """Seconds late that 99 % of the ticks with tasks did not exceed."""
+    start_delay_p99: float | None = None
+    """Seconds from creation to beginning that 99 % of the timed tasks did not exceed."""
+    duration_p50: float | None = None
+    """Seconds from beginning to end that half of the timed tasks did not exceed."""
+    duration_p99: float | None = None
+    """The same that 99 % of them did not exceed."""
     peak_live: Count = 0
+    peak_rss: Count | None = None
+    """The highest RSS that the process ever had."""
     idle_rss: Count | None = None
     idle_virtual: Count | None = None
     idle_traced: Count | None = None

@@ -45,7 +45,7 @@ class Tally:
         self._cpu = CpuMeter()
         self._rates = TickRates(1 / hz)
         self._switches = Trailing(1.0)
-        self._lags, self._durations, self._delays = Histogram(), Histogram(), Histogram()
+        self.lags, self.durations, self.delays = Histogram(), Histogram(), Histogram()
         self._unjudged: Reading | None = None  # taken since the last tick
 
     def add_tick(self, tick: Tick, now: float, asked: bool, reached: Reached | None = None) -> str | None:
@@ -69,10 +69,10 @@ class Tally:
         if tick.switches is not None:
             self._switches.add(tick.time, tick.switches)
         if before.live or before.created != tick.created:  # of an idle worker no lag counts
-            self._lags.add((tick.lag,))
+            self.lags.add((tick.lag,))
             self.longest_stall = max(self.longest_stall or 0.0, tick.lag)
-        self._durations.add(tick.durations or ())
-        self._delays.add(tick.delays or ())
+        self.durations.add(tick.durations or ())
+        self.delays.add(tick.delays or ())
         self.count_live(tick.live)
         if self._unjudged is not None:
             # Only of a reading between two ticks is it known whether tasks came or went about then.
@@ -99,7 +99,7 @@ class Tally:
         """Note that tasks do something else from now on."""
         self.meter.changed(not self.untouched)
         self._cpu.changed()
-        self._durations, self._delays = Histogram(), Histogram()
+        self.durations, self.delays = Histogram(), Histogram()
 
     def grew(self, reached: Reached, load: tuple[Load, Load] | None, lane_seconds: float) -> None:
         """Note how fast a target was created, and what else the machine did meanwhile.
@@ -148,9 +148,4 @@ class Tally:
             switches=tick.switches if tick else None,
             switches_per_second=finite(self._switches.rate),
             others=self.others,
-            peak_rss=reading.peak_rss if reading else None,
-            wake_lag_p99=self._lags.quantile(0.99),
-            duration_p50=self._durations.quantile(0.5),
-            duration_p99=self._durations.quantile(0.99),
-            start_delay_p99=self._delays.quantile(0.99),
         )

@@ -180,20 +180,20 @@ FIGURES: tuple[Figure, ...] = (
     ),
     Figure(
         "duration_p50", "task p50", SECONDS, "Half of the tasks timed so far took no longer, from beginning to end.",
-        lambda lane: lane.sample.duration_p50, NOW, UP,
+        lambda lane: lane.status.duration_p50, NOW, UP,
     ),
     Figure(
         "duration_p99", "task p99", SECONDS, "99 % of the tasks timed so far took no longer, from beginning to end.",
-        lambda lane: lane.sample.duration_p99, NOW, UP,
+        lambda lane: lane.status.duration_p99, NOW, UP,
     ),
     Figure(
         "start_delay_p99", "delay p99", SECONDS,
         "99 % of the tasks timed so far began no later than this after they had been created.",
-        lambda lane: lane.sample.start_delay_p99, NOW, UP,
+        lambda lane: lane.status.start_delay_p99, NOW, UP,
     ),
     Figure(
         "wake_lag_p99", "lag p99", SECONDS, "99 % of the ticks taken while there were tasks: a sleeper woke no later.",
-        lambda lane: lane.sample.wake_lag_p99, NOW, UP,
+        lambda lane: lane.status.wake_lag_p99, NOW, UP,
     ),
     Figure(
         "lag", "lag", SECONDS, "How late a sleeper is woken at present, at worst.",
@@ -240,7 +240,7 @@ FIGURES: tuple[Figure, ...] = (
     ),
     Figure(
         "peak_rss", "peak RSS", BYTES, "The highest RSS that the process ever had.",
-        lambda lane: lane.sample.peak_rss, (TRACED,), UP, True,
+        lambda lane: lane.status.peak_rss, (TRACED,), UP, True,
     ),
     Figure(
         "retained_rss", "retained RSS", BYTES, "RSS once all tasks have ended.", _retained, (TRACED,), UP, True,

@@ -73,8 +73,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "loop", ("wake_lag_p99",),
-        lambda lane, _: not lane.engine.threads and (lane.sample.wake_lag_p99 or 0.0) >= 0.1 and (lane.sample.cpu or 0.0) >= 0.5,
-        lambda lane, _: f"a blocked loop: a sleeper wakes up to {format_seconds(lane.sample.wake_lag_p99 or 0.0)} late",
+        lambda lane, _: not lane.engine.threads and (lane.status.wake_lag_p99 or 0.0) >= 0.1 and (lane.sample.cpu or 0.0) >= 0.5,
+        lambda lane, _: f"a blocked loop: a sleeper wakes up to {format_seconds(lane.status.wake_lag_p99 or 0.0)} late",
     ),
     Rule(
         "life", ("completed_mean", "live"),

@@ -11,8 +11,9 @@ to have happened later than it did. Memory is in bytes, rates are in tasks a sec
 what was not known. Among samples of the same lane, and objects of the same type, ``time`` never goes back,
 save that a mark may be put on a moment of the past.
 
-Whole numbers are written exactly, ``time``, ``tick_time``, ``gc`` and ``cpu_seconds`` to the microsecond;
-other numbers are rounded to 5 significant digits. A number that happens to be whole has no point.
+Whole numbers are written exactly; a sample's ``time``, ``tick_time``, ``lag``, ``gc`` and ``cpu_seconds`` to
+the microsecond, its ``cpu`` and ``others`` to 0.0001; other numbers are rounded to 5 significant digits. A
+number that happens to be whole has no point.
 
 Lanes
 =====
@@ -54,11 +55,6 @@ say is ``null``: the lines of the charts break there. The header's ``columns`` n
     ``switches``                 context switches of the worker's process so far; null where it cannot tell
     ``switches_per_second``      over the last second
     ``others``                   share of the cores that other programs and lanes had in the last second
-    ``peak_rss``                 the highest ``rss`` that the process ever had
-    ``wake_lag_p99``             seconds late that 99 % of the ticks with tasks did not exceed
-    ``start_delay_p99``          seconds from creation to beginning that 99 % of timed tasks did not exceed
-    ``duration_p50``             seconds from beginning to end that half of timed tasks did not exceed
-    ``duration_p99``             the same that 99 % of them did not exceed
     ``traced``                   bytes that the tracer knows of; null while nothing is traced
     ``tracer``                   bytes that the tracer itself takes; null while nothing is traced
     ``traced_per_task``          traced bytes of a task; null before that can be told
@@ -107,7 +103,12 @@ that never had a worker: ``off``, 0, false, null or empty; ``bytes_per_task`` 1.
     ``stop_seconds``    how long it took until all tasks that were told to had ended
     ``completion_rate`` the most tasks completed in any second
     ``longest_stall``   seconds that a sleeper was woken late at worst, while there were tasks
+    ``wake_lag_p99``    seconds late that 99 % of the ticks with tasks did not exceed
+    ``start_delay_p99`` seconds from creation to beginning that 99 % of timed tasks did not exceed
+    ``duration_p50``    seconds from beginning to end that half of timed tasks did not exceed
+    ``duration_p99``    the same that 99 % of them did not exceed
     ``peak_live``       the most tasks live at once
+    ``peak_rss``        the highest ``rss`` that the process ever had
     ``idle_rss``, ``idle_virtual``, ``idle_traced``  the worker's process before the first task
     ``runtime``         what runs the worker, with its version; null before the worker stands
     ``pid``             its process
@@ -237,8 +238,10 @@ Line = LabLine | LaneLine | SettingsLine | OwnLine | EventLine | MarkLine | EndL
 
 _encoder = json.Encoder()
 
-_SECONDS = frozenset(map(COLUMNS.index, ("tick_time", "gc", "cpu_seconds")))
-"""Places of times and of sums of seconds, which are written to the microsecond."""
+_DECIMALS = {"tick_time": 6, "lag": 6, "gc": 6, "cpu_seconds": 6, "cpu": 4, "others": 4}
+"""Columns that are written with so many decimals."""
+
+_PLACES = [_DECIMALS.get(column) for column in COLUMNS]
 
 
 def encode(line: Header | Line | Sample) -> bytes:
@@ -260,8 +263,8 @@ def cut_time(seconds: float) -> float:
 def written(sample: Sample, lane: int, began: float) -> Sample:
     """Return a sample as lane number ``lane`` of a recording has it that ``began`` then."""
     values: list[Any] = [
-        value if not isinstance(value, float) else round(value, 6) if place in _SECONDS else rounded(value)
-        for place, value in enumerate(structs.astuple(sample))
+        value if not isinstance(value, float) else rounded(value) if places is None else round(value, places)
+        for value, places in zip(structs.astuple(sample), _PLACES, strict=True)
     ]
     time = cut_time(sample.time - began)  # that which stood as it began is from before
     return structs.replace(Sample(*values), lane=lane, time=time)

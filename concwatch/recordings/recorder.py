@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
@@ -129,7 +129,7 @@ class Recorder:
         if self._is_new("settings", snapshot.settings):
             yield lines.SettingsLine(time=time, **structs.asdict(snapshot.settings))
         if self._is_new("own", snapshot.machine):
-            yield lines.OwnLine(time=time, **structs.asdict(snapshot.machine))
+            yield lines.OwnLine(time=time, **_rounded(snapshot.machine))
         for lane in snapshot.lanes:
             place = self._places[lane.name]
             if self._is_new(place, lane.status):
@@ -148,11 +148,7 @@ class Recorder:
 
     @staticmethod
     def _lane_line(time: float, place: int, lane: LaneSnapshot, began: float) -> lines.LaneLine:
-        known: dict[str, Any] = {
-            name: rounded(value) if isinstance(value, float) else value
-            for name, value in structs.asdict(lane.status).items()
-        }
-        known["born"] = cut_time(lane.status.born - began)
+        known = {**_rounded(lane.status), "born": cut_time(lane.status.born - began)}
         return lines.LaneLine(time=time, lane=place, **known)
 
     def _is_new(self, key: object, value: object) -> bool:
@@ -194,6 +190,13 @@ class Recorder:
             lanes=tuple(facts(engine) for engine in self._engines),
             budget=lab.budget,
         )
+
+
+def _rounded(part: Struct) -> dict[str, Any]:
+    return {
+        name: rounded(value) if isinstance(value, float) else value
+        for name, value in structs.asdict(part).items()
+    }
 
 
 def called() -> str:

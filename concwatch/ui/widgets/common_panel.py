@@ -6,13 +6,14 @@ from msgspec import Struct
 from textual.content import Content
 
 from concwatch.lab.snapshot import Snapshot
+from concwatch.ui.widgets.lane_card import do
 from concwatch.ui.widgets.phrase import Cell, Taps
 from concwatch.units import format_count
 from concwatch.worker.engines.pool import default_threads
 
 
 class Row(Struct, frozen=True):
-    """One setting: its label, a short one, the screen's action that changes it, and how it is shown."""
+    """One setting: its label, a short one, the command that changes it, and how it is shown."""
 
     label: str
     short: str
@@ -47,7 +48,7 @@ LABEL = "$foreground 55%"
 
 
 class CommonPanel(Taps):
-    """Shows the settings; a click on one runs the screen's action for it."""
+    """Shows the settings; a click on one runs the command that changes it."""
 
     DEFAULT_CSS = """
     CommonPanel {
@@ -86,5 +87,5 @@ class CommonPanel(Taps):
         return lines
 
     async def tapped(self, tap: str) -> None:
-        """Run the action of the row that was clicked."""
-        await self.run_action(f"screen.{tap}")
+        """Run the command of the row that was clicked."""
+        await self.run_action(f"screen.{do(tap)}")

@@ -9,7 +9,6 @@ from textual.reactive import reactive
 
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import LaneSnapshot
-from concwatch.ui.messages import LaneToggled, NumberWanted, TargetAsked, TargetMoved
 from concwatch.ui.widgets.phrase import Cell, Taps
 from concwatch.ui.widgets.slider import Slider
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
@@ -33,6 +32,11 @@ MARKS: dict[State, tuple[str, str]] = {
 
 CANNOT_RUN = ("✕ cannot run", "$foreground 45%")
 """What it shows, whether it was tried or not, where what the engine needs is missing or broken."""
+
+
+def do(command: str, *args: object) -> str:
+    """Return the action that runs a command of a screen's controls."""
+    return f"do({command!r}, {args!r})"
 
 
 def forecast(view: LaneSnapshot, tasks: int) -> str:
@@ -72,7 +76,7 @@ def switch(view: LaneSnapshot) -> Content:
 
 
 class LaneCard(Taps):
-    """Shows one `LaneSnapshot` and turns what a person does into messages."""
+    """Shows one `LaneSnapshot`; what a person does to it runs a command of the screen's controls."""
 
     DEFAULT_CSS = """
     LaneCard {
@@ -195,13 +199,16 @@ class LaneCard(Taps):
         self.slider.focus()
         match tap:
             case "state":
-                self.post_message(LaneToggled(self._lane))
+                await self._do("switch")
             case "less":
-                self.post_message(TargetMoved(self._lane, -STEP))
+                await self._do("move", -STEP)
             case "more":
-                self.post_message(TargetMoved(self._lane, STEP))
+                await self._do("move", STEP)
             case _:
-                self.post_message(NumberWanted(self._lane))
+                await self._do("number")
+
+    async def _do(self, command: str, *args: object) -> None:
+        await self.run_action(f"screen.{do(command, *args, self._lane)}")
 
     @on(Slider.Dragged)
     @on(Slider.Cancelled)
@@ -210,6 +217,6 @@ class LaneCard(Taps):
         self.follow()
 
     @on(Slider.Changed)
-    def _ask_target(self, event: Slider.Changed) -> None:
+    async def _ask_target(self, event: Slider.Changed) -> None:
         event.stop()
-        self.post_message(TargetAsked(self._lane, event.value))
+        await self._do("hold", event.value)

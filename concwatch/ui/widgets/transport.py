@@ -9,6 +9,7 @@ from textual.message import Message
 
 from concwatch.ui.moment import format_moment
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, marks_in, share_at
+from concwatch.ui.widgets.lane_card import do
 from concwatch.ui.widgets.phrase import Cell, Taps
 
 SPEED_WIDTH = 5
@@ -83,16 +84,16 @@ class Transport(Taps):
         place = format_moment(playing.at, self._duration)
         length = f" / {format_moment(self._duration, self._duration)}"
         cells = [
-            Cell(3, button, "play"),
+            Cell(3, button, do("play")),
             Cell(1),
             Cell(len(place), Content.styled(place, "bold")),
             Cell(len(length), Content.styled(length, "$foreground 60%")),
         ]
         speed = [
             Cell(2),
-            Cell(3, Content.styled(" « ", "bold $accent"), "speed(-1)"),
+            Cell(3, Content.styled(" « ", "bold $accent"), do("speed", -1)),
             Cell(SPEED_WIDTH, Content.styled(f"×{playing.speed:g}".center(SPEED_WIDTH), "bold")),
-            Cell(3, Content.styled(" » ", "bold $accent"), "speed(1)"),
+            Cell(3, Content.styled(" » ", "bold $accent"), do("speed", 1)),
         ]
         if _width(cells + speed) + NARROWEST < width:
             cells += speed
@@ -116,7 +117,7 @@ class Transport(Taps):
     # What the mouse does.
 
     async def tapped(self, tap: str) -> None:
-        """Run the screen's action."""
+        """Run the command of the screen's controls."""
         await self.run_action(f"screen.{tap}")
 
     def _cell(self, event: events.MouseEvent) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from textual.worker import WorkerCancelled
 
 from concwatch.heap import give_back
 from concwatch.ui import keys
-from concwatch.ui.late_keys import LateKeys
+from concwatch.ui.input_queue import InputQueue
 from concwatch.ui.palette import THEMES
 from concwatch.ui.screens.commands import Commands
 from concwatch.ui.screens.lanes import LanesScreen
@@ -50,7 +50,7 @@ class Looking(Protocol):
         """Have everything on it show this very moment."""
 
 
-class LanesApp(LateKeys):
+class LanesApp(InputQueue):
     """Shows one screen of lanes; which one is for those who inherit."""
 
     TITLE = "concwatch"

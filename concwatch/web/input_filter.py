@@ -23,7 +23,7 @@ def is_sound(text: str) -> bool:
     return not RESIZED.search(text) and all(is_letter(n) for key in keys for n in re.split("[:;]", key))
 
 
-class Typed:
+class InputFilter:
     """What one page types. It may come in pieces, so the end of the last ones is kept."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ def is_way_out(event: Key | Paste) -> bool:
     return isinstance(event, Key) and event.key == "ctrl+c"
 
 
-class LateKeys(App[None]):
+class InputQueue(App[None]):
     """Sends each key, and each paste, when all that the one before it has set off is over.
 
     Textual sends them to what has the focus when they come, and looks up what a key does when it has returned

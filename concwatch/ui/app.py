@@ -29,7 +29,7 @@ def plain_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
 
 
 def _why(status: int) -> str:
-    """Say why the program ends, by its exit status."""
+    """Return why the program ends, by its exit status."""
     if status > 128:
         return f"ended by {signal.Signals(status - 128).name}"
     return "broke off" if status else "quit"
@@ -70,7 +70,7 @@ class ConcwatchApp(LanesApp):
         return MonitorScreen(self.lab, self.size, self._aside)
 
     def _aside(self) -> str:
-        """Say in a few words what else runs."""
+        """Return what else runs, in a few words."""
         return "  ".join(filter(None, (self.recording.told, self.runs.told if self.runs else "")))
 
     def on_mount(self) -> None:

@@ -1,4 +1,4 @@
-"""Keys that come faster than screens change: typed, pasted or sent by a script in one piece."""
+"""A queue of keys and pastes: input that comes faster than screens change goes where it was meant to go."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -9,66 +9,67 @@ from textual.events import Event, Key, Paste
 from textual.widget import Widget
 
 
-def is_way_out(event: Key | Paste) -> bool:
-    """Tell whether it is the key that waits for nothing."""
+def is_interrupt(event: Key | Paste) -> bool:
+    """Return whether it is ctrl+c, which never waits."""
     return isinstance(event, Key) and event.key == "ctrl+c"
 
 
 class InputQueue(App[None]):
-    """Sends each key, and each paste, when all that the one before it has set off is over.
+    """An app that handles one key, or paste, at a time.
 
-    Textual sends them to what has the focus when they come, and looks up what a key does when it has returned
-    from there: the keys right behind one that opens a dialog would go to the screen below, and those right
-    behind the one that closes it would go into its field.
+    Textual delivers a key to the widget that has the focus at that moment, and runs the key's binding after
+    the event has bubbled up. If several keys arrive at once, as from a script, those right behind one that
+    opens a dialog would go to the screen below it, and those right behind one that closes a dialog would go
+    into its field. Here the next key is delivered when everything that the last one set off has been handled.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._typed: deque[Key | Paste] = deque()
-        self._under_way = False
+        self._queue: deque[Key | Paste] = deque()
+        self._busy = False
 
     async def on_event(self, event: Event) -> None:
-        """Put what is typed at the end of what waits."""
+        """Queue keys and pastes; handle other events at once."""
         if isinstance(event, Key | Paste) and not self.screen_stack:
-            return  # the program ends, and nothing is left that it could be for
-        if not isinstance(event, Key | Paste) or event.is_forwarded or is_way_out(event):
+            return  # the app is exiting
+        if not isinstance(event, Key | Paste) or event.is_forwarded or is_interrupt(event):
             await super().on_event(event)
             return
-        self._typed.append(event)
-        if not self._under_way:
-            await self._send_typed()
+        self._queue.append(event)
+        if not self._busy:
+            await self._deliver()
 
-    async def _send_typed(self) -> None:
-        """Send what has waited longest, and have a callback go behind it."""
-        self._under_way = bool(self._typed and self.screen_stack)
-        if self._under_way:
-            aim = self._aim
-            await super().on_event(self._typed.popleft())
-            self._go_up(self._way_from(aim), None)
+    async def _deliver(self) -> None:
+        """Deliver the oldest event, and send a callback along the path that it takes."""
+        self._busy = bool(self._queue and self.screen_stack)
+        if self._busy:
+            target = self._target
+            await super().on_event(self._queue.popleft())
+            self._follow(self._path(target), None)
 
-    def _go_up(self, way: Iterator[DOMNode], aim: Widget | None) -> None:
-        """Come to each node of a way when it has handled all that it was sent before, and in the end here."""
-        for node in way:
-            if node.call_later(self._go_up, way, aim):  # else it is gone
+    def _follow(self, path: Iterator[DOMNode], target: Widget | None) -> None:
+        """Call back from each node of a path after it has handled its messages, and at last from the app."""
+        for node in path:
+            if node.call_later(self._follow, path, target):  # false if the node has been removed
                 return
-        self.call_later(self._arrive, aim)
+        self.call_later(self._settle, target)
 
-    async def _arrive(self, aim: Widget | None) -> None:
-        """Send the next one, or have a callback go up once more.
+    async def _settle(self, target: Widget | None) -> None:
+        """Deliver the next event once the focus stays where it is; else follow the path once more.
 
-        The first, with no ``aim``, arrives right behind the key, and what the key does may send more up the
-        same way. The next is for that, and another where the focus is no more at the ``aim`` that it had.
+        The first callback arrives right behind the key, and has no ``target``. The key's action may have
+        posted more messages, or moved the focus: then another callback follows those.
         """
-        if not self.screen_stack or self._aim is aim:
-            await self._send_typed()
+        if not self.screen_stack or self._target is target:
+            await self._deliver()
         else:
-            self._go_up(self._way_from(self._aim), self._aim)
+            self._follow(self._path(self._target), self._target)
 
     @staticmethod
-    def _way_from(aim: Widget) -> Iterator[DOMNode]:
-        """Give the way up that a key takes which nobody wants."""
-        return iter(aim.ancestors_with_self)
+    def _path(target: Widget) -> Iterator[DOMNode]:
+        """Return the nodes through which an unhandled key bubbles up."""
+        return iter(target.ancestors_with_self)
 
     @property
-    def _aim(self) -> Widget:
+    def _target(self) -> Widget:
         return self.focused or self.screen

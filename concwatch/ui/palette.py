@@ -37,6 +37,6 @@ THEMES = (
 
 
 def lane_color(index: int, dark: bool) -> str:
-    """Give the colour of lane ``index`` as ``#rrggbb``; after eight they come again."""
+    """Return the colour of lane ``index`` as ``#rrggbb``; after eight they come again."""
     colors = ON_DARK if dark else ON_LIGHT
     return colors[index % len(colors)]

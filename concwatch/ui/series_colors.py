@@ -17,7 +17,7 @@ def engine_order(lanes: Sequence[str]) -> list[str]:
 
 
 def series_colors(engines: Sequence[str], lanes: Sequence[str], dark: bool) -> list[str]:
-    """Give the colour of each series, ``#rrggbb``.
+    """Return the colour of each series, ``#rrggbb``.
 
     The first series of an engine has its lane's colour. A second one of the same engine, or one of an engine
     that is not there yet, takes a colour that is left.
@@ -40,5 +40,5 @@ def series_colors(engines: Sequence[str], lanes: Sequence[str], dark: bool) -> l
 
 
 def dimmed(color: str, background: Color) -> str:
-    """Give the shade in which a published figure stands beside the same in ``color``."""
+    """Return the shade in which a published figure stands beside the same in ``color``."""
     return background.blend(Color.parse(color), PUBLISHED, alpha=1.0).hex6.lower()

@@ -30,7 +30,7 @@ class InputFilter:
         self._end = ""
 
     def take(self, text: str) -> str:
-        """Give ``text``, or nothing where it would make an unsound whole with what came before."""
+        """Return ``text``, or nothing if together with what came before it is unsound."""
         whole = self._end + text
         if not is_sound(whole):
             return ""

@@ -11,8 +11,8 @@ from typing import cast
 from aiohttp import WSMsgType, web
 from textual_serve.download_manager import DownloadManager
 
-from concwatch.web.program import Program
 from concwatch.web.input_filter import InputFilter
+from concwatch.web.program import Program
 
 SMALLEST, LARGEST = (20, 5), (1_000, 500)
 """Columns and lines that a page may ask for. What is larger is a mistake, and would take gigabytes."""

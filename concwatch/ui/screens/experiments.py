@@ -171,7 +171,7 @@ class ExperimentsScreen(Leaving[None]):
         chart.show_trails([(name, colors[name], trail) for name, trail in trails.items() if trail])
 
     def _lane_color(self, lane: Lane, table: Table, colors: dict[str, str]) -> str:
-        """Give a lane the colour of its engine in the table, or else in the monitor."""
+        """Return the colour of a lane's engine in the table, or else in the monitor."""
         for series in table.series:
             if series.engine == lane.engine.name:
                 return colors[series.name]

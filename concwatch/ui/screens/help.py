@@ -69,7 +69,7 @@ class ReadDialog(Leaving[None], ModalScreen[None]):
             yield from self.body()
 
     def body(self) -> Iterable[Widget]:
-        """Give what is to be read."""
+        """Yield what is to be read."""
         yield Static(self._text)
 
 
@@ -83,7 +83,7 @@ class HelpScreen(ReadDialog):
         self._words = words
 
     def body(self) -> Iterable[Widget]:
-        """Give the mouse, the keys and the words."""
+        """Yield the mouse, the keys and the words."""
         if self._text:
             yield Static(Content.assemble(self._text, "\n"))
         yield Glossary(self._keys, "bold $accent")

@@ -41,7 +41,7 @@ FRAME = 0.1
 
 
 def size_class(breakpoints: Sequence[tuple[int, str]], cells: int) -> str:
-    """Give the class of the last of ``breakpoints`` that ``cells`` reach."""
+    """Return the class of the last of ``breakpoints`` that ``cells`` reach."""
     return [name for least, name in breakpoints if cells >= least][-1]
 
 
@@ -119,11 +119,11 @@ class LanesScreen(Sized[None]):
         yield from self.foot()
 
     def heading(self) -> StatusBar:
-        """Give the line at the top."""
+        """Return the line at the top."""
         return StatusBar()
 
     def foot(self) -> Iterable[Widget]:
-        """Give the lines at the bottom."""
+        """Return the lines at the bottom."""
         return [KeyBar(keys.bar(self.KEYS))]
 
     def update_node_styles(self, animate: bool = True) -> None:

@@ -43,7 +43,7 @@ IDLE = 0.02
 
 
 def tell_facts(header: Header) -> str:
-    """Say when a recording was taken, and on what: ``21 Nov 2026 12:30 · CPython 3.11.7 · 2 cores``."""
+    """Return when a recording was taken, and on what: ``21 Nov 2026 12:30 · CPython 3.11.7 · 2 cores``."""
     try:
         began = f"{datetime.fromisoformat(header.began).astimezone():%d %b %Y %H:%M}".lstrip("0")
     except (ValueError, OverflowError, OSError):
@@ -60,7 +60,7 @@ def tell_facts(header: Header) -> str:
 
 
 def tell_lack(recording: Recording) -> str:
-    """Say what a recording lacks, or nothing."""
+    """Return what a recording lacks, or nothing."""
     damaged = f"{counted(recording.damaged, 'damaged line')} left out" if recording.damaged else ""
     return plain(", ".join(filter(None, (recording.cut, damaged))))
 

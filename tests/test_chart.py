@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from rich.segment import Segment
 from textual.app import App
 
-from concwatch.ui.renderables.plot import Line
-from concwatch.ui.renderables.ticks import BYTES, RATE
+from concwatch.charts.picture import Line
+from concwatch.charts.ticks import BYTES, RATE
 from concwatch.ui.widgets.chart import Chart, PictureRow, caption
 
 MIB = 1024**2

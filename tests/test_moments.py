@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from concwatch.ui.renderables.moments import Moment, column_of, cut, flags, time_of
-from concwatch.ui.renderables.plot import LABEL_WIDTH, Line, compose, decimate, paint
-from concwatch.ui.renderables.ticks import BYTES
+from concwatch.charts.annotations import Moment, column_of, cut, flags, time_of
+from concwatch.charts.picture import LABEL_WIDTH, Line, compose, decimate, paint
+from concwatch.charts.ticks import BYTES
 
 NOW = st.floats(0, 1e6)
 WINDOW = st.sampled_from([15.0, 60.0, 600.0, 28_800.0])

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.ui.renderables.braille import rasterize
-from concwatch.ui.renderables.plot import LABEL_WIDTH, Line, compose, decimate, draw
-from concwatch.ui.renderables.ticks import (
+from concwatch.charts.braille import rasterize
+from concwatch.charts.picture import LABEL_WIDTH, Line, compose, decimate, draw
+from concwatch.charts.ticks import (
     BYTES,
     COUNT,
     RATE,

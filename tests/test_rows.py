@@ -7,10 +7,10 @@ from textual.geometry import Region
 from textual.style import Style
 from textual.widget import Widget
 
+from concwatch.charts.picture import Line
+from concwatch.charts.ticks import COUNT
 from concwatch.lab.events import Event
 from concwatch.ui.renderables.ink import Inks
-from concwatch.ui.renderables.plot import Line
-from concwatch.ui.renderables.ticks import COUNT
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.event_view import EventLines, EventView
 from concwatch.ui.widgets.phrase import Rows

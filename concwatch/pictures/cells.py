@@ -8,8 +8,8 @@ from itertools import groupby
 
 from msgspec import Struct
 
+from concwatch.graphemes import graphemes
 from concwatch.pictures.fonts import drawn, is_drawn
-from concwatch.pictures.letters import letters
 
 CELL_WIDTH, CELL_HEIGHT = 12.2, 24.4
 """Of a cell in Rich's SVG."""
@@ -105,7 +105,7 @@ def _faces(text: str) -> list[tuple[str, int]]:
     """Give for each cell that ``text`` takes the letter there, and which half of it."""
     if _usual().issuperset(text):  # as in nearly all: films have many thousands
         return [(letter, 0) for letter in text]
-    return [(letter, half) for letter, width in letters(text) for half in range(width)]
+    return [(letter, half) for letter, width in graphemes(text) for half in range(width)]
 
 
 def part_texts(svg: str) -> str:
@@ -140,7 +140,7 @@ def fit(letter: str, length: float) -> str:
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:
     """Give unusual letters one by one, and what lies between them whole, each with the cells it takes."""
-    for usual, group in groupby(letters(text), _is_usual):
+    for usual, group in groupby(graphemes(text), _is_usual):
         pieces = list(group)
         if usual:
             yield "".join(letter for letter, _ in pieces), len(pieces)
@@ -156,7 +156,7 @@ def _is_usual(letter: tuple[str, int]) -> bool:
 @cache
 def _usual() -> frozenset[str]:
     """Give the characters of the program's own fonts that take one cell each."""
-    return frozenset(letter for letter, width in letters(" ".join(drawn())) if width == 1)
+    return frozenset(letter for letter, width in graphemes(" ".join(drawn())) if width == 1)
 
 
 def _read_style(rules: str) -> tuple[str, bool, str]:

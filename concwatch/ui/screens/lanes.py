@@ -12,12 +12,12 @@ from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from concwatch.charts.annotations import Moment
+from concwatch.charts.colors import lane_color
 from concwatch.lab.events import KEPT, Event, Log
 from concwatch.lab.marks import NOTE, Mark, tell_mark
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.messages import LaneSelected
-from concwatch.ui.palette import lane_color
-from concwatch.ui.renderables.moments import Moment
 from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.screens.sized import Sized
 from concwatch.ui.widgets.chart import Chart

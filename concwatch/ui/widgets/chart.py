@@ -13,9 +13,9 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from concwatch.ui.renderables.moments import Moment
-from concwatch.ui.renderables.plot import Line, Picture, compose, paint
-from concwatch.ui.renderables.ticks import Across, Kind, age_ticks
+from concwatch.charts.annotations import Moment
+from concwatch.charts.picture import Line, Picture, compose, paint
+from concwatch.charts.ticks import Across, Kind, age_ticks
 
 SHORTEST_TITLE = 8
 """Cells a chart's title keeps when it makes room for values."""

@@ -12,9 +12,9 @@ from textual.containers import Container
 from textual.content import Content
 from textual.reactive import reactive
 
-from concwatch.ui.renderables.moments import Moment
-from concwatch.ui.renderables.plot import SMALLEST, Line
-from concwatch.ui.renderables.ticks import BYTES, COUNT, RATE, SECONDS, Kind
+from concwatch.charts.annotations import Moment
+from concwatch.charts.picture import SMALLEST, Line
+from concwatch.charts.ticks import BYTES, COUNT, RATE, SECONDS, Kind
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.pointing_chart import PointingChart
 from concwatch.units import format_clock

@@ -4,8 +4,8 @@ from textual import events
 from textual.binding import Binding
 from textual.message import Message
 
-from concwatch.ui.renderables.moments import column_of, time_of
-from concwatch.ui.renderables.plot import LABEL_WIDTH
+from concwatch.charts.annotations import column_of, time_of
+from concwatch.charts.picture import LABEL_WIDTH
 from concwatch.ui.widgets.chart import Chart
 
 

@@ -4,9 +4,9 @@ import math
 from array import array
 from collections.abc import Sequence
 
+from concwatch.charts.picture import Line
+from concwatch.charts.ticks import BYTES, age_ticks, elapsed_ticks
 from concwatch.lab.lane import Lane
-from concwatch.ui.renderables.plot import Line
-from concwatch.ui.renderables.ticks import BYTES, age_ticks, elapsed_ticks
 from concwatch.ui.widgets.chart import Chart
 
 WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0)

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
+from concwatch.charts.picture import Line
+from concwatch.charts.ticks import BYTES, RATE, SECONDS, Kind, size_ticks
 from concwatch.experiments.runner import Figure
 from concwatch.measure.units import BYTES as BYTES_UNIT
 from concwatch.measure.units import SCALES
 from concwatch.measure.units import SECONDS as SECONDS_UNIT
-from concwatch.ui.renderables.plot import Line
-from concwatch.ui.renderables.ticks import BYTES, RATE, SECONDS, Kind, size_ticks
 from concwatch.ui.widgets.chart import Chart
 from concwatch.units import format_short
 

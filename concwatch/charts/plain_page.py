@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 import click
 from msgspec import Struct
 
+from concwatch.charts.colors import series_colors
+from concwatch.charts.paper import Paper
+from concwatch.charts.picture import Line
+from concwatch.charts.plain import draw_chart
+from concwatch.charts.ticks import BYTES, COUNT, RATE, Kind
+from concwatch.charts.traces import Trace
 from concwatch.lab.catalog import SHOWN
-from concwatch.plain_charts.drawing import draw_chart
-from concwatch.plain_charts.paper import Paper
-from concwatch.plain_charts.traces import Trace
-from concwatch.ui.renderables.plot import Line
-from concwatch.ui.renderables.ticks import BYTES, COUNT, RATE, Kind
-from concwatch.ui.series_colors import series_colors
 
 MARKS = "ox+*#@%&"
 """What tells lines apart where there are no colours."""

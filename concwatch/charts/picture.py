@@ -10,8 +10,9 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from concwatch.ui.renderables.moments import Cell, Flag, Moment, column_of, draw_cursor, draw_flags, flags
-from concwatch.ui.renderables.ticks import Across, Kind, Scale, Tick, age_ticks, linear_scale, log_scale
+from concwatch.charts.annotations import Cell, Flag, Moment, column_of, draw_cursor, draw_flags, flags
+from concwatch.charts.braille import Dot, Path, rasterize
+from concwatch.charts.ticks import Across, Kind, Scale, Tick, age_ticks, linear_scale, log_scale
 
 LABEL_WIDTH = 8
 """Cells of the y labels' column, the same for every kind, so that charts stand in line and never jump."""
@@ -21,12 +22,6 @@ SMALLEST = (LABEL_WIDTH + 4, 4)
 
 DASH = 2
 """Cells in a row that one line gets where several lines share their cells."""
-
-Dot = tuple[int, int]
-"""Column from the left, row from the bottom."""
-
-Path = tuple[Dot, ...]
-"""Dots that a pen visits without being lifted, never to the left."""
 
 
 class Line(Struct, frozen=True):
@@ -339,8 +334,6 @@ def paint(picture: Picture, axis_color: str, grid_color: str, background: str | 
         grid_color: ``#rrggbb`` of the lines from tick to tick.
         background: ``#rrggbb`` behind it all, or None for what is there already.
     """
-    from concwatch.ui.renderables.braille import rasterize  # which imports this file
-
     rasters = [rasterize(paths, picture.columns, picture.rows) for _, paths in picture.lines]
     colors = [color for color, _ in picture.lines]
     labels = {tick.position: tick.label for tick in picture.scale.ticks}

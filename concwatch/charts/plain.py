@@ -6,9 +6,9 @@ from typing import Any
 
 import plotext
 
-from concwatch.plain_charts.paper import Paper
-from concwatch.ui.renderables.plot import Line, decimate
-from concwatch.ui.renderables.ticks import SHORT_STEPS, TIME_STEPS, Kind, linear_scale
+from concwatch.charts.paper import Paper
+from concwatch.charts.picture import Line, decimate
+from concwatch.charts.ticks import SHORT_STEPS, TIME_STEPS, Kind, linear_scale
 from concwatch.units import format_seconds
 
 HEIGHT = 15

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from rich.cells import cell_len
 
-from concwatch.pictures.letters import letters
+from concwatch.graphemes import graphemes
 
 LONGEST_TEXT = 24
 """Cells of a mark's text that a chart shows."""
@@ -39,7 +39,7 @@ class Flag(Struct, frozen=True):
 def _grid(now: float, window: float, columns: int) -> tuple[float, int]:
     """Give the width of a column of dots in seconds, and the number of the leftmost one on the clock.
 
-    The same columns as those into which `concwatch.ui.renderables.plot.decimate` sorts the samples.
+    The same columns as those into which `concwatch.charts.picture.decimate` sorts the samples.
     """
     size = round(window / (2 * columns), 9)
     return size, math.floor(now / size) - 2 * columns + 1
@@ -103,7 +103,7 @@ def cut(text: str, room: int) -> str:
     if cell_len(text) <= room:
         return text
     shown = ""
-    for letter, width in letters(text):
+    for letter, width in graphemes(text):
         if cell_len(shown) + width >= room:
             break
         shown += letter
@@ -132,7 +132,7 @@ def draw_flags(row: list[Cell | None], placed: Iterable[Flag], *, floor: bool, t
             row[flag.column] = ("┊", flag.color)
         if top:
             column = flag.start
-            for letter, width in letters(flag.text):
+            for letter, width in graphemes(flag.text):
                 if column + width <= len(row):
                     # What stands in the first of its cells reaches over the others.
                     row[column : column + width] = [(letter, flag.color), *[("", flag.color)] * (width - 1)]

@@ -2,7 +2,11 @@
 
 from functools import lru_cache
 
-from concwatch.ui.renderables.plot import Dot, Path
+Dot = tuple[int, int]
+"""Column from the left, row from the bottom."""
+
+Path = tuple[Dot, ...]
+"""Dots that a pen visits without being lifted, never to the left."""
 
 _LEFT = (0x40, 0x04, 0x02, 0x01)
 _RIGHT = (0x80, 0x20, 0x10, 0x08)

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from lab_driver import Bench
 from rich.color import ColorSystem
 
+from concwatch.charts.lines import Line
 from concwatch.charts.paper import LARGEST_WIDTH, SMALLEST_WIDTH, Paper, check_writes_charts
-from concwatch.charts.picture import Line
 from concwatch.charts.plain import HEIGHT, LABEL_WIDTH, draw_chart, seconds_ticks
-from concwatch.charts.plain_page import CHARTS, chart_lines
-from concwatch.charts.ticks import BYTES
+from concwatch.charts.plain_page import chart_lines
+from concwatch.charts.scales import BYTES
+from concwatch.charts.table import CHARTS
 from concwatch.charts.traces import Trace, traces_of_labs, traces_of_recording
 from concwatch.cli import main
 from concwatch.lab.catalog import ROOT

@@ -7,8 +7,8 @@ from textual.geometry import Region
 from textual.style import Style
 from textual.widget import Widget
 
-from concwatch.charts.picture import Line
-from concwatch.charts.ticks import COUNT
+from concwatch.charts.lines import Line
+from concwatch.charts.scales import COUNT
 from concwatch.lab.events import Event
 from concwatch.ui.renderables.ink import Inks
 from concwatch.ui.widgets.chart import Chart

@@ -1,11 +1,12 @@
-"""Moments on a chart's time axis: marks, and the cursor under which values are read."""
+"""Annotations of a chart: marks on its time axis, and the cursor under which values are read."""
 
-import math
 from collections.abc import Iterable
 
 from msgspec import Struct
 from rich.cells import cell_len
 
+from concwatch.charts.braille import Cell
+from concwatch.charts.ticks import column_of
 from concwatch.graphemes import graphemes
 
 LONGEST_TEXT = 24
@@ -34,35 +35,6 @@ class Flag(Struct, frozen=True):
     """What is written in the topmost row."""
     start: int = 0
     """The column where the text begins."""
-
-
-def _grid(now: float, window: float, columns: int) -> tuple[float, int]:
-    """Give the width of a column of dots in seconds, and the number of the leftmost one on the clock.
-
-    The same columns as those into which `concwatch.charts.picture.decimate` sorts the samples.
-    """
-    size = round(window / (2 * columns), 9)
-    return size, math.floor(now / size) - 2 * columns + 1
-
-
-def column_of(time: float, now: float, window: float, columns: int) -> int:
-    """Give the column of cells in which ``time`` stands; it may lie outside the chart.
-
-    Args:
-        time: seconds on the lines' clock.
-        now: the time at the right edge.
-        window: seconds from the left edge to the right one.
-        columns: width of the plot, cells.
-    """
-    size, first = _grid(now, window, columns)
-    return (math.floor(time / size) - first) // 2
-
-
-def time_of(column: int, now: float, window: float, columns: int) -> float:
-    """Give the last moment of a column of cells, at most ``now``; the arguments are those of `column_of`."""
-    size, first = _grid(now, window, columns)
-    # Rounded down by a hair, for the edge itself belongs to the next column.
-    return min(now, (first + 2 * column + 2) * size - 1e-6)
 
 
 def flags(moments: Iterable[Moment], now: float, window: float, columns: int) -> tuple[Flag, ...]:
@@ -99,7 +71,7 @@ def _lettered(column: int, moment: Moment, taken: int, edge: int) -> Flag:
 
 
 def cut(text: str, room: int) -> str:
-    """Give as much of ``text`` as ``room`` cells hold, with ``…`` where it goes on."""
+    """Return as much of ``text`` as ``room`` cells hold, with ``…`` where it goes on."""
     if cell_len(text) <= room:
         return text
     shown = ""
@@ -108,10 +80,6 @@ def cut(text: str, room: int) -> str:
             break
         shown += letter
     return shown + "…" if room else ""
-
-
-Cell = tuple[str, str]
-"""A character and its colour."""
 
 
 def draw_flags(row: list[Cell | None], placed: Iterable[Flag], *, floor: bool, top: bool) -> None:

@@ -11,8 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 
 from concwatch.charts.braille import rasterize
-from concwatch.charts.picture import Line, compose, paint
-from concwatch.charts.ticks import BYTES, RATE, Kind
+from concwatch.charts.lines import Line
+from concwatch.charts.picture import compose
+from concwatch.charts.scales import BYTES, RATE, Kind
+from concwatch.charts.terminal import paint
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, alternate, environment
 

@@ -14,6 +14,8 @@ from textual.widget import Widget
 
 from concwatch.charts.annotations import Moment
 from concwatch.charts.colors import lane_color
+from concwatch.charts.lines import LaneSeries, Samples
+from concwatch.charts.table import ON_SCREEN, WINDOWS
 from concwatch.lab.events import KEPT, Event, Log
 from concwatch.lab.marks import NOTE, Mark, tell_mark
 from concwatch.lab.snapshot import Snapshot
@@ -21,7 +23,7 @@ from concwatch.ui.messages import LaneSelected
 from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.screens.sized import Sized
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid, Samples, Shown
+from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.event_view import SHOWN, EventView
@@ -193,7 +195,7 @@ class LanesScreen(Sized[None]):
         self.query_one(CostTable).show(view, self._colors, narrow, tall, self._baseline)
         if not self.paused:
             names = [lane.name for lane in view.lanes]
-            shown = [Shown(*lane) for lane in zip(names, self.series(), self._colors, strict=True)]
+            shown = [LaneSeries(*lane) for lane in zip(names, self.series(), self._colors, strict=True)]
             self.query_one(ChartGrid).show(
                 shown, view.time, self._seconds, self._moments(view), partial(self._tell_moment, view)
             )
@@ -323,7 +325,7 @@ class LanesScreen(Sized[None]):
     def action_next_chart(self) -> None:
         """Show the next chart where there is room for one only."""
         grid = self.query_one(ChartGrid)
-        grid.current = (grid.current + 1) % len(CHARTS)
+        grid.current = (grid.current + 1) % len(ON_SCREEN)
         self.look()
 
     def action_zoom(self) -> None:

@@ -11,6 +11,7 @@ from textual.app import SystemCommand
 from textual.geometry import Size
 from textual.widget import Widget
 
+from concwatch.charts.table import DRAWN
 from concwatch.lab.events import Event, Log, plain
 from concwatch.lab.marks import NOTE, Mark, tell_mark
 from concwatch.lab.snapshot import Snapshot
@@ -24,7 +25,7 @@ from concwatch.ui.renderables import transport_line
 from concwatch.ui.screens.lanes import FRAME, LanesScreen
 from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import DRAWN, ChartGrid
+from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.past_costs import PastCosts
 from concwatch.ui.widgets.replay_bar import ReplayBar

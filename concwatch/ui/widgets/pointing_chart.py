@@ -4,8 +4,8 @@ from textual import events
 from textual.binding import Binding
 from textual.message import Message
 
-from concwatch.charts.annotations import column_of, time_of
 from concwatch.charts.picture import LABEL_WIDTH
+from concwatch.charts.ticks import column_of, time_of
 from concwatch.ui.widgets.chart import Chart
 
 

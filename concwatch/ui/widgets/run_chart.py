@@ -4,8 +4,10 @@ import math
 from array import array
 from collections.abc import Sequence
 
-from concwatch.charts.picture import Line
-from concwatch.charts.ticks import BYTES, age_ticks, elapsed_ticks
+from concwatch.charts.captions import NO_VALUE
+from concwatch.charts.lines import Line
+from concwatch.charts.scales import BYTES
+from concwatch.charts.ticks import age_ticks, elapsed_ticks
 from concwatch.lab.lane import Lane
 from concwatch.ui.widgets.chart import Chart
 
@@ -64,5 +66,5 @@ class RunChart(Chart):
     def legend(self) -> list[tuple[str, str]]:
         """Give the value of what runs, or the names of what ran."""
         if self._live:
-            return [entry for entry in super().legend() if entry[0] != "–"]
+            return [entry for entry in super().legend() if entry[0] != NO_VALUE]
         return [(line.name, f"bold {line.color}") for line in self.lines]

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
-from concwatch.charts.picture import Line
-from concwatch.charts.ticks import BYTES, RATE, SECONDS, Kind, size_ticks
+from concwatch.charts.lines import Line
+from concwatch.charts.scales import BYTES, RATE, SECONDS, Kind
+from concwatch.charts.ticks import size_ticks
 from concwatch.experiments.runner import Figure
 from concwatch.measure.units import BYTES as BYTES_UNIT
 from concwatch.measure.units import SCALES

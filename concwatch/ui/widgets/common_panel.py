@@ -64,11 +64,11 @@ class CommonPanel(Taps):
         self.follow()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Say one setting a line, or as many as fit in one line where the screen is narrow."""
+        """Return a setting a line, or as many as fit where the panel is one line high."""
         view = self._view
         if view is None:
             return ()
-        if self.screen.has_class("-narrow"):
+        if self.outer_size.height == 1:
             line: list[Cell] = []
             for row in ROWS:
                 text = Content.assemble((row.short, LABEL), row.shown(view))

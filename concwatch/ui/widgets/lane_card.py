@@ -126,7 +126,7 @@ class LaneCard(Taps):
         self.follow()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Say all in three lines, the slider's in the middle, or in one where the screen is narrow."""
+        """Return three lines, the slider's in the middle, or one where the card is one line high."""
         view = self._view
         if view is None:
             return ()
@@ -136,7 +136,7 @@ class LaneCard(Taps):
             if held is None
             else Content.styled(forecast(view, held), "bold $accent")
         )
-        if self.screen.has_class("-narrow"):
+        if self.outer_size.height == 1:
             slider = max(2, width - self._name_cells - STATE - HOLDINGS)
             return (
                 (

@@ -42,7 +42,7 @@ class PictureRow(Strip):
     """
 
     def divide(self, cuts: Iterable[int]) -> Sequence[Strip]:
-        """Cut the row at ``cuts``, cells from its beginning."""
+        """Return the parts of the row that end at ``cuts``, cells from its beginning."""
         cuts = list(cuts)
         return [self] if cuts == [self.cell_length] else super().divide(cuts)
 
@@ -92,7 +92,7 @@ class Chart(Widget, can_focus=True):
         Args:
             title: what the chart shows, kept at the start of its border title.
             kind: what the values are: how they are written and which of them are round.
-            hint: what to say while there are no lines.
+            hint: what is seen while there are no lines.
             id: the widget's id.
             classes: the widget's classes.
         """
@@ -104,8 +104,10 @@ class Chart(Widget, can_focus=True):
         self.hint = hint
         self.across: Across = age_ticks
         """Returns the ticks of the x axis."""
-        self._lines: Sequence[Line] = ()
-        self._now = 0.0
+        self.lines: Sequence[Line] = ()
+        """The lines that are shown, the topmost last."""
+        self.now = 0.0
+        """The time at the right edge, seconds on the lines' clock."""
         self._moments: Sequence[Moment] = ()
         self._painted: tuple[Picture | None, Colors] | None = None
         self._rows: list[list[Segment]] = []
@@ -116,7 +118,9 @@ class Chart(Widget, can_focus=True):
         self._caption: list[tuple[str, str]] = []
         self.border_title = Content(title)
 
-    def show(self, lines: Sequence[Line], now: float, moments: Sequence[Moment] = ()) -> None:
+    def show(
+        self, lines: Sequence[Line], now: float, moments: Sequence[Moment] = (), window: float | None = None
+    ) -> None:
         """Show ``lines`` as they are at ``now``.
 
         The sequences in ``lines`` are read again when the size, the window or the axis changes, so they may
@@ -126,8 +130,11 @@ class Chart(Widget, can_focus=True):
             lines: what to draw, the topmost last.
             now: the time at the right edge, seconds on the lines' clock.
             moments: what to point out on the time axis, the topmost last.
+            window: seconds from the left edge to the right one, if that changes.
         """
-        self._lines, self._now, self._moments = lines, now, moments
+        if window is not None:
+            self.set_reactive(Chart.window, window)
+        self.lines, self.now, self._moments = lines, now, moments
         self._update()
 
     def _update(self) -> None:
@@ -137,12 +144,12 @@ class Chart(Widget, can_focus=True):
             return
         self._update_title(width - TITLE_MARGIN)
         picture = None
-        if self._lines:
+        if self.lines:
             picture = compose(
-                self._lines,
+                self.lines,
                 width=width,
                 height=height,
-                now=self._now,
+                now=self.now,
                 window=self.window,
                 kind=self.kind,
                 logarithmic=self.logarithmic,
@@ -176,22 +183,12 @@ class Chart(Widget, can_focus=True):
 
         Where no colour says whose it is, the first letter of the line's name does.
         """
-        entries = []
-        for line in self._lines:
-            value = value_text(line, self.kind, self._now, self.cursor)
-            letter = f"{line.name[:1]} " if self.app.no_color and value != NO_VALUE else ""
+        entries, bare = [], self.has_pseudo_class("nocolor")
+        for line in self.lines:
+            value = value_text(line, self.kind, self.now, self.cursor)
+            letter = f"{line.name[:1]} " if bare and value != NO_VALUE else ""
             entries.append((letter + value, f"bold {line.color}"))
         return entries
-
-    @property
-    def now(self) -> float:
-        """The time at the right edge, seconds on the lines' clock."""
-        return self._now
-
-    @property
-    def lines(self) -> Sequence[Line]:
-        """The lines that are shown."""
-        return self._lines
 
     def watch_cursor(self) -> None:
         """Show the cursor and the values there."""
@@ -217,14 +214,15 @@ class Chart(Widget, can_focus=True):
 
     def render(self) -> RenderResult:
         """Return what is seen in place of a plot."""
-        return "" if self._lines else Content(self.hint)
+        return "" if self.lines else Content(self.hint)
 
     def render_line(self, y: int) -> Strip:
         """Return row ``y`` of the picture."""
         if not self._rows:
             return super().render_line(y)
-        width = self.size.width
-        return Strip(self._rows[y], width) if y < len(self._rows) else Strip.blank(width, self.rich_style)
+        if y < len(self._rows):
+            return Strip(self._rows[y])
+        return Strip.blank(self.size.width, self.rich_style)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the rows of ``crop``, frame and all.

@@ -136,9 +136,8 @@ class ChartGrid(Container):
             if not lines and spec.spare and spec.spare not in charts and len(charts) > 1:
                 spare, lines = drawn_by(BY_METRIC[spec.spare], lanes, now - window)
                 spec = spare if lines else spec
-            chart.window = window
             chart.title, chart.brief, chart.kind = spec.title, spec.brief, spec.kind
-            chart.show(lines, now, moments)
+            chart.show(lines, now, moments, window)
 
     def redraw(self) -> None:
         """Have the next `show` draw, whenever it comes."""

@@ -9,7 +9,7 @@ ON_LIGHT = ("#c4233b", "#a05a00", "#0069a8", "#3c7a00", "#7a35b5", "#007a63", "#
 
 
 def lane_color(index: int, dark: bool) -> str:
-    """Give the colour of lane ``index`` as ``#rrggbb``; after eight they come again."""
+    """Return the colour of lane ``index`` as ``#rrggbb``; after eight they come again."""
     colors = ON_DARK if dark else ON_LIGHT
     return colors[index % len(colors)]
 
@@ -20,7 +20,7 @@ def engine_order(lanes: Sequence[str]) -> list[str]:
 
 
 def series_colors(engines: Sequence[str], lanes: Sequence[str], dark: bool) -> list[str]:
-    """Give the colour of each series, ``#rrggbb``.
+    """Return the colour of each series, ``#rrggbb``.
 
     The first series of an engine has its lane's colour. A second one of the same engine, or one of an engine
     that is not there yet, takes a colour that is left.

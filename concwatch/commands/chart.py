@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_chart(as_json: bool = False) -> None:
-    """See that charts can be printed.
+    """Check that charts can be printed.
 
     Raises:
         ValueError: one line that says why not, and what to do.
@@ -38,7 +38,7 @@ def print_charts(labs: Sequence[Lab]) -> None:
 
 
 def charts_of(recording: "Recording", to_terminal: bool) -> Iterator[bytes]:
-    """Give the charts of a recording, a line at a time; without colours where it is not for a terminal."""
+    """Yield the charts of a recording, a line at a time; without colours where it is not for a terminal."""
     from concwatch.charts.traces import traces_of_recording
 
     for line in _lines(traces_of_recording(recording), to_terminal):

@@ -33,7 +33,7 @@ def screen_strips(app: App[object]) -> Sequence[Strip] | None:
 
 def _draw(screen: Screen[object], strips: list[Strip], opaque: bool) -> None:
     """Draw all widgets of a screen, from back to front."""
-    whole = screen.find_widget(screen).region
+    whole = screen.find_widget(screen).region.intersection(screen.app.size.region)
     placed = []
     for widget in _widgets(screen, opaque):
         try:

@@ -190,20 +190,7 @@ class Chart(Widget, can_focus=True):
             entries.append((letter + value, f"bold {line.color}"))
         return entries
 
-    def watch_cursor(self) -> None:
-        """Show the cursor and the values there."""
-        self._update()
-
-    def _on_resize(self) -> None:
-        self._update()
-
-    def watch_window(self) -> None:
-        """Draw the lines at hand over the new window."""
-        self._update()
-
-    def watch_logarithmic(self) -> None:
-        """Draw the lines at hand on the new axis."""
-        self._update()
+    watch_cursor = watch_window = watch_logarithmic = _on_resize = _update
 
     def notify_style_update(self) -> None:
         """Follow a change of the theme, even while no new data comes."""

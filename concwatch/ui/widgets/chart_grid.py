@@ -88,13 +88,13 @@ class ChartGrid(Container):
         self.cursor = event.moment
 
     def watch_cursor(self, cursor: float | None) -> None:
-        """Have all charts read the same moment."""
+        """Move the cursor of all charts."""
         for chart in self.query(Chart):
             chart.cursor = cursor
         self._tell_cursor()
 
     def _tell_cursor(self) -> None:
-        """Say below each chart which moment the cursor stands at."""
+        """Write below each chart which moment the cursor stands at."""
         text = "" if self.cursor is None else self._told(self.cursor, self._span)
         if text != self._cursor_told:  # to set it draws the chart's frame again
             self._cursor_told = text
@@ -116,8 +116,8 @@ class ChartGrid(Container):
             now: seconds on the lab's clock.
             window: seconds from the left edge to the right one.
             moments: what to point out on the time axis.
-            told: says in a few words which moment the cursor stands at, and in how many seconds before it
-                things happened that the cursor's column shows.
+            told: returns in a few words which moment the cursor stands at, and what happened within so many
+                seconds before it.
         """
         self._told = told
         if self.cursor is not None and not now - window <= self.cursor <= now:
@@ -140,5 +140,5 @@ class ChartGrid(Container):
             chart.show(lines, now, moments, window)
 
     def redraw(self) -> None:
-        """Have the next `show` draw, whenever it comes."""
+        """Let the next `show` draw, however soon it comes."""
         self._due = 0.0

@@ -54,7 +54,7 @@ class ExperimentList(Rows):
         self.follow()
 
     def _layout(self) -> tuple[int, int, int]:
-        """Give the lines of an item, and the first and the last + 1 item that is seen."""
+        """Return the lines of an item, and the first and the last + 1 item that is seen."""
         height, count = self.content_size.height, len(self._items)
         each = max(1, min(MOST_LINES, (height + 1) // max(1, count)))
         seen = min(count, max(1, (height + 1) // each))
@@ -93,7 +93,7 @@ class ExperimentList(Rows):
         return _row(left, Content.styled(item.mark, item.style), width)
 
     def on_click(self, event: Click) -> None:
-        """Choose the item under the mouse; in one line, the next."""
+        """Select the item under the mouse; in one line, the next."""
         place = event.get_content_offset(self)
         if place is None or not self._items:
             return

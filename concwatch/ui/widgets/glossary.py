@@ -29,7 +29,7 @@ class Glossary(Rows):
         self._style = style
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Give the lines; a meaning's second goes on below its first."""
+        """Return the lines; a meaning's second goes on below its first."""
         return list(self._lines(max(1, width - WORD_WIDTH)))
 
     def _lines(self, width: int) -> Iterator[Content]:

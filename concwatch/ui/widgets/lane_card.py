@@ -36,14 +36,14 @@ CANNOT_RUN = ("✕ cannot run", "$foreground 45%")
 
 
 def forecast(view: LaneSnapshot, tasks: int) -> str:
-    """Say what holding ``tasks`` would take: ``10,000 → about +15 MiB``."""
+    """Return what holding ``tasks`` would take: ``10,000 → about +15 MiB``."""
     size = (tasks - view.live) * view.status.bytes_per_task
     sign = "+" if size >= 0 else "−"
     return f"{format_count(tasks)} → about {sign}{format_bytes(abs(size))}"
 
 
 def holdings(view: LaneSnapshot, hint: str) -> Content:
-    """Say what a lane holds, why it cannot run or has failed, or ``hint`` what to do."""
+    """Return what a lane holds, why it cannot run or has failed, or ``hint`` what to do."""
     status, sample = view.status, view.sample
     if status.missing and not view.on:
         return Content.styled(status.missing, "$foreground 45%")
@@ -64,7 +64,7 @@ def holdings(view: LaneSnapshot, hint: str) -> Content:
 
 
 def switch(view: LaneSnapshot) -> Content:
-    """Say whether a lane is on, and for how long it has stalled, or that its engine cannot run here."""
+    """Return whether a lane is on, and for how long it has stalled, or that its engine cannot run here."""
     text, style = CANNOT_RUN if view.status.missing and not view.on else MARKS[view.status.state]
     if view.on and view.sample.stalled:
         text = f"{text} {format_seconds(view.sample.stalled)}"
@@ -186,12 +186,12 @@ class LaneCard(Taps):
         self.follow()
 
     def watch_color(self, color: str) -> None:
-        """Give the slider the lane's colour."""
+        """Pass the lane's colour on to the slider."""
         self.slider.color = color
         self.follow()
 
     async def tapped(self, tap: str) -> None:
-        """Choose the lane, and switch it, move its target, or ask for a number."""
+        """Select the lane, and switch it, move its target, or ask for a number."""
         self.slider.focus()
         match tap:
             case "state":

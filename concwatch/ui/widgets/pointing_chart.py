@@ -27,7 +27,7 @@ class PointingChart(Chart):
         """The cursor was moved to a moment, or away."""
 
         def __init__(self, chart: "PointingChart", moment: float | None, span: float) -> None:
-            """Tell of the ``span`` of seconds that ends with ``moment``, on the lines' clock."""
+            """Make a message about the ``span`` of seconds that ends with ``moment``, on the lines' clock."""
             super().__init__()
             self.chart = chart
             self.moment = moment

@@ -27,7 +27,7 @@ REASONS = {State.SKIPPED: "$warning", State.FAILED: "$error"}
 
 
 def _how(row: Row, runner: Runner) -> tuple[str, str]:
-    """Say how a cell with a figure stands, or one that is still to come, and in which colour."""
+    """Return how a cell with a figure stands, or one that is still to come, and in which colour."""
     figure = row.figure
     if figure.state is State.RUNNING and figure.entry.cell is not None:
         repeats = runner.repeats(figure.entry.cell)
@@ -90,7 +90,7 @@ def tabs(titles: Sequence[str], chosen: int) -> Content:
 
 
 def lessons(sheet: Sheet, cut: Sequence[Row]) -> Content:
-    """Say what a table shows, once it shows something, and what to know before believing it.
+    """Return what a table shows, once it shows something, and what to know before believing it.
 
     Args:
         sheet: the table.

@@ -16,13 +16,13 @@ BAR = 24
 
 
 def plan(runner: Runner) -> str:
-    """Say what a runner that has not begun will do: ``12 runs, about 40 s``."""
+    """Return what a runner that has not begun will do: ``12 runs, about 40 s``."""
     runs = sum(runner.repeats(cell) for cell in runner.outcomes)
     return f"{format_count(runs)} {'run' if runs == 1 else 'runs'}, {format_forecast(runner.seconds_left)}"
 
 
 def current(runner: Runner) -> str:
-    """Say what runs: ``threads 5,000, run 2 of 3``."""
+    """Return what runs: ``threads 5,000, run 2 of 3``."""
     cell = runner.current
     if cell is None:
         return ""
@@ -32,7 +32,7 @@ def current(runner: Runner) -> str:
 
 
 def result(runner: Runner) -> tuple[str, str]:
-    """Say how a run ended, and in which colour."""
+    """Return how a run ended, and in which colour."""
     states = [outcome.state for outcome in runner.outcomes.values()]
     done = states.count(CellState.DONE)
     rest = [

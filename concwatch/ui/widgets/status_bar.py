@@ -32,11 +32,11 @@ class StatusBar(Rows):
         self.follow()
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Give the one line."""
+        """Return the one line."""
         return (self.fit(width),)
 
     def fit(self, width: int) -> Content:
-        """Say what ``width`` cells have room for; the rest is left out whole."""
+        """Return what ``width`` cells have room for; the rest is left out whole."""
         if self._shown is None:
             return Content()
         view, paused, aside = self._shown

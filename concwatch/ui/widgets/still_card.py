@@ -36,7 +36,7 @@ class StillCard(LaneCard):
         return ()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Say all that a lane's card says, with nothing to click."""
+        """Return the lines of a lane's card, with nothing to click."""
         lines = [[cell._replace(tap="") for cell in line] for line in super().lines(width)]
         if len(lines) == 1:
             room = lines[0][2].width
@@ -57,7 +57,7 @@ class StillCard(LaneCard):
         return gauge.content(SliderStyles(lane, pending, stroke, "$foreground 20%"))
 
     async def on_click(self, event: events.Click) -> None:
-        """Choose the lane; what it shows was recorded."""
+        """Select the lane; what it shows was recorded."""
         event.stop()
         self.post_message(LaneSelected(self._lane))
         x, y = event.screen_offset - self.content_region.offset

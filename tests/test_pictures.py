@@ -36,6 +36,7 @@ from concwatch.pictures.inks import MOST, make_palette
 from concwatch.pictures.png import PIXELS, to_png
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.recording_driver import RecordedTerminal
+from concwatch.ui.screen_strips import screen_strips
 
 GROUND = (41, 41, 41)
 """Rich's own, where a program leaves it to the terminal."""
@@ -281,6 +282,22 @@ def test_the_cells_are_those_of_the_terminal(lines):
 def test_cells_have_the_colours_that_the_svg_has(style, ink, ground):
     ((cell,),) = read_cells([[Segment("x", Style.parse(style))]])
     assert (cell.ink, cell.ground) == (ink, ground)
+
+
+@pytest.mark.parametrize("keys", [(), ("question_mark",), ("e",), ("ctrl+p",)])
+async def test_a_film_has_the_cells_of_the_screen_and_of_what_stands_behind_a_dialog(keys):
+    async with stage((100, 30)) as s:
+        await s.switch_on("asyncio", tasks=100)
+        await s.press(*keys)
+        await s.pilot.pause(0.1)
+        strips = screen_strips(s.app)
+        assert [strip.text.rstrip() for strip in strips] == s.lines()
+        assert {strip.cell_length for strip in strips} == {100}
+        if not s.app.screen.is_modal:
+            looks = [s.app.screen.get_style_at(x, 15) for x in range(90)]
+            assert [cell.ground for cell in read_cells(strips)[15][:90]] == [
+                look.bgcolor.get_truecolor().hex for look in looks
+            ]
 
 
 def test_a_wide_letter_has_both_of_its_cells_in_a_film():

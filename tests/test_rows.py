@@ -13,12 +13,12 @@ from concwatch.lab.events import Event
 from concwatch.ui.renderables.ink import Inks
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.event_view import EventLines, EventView
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 
 BASE = Style.parse("#ffffff on #000000")
 
 
-class Numbers(Rows):
+class Numbers(TextLines):
     """Some numbers, a line each."""
 
     DEFAULT_CSS = "Numbers { height: auto; }"

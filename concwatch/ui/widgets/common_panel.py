@@ -6,7 +6,7 @@ from msgspec import Struct
 from textual.content import Content
 
 from concwatch.lab.snapshot import Snapshot
-from concwatch.ui.widgets.phrase import Cell, Taps
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines
 from concwatch.units import format_count
 from concwatch.worker.engines.pool import default_threads
 
@@ -46,7 +46,7 @@ ROWS = (
 LABEL = "$foreground 55%"
 
 
-class CommonPanel(Taps):
+class CommonPanel(ClickableLines):
     """Shows the settings; a click on one runs the screen's action for it."""
 
     DEFAULT_CSS = """
@@ -84,7 +84,3 @@ class CommonPanel(Taps):
             text = text.truncate(max(0, width - 2), ellipsis=True).pad(1, 1)
             lines.append((Cell(width, text, row.action),))
         return lines
-
-    async def tapped(self, tap: str) -> None:
-        """Run the action of the row that was clicked."""
-        await self.run_action(f"screen.{tap}")

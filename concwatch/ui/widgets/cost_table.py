@@ -10,7 +10,7 @@ from textual.content import Content
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.measure.figures import BY_NAME, DOUBTS, KEPT, TRACED, Figure
 from concwatch.measure.limited import limited_by
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import UNKNOWN, format_clock, format_count, format_short
 
 GAP = 2
@@ -121,7 +121,7 @@ class Shown(NamedTuple):
     baseline: Snapshot | None
 
 
-class CostTable(Rows):
+class CostTable(TextLines):
     """Shows every lane's cost; its height follows the number of lanes."""
 
     DEFAULT_CSS = """

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 
 MOST_LINES = 4
 """Lines of one item: its name, two of its title, and a blank one."""
@@ -31,7 +31,7 @@ def _row(left: Content, right: Content, width: int) -> Content:
     return left.pad_right(max(0, width - left.cell_length - right.cell_length)) + right
 
 
-class ExperimentList(Rows):
+class ExperimentList(TextLines):
     """Shows which experiments there are and which is chosen; a click chooses another."""
 
     DEFAULT_CSS = """

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from textual.content import Content
 
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 
 WORD_WIDTH = 13
 """Cells of the column of words."""
 
 
-class Glossary(Rows):
+class Glossary(TextLines):
     """Shows each word with its meaning beside it, however many lines that takes."""
 
     DEFAULT_CSS = """

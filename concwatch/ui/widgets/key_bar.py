@@ -6,7 +6,7 @@ from typing import NamedTuple
 from textual.content import Content
 from textual.style import Style
 
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 
 GAP = "  "
 
@@ -19,7 +19,7 @@ class Key(NamedTuple):
     action: str
 
 
-class KeyBar(Rows):
+class KeyBar(TextLines):
     """One line of keys. Textual's Footer makes a widget of each, and the first frame waits for them."""
 
     DEFAULT_CSS = """

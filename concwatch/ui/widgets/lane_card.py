@@ -10,8 +10,8 @@ from textual.reactive import reactive
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import LaneSnapshot
 from concwatch.ui.messages import LaneToggled, NumberWanted, TargetAsked, TargetMoved
-from concwatch.ui.widgets.phrase import Cell, Taps
 from concwatch.ui.widgets.slider import Slider
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
 
 STEP = 10_000
@@ -71,7 +71,7 @@ def switch(view: LaneSnapshot) -> Content:
     return Content.styled(text, style)
 
 
-class LaneCard(Taps):
+class LaneCard(ClickableLines):
     """Shows one `LaneSnapshot` and turns what a person does into messages."""
 
     DEFAULT_CSS = """

@@ -12,7 +12,7 @@ from concwatch.experiments.experiment import Table
 from concwatch.experiments.report import Row, Sheet, sheets
 from concwatch.experiments.runner import Runner, State
 from concwatch.layout import flat
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import UNKNOWN
 
 SIZE_WIDTH = 11
@@ -116,7 +116,7 @@ class ResultTable(Vertical):
         height: 1fr;
         border: round $foreground 25%;
         border-title-color: $foreground;
-        & Rows { height: auto; }
+        & TextLines { height: auto; }
         & #lessons { height: auto; padding: 0 1; margin-top: 1; }
         & VerticalScroll {
             height: 1fr;
@@ -132,9 +132,9 @@ class ResultTable(Vertical):
 
     def compose(self) -> ComposeResult:
         """Lay out heading, lines and what they show."""
-        yield Rows(id="heading")
+        yield TextLines(id="heading")
         with VerticalScroll(can_focus=False):
-            yield Rows(id="rows")
+            yield TextLines(id="rows")
             yield Static(id="lessons")
 
     def show(self, runner: Runner, number: int, colors: Mapping[str, str], narrow: bool) -> None:
@@ -152,9 +152,9 @@ class ResultTable(Vertical):
         width = min(most, max(len(series.name) for series in table.series))
         if self._shown[0] is not table:  # a title that is set is drawn again, changed or not
             self.border_title = tabs([each.title for each in runner.experiment.table], number)
-        self.query_one("#heading", Rows).say(heading(table, width))
+        self.query_one("#heading", TextLines).say(heading(table, width))
         lines = [result_line(row, runner, colors[row.figure.entry.series.name], width) for row in sheet.rows]
-        rows = self.query_one("#rows", Rows)
+        rows = self.query_one("#rows", TextLines)
         rows.say(*lines)
         room = rows.size.width
         cut = [

@@ -8,7 +8,7 @@ from textual.style import Style
 from concwatch.experiments.runner import Runner
 from concwatch.experiments.runner import State as CellState
 from concwatch.ui.experiment_runs import ExperimentRuns
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_count, format_forecast, format_seconds
 
 BAR = 24
@@ -48,7 +48,7 @@ def result(runner: Runner) -> tuple[str, str]:
     return f"done{quick}: {counted}, in {format_seconds(runner.seconds)}", style
 
 
-class RunBar(Rows):
+class RunBar(TextLines):
     """Two lines: what can be done, and how far it is."""
 
     DEFAULT_CSS = """

@@ -7,13 +7,13 @@ from textual.content import Content
 
 from concwatch.lab.sampler import cores
 from concwatch.lab.snapshot import Snapshot
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_bytes, format_clock, format_percent
 
 MACHINE = f"{platform.python_implementation()} {platform.python_version()} · {cores()} cores"
 
 
-class StatusBar(Rows):
+class StatusBar(TextLines):
     """Machine and rate on the left; concwatch's own share and the clock on the right."""
 
     DEFAULT_CSS = """

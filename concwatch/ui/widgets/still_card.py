@@ -12,7 +12,7 @@ from textual.widget import Widget
 from concwatch.ui.messages import LaneSelected
 from concwatch.ui.renderables.slider_bar import SliderBar, SliderStyles
 from concwatch.ui.widgets.lane_card import LaneCard
-from concwatch.ui.widgets.phrase import Cell
+from concwatch.ui.widgets.text_lines import Cell
 
 
 class Gauge(SliderBar, frozen=True):

@@ -9,7 +9,7 @@ from textual.message import Message
 
 from concwatch.ui.moment import format_moment
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, marks_in, share_at
-from concwatch.ui.widgets.phrase import Cell, Taps
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines
 
 SPEED_WIDTH = 5
 """Cells of the longest speed, ``×0.25``."""
@@ -27,7 +27,7 @@ class Playing(Struct, frozen=True):
     speed: float
 
 
-class Transport(Taps):
+class Transport(ClickableLines):
     """Play and pause, position and length, speed, and a line over the whole recording with its marks."""
 
     DEFAULT_CSS = """
@@ -114,10 +114,6 @@ class Transport(Taps):
         return max(0, width - _width(before) - 1)
 
     # What the mouse does.
-
-    async def tapped(self, tap: str) -> None:
-        """Run the screen's action."""
-        await self.run_action(f"screen.{tap}")
 
     def _cell(self, event: events.MouseEvent) -> tuple[int, int]:
         """Return the cell of the line that is under the mouse, and how many it has."""

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from concwatch.ui.renderables.ink import Inks
 
 
-class Rows(Widget):
+class TextLines(Widget):
     """Lines of text of which those are drawn again that have changed, and no others.
 
     What they say is handed to `say`, or depends on the width, and then `rows` gives it.
@@ -125,7 +125,7 @@ class Cell(NamedTuple):
         return text.stylize("on $foreground 12%") if hovered else text
 
 
-class Taps(Rows):
+class ClickableLines(TextLines):
     """Lines of cells of which some can be clicked. The first frame would wait for a widget of each."""
 
     _mouse: Offset | None = None
@@ -137,8 +137,8 @@ class Taps(Rows):
         raise NotImplementedError
 
     async def tapped(self, tap: str) -> None:
-        """Do what a click on ``tap`` does."""
-        raise NotImplementedError
+        """Do what a click on ``tap`` does: run the screen's action of that name."""
+        await self.run_action(f"screen.{tap}")
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return the lines, with the cell under the mouse marked if it can be clicked."""

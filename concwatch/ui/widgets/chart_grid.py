@@ -22,10 +22,11 @@ LEAST_HEIGHT = SMALLEST[1] + 2
 FRAMES_A_WINDOW = 300
 """How often at most the charts are drawn while the time on them passes once: no dot is finer."""
 
-Tell = Callable[[float, float], str]
+Describe = Callable[[float, float], str]
+"""Returns what there is to say of a moment, and of so many seconds that end with it."""
 
 
-def _tell(moment: float, span: float) -> str:
+def _clock(moment: float, span: float) -> str:
     return format_clock(moment)
 
 
@@ -53,9 +54,9 @@ class ChartGrid(Container):
     def __init__(self) -> None:
         super().__init__()
         self._due = 0.0
-        self._told: Tell = _tell
+        self._describe: Describe = _clock
         self._span = 0.0
-        self._cursor_told = ""
+        self._cursor_text = ""
 
     def compose(self) -> ComposeResult:
         """Yield a chart for each row of the table."""
@@ -91,13 +92,13 @@ class ChartGrid(Container):
         """Move the cursor of all charts."""
         for chart in self.query(Chart):
             chart.cursor = cursor
-        self._tell_cursor()
+        self._show_cursor()
 
-    def _tell_cursor(self) -> None:
+    def _show_cursor(self) -> None:
         """Write below each chart which moment the cursor stands at."""
-        text = "" if self.cursor is None else self._told(self.cursor, self._span)
-        if text != self._cursor_told:  # to set it draws the chart's frame again
-            self._cursor_told = text
+        text = "" if self.cursor is None else self._describe(self.cursor, self._span)
+        if text != self._cursor_text:  # to set it draws the chart's frame again
+            self._cursor_text = text
             for chart in self.query(Chart):
                 chart.border_subtitle = Content(text)
 
@@ -107,7 +108,7 @@ class ChartGrid(Container):
         now: float,
         window: float,
         moments: Sequence[Moment] = (),
-        told: Tell = _tell,
+        describe: Describe = _clock,
     ) -> None:
         """Draw what is visible, if a frame is due.
 
@@ -116,16 +117,15 @@ class ChartGrid(Container):
             now: seconds on the lab's clock.
             window: seconds from the left edge to the right one.
             moments: what to point out on the time axis.
-            told: returns in a few words which moment the cursor stands at, and what happened within so many
-                seconds before it.
+            describe: returns in a few words what the cursor points at.
         """
-        self._told = told
+        self._describe = describe
         if self.cursor is not None and not now - window <= self.cursor <= now:
             self.cursor = None  # it has left the charts
         if now < self._due:
             return
         self._due = now + min(2.0, window / FRAMES_A_WINDOW)
-        self._tell_cursor()
+        self._show_cursor()
         charts = {
             spec.metric: chart
             for spec, chart in zip(ON_SCREEN, self.query(Chart), strict=True)

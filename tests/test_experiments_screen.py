@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 import concwatch.experiments.loading as files
+from concwatch.charts.colors import series_colors
 from concwatch.demos.captures import Captures
 from concwatch.demos.demo import Demo
 from concwatch.demos.player import play
@@ -24,7 +25,6 @@ from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.screens.experiments import ExperimentsScreen
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.ui.series_colors import series_colors
 from concwatch.ui.widgets.run_chart import RunChart
 from concwatch.ui.widgets.size_chart import SizeChart
 from concwatch.units import format_forecast

@@ -12,6 +12,7 @@ from textual.events import Click, Paste, Resize
 from textual.geometry import Size
 from textual.theme import BUILTIN_THEMES
 
+from concwatch.charts.colors import ON_DARK, ON_LIGHT
 from concwatch.lab.catalog import CATALOG, SHOWN, Engine
 from concwatch.lab.fake import COSTS, FakeLink, Fault
 from concwatch.lab.forecast import OFFERED
@@ -19,7 +20,6 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
 from concwatch.lab.messages import Error
 from concwatch.lab.settings import Settings
-from concwatch.ui.palette import ON_DARK, ON_LIGHT
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart

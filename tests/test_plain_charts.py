@@ -17,18 +17,19 @@ from hypothesis import strategies as st
 from lab_driver import Bench
 from rich.color import ColorSystem
 
+from concwatch.charts.lines import Line
+from concwatch.charts.paper import LARGEST_WIDTH, SMALLEST_WIDTH, Paper, check_writes_charts
+from concwatch.charts.plain import HEIGHT, LABEL_WIDTH, draw_chart, seconds_ticks
+from concwatch.charts.plain_page import chart_lines
+from concwatch.charts.scales import BYTES
+from concwatch.charts.table import CHARTS
+from concwatch.charts.traces import Trace, traces_of_labs, traces_of_recording
 from concwatch.cli import main
 from concwatch.lab.catalog import ROOT
 from concwatch.lab.settings import Settings
-from concwatch.plain_charts.drawing import HEIGHT, LABEL_WIDTH, draw_chart, seconds_ticks
-from concwatch.plain_charts.page import CHARTS, chart_lines
-from concwatch.plain_charts.paper import LARGEST_WIDTH, SMALLEST_WIDTH, Paper, check_writes_charts
-from concwatch.plain_charts.traces import Trace, traces_of_labs, traces_of_recording
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.sinks import open_sink
-from concwatch.ui.renderables.plot import Line
-from concwatch.ui.renderables.ticks import BYTES
 
 PATIENCE = 80
 NAMES = ("asyncio", "uvloop", "threads")

@@ -12,6 +12,7 @@ import pytest
 from textual.content import Content
 from textual.events import MouseScrollDown
 
+from concwatch.charts.table import WINDOWS
 from concwatch.recordings.format import EventLine, MarkLine, encode
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
@@ -22,7 +23,6 @@ from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of
 from concwatch.ui.replay_app import ReplayApp
 from concwatch.ui.screens.replay import REFUSAL, ReplayScreen
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import WINDOWS
 from concwatch.ui.widgets.still_card import StillCard
 from concwatch.ui.widgets.transport import Transport
 from tests.made_recording import MACHINE, made_lines

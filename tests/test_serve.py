@@ -27,10 +27,10 @@ from concwatch.lab.catalog import ROOT
 from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
 from concwatch.ui.in_page import told
 from concwatch.web import program, session
+from concwatch.web.input_filter import InputFilter
 from concwatch.web.listening import is_loopback, listen, url
 from concwatch.web.session import fitting
 from concwatch.web.site import Site, may_use
-from concwatch.web.input_filter import InputFilter
 from tests.browser import MISSING, PATIENCE, Browser, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing is served on Windows")

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+from concwatch.charts.table import ON_SCREEN, WINDOWS
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid
+from concwatch.ui.widgets.chart_grid import ChartGrid
 
 
 class ChartControl:
@@ -42,7 +43,7 @@ class ChartControl:
 
     def next_chart(self) -> None:
         """Show the next chart where there is room for one only."""
-        self._grid.current = (self._grid.current + 1) % len(CHARTS)
+        self._grid.current = (self._grid.current + 1) % len(ON_SCREEN)
         self._changed()
 
     def zoom(self) -> None:

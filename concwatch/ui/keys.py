@@ -10,7 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from concwatch.ui.widgets.key_bar import Key
-from concwatch.ui.widgets.lane_card import STEP, do
+from concwatch.ui.widgets.lane_card import STEP
+from concwatch.ui.widgets.text_lines import do
 
 
 class Row(NamedTuple):

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from concwatch.charts.annotations import Moment
 from concwatch.lab.events import KEPT
 from concwatch.lab.marks import NOTE, Mark, tell_mark
 from concwatch.lab.snapshot import Snapshot
-from concwatch.ui.renderables.moments import Moment
 from concwatch.ui.source import Source
 from concwatch.units import format_clock, format_seconds
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from concwatch.charts.lines import Samples
 from concwatch.lab.events import Event, Log
 from concwatch.lab.lab import Lab
 from concwatch.lab.marks import Mark
 from concwatch.lab.series import Series
 from concwatch.lab.settings import slider_end
 from concwatch.lab.snapshot import Snapshot
-from concwatch.ui.widgets.chart_grid import Samples
 
 
 class Source(Protocol):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from concwatch.charts.table import DRAWN
 from concwatch.lab.catalog import PYTHONS, Engine
 from concwatch.lab.fake import FakeLink
 from concwatch.lab.lab import DEFAULT_HZ, Lab
@@ -28,7 +29,6 @@ from concwatch.lab.snapshot import Snapshot
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.sinks import open_sink
-from concwatch.ui.widgets.chart_grid import DRAWN
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, environment, quiet
 

@@ -8,15 +8,16 @@ from textual.containers import Container, Horizontal, Vertical
 from textual.events import Resize
 from textual.reactive import reactive
 
+from concwatch.charts.colors import series_colors
 from concwatch.experiments.experiment import Experiment, Table
 from concwatch.experiments.runner import Runner
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.ui import keys
 from concwatch.ui.experiment_runs import ExperimentRuns
+from concwatch.ui.palette import dimmed
 from concwatch.ui.screens.help import WORDS, HelpScreen, ReadDialog
 from concwatch.ui.screens.leaving import Leaving, is_ending
-from concwatch.ui.series_colors import dimmed, series_colors
 from concwatch.ui.widgets.about_panel import AboutPanel, describe
 from concwatch.ui.widgets.experiment_list import ExperimentList, Item
 from concwatch.ui.widgets.key_bar import KeyBar

@@ -12,15 +12,16 @@ from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from concwatch.charts.colors import lane_color
+from concwatch.charts.lines import LaneSeries
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui import keys
 from concwatch.ui.chart_control import ChartControl
 from concwatch.ui.mark_view import MarkView
-from concwatch.ui.palette import lane_color
 from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.screens.sized import Sized
 from concwatch.ui.source import Source
-from concwatch.ui.widgets.chart_grid import ChartGrid, Shown
+from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.event_view import SHOWN, EventView
@@ -187,7 +188,7 @@ class LanesScreen(Sized[None]):
     def _draw(self, view: Snapshot) -> None:
         """Have the charts show a snapshot, and what led there."""
         names = [lane.name for lane in view.lanes]
-        shown = [Shown(*lane) for lane in zip(names, self._source.series(), self._colors, strict=True)]
+        shown = [LaneSeries(*lane) for lane in zip(names, self._source.series(), self._colors, strict=True)]
         theme = self.app.theme_variables
         colors = dict(zip(names, self._colors, strict=True))
         seconds = self.charts.seconds

@@ -9,6 +9,7 @@ from textual import on
 from textual.geometry import Size
 from textual.widget import Widget
 
+from concwatch.charts.table import DRAWN
 from concwatch.lab.events import plain
 from concwatch.lab.marks import NOTE, tell_mark
 from concwatch.lab.snapshot import Snapshot
@@ -22,7 +23,6 @@ from concwatch.ui.renderables import transport_line
 from concwatch.ui.screens.lanes import FRAME, LanesScreen
 from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import DRAWN
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.past_costs import PastCosts
 from concwatch.ui.widgets.replay_bar import ReplayBar

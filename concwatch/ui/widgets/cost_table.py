@@ -10,7 +10,7 @@ from textual.content import Content
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.measure.figures import BY_NAME, DOUBTS, KEPT, TRACED, Figure
 from concwatch.measure.limited import limited_by
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import UNKNOWN, format_clock, format_count, format_short
 
 GAP = 2
@@ -121,7 +121,7 @@ class Shown(NamedTuple):
     baseline: Snapshot | None
 
 
-class CostTable(Rows):
+class CostTable(TextLines):
     """Shows every lane's cost; its height follows the number of lanes."""
 
     DEFAULT_CSS = """
@@ -164,7 +164,7 @@ class CostTable(Rows):
             self._noted = self.border_subtitle = legend
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Give the heading and a line or two a lane, with the columns that have room."""
+        """Return the heading and a line or two a lane, with the columns that have room."""
         if self._shown is None:
             return ()
         view, colors, narrow, tall, baseline = self._shown
@@ -195,7 +195,7 @@ class CostTable(Rows):
 
     @staticmethod
     def _changes(columns: list[Column], lane: LaneSnapshot, old: LaneSnapshot, room: int) -> str:
-        """Say how each figure has changed, below it."""
+        """Return the line that says below each figure how it has changed."""
         *cells, fit = [
             # Where no figure is shown, none has changed.
             ""
@@ -208,7 +208,7 @@ class CostTable(Rows):
         return f"{'  Δ':{room}}{text}{fit:>{GAP + FIT_WIDTH}}"
 
     def _legend(self, view: Snapshot, baseline: Snapshot | None, width: int) -> str:
-        """Say what the marks mean: at length, or in a few words where there is no room for that."""
+        """Return what the marks mean: at length, or in a few words where there is no room for that."""
         columns = columns_for(width - self._names(view), view.lanes)
         marks = {mark for lane in view.lanes for column in columns for mark in column.figure.marks(lane)}
         notes: list[tuple[str, str]] = []

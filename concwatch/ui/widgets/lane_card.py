@@ -9,8 +9,8 @@ from textual.reactive import reactive
 
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import LaneSnapshot
-from concwatch.ui.widgets.phrase import Cell, Taps
 from concwatch.ui.widgets.slider import Slider
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
 
 STEP = 10_000
@@ -34,20 +34,15 @@ CANNOT_RUN = ("✕ cannot run", "$foreground 45%")
 """What it shows, whether it was tried or not, where what the engine needs is missing or broken."""
 
 
-def do(command: str, *args: object) -> str:
-    """Return the action that runs a command of a screen's controls."""
-    return f"do({command!r}, {args!r})"
-
-
 def forecast(view: LaneSnapshot, tasks: int) -> str:
-    """Say what holding ``tasks`` would take: ``10,000 → about +15 MiB``."""
+    """Return what holding ``tasks`` would take: ``10,000 → about +15 MiB``."""
     size = (tasks - view.live) * view.status.bytes_per_task
     sign = "+" if size >= 0 else "−"
     return f"{format_count(tasks)} → about {sign}{format_bytes(abs(size))}"
 
 
 def holdings(view: LaneSnapshot, hint: str) -> Content:
-    """Say what a lane holds, why it cannot run or has failed, or ``hint`` what to do."""
+    """Return what a lane holds, why it cannot run or has failed, or ``hint`` what to do."""
     status, sample = view.status, view.sample
     if status.missing and not view.on:
         return Content.styled(status.missing, "$foreground 45%")
@@ -68,14 +63,14 @@ def holdings(view: LaneSnapshot, hint: str) -> Content:
 
 
 def switch(view: LaneSnapshot) -> Content:
-    """Say whether a lane is on, and for how long it has stalled, or that its engine cannot run here."""
+    """Return whether a lane is on, and for how long it has stalled, or that its engine cannot run here."""
     text, style = CANNOT_RUN if view.status.missing and not view.on else MARKS[view.status.state]
     if view.on and view.sample.stalled:
         text = f"{text} {format_seconds(view.sample.stalled)}"
     return Content.styled(text, style)
 
 
-class LaneCard(Taps):
+class LaneCard(ClickableLines):
     """Shows one `LaneSnapshot`; what a person does to it runs a command of the screen's controls."""
 
     DEFAULT_CSS = """
@@ -130,7 +125,7 @@ class LaneCard(Taps):
         self.follow()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Say all in three lines, the slider's in the middle, or in one where the screen is narrow."""
+        """Return three lines, the slider's in the middle, or one where the card is one line high."""
         view = self._view
         if view is None:
             return ()
@@ -140,7 +135,7 @@ class LaneCard(Taps):
             if held is None
             else Content.styled(forecast(view, held), "bold $accent")
         )
-        if self.screen.has_class("-narrow"):
+        if self.outer_size.height == 1:
             slider = max(2, width - self._name_cells - STATE - HOLDINGS)
             return (
                 (
@@ -190,12 +185,12 @@ class LaneCard(Taps):
         self.follow()
 
     def watch_color(self, color: str) -> None:
-        """Give the slider the lane's colour."""
+        """Pass the lane's colour on to the slider."""
         self.slider.color = color
         self.follow()
 
     async def tapped(self, tap: str) -> None:
-        """Choose the lane, and switch it, move its target, or ask for a number."""
+        """Select the lane, and switch it, move its target, or ask for a number."""
         self.slider.focus()
         match tap:
             case "state":

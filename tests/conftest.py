@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -31,6 +32,29 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Nor by the size of a terminal that xdist tells its workers: each test that has a terminal has its own.
 for name in ("COLUMNS", "LINES"):
     os.environ.pop(name, None)
+
+
+STARTS = frozenset(("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"))
+"""Audit events of a process that is started."""
+
+_unmarked = ""  # the test that runs, where it must start none
+
+
+def _audit(event: str, _: object) -> None:
+    if event in STARTS and _unmarked:
+        raise AssertionError(f"{_unmarked} starts a process: expected it to be marked real")
+
+
+sys.addaudithook(_audit)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """Let only tests that are marked so start processes."""
+    global _unmarked
+    _unmarked = "" if item.get_closest_marker("real") else item.nodeid
+    yield
+    _unmarked = ""
 
 
 @pytest.fixture

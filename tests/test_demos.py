@@ -387,6 +387,7 @@ def test_what_is_missing_for_a_film_is_called_as_pip_calls_it(monkeypatch):
         check_formats(["svg", "gif"])
 
 
+@pytest.mark.real
 def test_all_plays_each_demo_and_each_film_in_a_process_of_its_own(tmp_path, monkeypatch):
     started = []
 
@@ -415,6 +416,7 @@ def assert_gone(processes: list[psutil.Process]) -> None:
     assert alive == []
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_its_workers_and_files_of_an_earlier_run_stay(tmp_path, number):
     (tmp_path / "out").mkdir()
@@ -445,6 +447,7 @@ def on_terminal(folder: Path, script: str) -> Terminal:
     return Terminal("-m", "concwatch", "demo", str(folder / "mine.py"), *options)
 
 
+@pytest.mark.real
 def test_on_the_screen_it_is_seen_and_played_along_with_and_told_in_the_end(tmp_path):
     with on_terminal(tmp_path, WAITING) as terminal:
         terminal.until(lambda: "Play along" in terminal.text(), "it has begun")
@@ -465,6 +468,7 @@ def test_on_the_screen_it_is_seen_and_played_along_with_and_told_in_the_end(tmp_
         assert film.size == (120 * WIDTH, 40 * HEIGHT)
 
 
+@pytest.mark.real
 def test_leaving_it_on_the_screen_is_no_success_and_leaves_no_worker(tmp_path):
     with on_terminal(tmp_path, f"    await stage.switch('asyncio')\n{WAITING}") as terminal:
         terminal.until(lambda: "● on" in terminal.text(), "a worker stands")

@@ -9,6 +9,8 @@ import pytest
 from concwatch.lab.catalog import PYTHONS, ROOT
 from tests.worker_driver import Worker
 
+pytestmark = pytest.mark.real
+
 NEVER = {
     "textual",
     "rich",

@@ -752,6 +752,7 @@ async def test_themes_change_light_ones_too_and_the_lanes_colours_follow():
             await s.until(lambda dark=dark: painted() == {(ON_DARK if dark else ON_LIGHT)[1]}, theme)
 
 
+@pytest.mark.real
 async def test_a_picture_is_saved_whole_with_what_the_screen_shows_and_says_where(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with stage() as s:

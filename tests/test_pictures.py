@@ -227,6 +227,7 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
         to_png(svg)
 
 
+@pytest.mark.real
 async def test_another_process_draws_the_same_and_tells_what_went_wrong():
     svg = terminal("drawn ─ ⣿ elsewhere")
     assert await to_png_apart(svg) == to_png(svg)
@@ -235,6 +236,7 @@ async def test_another_process_draws_the_same_and_tells_what_went_wrong():
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.real
 async def test_a_drawing_that_nobody_waits_for_any_more_is_ended(monkeypatch):
     start, processes = subprocess.Popen, []
 
@@ -420,6 +422,7 @@ def test_a_cast_is_a_header_and_a_line_for_each_piece_of_output(output, title):
     )
 
 
+@pytest.mark.real
 async def test_what_textual_writes_shows_the_same_screen_in_a_terminal(tmp_path):
     tmux = shutil.which("tmux")
     if tmux is None:
@@ -477,6 +480,7 @@ async def saved(s, folder, count):
     await tells(s, "saved ")
 
 
+@pytest.mark.real
 async def test_s_saves_svg_and_png_and_says_where(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "shown [here]"  # brackets are markup elsewhere
@@ -524,6 +528,7 @@ async def test_without_the_extra_s_saves_svg_and_says_once_how_to_get_png(tmp_pa
         assert [path.suffix for path in tmp_path.iterdir()] == [".svg"] * 2
 
 
+@pytest.mark.real
 async def test_a_full_disk_after_the_svg_is_told_in_one_toast(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     replace = os.replace
@@ -553,6 +558,7 @@ async def test_a_process_that_cannot_start_costs_the_png_alone(tmp_path, monkeyp
         await tells(s, "but no PNG", "Resource temporarily unavailable")
 
 
+@pytest.mark.real
 async def test_shift_s_saves_the_chart_in_focus_or_the_first(tmp_path):
     async with stage(pictures=tmp_path) as s:
         await s.switch_on("threads", "asyncio", tasks=2_000)
@@ -595,6 +601,7 @@ async def test_shift_s_without_a_chart_says_so(tmp_path):
         assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.real
 async def test_the_palette_saves_without_itself_in_the_picture(tmp_path):
     async with stage(pictures=tmp_path) as s:
         await s.press("ctrl+p")
@@ -608,6 +615,7 @@ async def test_the_palette_saves_without_itself_in_the_picture(tmp_path):
         assert "RSS" in " ".join(svg_lines(svg.read_text("utf-8"), 120, 40))
 
 
+@pytest.mark.real
 async def test_a_picture_asked_for_just_before_quitting_is_drawn_too(tmp_path):
     pytest.importorskip("resvg_py")
     async with stage(pictures=tmp_path) as s:
@@ -637,6 +645,7 @@ def test_no_name_is_taken_twice_of_either_kind(tmp_path):
     assert names == [f"{stem}.svg", f"{stem}-2.svg", f"{stem}-3.svg"]
 
 
+@pytest.mark.real
 def test_the_folder_is_an_option(tmp_path):
     command = [sys.executable, "-m", "concwatch", "--screenshots", str(tmp_path / "file")]
     (tmp_path / "file").touch()

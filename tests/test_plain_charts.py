@@ -293,6 +293,7 @@ def test_a_terminal_that_says_that_it_is_light_gets_darker_lines(monkeypatch):
     assert Paper.of(Terminal()).dark
 
 
+@pytest.mark.real
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such terminals")
 @pytest.mark.parametrize(("columns", "width"), [(10, SMALLEST_WIDTH), (200, LARGEST_WIDTH)])
 def test_charts_are_as_wide_as_the_terminal(path, columns, width):
@@ -323,6 +324,7 @@ def test_a_file_of_charts_is_plain_text(path, tmp_path):
     assert out.read_text(encoding="utf-8") == export(path, "--chart").stdout
 
 
+@pytest.mark.real
 def test_a_real_run_ends_with_its_charts():
     command = [sys.executable, "-m", "concwatch", "run", "asyncio", "threads", "--chart"]
     done = subprocess.run(
@@ -342,6 +344,7 @@ def test_a_real_run_ends_with_its_charts():
     assert charts[-1].startswith("completed / s: 0 all the time\n")
 
 
+@pytest.mark.real
 def test_what_draws_is_loaded_only_when_it_is_asked_for():
     code = (
         "import sys, concwatch.commands.run, concwatch.commands.export;"

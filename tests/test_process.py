@@ -18,6 +18,8 @@ from concwatch.lab.process import NOISE_KEPT, WorkerProcess, ended_how
 from concwatch.wire import LONGEST_LINE
 from tests.lab_driver import ENGINES
 
+pytestmark = pytest.mark.real
+
 PATIENCE = 40.0
 """Seconds after which what is waited for will not come, on the slowest machine."""
 

@@ -558,6 +558,7 @@ async def test_help_lists_every_key_and_q_quits(made):
         await s.until(lambda: not s.app.is_running, "q quits")
 
 
+@pytest.mark.real
 async def test_a_picture_is_saved(made, tmp_path):
     async with replay(made, pictures=tmp_path / "shots") as s:
         await s.press("s")
@@ -625,6 +626,7 @@ def concwatch(*arguments, **options):
     )
 
 
+@pytest.mark.real
 def test_without_a_terminal_it_says_what_to_use_instead(made):
     done = concwatch("replay", str(made), stdin=subprocess.DEVNULL)
     assert done.returncode == 2
@@ -632,6 +634,7 @@ def test_without_a_terminal_it_says_what_to_use_instead(made):
     assert f'use "concwatch export {made}"' in done.stderr
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -56,6 +56,7 @@ def alone():
     return measured("threads", "pool", "asyncio", "uvloop", "--tasks", "500", "--seconds", "0.3")
 
 
+@pytest.mark.real
 def test_the_object_says_what_was_measured_where(alone):
     assert alone["workload"] == "sleep:10"
     assert isinstance(alone["concwatch"], str)
@@ -65,6 +66,7 @@ def test_the_object_says_what_was_measured_where(alone):
     assert [lane["engine"] for lane in alone["lanes"]] == ["threads", "pool", "asyncio", "uvloop"]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("index", range(4))
 def test_every_figure_of_a_lane_is_there_and_sane(alone, index):
     lane = alone["lanes"][index]
@@ -85,11 +87,13 @@ def test_every_figure_of_a_lane_is_there_and_sane(alone, index):
     assert 0 < lane["stop_seconds"] < 30
 
 
+@pytest.mark.real
 def test_a_thread_costs_more_than_a_coroutine(alone):
     threads, _, coroutines, _ = alone["lanes"]
     assert threads["rss_per_task"] > 3 * coroutines["rss_per_task"]
 
 
+@pytest.mark.real
 def test_together_and_traced_every_lane_has_both_figures():
     found = measured(
         "asyncio", "threads", "--together", "--trace", "--gc", "frozen", "--tasks", "500", "--seconds", "0.3"
@@ -100,6 +104,7 @@ def test_together_and_traced_every_lane_has_both_figures():
         assert 300 < lane["traced_per_task"] < lane["rss_per_task"]
 
 
+@pytest.mark.real
 def test_tasks_that_end_are_counted_and_refilled():
     (lane,) = measured("asyncio", "--tasks", "200", "--workload", "sleep:0.05", "--seconds", "1.2")["lanes"]
     assert lane["created"] == lane["completed"] + lane["failed"] + lane["cancelled"]
@@ -108,6 +113,7 @@ def test_tasks_that_end_are_counted_and_refilled():
     assert lane["peak_live"] <= 200
 
 
+@pytest.mark.real
 def test_without_refill_a_burst_is_all_there_is():
     (lane,) = measured(
         "pool",
@@ -126,6 +132,7 @@ def test_without_refill_a_burst_is_all_there_is():
     assert lane["flags"] == ["20 threads"]
 
 
+@pytest.mark.real
 def test_the_memory_budget_limits_a_lane_and_names_itself():
     done = concwatch(
         "run", "asyncio", "--tasks", "1M", "--workload", "payload:65536", "--max-memory", "80MiB",
@@ -138,6 +145,7 @@ def test_the_memory_budget_limits_a_lane_and_names_itself():
     assert lane["created"] == lane["cancelled"]
 
 
+@pytest.mark.real
 def test_tasks_that_fail_are_counted_and_told_unless_they_are_expected(tmp_path):
     (tmp_path / "jobs.py").write_text(
         "async def broken():\n    print('noise on standard output')\n    raise KeyError('the reason')\n"
@@ -307,6 +315,7 @@ def test_fewer_live_than_asked_is_short_and_says_why_unless_it_is_expected(fakes
     assert (lane["state"], lane["reason"]) == ("done", None)
 
 
+@pytest.mark.real
 def test_interrupted_it_prints_what_there_is():
     command = [sys.executable, "-m", "concwatch", "run", "asyncio", "threads", "--tasks", "20"]
     with subprocess.Popen(

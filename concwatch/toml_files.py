@@ -8,9 +8,8 @@ from typing import Any, get_args
 
 import msgspec
 
-from concwatch.one_line import one_line
+from concwatch.text import nearest, one_line
 from concwatch.units import format_bytes
-from concwatch.worker.workloads import nearest
 
 LARGEST = 1 << 18
 """Bytes of a file."""

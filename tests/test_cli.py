@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, ROOT
 from concwatch.lab.fake import Costs, Fault
-from concwatch.lab.link import Ended
-from concwatch.lab.messages import Error
+from concwatch.links.link import Ended
+from concwatch.links.messages import Error
 from tests.made_recording import made_lines
 
 

@@ -28,12 +28,11 @@ from concwatch.doctor.terminal import terminal_problems
 from concwatch.doctor.thread_limits import first_limit, thread_limits
 from concwatch.lab.catalog import CATALOG, ROOT, find
 from concwatch.lab.fake import Costs, FakeWorkers, Fault
-from concwatch.lab.forecast import BUDGET, UNBOUND
+from concwatch.lab.forecast import BUDGET, UNBOUND, Fit
 from concwatch.lab.lab import Lab
-from concwatch.lab.limits import Fit
-from concwatch.lab.link import Ended
 from concwatch.lab.settings import Settings
-from concwatch.worker.walls import Wall
+from concwatch.links.link import Ended
+from concwatch.system.walls import Wall
 from tests.low_walls import low_pid_max, low_user_limit
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells all its limits")

@@ -17,8 +17,8 @@ from concwatch.lab.fake import COSTS, FakeLink, Fault
 from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
-from concwatch.lab.messages import Error
 from concwatch.lab.settings import Settings
+from concwatch.links.messages import Error
 from concwatch.ui.keys import HELP
 from concwatch.ui.palette import ON_DARK, ON_LIGHT
 from concwatch.ui.screens.help import HelpScreen, ReadDialog

@@ -16,8 +16,8 @@ from concwatch.cli import main
 from concwatch.lab.catalog import ROOT
 from concwatch.lab.fake import Costs, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
-from concwatch.lab.link import Ended
 from concwatch.lab.settings import Settings
+from concwatch.links.link import Ended
 from concwatch.measure import measurement as module
 from concwatch.measure.run import Session
 
@@ -182,7 +182,7 @@ async def test_a_measurement_says_what_it_is_doing():
     assert lane["create_rate"] > 0
     assert lane["gc_seconds"] > 0
     assert said == ["starting 1,000 tasks", "holding 1,000 for 100 ms", "stopping"]
-    assert [event.weight for event in events] == ["info"] * len(events)
+    assert [event.severity for event in events] == ["info"] * len(events)
 
 
 @pytest.mark.usefixtures("fakes")
@@ -210,7 +210,7 @@ async def test_a_worker_that_dies_fails_its_lane_while_the_other_is_measured(aft
     )
     assert (dead["state"], dead["reason"]) == ("failed", "killed by SIGKILL")
     assert (well["state"], well["peak_live"], well["cancelled"]) == ("done", 500, 500)
-    assert [event.text for event in events if event.weight == "error"] == ["failed: killed by SIGKILL"]
+    assert [event.text for event in events if event.severity == "error"] == ["failed: killed by SIGKILL"]
     assert {event.lane for event in events} == {"asyncio", "uvloop"}
     if after == 0.4:
         assert dead["created"] == dead["peak_live"] == 500

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from concwatch.lab.catalog import CATALOG, ROOT, find
-from concwatch.lab.how import how
+from concwatch.lab.engine_notes import how
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
 from concwatch.lab.settings import Settings

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from concwatch.worker.workloads import nearest
+from concwatch.text import nearest
 
 SCREEN = "screen"
 """The table of the options that stand before any command."""

@@ -15,10 +15,10 @@ from concwatch.comparing.quantity import Quantity
 from concwatch.comparing.side import Fact, Side, Subject, joined, machine_facts, tell_moment
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.runner import State
-from concwatch.layout import flat
 from concwatch.measure.figures import BY_NAME
 from concwatch.measure.measured import Measured
 from concwatch.measure.units import SCALES
+from concwatch.text import flat
 
 KIND = 'a result of the experiment "{}"'
 

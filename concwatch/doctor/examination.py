@@ -11,7 +11,7 @@ from concwatch.doctor.thread_limits import ThreadLimit, thread_limits
 from concwatch.doctor.versions import Versions, look_at_versions
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.probe import why_not
-from concwatch.worker.walls import thread_walls
+from concwatch.system.walls import thread_walls
 
 
 class Examination(Struct, frozen=True):

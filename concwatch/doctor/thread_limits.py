@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from concwatch.worker.walls import Wall
+from concwatch.system.walls import Wall
 
 UNKNOWN = "unknown"
 ALWAYS = {

@@ -15,9 +15,9 @@ from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.experiments.readings import BURST, READINGS, TRACED, actions_of
 from concwatch.lab.catalog import find
 from concwatch.measure.units import SCALES
-from concwatch.one_line import one_line
+from concwatch.text import nearest, one_line
 from concwatch.toml_files import explain, read_named, read_toml, shipped_files
-from concwatch.worker.workloads import nearest, parse
+from concwatch.worker.workloads import parse
 
 SHIPPED = Path(__file__).parent / "published"
 """The folder of the experiments that come with concwatch."""

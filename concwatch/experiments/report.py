@@ -9,9 +9,9 @@ from datetime import datetime
 from concwatch.experiments.experiment import Source, Table
 from concwatch.experiments.readings import READINGS, TRACED
 from concwatch.experiments.runner import Figure, Runner, State
-from concwatch.lab.machine import describe_machine, program_version
-from concwatch.layout import flat
 from concwatch.measure.units import RATE, SCALES
+from concwatch.system.machine import describe_machine, program_version
+from concwatch.text import flat
 from concwatch.units import (
     UNKNOWN,
     format_bytes,

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from concwatch.experiments.experiment import Experiment, Table
 from concwatch.experiments.report import Occasion, Sheet, sheets
 from concwatch.experiments.runner import Figure, Runner
-from concwatch.layout import flat
 from concwatch.measure.units import RATE, SCALES, SECONDS
+from concwatch.text import flat
 from concwatch.units import format_count
 
 

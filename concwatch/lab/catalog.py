@@ -3,18 +3,15 @@
 import importlib.util
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from msgspec import Struct, structs
 
 from concwatch.lab.pythons import Interpreter, ask
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
-from concwatch.worker.walls import MAPS_A_THREAD, Wall
-from concwatch.worker.workloads import nearest
-
-ROOT = str(Path(__file__).resolve().parents[2])
-"""The folder that holds the package ``concwatch``."""
+from concwatch.system.child import ROOT
+from concwatch.system.walls import MAPS_A_THREAD, Wall
+from concwatch.text import nearest
 
 # Why not "-m": that puts the working directory first on the path, where a user's own queue.py would be taken
 # for the standard library's, and brings runpy with it. "-P" keeps it off from the start: Python 3.13 imports

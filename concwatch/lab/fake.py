@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.link import Arrival, Ended, Link
-from concwatch.lab.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
-from concwatch.lab.sampler import Reading
+from concwatch.links.link import Arrival, Ended, Link
+from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.system.process import Reading
 from concwatch.worker.workloads import HTTP, WORDS, Workload, parse
 
 

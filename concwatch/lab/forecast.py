@@ -7,12 +7,11 @@ from msgspec import Struct
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.cost import Cost
-from concwatch.lab.limits import Fit, fits
 from concwatch.lab.settings import Settings, fetches
-from concwatch.open_files import WALL as OPEN_FILES
+from concwatch.system.open_files import WALL as OPEN_FILES
+from concwatch.system.walls import Wall, process_limits
 from concwatch.units import LARGEST_COUNT, format_bytes, format_count
 from concwatch.worker.engines.pool import default_threads
-from concwatch.worker.walls import Wall, process_limits
 from concwatch.worker.workloads import USER, parse
 
 BUDGET = "memory budget"
@@ -36,10 +35,15 @@ HTTP_BYTES = 400_000
 FILES_KEPT = 64
 """Open files that a process needs besides one for each connection."""
 
-MOST_BYTES = 1 << 60
-
 UNBOUND = "no wall found"
 """What comes where nothing of the machine's does."""
+
+
+class Fit(Struct, frozen=True):
+    """How many tasks this machine would hold, and which wall comes first."""
+
+    tasks: int
+    wall: str
 
 
 class TaskBytes(Struct, frozen=True):
@@ -111,7 +115,9 @@ def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple
         settings: what they do.
         walls: limits on threads as they were with no task live.
     """
-    found = [fits(1.0, MOST_BYTES, engine.bound_by(walls))] if engine.threads else []
+    bound = engine.bound_by(walls)
+    first = min(bound, key=lambda wall: wall.threads, default=None)
+    found = [Fit(first.threads, first.name)] if first else []
     if fetches(settings.workload) and not engine.queues:
         found.append(Fit(max(0, most_files() - FILES_KEPT), OPEN_FILES))
     return tuple(found)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from concwatch.lab.events import Weight
+from concwatch.lab.events import Severity
 from concwatch.lab.forecast import BUDGET, OFFERED, Demand
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import STANDING
-from concwatch.lab.limits import DEFAULT_SHARE, Memory
+from concwatch.system.memory import DEFAULT_SHARE, Memory
 from concwatch.units import format_bytes, format_percent
 
 LOOK = 1.0
@@ -61,7 +61,7 @@ class Guard:
         lanes: Sequence[Lane],
         budget: int | None,
         memory: Callable[[], Memory],
-        say: Callable[[str, Weight], None],
+        say: Callable[[str, Severity], None],
         demand: Callable[[Lane], Demand] | None = None,
     ) -> None:
         """Watch over ``lanes``.

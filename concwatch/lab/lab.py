@@ -7,19 +7,14 @@ from functools import partial
 
 from msgspec import structs
 
-from concwatch.lab.built import BuiltWorker
 from concwatch.lab.catalog import Engine
-from concwatch.lab.events import EventLog, Weight
-from concwatch.lab.forecast import IDLE, Demand, Forecast, demand, fit, forecast
+from concwatch.lab.events import EventLog, Severity
+from concwatch.lab.forecast import IDLE, Demand, Fit, Forecast, demand, fit, forecast
 from concwatch.lab.guard import Guard
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import State
-from concwatch.lab.limits import Fit, Memory, memory_now
-from concwatch.lab.link import Link
 from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.pages import Pages, PageServer
-from concwatch.lab.process import WorkerProcess
-from concwatch.lab.sampler import Load, Reading, Sampler, load_now
 from concwatch.lab.settings import Settings, fetches
 from concwatch.lab.snapshot import (
     EngineFacts,
@@ -29,9 +24,15 @@ from concwatch.lab.snapshot import (
     Snapshot,
     with_cheapest,
 )
+from concwatch.links.link import Link
+from concwatch.links.process import WorkerProcess
+from concwatch.runtimes.build_link import BuildLink
+from concwatch.system.machine import Load, load_now
+from concwatch.system.memory import Memory, memory_now
+from concwatch.system.process import Reading, Sampler
+from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import format_count
 from concwatch.worker.collector import MODES
-from concwatch.worker.walls import Wall, thread_walls
 from concwatch.worker.workloads import parse
 
 DEFAULT_HZ = 10.0
@@ -51,7 +52,7 @@ KILL_LIMIT = 5.0
 def open_process(engine: Engine) -> Link:
     """Start a real worker for ``engine``, which may have to be built first."""
     if engine.ways:
-        return BuiltWorker(engine.ways, engine.name, WorkerProcess)
+        return BuildLink(engine.ways, engine.name, WorkerProcess)
     return WorkerProcess(engine.command())
 
 
@@ -115,8 +116,8 @@ class Lab:
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called at the end of each step with what is so then; none may raise."""
 
-    def _note(self, lane: str, text: str, weight: Weight = "info") -> None:
-        self.events.add(self.clock() - self.began, lane, text, weight)
+    def _note(self, lane: str, text: str, severity: Severity = "info") -> None:
+        self.events.add(self.clock() - self.began, lane, text, severity)
 
     def _mark(self, kind: str, text: str, lane: str = "") -> None:
         self.marks.add(self.clock() - self.began, lane, kind, text)

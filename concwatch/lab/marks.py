@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from concwatch.lab.events import Log, plain
+from concwatch.lab.events import Log
+from concwatch.text import plain
 
 NOTE = "note"
 """The kind of a mark that a person made; every other kind is the command that made it."""
@@ -31,7 +32,7 @@ class MarkLog(Log[Mark]):
         self.append(Mark(self.count + 1, time, lane, kind, plain(text)))
 
 
-def tell_mark(mark: Mark) -> str:
+def mark_text(mark: Mark) -> str:
     """Say in a few words what a mark is about."""
     if mark.kind == NOTE:
         return mark.text

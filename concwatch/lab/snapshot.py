@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from concwatch.lab.forecast import Fit
 from concwatch.lab.lane_state import STANDING, State
-from concwatch.lab.limits import Fit
-from concwatch.lab.messages import BurstDone
 from concwatch.lab.settings import Settings
+from concwatch.links.messages import BurstDone
 
 Count = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 """What other programs take for a whole number, too."""

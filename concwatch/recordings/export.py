@@ -12,7 +12,7 @@ import msgspec
 
 from concwatch.lab.snapshot import COLUMNS, Count, Sample
 from concwatch.recordings.recording import Recording
-from concwatch.worker.workloads import nearest
+from concwatch.text import nearest
 
 BATCH = 2_000
 """Rows written at once."""

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from concwatch.lab.limits import memory_now
 from concwatch.recordings.format import EndLine
 from concwatch.recordings.load import ERRORS, parse, read_header
 from concwatch.recordings.reading import CUT, DAMAGED, GZIP, SHARE, WRITTEN, Text, decompress, read_beginning
-from concwatch.recordings.sinks import is_locked
+from concwatch.recordings.writers import is_locked
+from concwatch.system.memory import memory_now
 
 TAIL = 1 << 14
 """Bytes at a file's end in which its last line is looked for."""

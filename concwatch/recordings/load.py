@@ -12,14 +12,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
-from concwatch.lab.events import plain
 from concwatch.lab.series import METRICS, RATES, fill_back
 from concwatch.lab.snapshot import COLUMNS, EngineFacts, Sample
-from concwatch.one_line import one_line
 from concwatch.recordings.format import KIND, VERSION, Header, LaneLine, Line, tell_time
 from concwatch.recordings.lane import CHUNK, RecordedLane
 from concwatch.recordings.reading import DAMAGED, EXPECTED, WRITTEN, read_text
 from concwatch.recordings.recording import Recording
+from concwatch.text import one_line, plain
 from concwatch.units import counted
 
 

@@ -5,8 +5,8 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from concwatch.lab.limits import memory_now
-from concwatch.recordings.sinks import is_locked
+from concwatch.recordings.writers import is_locked
+from concwatch.system.memory import memory_now
 from concwatch.units import format_bytes
 
 GZIP = b"\x1f\x8b"

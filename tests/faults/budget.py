@@ -7,9 +7,9 @@ import time
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane_state import State
-from concwatch.lab.limits import Memory
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot
+from concwatch.system.memory import Memory
 from tests.faults.fault import Fault
 from tests.faults.real_lab import real_lab
 

@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from concwatch.lab.events import KEPT, Event, Log
-from concwatch.lab.marks import NOTE, Mark, tell_mark
+from concwatch.lab.marks import NOTE, Mark, mark_text
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.messages import LaneSelected
 from concwatch.ui.palette import lane_color
@@ -231,7 +231,7 @@ class LanesScreen(Sized[None]):
     def _tell_moment(self, view: Snapshot, time: float, span: float) -> str:
         """Say which moment the cursor stands at: how far back, and what was asked for or noted just there."""
         moment = time - (view.time - view.elapsed)
-        told = [tell_mark(mark) for mark in self._recent_marks() if moment - span <= mark.time <= moment]
+        told = [mark_text(mark) for mark in self._recent_marks() if moment - span <= mark.time <= moment]
         told.reverse()  # notes before commands, the newest first
         more = [f"+{len(told) - TOLD}"] if len(told) > TOLD else []
         ago = f"−{format_seconds(view.time - time)}" if view.time - time >= 0.05 else "now"

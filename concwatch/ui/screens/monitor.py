@@ -167,7 +167,7 @@ class MonitorScreen(LanesScreen):
         """Say how the chosen lane is measured."""
         from textual.content import Content
 
-        from concwatch.lab.how import how
+        from concwatch.lab.engine_notes import how
         from concwatch.ui.screens.help import ReadDialog  # only here: the first frame can do without
 
         lane = self._lane

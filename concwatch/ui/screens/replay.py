@@ -11,12 +11,13 @@ from textual.app import SystemCommand
 from textual.geometry import Size
 from textual.widget import Widget
 
-from concwatch.lab.events import Event, Log, plain
-from concwatch.lab.marks import NOTE, Mark, tell_mark
+from concwatch.lab.events import Event, Log
+from concwatch.lab.marks import NOTE, Mark, mark_text
 from concwatch.lab.snapshot import Snapshot
 from concwatch.recordings.format import Header
-from concwatch.recordings.past import RecordedSeries
+from concwatch.recordings.history import RecordedSeries
 from concwatch.recordings.recording import Recording
+from concwatch.text import plain
 from concwatch.ui import replay_keys
 from concwatch.ui.moment import format_moment, read_moment
 from concwatch.ui.play_head import PlayHead
@@ -202,7 +203,7 @@ class ReplayScreen(LanesScreen):
             )
             for mark in self._all_marks
         ]
-        self.query_one(Transport).show_marks(marks, [tell_mark(mark) for mark in self._all_marks])
+        self.query_one(Transport).show_marks(marks, [mark_text(mark) for mark in self._all_marks])
 
     # What a person does to the play head.
 

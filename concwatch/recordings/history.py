@@ -106,7 +106,7 @@ class RecordedSeries:
         return self._end
 
 
-class PastLog(Log[Entry]):
+class HistoryLog(Log[Entry]):
     """The first entries of a log, as many as there had been at a moment."""
 
     def __init__(self, entries: Sequence[Entry], count: int) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from concwatch.one_line import one_line
+from concwatch.text import one_line
 from concwatch.wire import PROTOCOL
 
 # No real figure is beyond these, and what is within them can be added, divided, drawn and written.

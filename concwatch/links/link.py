@@ -5,8 +5,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from concwatch.lab.messages import Report
-from concwatch.lab.sampler import Reading
+from concwatch.links.messages import Report
+from concwatch.system.process import Reading
 
 
 class Garbage(Struct, frozen=True):

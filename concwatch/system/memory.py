@@ -1,12 +1,11 @@
-"""What this machine can hold: its memory, the share that concwatch may use, and which wall comes first."""
+"""The memory that this machine has left, control groups included."""
 
-from collections.abc import Iterable
 from itertools import product
 
 import psutil
 from msgspec import Struct
 
-from concwatch.worker.walls import Wall, cgroup_folders, read_fields, read_number
+from concwatch.system.walls import cgroup_folders, read_fields, read_number
 
 DEFAULT_SHARE = 0.8
 """Share of the available memory that workers may take unless told otherwise."""
@@ -31,15 +30,8 @@ class Memory(Struct, frozen=True):
     """The folder of the control group that binds, if one does."""
 
 
-class Fit(Struct, frozen=True):
-    """How many tasks this machine would hold, and which wall comes first."""
-
-    tasks: int
-    wall: str
-
-
 def memory_now() -> Memory:
-    """Look at what is available now, control groups included; takes 0.2 to 0.4 ms."""
+    """Return what is available now; takes 0.2 to 0.4 ms."""
     system = psutil.virtual_memory()
     total, available, group = int(system.total), int(system.available), None
     for folder, (limit_name, usage_name) in product(cgroup_folders("memory"), _LIMIT_AND_USAGE):
@@ -56,19 +48,3 @@ def memory_now() -> Memory:
         if left < available:
             available, group = left, folder
     return Memory(total, available, "cgroup memory" if group else "memory", group)
-
-
-def fits(bytes_per_task: float, room: int, walls: Iterable[Wall] = (), bound: str = "memory") -> Fit:
-    """Tell how many tasks fit.
-
-    Args:
-        bytes_per_task: RSS in bytes of one task; at least 1.
-        room: bytes that tasks may take in all.
-        walls: limits on threads as they were with no task live; none for tasks that need no thread each.
-        bound: the name of what ends the memory.
-    """
-    best = Fit(int(room / max(1.0, bytes_per_task)), bound)
-    for wall in walls:
-        if wall.threads < best.tasks:
-            best = Fit(wall.threads, wall.name)
-    return best

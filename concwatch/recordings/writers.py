@@ -12,7 +12,7 @@ class Lost(OSError):
     """What was written is no longer where anybody can read it."""
 
 
-class Sink(Protocol):
+class Writer(Protocol):
     """Takes lines, each of which is in the file when `write` returns."""
 
     @property
@@ -49,7 +49,7 @@ class Sink(Protocol):
         ...
 
 
-class FileSink:
+class FileWriter:
     """An unbuffered file; it is locked, so that others can tell that it is still written to."""
 
     def __init__(self, path: Path) -> None:
@@ -98,46 +98,46 @@ class FileSink:
             self._path.unlink()
 
 
-class GzipSink:
-    """Compresses what goes into another sink, so that every line can be read as soon as it is written."""
+class GzipWriter:
+    """Compresses what goes into another writer, so that every line can be read as soon as it is written."""
 
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
         self._gzip = zlib.compressobj(wbits=31)
 
     @property
     def size(self) -> int:
         """Bytes that the file has taken so far."""
-        return self._sink.size
+        return self._writer.size
 
     def write(self, line: bytes) -> None:
         """Put one line into the file."""
-        self._sink.write(self._gzip.compress(line) + self._gzip.flush(zlib.Z_SYNC_FLUSH))
+        self._writer.write(self._gzip.compress(line) + self._gzip.flush(zlib.Z_SYNC_FLUSH))
 
     def check(self) -> None:
         """See that what was written can still be found."""
-        self._sink.check()
+        self._writer.check()
 
     def close(self) -> None:
         """End the compressed text, and close the file."""
         try:
-            self._sink.write(self._gzip.flush())
+            self._writer.write(self._gzip.flush())
         finally:
-            self._sink.close()
+            self._writer.close()
 
     def discard(self) -> None:
         """Close the file, and remove it."""
-        self._sink.discard()
+        self._writer.discard()
 
 
-def open_sink(path: Path) -> Sink:
+def open_writer(path: Path) -> Writer:
     """Make the file of a recording; a name that ends in ``.gz`` has it compressed.
 
     Raises:
         ValueError: one line: it cannot be made, or exists.
     """
     try:
-        file = FileSink(path)
+        file = FileWriter(path)
     except FileExistsError:
         if path.exists() and not path.is_file():
             raise ValueError(f'"{path}" is no ordinary file: expected the name of a new file') from None
@@ -145,7 +145,7 @@ def open_sink(path: Path) -> Sink:
     except (OSError, ValueError) as error:  # ValueError: a name with a null in it
         why = getattr(error, "strerror", None) or error
         raise ValueError(f'"{path}": {why}: expected a new file in a folder that can be written') from None
-    return GzipSink(file) if path.suffix == ".gz" else file
+    return GzipWriter(file) if path.suffix == ".gz" else file
 
 
 if sys.platform == "win32":

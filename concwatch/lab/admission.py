@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from concwatch.lab.catalog import Engine
 from concwatch.lab.forecast import demand, forecast
 from concwatch.lab.guard import Guard
-from concwatch.lab.limits import Memory, memory_now
 from concwatch.lab.settings import Settings
+from concwatch.system.memory import Memory, memory_now
+from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import format_count
-from concwatch.worker.walls import Wall, thread_walls
 
 
 def why_too_many(
@@ -32,7 +32,7 @@ def why_too_many(
         walls: looks at the limits on threads.
     """
     there = [engine for engine in engines if engine.missing() is None]
-    guard = Guard((), budget, memory, lambda text, weight: None)
+    guard = Guard((), budget, memory, lambda text, severity: None)
     found_walls = walls()
     for group in [there] if together else [[engine] for engine in there]:
         demands = [demand(engine, settings, found_walls) for engine in group]

@@ -28,7 +28,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def why_not_writable(path: Path) -> str | None:
-    """Say why ``path`` could not be written, found out by trying beside it; None when it could."""
+    """Return why ``path`` could not be written, found out by trying beside it; None when it could."""
     try:
         if path.is_dir():
             return "is a folder"
@@ -43,7 +43,7 @@ def why_not_writable(path: Path) -> str | None:
 
 
 def is_same_file(one: Path, other: Path) -> bool:
-    """Tell whether two paths lead to the same file, by whatever names or links."""
+    """Return whether two paths lead to the same file, by whatever names or links."""
     try:
         return one.samefile(other)
     except (OSError, ValueError):  # one is not there, or has a name with a null in it

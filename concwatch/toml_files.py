@@ -117,7 +117,7 @@ def explain(message: str, structs: Mapping[str, type[msgspec.Struct]]) -> str:
 
 
 def _words(key: str, structs: Mapping[str, type[msgspec.Struct]]) -> list[str]:
-    """Give the words that ``key`` takes, in the first table that has it."""
+    """Return the words that ``key`` takes, in the first table that has it."""
     for struct in structs.values():
         for field in msgspec.structs.fields(struct):
             words = [word for kind in get_args(field.type) for word in get_args(kind)]

@@ -17,6 +17,8 @@ NEVER = {
     "click",
     "msgspec",
     "concwatch.lab",
+    "concwatch.links",
+    "concwatch.runtimes",
     "concwatch.ui",
     "concwatch.page_server",
     "pytest",
@@ -79,6 +81,10 @@ def test_a_worker_with_threads_has_not_even_loaded_what_weighs(name):
         worker.next_ticks(2)
         loaded = imported(worker.noise)
     assert "concwatch.worker.reporter" in loaded
+    # Of the room below no more than is needed when no file can be opened any more.
+    own_system = {module for module in loaded if module.startswith("concwatch.system.")}
+    assert own_system == {"concwatch.system.open_files"}
+    assert "concwatch.text" not in loaded
     # Up to Python 3.12 threading itself brings functools, of which the engine uses partial.
     own = {
         "threads": "import functools, threading",

@@ -1077,5 +1077,5 @@ def test_the_specification_names_every_column():
     )
     for kind in specification.Line.__args__:
         assert f"\n``{kind.__struct_config__.tag}``" in text
-        for field in kind.__struct_fields__:
+        for field in kind.__struct_encode_fields__:
             assert f"``{field}``" in text

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from concwatch.lab.catalog import CATALOG, ROOT, find
-from concwatch.lab.engine_notes import how
+from concwatch.lab.engine_notes import engine_notes
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
 from concwatch.lab.settings import Settings
@@ -47,7 +47,7 @@ def test_every_engine_that_must_be_here_is():
 def test_every_runtime_has_a_row_in_the_catalog_and_a_text_and_the_other_way_round():
     assert sorted(RUNTIMES) == sorted(OTHERS)
     for engine in CATALOG:
-        assert len(how(engine)) > 100, engine.name
+        assert len(engine_notes(engine)) > 100, engine.name
         assert engine.bytes_per_task > 0
 
 

@@ -38,7 +38,7 @@ def print_charts(labs: Sequence[Lab]) -> None:
 
 
 def charts_of(recording: "Recording", to_terminal: bool) -> Iterator[bytes]:
-    """Give the charts of a recording, a line at a time; without colours where it is not for a terminal."""
+    """Yield the charts of a recording, a line at a time; without colours where it is not for a terminal."""
     from concwatch.plain_charts.traces import traces_of_recording
 
     for line in _lines(traces_of_recording(recording), to_terminal):

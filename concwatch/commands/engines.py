@@ -9,7 +9,7 @@ import click
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import BAD_INPUT, print_error, print_json, print_lines
 from concwatch.lab.catalog import Engine, find
-from concwatch.lab.engine_notes import how
+from concwatch.lab.engine_notes import engine_notes
 from concwatch.lab.probe import why_not
 from concwatch.layout import WIDTH, Piece, aligned
 from concwatch.units import format_bytes, format_seconds
@@ -45,7 +45,7 @@ def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
             "language": engine.ways[0].language if engine.ways else "Python",
             "runs": reason is None,
             "missing": reason,
-            "how": how(engine),
+            "how": engine_notes(engine),
         }
         for engine, reason in zip(engines, why_not(engines), strict=True)
     ]

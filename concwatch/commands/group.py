@@ -141,7 +141,7 @@ def _until_unread() -> Iterator[None]:
 
 
 def runs(ctx: click.Context, args: Sequence[str]) -> bool:
-    """Tell whether these arguments run a context's command itself, not one below it, and not its help."""
+    """Return whether these arguments run a context's command itself, not one below it, and not its help."""
     _, rest, order = ctx.command.make_parser(ctx).parse_args(list(args))
     below = bool(rest) and isinstance(ctx.command, click.Group)
     return not below and not any(option.is_eager for option in order)

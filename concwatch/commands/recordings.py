@@ -86,7 +86,7 @@ def _print(found: Sequence[Summary], folder: Path) -> None:
 
 
 def _cell(text: str) -> str:
-    """Give what a file says as it stands in a table: on one line."""
+    """Return what a file says as it stands in a table: on one line."""
     return " ".join(plain(text).split())
 
 

@@ -125,7 +125,7 @@ def _subject(table: Table, row: Row, cell: Cell) -> Subject:
 
 
 def _options(cell: Cell) -> tuple[tuple[str, object], ...]:
-    """Give what shapes the runs of a cell, besides its engine and its size."""
+    """Return what shapes the runs of a cell, besides its engine and its size."""
     names = [each.name for each in fields(cell) if each.compare and each.name not in ("engine", "size")]
     return tuple((name, getattr(cell, name)) for name in names)
 

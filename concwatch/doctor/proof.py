@@ -79,7 +79,7 @@ class _Look(Struct, frozen=True):
 
 
 def most_asked(forecast: Fit) -> int:
-    """Tell how many threads to ask for."""
+    """Return how many threads to ask for."""
     return min(math.ceil(forecast.tasks * BEYOND), MOST_THREADS)
 
 

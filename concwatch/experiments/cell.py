@@ -50,7 +50,7 @@ class Cell:
         )
 
     def row(self) -> Engine:
-        """Give the catalog's row of its engine."""
+        """Return the catalog's row of its engine."""
         return find([self.engine])[0]
 
     def expected_seconds(self) -> float:
@@ -70,7 +70,7 @@ class Cell:
         return OVERHEAD + tasks / speed + lasts
 
     def why_not(self, lab: Lab) -> str | None:
-        """Say why this machine cannot hold it, with the figures; None when it can."""
+        """Return why this machine cannot hold it, with the figures; None when it can."""
         row = self.row()
         missing = row.missing()
         if missing and self.program is None:

@@ -63,7 +63,7 @@ def decode(data: bytes, file: str, folder: Path = PROGRAMS) -> Experiment:
 
 
 def _prepared(plain: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Give the same with keys of ``published`` tables as numbers, where they are, and programs' paths."""
+    """Return the same with keys of ``published`` tables as numbers, where they are, and programs' paths."""
 
     def convert(key: str, value: Any) -> Any:
         if key == "published" and isinstance(value, dict):
@@ -90,7 +90,7 @@ _STRUCTS: dict[str, type[msgspec.Struct]] = {
 
 
 def _problems(experiment: Experiment) -> Iterable[str]:
-    """Say what is wrong beyond types, each as one line that begins with the key."""
+    """Return what is wrong beyond types, each as one line that begins with the key."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", experiment.name):
         yield f'key "name": "{experiment.name}": expected small letters, digits and hyphens'
     if not experiment.table:
@@ -188,7 +188,7 @@ _BOUNDS: tuple[tuple[str, int, int], ...] = (
 
 
 def sizes_problem(sizes: Sequence[int]) -> str | None:
-    """Say what is wrong with a list of sizes, or None."""
+    """Return what is wrong with a list of sizes, or None."""
     if len(sizes) > MOST:
         return f"{len(sizes):,} sizes: expected {MOST} at most"
     for size in sizes:

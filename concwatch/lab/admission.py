@@ -20,7 +20,7 @@ def why_too_many(
     memory: Callable[[], Memory] = memory_now,
     walls: Callable[[], Sequence[Wall]] = thread_walls,
 ) -> str | None:
-    """Say in one line, with figures, why so many tasks do not fit; None when they do.
+    """Return in one line why so many tasks do not fit; None when they do.
 
     Args:
         engines: each is to hold that many; one that cannot run here takes nothing.

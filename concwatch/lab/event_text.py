@@ -13,7 +13,7 @@ def name_wall(limit: Limit) -> str:
 
 
 def limit_text(limit: Limit) -> str:
-    """Say how many stand and what holds back the rest."""
+    """Return how many stand and what holds back the rest."""
     detail = f": {limit.detail}" if limit.detail else ""
     return (
         f"{format_count(limit.standing)} of {format_count(limit.wanted)} stand, "
@@ -22,7 +22,7 @@ def limit_text(limit: Limit) -> str:
 
 
 def reached_text(reached: Reached) -> str:
-    """Say what became of a target, how long it took, and how fast that was."""
+    """Return what became of a target, how long it took, and how fast that was."""
     took = format_seconds(reached.seconds)
     target = f"target {format_count(reached.target)}"
     if not reached.created:
@@ -33,6 +33,6 @@ def reached_text(reached: Reached) -> str:
 
 
 def burst_text(done: BurstDone) -> str:
-    """Say how long a burst took, and how much of that its creation."""
+    """Return how long a burst took, and how much of that its creation."""
     took, created = format_seconds(done.seconds), format_seconds(done.create_seconds)
     return f"burst of {format_count(done.tasks)} over in {took}, created in {created}"

@@ -42,7 +42,7 @@ class Log(Generic[Entry]):
         self._entries.append(entry)
 
     def since(self, number: int) -> Sequence[Entry]:
-        """Give the entries after number ``number``, oldest first, as far as they are kept."""
+        """Return the entries after number ``number``, oldest first, as far as they are kept."""
         missed = max(0, min(self._count - number, len(self._entries)))
         return [self._entries[index] for index in range(len(self._entries) - missed, len(self._entries))]
 

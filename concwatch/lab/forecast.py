@@ -64,7 +64,7 @@ class TaskBytes(Struct, frozen=True):
         return self.each + (self.held if self.begun is None else 0.0)
 
     def bytes(self, tasks: int) -> float:
-        """Give what so many are taken to weigh, rather too much than too little."""
+        """Return what so many are taken to weigh, rather too much than too little."""
         margin = 1.0 if self.measured else MARGIN
         begun = tasks if self.begun is None else min(tasks, self.begun)
         return self.each * margin * tasks + self.held * begun
@@ -103,12 +103,12 @@ class Demand(Struct, frozen=True):
     """Bytes that a task may take of which nobody knows anything yet."""
 
     def bytes(self, tasks: int) -> float:
-        """Give the RSS, in bytes, with so many tasks."""
+        """Return the RSS, in bytes, with so many tasks."""
         return max(self.rss, self.idle + self.weight.bytes(tasks))
 
 
 def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple[Fit, ...]:
-    """Tell how many tasks the walls but memory let stand, the first wall of each kind.
+    """Return how many tasks the walls but memory let stand, the first wall of each kind.
 
     Args:
         engine: what runs them.
@@ -164,7 +164,7 @@ class Forecast(Struct, frozen=True):
         return self.wall == self.bound
 
     def why(self) -> str:
-        """Say, with figures, why not all fit: ``needs about 1.43 GiB, the memory budget is 300 MiB``."""
+        """Return why not all fit: ``needs about 1.43 GiB, the memory budget is 300 MiB``."""
         if not self.memory:
             what = "connections" if self.wall == OPEN_FILES else "threads"
             return f"this machine holds {format_count(self.fitting)} {what}, then {self.wall} is in the way"
@@ -177,7 +177,7 @@ class Forecast(Struct, frozen=True):
 def forecast(
     tasks: int, demands: Sequence[Demand], room: float, others: float = 0.0, bound: str = BUDGET
 ) -> Forecast:
-    """Tell whether each of some workers can hold so many tasks, and how many each can.
+    """Return whether each of some workers can hold so many tasks, and how many each can.
 
     Args:
         tasks: how many each is asked to hold.

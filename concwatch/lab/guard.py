@@ -39,12 +39,12 @@ RELEASE_LIMIT = 5.0
 
 
 def nearly_gone(now: Memory, start: Memory) -> bool:
-    """Tell whether hardly anything is left of the memory that was available at the start."""
+    """Return whether hardly anything is left of the memory that was available at the start."""
     return now.available <= start.available * SPARED
 
 
 def step_interval(left: float) -> float:
-    """Give the seconds until the next step while tasks grow and ``left`` bytes are left for them."""
+    """Return the seconds until the next step while tasks grow and ``left`` bytes are left for them."""
     return min(LONGEST, max(SHORTEST, left / FASTEST / AHEAD))
 
 

@@ -206,7 +206,7 @@ class Lab:
     # The page that tasks fetch.
 
     def _with_page(self, settings: Settings) -> Settings:
-        """Give ``settings`` with the page that their tasks fetch, if they do; start its server if need be.
+        """Return ``settings`` with the page that their tasks fetch, if they do; start its server if need be.
 
         Raises:
             ValueError: one line that says why there is none.
@@ -329,7 +329,7 @@ class Lab:
         return self.guard.machine_room
 
     def forecast(self, lane: Lane, tasks: int) -> Forecast:
-        """Tell what so many tasks in a lane would take, with all that the other lanes are still to hold."""
+        """Return what so many tasks in a lane would take, with all that the other lanes are still to hold."""
         others = sum(
             self._demand(other).bytes(other.target) for other in self.lanes if other.on and other is not lane
         )

@@ -33,7 +33,7 @@ class MarkLog(Log[Mark]):
 
 
 def mark_text(mark: Mark) -> str:
-    """Say in a few words what a mark is about."""
+    """Return in a few words what a mark is about."""
     if mark.kind == NOTE:
         return mark.text
     return " ".join(part for part in (mark.lane, mark.kind, mark.text) if part)

@@ -13,7 +13,7 @@ LIMIT = 10.0
 
 
 def why_not(engines: Sequence[Engine]) -> list[str | None]:
-    """Say of each engine why it cannot run here and what to do, or None when it can.
+    """Return for each engine why it cannot run here and what to do, or None when it can.
 
     Nothing is started for engines that need no package, and all others at the same time.
     """

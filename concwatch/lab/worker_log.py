@@ -37,7 +37,7 @@ class WorkerLog:
         self._told: set[str] = set()
 
     def add(self, now: float, text: str, severity: Severity = "info", detail: str | None = None) -> None:
-        """Tell what the worker reports, or count it where it reports too much."""
+        """Log a report, or count it where there are too many."""
         self._left = min(AT_ONCE, self._left + (now - self._at) * A_SECOND)
         self._at = now
         if self._left < 1:
@@ -48,7 +48,7 @@ class WorkerLog:
         self._say(text[:LONGEST_MESSAGE] + traceback, severity)
 
     def summarize(self, now: float) -> None:
-        """Tell how many reports were not told, `SUMMARY` seconds apart."""
+        """Log how many reports were dropped, `SUMMARY` seconds apart."""
         if self._refused and now >= self._summary_due:
             self._say(f"{format_count(self._refused)} more of its reports are not told here", "warning")
             self._refused, self._summary_due = 0, now + SUMMARY

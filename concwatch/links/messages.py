@@ -156,7 +156,7 @@ def shown(line: bytes) -> str:
 
 
 def contradiction(before: Tick | None, tick: Tick) -> str | None:
-    """Say what cannot be in ``tick``, by itself or behind ``before`` of the same worker; None if nothing."""
+    """Return what cannot be in ``tick``, by itself or behind ``before`` of the same worker, or None."""
     ended = tick.completed + tick.failed + tick.cancelled
     if tick.created != tick.live + ended:
         return f"created is {tick.created:,}, and live with all that ended {tick.live + ended:,}"

@@ -126,7 +126,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
     # What a lane calls.
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Give what has come since the last call; a flood little by little."""
+        """Return what has come since the last call; a flood little by little."""
         found: list[Arrival] = []
         if self._noise:
             found.append(Noise(self._noise.decode(errors="replace")))

@@ -10,7 +10,7 @@ from concwatch.lab.series import METRICS, extremes
 
 
 def quick_extremes(values: list[float]) -> tuple[float, float]:
-    """Give the least and the greatest of ``values``; NaN for both where all are NaN.
+    """Return the least and the greatest of ``values``; NaN for both where all are NaN.
 
     ``min`` and ``max`` pass over a NaN unless it comes first, so only there is one looked for: this runs
     over hours of samples.
@@ -64,11 +64,11 @@ class RecordedSeries:
         self._end = bisect_right(times, until)
 
     def until(self, moment: float) -> "RecordedSeries":
-        """Give the same, until another moment."""
+        """Return the same, until another moment."""
         return RecordedSeries(self._times, self._columns, self._levels, moment)
 
     def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
-        """Give times and values of one metric from the last one before ``start`` on; copies."""
+        """Return times and values of one metric from the last one before ``start`` on; copies."""
         assert metric in METRICS
         times, values = self._times, self._columns[metric]
         begin = max(0, bisect_left(times, start, 0, self._end) - 1)
@@ -84,7 +84,7 @@ class RecordedSeries:
         )
 
     def level(self, metric: str, step: int) -> Level:
-        """Give the extremes of a metric for each ``step`` samples, folded when they are first asked for."""
+        """Return the extremes of a metric for each ``step`` samples, folded when they are first asked for."""
         if (metric, step) not in self._levels:
             self._levels[metric, step] = Level(self._times, self._columns[metric], step)
         return self._levels[metric, step]
@@ -99,7 +99,7 @@ class RecordedSeries:
         return self._columns[metric][index]
 
     def last(self, metric: str) -> float:
-        """Give the newest value of one metric, NaN before the first."""
+        """Return the newest value of one metric, NaN before the first."""
         return self._columns[metric][self._end - 1] if self._end else math.nan
 
     def __len__(self) -> int:
@@ -110,7 +110,7 @@ class HistoryLog(Log[Entry]):
     """The first entries of a log, as many as there had been at a moment."""
 
     def __init__(self, entries: Sequence[Entry], count: int) -> None:
-        """Give the first ``count`` of ``entries``, which are numbered from 1."""
+        """Hold the first ``count`` of ``entries``, which are numbered from 1."""
         super().__init__()
         self._all = entries
         self._count = count
@@ -124,5 +124,5 @@ class HistoryLog(Log[Entry]):
         raise TypeError("a recording cannot be added to")
 
     def since(self, number: int) -> Sequence[Entry]:
-        """Give the entries after number ``number``, oldest first, the last `KEPT` at most."""
+        """Return the entries after number ``number``, oldest first, the last `KEPT` at most."""
         return self._all[max(0, number, self._count - KEPT) : self._count]

@@ -48,7 +48,7 @@ def find_recordings(folder: Path) -> list[Summary]:
 
 
 def _summary(path: Path) -> Iterator[Summary]:
-    """Give what there is to say of one file; nothing where it is no recording, or cannot be read."""
+    """Yield what there is to say of one file; nothing where it is no recording, or cannot be read."""
     try:
         header = read_header(read_beginning(path).partition(b"\n")[0], str(path))
         seconds, samples, state = _extent(path)
@@ -60,7 +60,7 @@ def _summary(path: Path) -> Iterator[Summary]:
 
 
 def _extent(path: Path) -> tuple[float, int, str]:
-    """Tell how long a recording is, how many samples it has, and whether it has come to its end.
+    """Return how long a recording is, how many samples it has, and whether it has come to its end.
 
     Of one that has come there its last line is enough; any other is read as a replay reads it.
     """

@@ -141,7 +141,7 @@ _BREAKS = {DAMAGED: "its compressed text is damaged: cut off after", WRITTEN: "b
 
 
 def _tell_cut(recording: Recording, lack: str) -> str:
-    """Say where a recording breaks off, if it does."""
+    """Return where a recording breaks off, if it does."""
     if recording.end is not None:
         return "its compressed text is damaged" if lack == DAMAGED else ""
     where = f"{tell_time(recording.duration)}, {counted(recording.samples, 'sample')}"
@@ -171,7 +171,7 @@ def _group(lines: list[bytes]) -> dict[bytes, list[bytes]]:
 
 
 def is_whole(line: bytes) -> bool:
-    """Tell whether the last line of a text was written to its end."""
+    """Return whether the last line of a text was written to its end."""
     try:
         msgspec.json.decode(line)
     except ERRORS:

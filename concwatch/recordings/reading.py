@@ -69,7 +69,7 @@ def read_text(path: Path, expected: str = EXPECTED, most: int | None = None) -> 
 
 
 def read_beginning(path: Path) -> bytes:
-    """Give the first `PIECE` bytes of a file's text at most, decompressed if need be.
+    """Return the first `PIECE` bytes of a file's text at most, decompressed if need be.
 
     Raises:
         OSError: it cannot be read.
@@ -80,7 +80,7 @@ def read_beginning(path: Path) -> bytes:
 
 
 def decompress(data: bytes, most: int) -> Text:
-    """Give what can be had of gzip ``data``, which may have several members: ``most`` bytes at most."""
+    """Return what can be had of gzip ``data``, which may have several members: ``most`` bytes at most."""
     parts: list[bytes] = []
     start, left, step = 0, most, PIECE // 16
     member = zlib.decompressobj(wbits=31)

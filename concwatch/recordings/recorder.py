@@ -200,5 +200,5 @@ def _rounded(part: Struct) -> dict[str, Any]:
 
 
 def called() -> str:
-    """Say how this program was called."""
+    """Return how this program was called."""
     return shlex.join(["concwatch", *sys.argv[1:]])

@@ -25,10 +25,10 @@ class Timeline(Generic[Entry]):
         self._times = [entry.time for entry in self.entries]
 
     def count(self, at: float) -> int:
-        """Give how many there had been at ``at``, in seconds."""
+        """Return how many there had been at ``at``, in seconds."""
         return bisect_right(self._times, at)
 
     def at(self, at: float) -> Entry | None:
-        """Give the newest at ``at``, in seconds; None before the first."""
+        """Return the newest at ``at``, in seconds; None before the first."""
         count = self.count(at)
         return self.entries[count - 1] if count else None

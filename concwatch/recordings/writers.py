@@ -154,7 +154,7 @@ if sys.platform == "win32":
         """Leave an open file as it is: there are no such locks here."""
 
     def is_locked(file: int) -> bool:
-        """Say no: it cannot be told here."""
+        """Return no: locks are not known here."""
         return False
 
 else:
@@ -167,7 +167,7 @@ else:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def is_locked(file: int) -> bool:
-        """Tell whether some process has locked an open file."""
+        """Return whether some process has locked an open file."""
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

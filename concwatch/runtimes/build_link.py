@@ -47,7 +47,7 @@ class BuildLink:
         tell(Ended(done, ran=False))
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Give what has come since the last call."""
+        """Return what has come since the last call."""
         found = list(self._arrivals)
         self._arrivals.clear()
         return found + list(self._link.arrivals(now) if self._link else ())

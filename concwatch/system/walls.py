@@ -179,7 +179,7 @@ def process_limits(name: str) -> Tuple[Optional[int], Optional[int]]:
 
 
 def _bound_as_user() -> bool:
-    """Tell whether ``ulimit -u`` binds this process: not the machine's superuser, nor who has its powers."""
+    """Return whether ``ulimit -u`` binds this process: it does not the superuser, nor who has its powers."""
     user = os.getuid()
     if _link("/proc/self/ns/user") in ("", FIRST_USER_NAMESPACE):
         powers = int(read_fields("/proc/self/status").get("CapEff", "0"), 16)
@@ -194,7 +194,7 @@ def _bytes(fields: Dict[str, str], name: str) -> int:
 
 
 def _arenas_to_come(threads: int) -> int:
-    """Tell how many arenas will be made for the next threads of a process that has so many."""
+    """Return how many arenas will be made for the next threads of a process that has so many."""
     try:
         gnu = os.confstr("CS_GNU_LIBC_VERSION")
         most = int(os.environ.get("MALLOC_ARENA_MAX", "0")) or ARENAS_A_CORE * len(os.sched_getaffinity(0))
@@ -251,7 +251,7 @@ UNKNOWN_WALL = "unknown"
 
 
 def wall_hit(pid: str = "self") -> Tuple[str, Optional[int]]:
-    """Tell which limit refused process ``pid`` its last thread: ``("unknown", None)`` if none is near.
+    """Return which limit refused process ``pid`` its last thread: ``("unknown", None)`` if none is near.
 
     Python says the same "can't start new thread" for all of them, so the one with the least room left, in
     threads, must be it. A few threads' room is spared, since another may have ended meanwhile.

@@ -167,7 +167,7 @@ class MonitorScreen(LanesScreen):
         """Say how the chosen lane is measured."""
         from textual.content import Content
 
-        from concwatch.lab.engine_notes import how
+        from concwatch.lab.engine_notes import engine_notes
         from concwatch.ui.screens.help import ReadDialog  # only here: the first frame can do without
 
         lane = self._lane
@@ -177,7 +177,9 @@ class MonitorScreen(LanesScreen):
             if stands
             else "not running"
         )
-        text = Content.assemble((lane.engine.task, "bold"), "\n", (runs, "$accent"), "\n\n", how(lane.engine))
+        text = Content.assemble(
+            (lane.engine.task, "bold"), "\n", (runs, "$accent"), "\n\n", engine_notes(lane.engine)
+        )
         self.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
 
     # What a person does to all lanes.

@@ -55,7 +55,7 @@ class Link(Protocol):
     """One worker, from outside."""
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Return what has come since the last call; ``now`` is the lab's clock in seconds. `Ended` is last."""
+        """Return what has come since the last call; ``now`` is the lab's clock, in seconds."""
         ...
 
     def reading(self) -> Reading | None:

@@ -13,13 +13,13 @@ from lab_driver import Bench
 from msgspec.structs import astuple
 
 from concwatch.cli import main
-from concwatch.lab.catalog import ROOT
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import FORMATS, as_csv, as_json, read_columns, rows
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
+from concwatch.system.child import ROOT
 
 NAMES = ("asyncio", "pool")
 

@@ -15,7 +15,6 @@ from concwatch.lab.catalog import Engine, find
 from concwatch.lab.cost import Cost
 from concwatch.lab.fake import Costs, FakeWorkers
 from concwatch.lab.forecast import (
-    BUDGET,
     FILES_KEPT,
     HTTP_BYTES,
     IDLE,
@@ -35,7 +34,7 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
 from concwatch.lab.pages import PageServer
 from concwatch.lab.settings import Settings
-from concwatch.system.memory import Memory, memory_now
+from concwatch.system.memory import BUDGET, Memory, memory_now
 from concwatch.system.walls import Wall
 from concwatch.ui.screens.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from concwatch.lab.catalog import PYTHONS, ROOT
+from concwatch.lab.catalog import PYTHONS
+from concwatch.system.child import ROOT
 from tests.worker_driver import Worker
 
 NEVER = {

@@ -22,11 +22,12 @@ from click.testing import CliRunner
 from concwatch.cli import main
 from concwatch.experiments.loading import decode
 from concwatch.experiments.runner import Choice, Runner, State
-from concwatch.lab.catalog import PYTHONS, ROOT
+from concwatch.lab.catalog import PYTHONS
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import HOST, PageServer
 from concwatch.lab.settings import Settings
 from concwatch.page_server.page import SIZE, make_page
+from concwatch.system.child import ROOT
 from concwatch.system.open_files import raise_limit
 from tests.lab_driver import ENGINES
 from tests.worker_driver import EARLY, PATIENCE, Worker

@@ -22,7 +22,6 @@ from rich.text import Text
 from screen import stage, svg_lines
 from textual.errors import NoWidget
 
-from concwatch.lab.catalog import ROOT
 from concwatch.pictures import drawing, film, glyphs
 from concwatch.pictures.cast import Cast
 from concwatch.pictures.cells import CELL_HEIGHT, CELL_WIDTH, Face, part_texts, read_cells
@@ -32,6 +31,7 @@ from concwatch.pictures.film import HELD, Frame, make_gif
 from concwatch.pictures.fonts import FOLDER, is_drawn
 from concwatch.pictures.inks import MOST, make_palette
 from concwatch.pictures.png import PIXELS, to_png
+from concwatch.system.child import ROOT
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.recording_driver import RecordedTerminal
 

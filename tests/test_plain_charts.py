@@ -18,7 +18,6 @@ from lab_driver import Bench
 from rich.color import ColorSystem
 
 from concwatch.cli import main
-from concwatch.lab.catalog import ROOT
 from concwatch.lab.settings import Settings
 from concwatch.plain_charts.drawing import HEIGHT, LABEL_WIDTH, draw_chart, seconds_ticks
 from concwatch.plain_charts.page import CHARTS, chart_lines
@@ -27,6 +26,7 @@ from concwatch.plain_charts.traces import Trace, traces_of_labs, traces_of_recor
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
+from concwatch.system.child import ROOT
 from concwatch.ui.renderables.plot import Line
 from concwatch.ui.renderables.ticks import BYTES
 

@@ -23,7 +23,6 @@ from lab_driver import ENGINES, Bench, end, standing, tick
 from screen import stage
 
 from concwatch.cli import main
-from concwatch.lab.catalog import ROOT
 from concwatch.lab.events import KEPT
 from concwatch.lab.fake import FakeWorkers, Fault
 from concwatch.lab.lane_state import State
@@ -40,6 +39,7 @@ from concwatch.recordings.load import load, parse
 from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN, decompress
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
+from concwatch.system.child import ROOT
 from concwatch.system.walls import Wall
 from tests.faults.terminal import Terminal
 

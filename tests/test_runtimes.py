@@ -12,12 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from concwatch.lab.catalog import CATALOG, ROOT, find
+from concwatch.lab.catalog import CATALOG, find
 from concwatch.lab.engine_notes import engine_notes
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
 from concwatch.lab.settings import Settings
 from concwatch.runtimes.rows import RUNTIMES
+from concwatch.system.child import ROOT
 from tests.built import start_command
 from tests.worker_driver import EARLY, PATIENCE, Worker
 

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 from concwatch.doctor.forecasts import EngineForecast, engine_fit
 from concwatch.doctor.machine import Machine
 from concwatch.lab.catalog import find
-from concwatch.lab.forecast import BUDGET
+from concwatch.system.memory import BUDGET
 from concwatch.system.open_files import WALL as OPEN_FILES
 from concwatch.system.walls import Wall, read_number
 

@@ -77,5 +77,5 @@ class Cell:
             return missing
         # Whatever they do: a burst has all of its tasks live.
         demand = Demand(weigh(row, self.settings), walls=walls_of(row, self.settings, lab.walls))
-        held = forecast(self.size + self.older, [demand], lab.guard.room, bound=lab.guard.bound)
+        held = forecast(self.size + self.older, [demand], lab.guard.budget.room, bound=lab.guard.budget.bound)
         return None if held.fits else held.why()

@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.forecast import demand, forecast
-from concwatch.lab.guard import Guard
 from concwatch.lab.settings import Settings
-from concwatch.system.memory import Memory, memory_now
+from concwatch.system.memory import Memory, MemoryBudget, memory_now
 from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import format_count
 
@@ -32,11 +31,11 @@ def why_too_many(
         walls: looks at the limits on threads.
     """
     there = [engine for engine in engines if engine.missing() is None]
-    guard = Guard((), budget, memory, lambda text, severity: None)
+    room = MemoryBudget(budget, memory)
     found_walls = walls()
     for group in [there] if together else [[engine] for engine in there]:
         demands = [demand(engine, settings, found_walls) for engine in group]
-        found = forecast(tasks, demands, guard.room, bound=guard.bound)
+        found = forecast(tasks, demands, room.room, bound=room.bound)
         if not found.fits:
             names = " and ".join(engine.name for engine in group)
             each = " each" if len(group) > 1 else ""

@@ -8,14 +8,12 @@ from msgspec import Struct
 from concwatch.lab.catalog import Engine
 from concwatch.lab.cost import Cost
 from concwatch.lab.settings import Settings, fetches
+from concwatch.system.memory import BUDGET
 from concwatch.system.open_files import WALL as OPEN_FILES
 from concwatch.system.walls import Wall, process_limits
 from concwatch.units import LARGEST_COUNT, format_bytes, format_count
 from concwatch.worker.engines.pool import default_threads
 from concwatch.worker.workloads import USER, parse
-
-BUDGET = "memory budget"
-"""The wall that concwatch itself sets."""
 
 MARGIN = 1.2
 """How much more than the catalog's bytes a task is taken to weigh until it has been measured here."""

@@ -28,7 +28,7 @@ from concwatch.links.link import Link
 from concwatch.links.process import WorkerProcess
 from concwatch.runtimes.build_link import BuildLink
 from concwatch.system.machine import Load, load_now
-from concwatch.system.memory import Memory, memory_now
+from concwatch.system.memory import Memory, MemoryBudget, memory_now
 from concwatch.system.process import Reading, Sampler
 from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import format_count
@@ -102,7 +102,8 @@ class Lab:
             Lane(engine, open_link, self._note, hz, load=load, number=number)
             for number, engine in enumerate(engines)
         ]
-        self.guard = Guard(self.lanes, budget, memory, partial(self._note, ""), self._demand)
+        self._budget = MemoryBudget(budget, memory)
+        self.guard = Guard(self.lanes, self._budget, partial(self._note, ""), self._demand)
         self.walls = tuple(walls())
         self._self_sampler = Sampler()
         self._self_due = 0.0
@@ -316,24 +317,24 @@ class Lab:
     @property
     def budget(self) -> int:
         """Bytes of RSS that all workers may take together."""
-        return self.guard.budget
+        return self._budget.size
 
     @property
     def memory(self) -> Memory:
         """The machine's memory at the last look."""
-        return self.guard.memory
+        return self._budget.now
 
     @property
     def room(self) -> int:
         """Bytes that the machine has for workers, budget or not: what they take now included."""
-        return self.guard.machine_room
+        return self._budget.machine_room
 
     def forecast(self, lane: Lane, tasks: int) -> Forecast:
         """Return what so many tasks in a lane would take, with all that the other lanes are still to hold."""
         others = sum(
             self._demand(other).bytes(other.target) for other in self.lanes if other.on and other is not lane
         )
-        return forecast(tasks, [self._demand(lane)], self.guard.room, others, self.guard.bound)
+        return forecast(tasks, [self._demand(lane)], self._budget.room, others, self._budget.bound)
 
     def _demand(self, lane: Lane) -> Demand:
         idle = lane.tally.meter.idle if lane.on else None
@@ -342,7 +343,11 @@ class Lab:
 
     def fit(self, lane: Lane) -> Fit:
         """Return how many of a lane's tasks would fit if nothing else ran, and what comes first."""
-        demand, room, bound = structs.replace(self._demand(lane), rss=0), self.guard.room, self.guard.bound
+        demand, room, bound = (
+            structs.replace(self._demand(lane), rss=0),
+            self._budget.room,
+            self._budget.bound,
+        )
         known = self._fits.get(lane)
         if known is None or known[0] != (demand, room, bound):
             self._fits[lane] = known = (demand, room, bound), fit(demand, room, bound)

@@ -1,9 +1,10 @@
-"""What was known until a moment of a recording: series and logs that end there."""
+"""What was known at a moment of a recording: the line that held, and series and logs that end there."""
 
 import math
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from concwatch.lab.events import KEPT, Entry, Log
 from concwatch.lab.series import METRICS, extremes
@@ -126,3 +127,30 @@ class HistoryLog(Log[Entry]):
     def since(self, number: int) -> Sequence[Entry]:
         """Return the entries after number ``number``, oldest first, the last `KEPT` at most."""
         return self._all[max(0, number, self._count - KEPT) : self._count]
+
+
+class Timed(Protocol):
+    """What has a time, in seconds since the recording began."""
+
+    @property
+    def time(self) -> float: ...  # noqa: D102  # said above
+
+
+Line = TypeVar("Line", bound=Timed)
+
+
+class Timeline(Generic[Line]):
+    """Lines of one type in the order of their times; those of the same time stay as they came."""
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self.entries = sorted(lines, key=lambda line: line.time)
+        self._times = [line.time for line in self.entries]
+
+    def count(self, at: float) -> int:
+        """Return how many there had been at ``at``, in seconds."""
+        return bisect_right(self._times, at)
+
+    def at(self, at: float) -> Line | None:
+        """Return the newest at ``at``, in seconds; None before the first."""
+        count = self.count(at)
+        return self.entries[count - 1] if count else None

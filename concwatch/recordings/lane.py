@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from concwatch.lab.series import RATES
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, blank_sample
 from concwatch.recordings.format import LaneLine
-from concwatch.recordings.history import RecordedSeries
-from concwatch.recordings.timeline import Timeline
+from concwatch.recordings.history import RecordedSeries, Timeline
 from concwatch.text import plain
 
 _sample = msgspec.json.Decoder(Sample)

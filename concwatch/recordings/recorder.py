@@ -16,7 +16,7 @@ from concwatch.lab.lane import facts
 from concwatch.lab.snapshot import LaneSnapshot, Sample, Snapshot
 from concwatch.recordings import format as lines
 from concwatch.recordings.format import VERSION, cut_time, encode, rounded, tell_time, written
-from concwatch.recordings.writers import Lost, Writer
+from concwatch.recordings.writers import FileWriter, Lost
 from concwatch.system.machine import describe_machine, program_version
 
 LOOK_AFTER = 1.0
@@ -29,7 +29,7 @@ class Recorder:
     Whatever goes wrong with the file is told once, in the lab's event log, and the lab goes on.
     """
 
-    def __init__(self, path: Path, writer: Writer, command: str, engines: Sequence[Engine]) -> None:
+    def __init__(self, path: Path, writer: FileWriter, command: str, engines: Sequence[Engine]) -> None:
         """Prepare to record; the recording begins with the first lab.
 
         Args:

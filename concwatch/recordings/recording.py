@@ -15,9 +15,8 @@ from concwatch.recordings.format import (
     OwnLine,
     SettingsLine,
 )
-from concwatch.recordings.history import HistoryLog, RecordedSeries
+from concwatch.recordings.history import HistoryLog, RecordedSeries, Timeline
 from concwatch.recordings.lane import RecordedLane
-from concwatch.recordings.timeline import Timeline
 
 LARGEST_TARGET = 1_000_000
 """Tasks at the end of a slider, whatever the machine holds."""

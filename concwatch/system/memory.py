@@ -1,5 +1,7 @@
 """The memory that this machine has left, control groups included."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from itertools import product
 
 import psutil
@@ -7,8 +9,14 @@ from msgspec import Struct
 
 from concwatch.system.walls import cgroup_folders, read_fields, read_number
 
+BUDGET = "memory budget"
+"""The wall that concwatch itself sets."""
+
 DEFAULT_SHARE = 0.8
 """Share of the available memory that workers may take unless told otherwise."""
+
+SPARED = 0.05
+"""Share of the memory available at the start that is left to the machine, whoever takes the rest."""
 
 _UNLIMITED = 1 << 60
 
@@ -48,3 +56,46 @@ def memory_now() -> Memory:
         if left < available:
             available, group = left, folder
     return Memory(total, available, "cgroup memory" if group else "memory", group)
+
+
+class MemoryBudget:
+    """What all workers may take together: so many bytes, and never the last of what the machine has."""
+
+    def __init__(self, size: int | None, look: Callable[[], Memory] = memory_now) -> None:
+        """Look at the machine before any worker is started.
+
+        Args:
+            size: bytes of RSS; None for `DEFAULT_SHARE` of what is available.
+            look: returns the machine's memory.
+        """
+        self._look = look
+        self.start = self.now = look()
+        """The machine's memory before any worker was started, and at the last look."""
+        self.size = int(self.start.available * DEFAULT_SHARE) if size is None else size
+        self.machine_room = self.start.available
+        """Bytes that the machine has for workers: what they take themselves included."""
+
+    def look(self, taken: int) -> None:
+        """Look at the machine again, while workers take so many bytes."""
+        with suppress(OSError):  # no file can be opened to look: what was seen last still stands
+            self.now = self._look()
+        self.machine_room = self.now.available + taken
+
+    @property
+    def room(self) -> float:
+        """Bytes of RSS that all workers may take together, as the machine stands now."""
+        return min(self.size, self._unspared)
+
+    @property
+    def bound(self) -> str:
+        """What ends that room."""
+        return BUDGET if self.size <= self._unspared else self.now.bound
+
+    @property
+    def _unspared(self) -> float:
+        return self.machine_room - self.start.available * SPARED
+
+    @property
+    def nearly_gone(self) -> bool:
+        """Whether hardly anything is left of what was available at the start."""
+        return self.now.available <= self.start.available * SPARED

@@ -1,9 +1,18 @@
-"""Files that are written whole or not at all."""
+"""Files: those that people write, read strictly; and those of ours, written whole or not at all."""
 
 import contextlib
 import os
 import secrets
 from pathlib import Path
+from typing import Any
+
+from concwatch.text import one_line
+from concwatch.units import format_bytes
+
+LARGEST = 1 << 18
+"""Bytes of a file that a person writes."""
+MOST_DOTS = 200
+"""In a line of TOML."""
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -68,3 +77,38 @@ def _make_part(path: Path) -> Path:
     part = _target(path).with_name(f".concwatch-{secrets.token_hex(8)}.part")
     part.touch(exist_ok=False)
     return part
+
+
+def read_file(path: Path) -> bytes:
+    """Read a file for `read_toml`; of one that is too large only so much as tells that.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(LARGEST + 1)
+
+
+def read_toml(data: bytes, file: str) -> dict[str, Any]:
+    """Read the tables of a file from its text.
+
+    Raises:
+        ValueError: one line that names the file, and its line, and says why it is not TOML, or too large.
+    """
+    if len(data) > LARGEST:
+        raise ValueError(f"{file}: more than {format_bytes(LARGEST)}: expected a file that a person writes")
+    for number, text in enumerate(data.split(b"\n"), 1):
+        if text.count(b".") > MOST_DOTS:  # to read keys of so many parts takes the square of their number
+            raise ValueError(f"{file}: not TOML: more than {MOST_DOTS} dots in a line (at line {number})")
+    import tomllib  # only here: most have no file
+
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))  # some editors put a mark before the text
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ValueError(f"{file}: not TOML: no UTF-8 (at line {line})") from None
+    except (ValueError, RecursionError) as error:
+        # Besides what is not TOML: endless numbers and brackets.
+        last = data.rstrip().count(b"\n") + 1
+        why = one_line(str(error)).replace("(at end of document)", f"(at line {last}, the last)")
+        raise ValueError(f"{file}: not TOML: {why}") from None

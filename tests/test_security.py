@@ -17,6 +17,7 @@ from concwatch.comparing.comparison import compare
 from concwatch.comparing.reading import read_side
 from concwatch.experiments import loading as experiments
 from concwatch.experiments.outputs import outputs
+from concwatch.files import LARGEST, MOST_DOTS, read_toml
 from concwatch.lab.catalog import find
 from concwatch.pictures.drawing import can_draw
 from concwatch.pictures.drawing_process import draw_png
@@ -24,7 +25,6 @@ from concwatch.recordings.export import as_csv
 from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import load, parse
 from concwatch.recordings.reading import decompress, read_text
-from concwatch.toml_files import LARGEST, MOST_DOTS, read_toml
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.replay_app import ReplayApp
 from tests.made_recording import made_lines

@@ -40,14 +40,7 @@ class Cell:
     @property
     def settings(self) -> Settings:
         """What the lab is set to. A burst is not refilled by itself."""
-        return Settings(
-            workload=self.workload,
-            refill=True,
-            trace=self.trace,
-            gc=self.gc,
-            threads=self.threads,
-            stack=self.stack,
-        )
+        return Settings(self.workload, True, self.trace, self.gc, self.threads, self.stack)
 
     def row(self) -> Engine:
         """Return the catalog's row of its engine."""

@@ -38,22 +38,17 @@ STRICT_OVERCOMMIT = 2
 
 
 class Wall:
-    """One limit: its usual name, its value, and how much of it is used, in the limit's own unit."""
+    """One limit: the name it is looked up by, its value, and how much of it is used, in its own unit.
+
+    ``a_thread`` is how much one more thread takes, ``where`` the folder that sets it if that is a control
+    group's.
+    """
 
     __slots__ = ("a_thread", "name", "used", "value", "where")
 
     def __init__(
         self, name: str, value: int, used: int, a_thread: Optional[int] = None, where: str = ""
     ) -> None:
-        """Take what a limit says.
-
-        Args:
-            name: what a person looks it up by.
-            value: the limit.
-            used: how much of it is used.
-            a_thread: how much one more thread takes; None for what `A_THREAD_TAKES` says.
-            where: the folder that sets it, if it is a control group's.
-        """
         self.name = name
         self.value = value
         self.used = used

@@ -10,9 +10,9 @@ def main() -> None:
     for it delays the first frame by a tenth.
     """
     gc.disable()
-    from concwatch import cli, streams
+    from concwatch import cli, console
 
-    streams.fill_missing()
+    console.fill_missing_streams()
     cli.main()
 
 

@@ -9,12 +9,12 @@ import click
 from concwatch.commands.group import Commands
 from concwatch.commands.options import ENGINES, RATE, max_memory, screenshots
 from concwatch.commands.record import open_recorder, record
-from concwatch.commands.telling import BAD_INPUT, say_error
 from concwatch.commands.terminal import take_terminal, why_no_screen
+from concwatch.console import BAD_INPUT, print_error
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.lab import DEFAULT_HZ, Lab
-from concwatch.lab.machine import program_version
 from concwatch.lab.settings import Settings
+from concwatch.system.machine import program_version
 from concwatch.ui.in_page import in_page, take_size
 
 
@@ -90,7 +90,7 @@ def main(
     page = in_page()
     problem = None if page else why_no_screen("concwatch run")
     if problem:
-        say_error(problem)
+        print_error(problem)
         sys.exit(BAD_INPUT)
     from concwatch.ui.app import ConcwatchApp  # only here: it takes a fifth of a second
     from concwatch.ui.hangup import end_with_page, end_with_terminal
@@ -110,5 +110,5 @@ def main(
     )
     app.run(size=take_size() if page else None)
     if recording.problem:  # the event log, which told of it, is gone; or it was at the very end
-        say_error(recording.problem)
+        print_error(recording.problem)
     sys.exit(app.return_code or 0)

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from concwatch.text import flat
 from concwatch.units import UNKNOWN
 
 WIDTH = 100
@@ -18,11 +19,6 @@ class Piece(NamedTuple):
 
     text: str
     tone: str = ""
-
-
-def flat(text: str) -> str:
-    """Return ``text`` in one line."""
-    return " ".join(text.split())
 
 
 def cut(text: str, width: int) -> str:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 
-from concwatch.one_line import one_line
+from concwatch.text import one_line
 
 BINARY_PREFIXES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 DECIMAL_PREFIXES = ("", "k", "M", "G", "T")

@@ -3,8 +3,8 @@
 import asyncio
 from functools import cache
 
-from concwatch.lab.building import build
 from concwatch.lab.catalog import Engine
+from concwatch.runtimes.building import build
 
 
 @cache

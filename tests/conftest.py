@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from concwatch.lab.fake import FakeWorkers
 from concwatch.lab.lab import Lab
-from concwatch.lab.sampler import Load
+from concwatch.system.machine import Load
 from tests import virtual_time
 
 # The same examples in every run: a change is judged by itself, not by the luck of the day. New ones are

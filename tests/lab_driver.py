@@ -5,11 +5,12 @@ from collections import deque
 from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.fake import FakePages, FakeWorkers
 from concwatch.lab.lab import Lab
-from concwatch.lab.limits import Memory
-from concwatch.lab.link import Ended
-from concwatch.lab.messages import Applied, Ready, Tick
-from concwatch.lab.sampler import Load, Reading
 from concwatch.lab.settings import Settings
+from concwatch.links.link import Ended
+from concwatch.links.messages import Applied, Ready, Tick
+from concwatch.system.machine import Load
+from concwatch.system.memory import Memory
+from concwatch.system.process import Reading
 
 GIB = 1 << 30
 ENGINES = {engine.name: engine for engine in CATALOG}
@@ -148,7 +149,7 @@ class Bench:
         return next(lane for lane in self.lab.snapshot(self.now).lanes if lane.name == name)
 
     def texts(self, *weights):
-        return [event.text for event in self.lab.events.since(0) if not weights or event.weight in weights]
+        return [event.text for event in self.lab.events.since(0) if not weights or event.severity in weights]
 
 
 def hand_bench(**arguments):

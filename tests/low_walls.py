@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from concwatch.worker import walls
+from concwatch.system import walls
 
 
 def after(setup, command):

@@ -21,17 +21,18 @@ from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.fake import FakeLink, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
-from concwatch.lab.limits import Memory
-from concwatch.lab.link import Arrival, Link
-from concwatch.lab.sampler import Load, Reading
 from concwatch.lab.settings import Settings
+from concwatch.links.link import Arrival, Link
+from concwatch.system.machine import Load
+from concwatch.system.memory import Memory
+from concwatch.system.process import Reading
+from concwatch.system.walls import Wall
 from concwatch.ui.app import ConcwatchApp, plain_lab
 from concwatch.ui.recording_driver import RecordedTerminal
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.slider import Slider
-from concwatch.worker.walls import Wall
 
 GIB = 1 << 30
 MEMORY = Memory(16 * GIB, 12 * GIB, "memory")

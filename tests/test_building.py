@@ -10,13 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from concwatch.cli import main
-from concwatch.lab import building
-from concwatch.lab.building import BuildError, build
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
 from concwatch.lab.settings import Settings
-from concwatch.runtimes import store
+from concwatch.runtimes import building, store
+from concwatch.runtimes.building import BuildError, build
 from concwatch.runtimes.tool import Found, Tool, find
 from tests.toolchain import MAKE, TOYC, Toolchain
 

@@ -11,10 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from concwatch.cli import main
-from concwatch.lab.catalog import CATALOG, ROOT
+from concwatch.lab.catalog import CATALOG
 from concwatch.lab.fake import Costs, Fault
-from concwatch.lab.link import Ended
-from concwatch.lab.messages import Error
+from concwatch.links.link import Ended
+from concwatch.links.messages import Error
+from concwatch.system.child import ROOT
 from tests.made_recording import made_lines
 
 

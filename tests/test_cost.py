@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from concwatch.lab.cost import KEPT, LEAST_ENDED, CostMeter, CpuMeter
 from concwatch.lab.histogram import Histogram
-from concwatch.lab.messages import Tick
-from concwatch.lab.sampler import Reading
+from concwatch.links.messages import Tick
+from concwatch.system.process import Reading
 from tests.lab_driver import tick
 
 IDLE = 20_000_000

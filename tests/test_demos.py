@@ -28,8 +28,8 @@ from concwatch.demos.stage import Stage, source_of
 from concwatch.lab.catalog import SHOWN, find
 from concwatch.lab.fake import FakeWorkers, Fault
 from concwatch.lab.lab import Lab
-from concwatch.lab.link import Ended
 from concwatch.lab.settings import Settings
+from concwatch.links.link import Ended
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.pictures.film import HELD
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
@@ -391,15 +391,15 @@ def test_what_is_missing_for_a_film_is_called_as_pip_calls_it(monkeypatch):
 def test_all_plays_each_demo_and_each_film_in_a_process_of_its_own(tmp_path, monkeypatch):
     started = []
 
-    def command_line(arguments):
+    def concwatch_command(*arguments):
         started.append(arguments[:3])
         return [sys.executable, "-c", f"raise SystemExit({len(started) % 2})"]
 
-    monkeypatch.setattr("concwatch.commands.demo.command_line", command_line)
+    monkeypatch.setattr("concwatch.commands.demo.concwatch_command", concwatch_command)
     result = CliRunner().invoke(main, ("demo", "--all", f"--out={tmp_path}"))
     assert result.exit_code == 1, "the worst of them"
-    films = [["demo", "models", "--format=gif,cast"]]
-    assert sorted(started) == sorted([["demo", name, "--format=png"] for name in NAMES] + films)
+    films = [("demo", "models", "--format=gif,cast")]
+    assert sorted(started) == sorted([("demo", name, "--format=png") for name in NAMES] + films)
 
 
 # Real workers.

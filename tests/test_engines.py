@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from concwatch import wire
-from concwatch.lab.catalog import CATALOG, PYTHONS, ROOT, find
+from concwatch.lab.catalog import CATALOG, PYTHONS, find
 from concwatch.lab.settings import parts
+from concwatch.system.child import ROOT
 from tests.built import start_command
 from tests.worker_driver import EARLY, PATIENCE, Worker
 

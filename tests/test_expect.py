@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, find
 from concwatch.lab.fake import Costs, Fault
-from concwatch.lab.link import Ended
+from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, about_engines, judge, read_expectation
 from concwatch.measure.measurement import Result
 from concwatch.measure.run import Row

@@ -21,10 +21,10 @@ import pytest
 from click.testing import CliRunner
 
 from concwatch.cli import main
+from concwatch.console import ExperimentProgress
 from concwatch.experiments.loading import decode, load, shipped
 from concwatch.experiments.runner import Choice, Runner
-from concwatch.lab.catalog import ROOT
-from concwatch.printing import ExperimentProgress
+from concwatch.system.child import ROOT
 
 PATIENCE = 40.0
 """Seconds that any one thing may take; long, since the machine may be busy with other things."""

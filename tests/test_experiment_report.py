@@ -22,8 +22,8 @@ from concwatch.experiments.report_markdown import report_markdown
 from concwatch.experiments.report_pyperf import report_pyperf, why_not_pyperf
 from concwatch.experiments.runner import Choice, Runner, State
 from concwatch.experiments.table import WIDTH, table_lines
+from concwatch.files import why_not_writable, write_whole
 from concwatch.measure.measurement import Result
-from concwatch.saving import why_not_writable, write_whole
 from concwatch.units import format_exactly, format_figure
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -573,7 +573,7 @@ def test_a_neighbour_of_whatever_name_stays(tmp_path, monkeypatch):
     assert why_not_writable(tmp_path / "a.txt") is None
     write_whole(tmp_path / "a.txt", "new")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["a.txt", *names])
-    monkeypatch.setattr("concwatch.saving.secrets.token_hex", lambda *_: "taken")
+    monkeypatch.setattr("concwatch.files.secrets.token_hex", lambda *_: "taken")
     assert why_not_writable(tmp_path / "a.txt") == "File exists"
     with pytest.raises(FileExistsError):
         write_whole(tmp_path / "a.txt", "newer")

@@ -12,11 +12,11 @@ from concwatch.experiments.loading import decode
 from concwatch.experiments.runner import Choice, Runner, State
 from concwatch.lab.fake import Costs, FakeLink, FakeWorkers, Fault
 from concwatch.lab.lab import CLOSE_LIMIT, Lab
-from concwatch.lab.limits import Memory
-from concwatch.lab.link import Ended
-from concwatch.lab.messages import Error
+from concwatch.links.link import Ended
+from concwatch.links.messages import Error
 from concwatch.measure.measured import Measured
-from concwatch.worker.walls import Wall
+from concwatch.system.memory import Memory
+from concwatch.system.walls import Wall
 
 GIB = 1 << 30
 

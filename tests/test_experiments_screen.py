@@ -18,8 +18,8 @@ from concwatch.experiments.loading import shipped
 from concwatch.experiments.runner import Runner
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
-from concwatch.lab.link import Ended
 from concwatch.lab.settings import Settings
+from concwatch.links.link import Ended
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.screens.experiments import ExperimentsScreen

@@ -13,13 +13,13 @@ from lab_driver import Bench
 from msgspec.structs import astuple
 
 from concwatch.cli import main
-from concwatch.lab.catalog import ROOT
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import FORMATS, as_csv, as_json, read_columns, rows
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
-from concwatch.recordings.sinks import open_sink
+from concwatch.recordings.writers import open_writer
+from concwatch.system.child import ROOT
 
 NAMES = ("asyncio", "pool")
 
@@ -28,7 +28,7 @@ NAMES = ("asyncio", "pool")
 def a_recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("export") / "a.jsonl"
     bench = Bench(*NAMES, settings=Settings(trace=True))
-    recorder = Recorder(path, open_sink(path), "concwatch", [lane.engine for lane in bench.lab.lanes])
+    recorder = Recorder(path, open_writer(path), "concwatch", [lane.engine for lane in bench.lab.lanes])
     recorder.follow(bench.lab)
     for lane in bench.lab.lanes:
         bench.lab.set_target(lane, 1_000)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from concwatch.lab.fake import Costs, FakeLink, FakeWorkers, Fault
-from concwatch.lab.link import Ended, Garbage
-from concwatch.lab.messages import Applied, Error, Limit, Reached, Ready, Tick
+from concwatch.links.link import Ended, Garbage
+from concwatch.links.messages import Applied, Error, Limit, Reached, Ready, Tick
 from tests.lab_driver import ENGINES, Bench
 
 

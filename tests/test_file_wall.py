@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from concwatch.open_files import is_refusal, limit_now
+from concwatch.system.open_files import is_refusal, limit_now
 from concwatch.worker.engines.file_wall import FileWall
 from concwatch.worker.goal import Counts, Goal
 

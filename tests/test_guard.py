@@ -10,17 +10,18 @@ from hypothesis import strategies as st
 
 from concwatch.cli import main
 from concwatch.lab import forecast as forecasting
+from concwatch.lab.admission import why_too_many
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.cost import Cost
 from concwatch.lab.fake import Costs, FakeWorkers
 from concwatch.lab.forecast import (
-    BUDGET,
     FILES_KEPT,
     HTTP_BYTES,
     IDLE,
     MARGIN,
     OFFERED,
     Demand,
+    Fit,
     Forecast,
     TaskBytes,
     demand,
@@ -31,13 +32,12 @@ from concwatch.lab.forecast import (
 from concwatch.lab.guard import LONGEST, SHORTEST, step_interval
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
-from concwatch.lab.limits import Fit, Memory, memory_now
 from concwatch.lab.pages import PageServer
-from concwatch.lab.room import why_too_many
 from concwatch.lab.settings import Settings
+from concwatch.system.memory import BUDGET, Memory, memory_now
+from concwatch.system.walls import Wall
 from concwatch.ui.screens.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.worker.walls import Wall
 from tests.lab_driver import ENGINES, Bench
 from tests.screen import stage
 

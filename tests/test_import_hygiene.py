@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from concwatch.lab.catalog import PYTHONS, ROOT
+from concwatch.lab.catalog import PYTHONS
+from concwatch.system.child import ROOT
 from tests.worker_driver import Worker
 
 pytestmark = pytest.mark.real
@@ -19,6 +20,8 @@ NEVER = {
     "click",
     "msgspec",
     "concwatch.lab",
+    "concwatch.links",
+    "concwatch.runtimes",
     "concwatch.ui",
     "concwatch.page_server",
     "pytest",
@@ -81,6 +84,10 @@ def test_a_worker_with_threads_has_not_even_loaded_what_weighs(name):
         worker.next_ticks(2)
         loaded = imported(worker.noise)
     assert "concwatch.worker.reporter" in loaded
+    # Of the room below no more than is needed when no file can be opened any more.
+    own_system = {module for module in loaded if module.startswith("concwatch.system.")}
+    assert own_system == {"concwatch.system.open_files"}
+    assert "concwatch.text" not in loaded
     # Up to Python 3.12 threading itself brings functools, of which the engine uses partial.
     own = {
         "threads": "import functools, threading",

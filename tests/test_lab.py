@@ -5,16 +5,17 @@ import asyncio
 import pytest
 
 from concwatch.lab.catalog import CATALOG, Engine
-from concwatch.lab.events import KEPT, EventLog, plain
+from concwatch.lab.events import KEPT, EventLog
 from concwatch.lab.fake import Costs, FakePages, FakeWorkers, Fault
-from concwatch.lab.forecast import BUDGET, IDLE, MARGIN, OFFERED
+from concwatch.lab.forecast import IDLE, MARGIN, OFFERED, Fit
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane_state import State
-from concwatch.lab.limits import Fit
-from concwatch.lab.link import Ended
-from concwatch.lab.messages import Limit
 from concwatch.lab.settings import Settings
-from concwatch.worker.walls import Wall
+from concwatch.links.link import Ended
+from concwatch.links.messages import Limit
+from concwatch.system.memory import BUDGET
+from concwatch.system.walls import Wall
+from concwatch.text import plain
 from tests.lab_driver import ENGINES, GIB, Bench, end, hand_bench, standing, tick
 
 MIB = 1 << 20
@@ -335,7 +336,7 @@ def test_events_count_up_and_carry_time_lane_and_weight():
     assert [event.number for event in events] == list(range(1, len(events) + 1))
     assert [event.time for event in events] == sorted(event.time for event in events)
     assert 0 < events[0].time < 5
-    assert {(event.lane, event.weight) for event in events} == {
+    assert {(event.lane, event.severity) for event in events} == {
         ("asyncio", "info"),
         ("threads", "info"),
         ("threads", "warning"),

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lane import START_LIMIT, STOP_LIMIT
 from concwatch.lab.lane_state import State
-from concwatch.lab.link import Ended, Flood, Garbage, Noise
-from concwatch.lab.messages import Applied, BurstDone, Error, Limit, Reached, Ready
 from concwatch.lab.settings import Settings
 from concwatch.lab.worker_log import MOST_GARBAGE
+from concwatch.links.link import Ended, Flood, Garbage, Noise
+from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready
 from concwatch.worker.burst import Burst
 from tests.lab_driver import Bench, HandLinks, end, hand_bench, standing, tick
 

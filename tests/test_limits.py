@@ -4,11 +4,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from concwatch.lab import limits
-from concwatch.lab.limits import Fit, fits, memory_now
-from concwatch.worker.walls import Wall, cgroup_folders
+from concwatch.lab.catalog import find
+from concwatch.lab.forecast import Fit, walls_of
+from concwatch.lab.settings import Settings
+from concwatch.system import memory
+from concwatch.system.memory import memory_now
+from concwatch.system.walls import Wall, cgroup_folders
 
 GIB = 1 << 30
+THREADS, ASYNCIO = find(["threads", "asyncio"])
 
 
 @pytest.fixture
@@ -16,10 +20,10 @@ def machine(tmp_path, monkeypatch):
     """A machine of 16 GiB, 12 of them available, whose control groups are folders below ``tmp_path``."""
     own = tmp_path / "cgroup"
     monkeypatch.setattr(
-        limits.psutil, "virtual_memory", lambda: SimpleNamespace(total=16 * GIB, available=12 * GIB)
+        memory.psutil, "virtual_memory", lambda: SimpleNamespace(total=16 * GIB, available=12 * GIB)
     )
     monkeypatch.setattr(
-        limits,
+        memory,
         "cgroup_folders",
         lambda controller: cgroup_folders(controller, str(tmp_path / "fs"), str(own)),
     )
@@ -101,22 +105,17 @@ def test_this_machine_has_memory():
     assert 0 < memory.available <= memory.total
 
 
-def test_memory_is_the_wall_of_tasks_without_threads():
-    assert fits(1_500, 3_000_000) == Fit(2_000, "memory")
-    assert fits(1_500, 3_000_000, bound="cgroup memory").wall == "cgroup memory"
-    assert fits(0, 1_000) == Fit(1_000, "memory")
-
-
 def test_the_first_wall_is_the_one_with_the_fewest_threads_left():
     walls = [
         Wall("vm.max_map_count", 65_530, 130),
         Wall("pid_max", 32_768, 768),
         Wall("threads-max", 190_000, 768),
     ]
-    assert fits(16_700, 16 * GIB, walls) == Fit(21_800, "vm.max_map_count")
-    assert fits(16_700, 16 * GIB, walls[1:]) == Fit(32_000, "pid_max")
-    assert fits(16_700, 100 * 16_700, walls) == Fit(100, "memory")
+    assert walls_of(THREADS, Settings(), walls) == (Fit(21_800, "vm.max_map_count"),)
+    assert walls_of(THREADS, Settings(), walls[1:]) == (Fit(32_000, "pid_max"),)
+    assert walls_of(ASYNCIO, Settings(), walls) == ()
 
 
 def test_a_wall_that_is_passed_already_leaves_none():
-    assert fits(16_700, GIB, [Wall("cgroup pids.max", 100, 120)]) == Fit(0, "cgroup pids.max")
+    walls = [Wall("cgroup pids.max", 100, 120)]
+    assert walls_of(THREADS, Settings(), walls) == (Fit(0, "cgroup pids.max"),)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.lab.marks import NOTE, Mark, tell_mark
+from concwatch.lab.marks import NOTE, Mark, mark_text
 from concwatch.ui.widgets.chart_grid import ChartGrid
 from tests.screen import stage
 
@@ -15,7 +15,7 @@ async def test_every_command_marks_itself():
         s.lab.set_workload("hold")
         s.lab.set_threads(12)
         await s.press("0")
-        assert [tell_mark(mark) for mark in s.lab.marks.since(0)] == [
+        assert [mark_text(mark) for mark in s.lab.marks.since(0)] == [
             "asyncio switch on",
             "asyncio target 10,000",
             "trace on",

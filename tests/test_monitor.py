@@ -18,8 +18,8 @@ from concwatch.lab.fake import COSTS, FakeLink, Fault
 from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
-from concwatch.lab.messages import Error
 from concwatch.lab.settings import Settings
+from concwatch.links.messages import Error
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart

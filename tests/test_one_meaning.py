@@ -15,23 +15,23 @@ from lab_driver import ENGINES, GIB
 from concwatch.cli import main
 from concwatch.comparing.quantity import COMPARED
 from concwatch.comparing.recorded import read_recording
+from concwatch.console import COLUMNS as SHOWN
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.measure import run_once
 from concwatch.experiments.readings import BOTH, READINGS, TRACED
 from concwatch.lab.fake import Costs, FakeWorkers
 from concwatch.lab.lab import Lab
-from concwatch.lab.limits import Memory
-from concwatch.lab.sampler import Load
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.measure.expect import EXPECTABLE
 from concwatch.measure.figures import BY_NAME, FIGURES
 from concwatch.measure.run import Row, Session
-from concwatch.printing import COLUMNS as SHOWN
 from concwatch.recordings.format import cut_time
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
-from concwatch.recordings.sinks import open_sink
+from concwatch.recordings.writers import open_writer
+from concwatch.system.machine import Load
+from concwatch.system.memory import Memory
 
 RAW = {
     "lane", "time", "traced", "virtual", "tick_time", "gc", "measured_live", "cpu_seconds",
@@ -116,7 +116,7 @@ def near(value):
 async def _measured(settings_, tasks, costs, path=None):
     """Run it as ``concwatch run`` does, recorded into ``path``; give its row, and the lab's snapshots."""
     seen, session = [], Session([ENGINES["asyncio"]], [tasks], 1.0)
-    recorder = Recorder(path, open_sink(path), "concwatch", session.engines) if path else None
+    recorder = Recorder(path, open_writer(path), "concwatch", session.engines) if path else None
 
     def make_lab(_):
         lab = fake_lab(settings_, costs)

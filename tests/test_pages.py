@@ -22,12 +22,13 @@ from click.testing import CliRunner
 from concwatch.cli import main
 from concwatch.experiments.loading import decode
 from concwatch.experiments.runner import Choice, Runner, State
-from concwatch.lab.catalog import PYTHONS, ROOT
+from concwatch.lab.catalog import PYTHONS
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import HOST, PageServer
 from concwatch.lab.settings import Settings
-from concwatch.open_files import raise_limit
 from concwatch.page_server.page import SIZE, make_page
+from concwatch.system.child import ROOT
+from concwatch.system.open_files import raise_limit
 from tests.lab_driver import ENGINES
 from tests.worker_driver import EARLY, PATIENCE, Worker
 
@@ -137,7 +138,7 @@ def test_how_it_ended_is_told_and_closing_leaves_none():
 
 
 def test_its_last_words_are_told(monkeypatch):
-    monkeypatch.setattr("concwatch.lab.pages._START", "import sys; sys.exit('no {root} {fd} today'[:2])")
+    monkeypatch.setattr("concwatch.lab.pages._START", "sys.exit('no {fd} today'[:2])")
     server = PageServer()
     assert until(server.ended, "end") == "exited with status 1: no"
     server.close()
@@ -363,7 +364,7 @@ async def test_a_server_killed_in_mid_run_is_told_and_the_next_target_starts_ano
         (server,) = children() - others
         first = lab.settings.page
         server.kill()
-        await wait(lambda: any(event.weight == "error" for event in told(lab)), "event")
+        await wait(lambda: any(event.severity == "error" for event in told(lab)), "event")
         assert [event.text for event in told(lab)] == [
             "page server killed by SIGKILL: the next target starts another"
         ]

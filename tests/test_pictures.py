@@ -24,16 +24,16 @@ from rich.text import Text
 from screen import stage, svg_lines
 from textual.errors import NoWidget
 
-from concwatch.lab.catalog import ROOT
 from concwatch.pictures import drawing, film, glyphs
-from concwatch.pictures.apart import to_png_apart
 from concwatch.pictures.cast import Cast
 from concwatch.pictures.cells import CELL_HEIGHT, CELL_WIDTH, Face, part_texts, read_cells
 from concwatch.pictures.drawing import PicturesMissing
+from concwatch.pictures.drawing_process import draw_png
 from concwatch.pictures.film import HELD, Frame, make_gif
 from concwatch.pictures.fonts import FOLDER, is_drawn
 from concwatch.pictures.inks import MOST, make_palette
 from concwatch.pictures.png import PIXELS, to_png
+from concwatch.system.child import ROOT
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.recording_driver import RecordedTerminal
 from concwatch.ui.screen_strips import screen_strips
@@ -230,9 +230,9 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
 @pytest.mark.real
 async def test_another_process_draws_the_same_and_tells_what_went_wrong():
     svg = terminal("drawn ─ ⣿ elsewhere")
-    assert await to_png_apart(svg) == to_png(svg)
+    assert await draw_png(svg) == to_png(svg)
     with pytest.raises(ValueError, match=r"^ValueError: .+") as told:
-        await to_png_apart("<no picture")
+        await draw_png("<no picture")
     assert "\n" not in str(told.value)
 
 
@@ -245,7 +245,7 @@ async def test_a_drawing_that_nobody_waits_for_any_more_is_ended(monkeypatch):
         return processes[0]
 
     monkeypatch.setattr(subprocess, "Popen", endless)
-    task = asyncio.create_task(to_png_apart("x"))
+    task = asyncio.create_task(draw_png("x"))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -505,7 +505,7 @@ async def test_the_screen_stays_alive_while_a_png_is_drawn(tmp_path, monkeypatch
         await going.wait()
         return b"a PNG"
 
-    monkeypatch.setattr("concwatch.ui.picture_files.to_png_apart", slow)
+    monkeypatch.setattr("concwatch.ui.picture_files.draw_png", slow)
     async with stage(pictures=tmp_path) as s:
         await s.press("s", "3", "plus")
         await s.run(1)
@@ -627,7 +627,7 @@ async def test_a_picture_asked_for_just_before_quitting_is_drawn_too(tmp_path):
 async def test_quitting_does_not_wait_for_ever_for_a_picture(tmp_path, monkeypatch):
     monkeypatch.setattr("concwatch.ui.lanes_app.DRAWING", 0.1)
     monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: True)
-    monkeypatch.setattr("concwatch.ui.picture_files.to_png_apart", lambda svg: asyncio.Event().wait())
+    monkeypatch.setattr("concwatch.ui.picture_files.draw_png", lambda svg: asyncio.Event().wait())
     async with stage(pictures=tmp_path) as s:
         await s.press("s", "q")
         await s.until(lambda: not s.app.is_running, "the app ends")

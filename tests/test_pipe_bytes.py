@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.lab.pipe_bytes import MOST_BYTES, MOST_LINES, PipeLines
+from concwatch.links.pipe_bytes import MOST_BYTES, MOST_LINES, PipeLines
 from concwatch.wire import LONGEST_LINE
 
 

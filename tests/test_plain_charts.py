@@ -25,11 +25,11 @@ from concwatch.charts.scales import BYTES
 from concwatch.charts.table import CHARTS
 from concwatch.charts.traces import Trace, traces_of_labs, traces_of_recording
 from concwatch.cli import main
-from concwatch.lab.catalog import ROOT
 from concwatch.lab.settings import Settings
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
-from concwatch.recordings.sinks import open_sink
+from concwatch.recordings.writers import open_writer
+from concwatch.system.child import ROOT
 
 PATIENCE = 80
 NAMES = ("asyncio", "uvloop", "threads")
@@ -54,7 +54,7 @@ def a_recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("charts") / "a.jsonl"
     benches = [Bench(name, settings=Settings("sleep:2")) for name in NAMES]
     engines = [lane.engine for bench in benches for lane in bench.lab.lanes]
-    recorder = Recorder(path, open_sink(path), "concwatch run", engines)
+    recorder = Recorder(path, open_writer(path), "concwatch run", engines)
     for number, bench in enumerate(benches):
         bench.now += 60.0 * number
         recorder.follow(bench.lab)
@@ -154,7 +154,7 @@ def test_engines_measured_one_after_another_lie_over_each_other(path):
 def test_a_run_is_drawn_as_its_recording_is(tmp_path):
     bench = Bench("asyncio", "pool", settings=Settings("sleep:2", trace=True))
     path = tmp_path / "a.jsonl"
-    recorder = Recorder(path, open_sink(path), "concwatch", [lane.engine for lane in bench.lab.lanes])
+    recorder = Recorder(path, open_writer(path), "concwatch", [lane.engine for lane in bench.lab.lanes])
     recorder.follow(bench.lab)
     measured(bench)
     recorder.stop("done")

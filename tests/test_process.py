@@ -11,10 +11,11 @@ import psutil
 import pytest
 
 from concwatch.lab.lab import open_process
-from concwatch.lab.link import Ended, Flood, Garbage, Noise
-from concwatch.lab.messages import Applied, Error, Ready, Tick
-from concwatch.lab.pipe_bytes import MOST_LINES
-from concwatch.lab.process import NOISE_KEPT, WorkerProcess, ended_how
+from concwatch.links.link import Ended, Flood, Garbage, Noise
+from concwatch.links.messages import Applied, Error, Ready, Tick
+from concwatch.links.pipe_bytes import MOST_LINES
+from concwatch.links.process import NOISE_KEPT, WorkerProcess
+from concwatch.system.child import ended_how
 from concwatch.wire import LONGEST_LINE
 from tests.lab_driver import ENGINES
 

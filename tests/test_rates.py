@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.lab.messages import Reached
 from concwatch.lab.rates import BestSecond, Trailing
+from concwatch.links.messages import Reached
 from tests.lab_driver import standing, tick
 
 

@@ -23,24 +23,24 @@ from lab_driver import ENGINES, Bench, end, standing, tick
 from screen import stage
 
 from concwatch.cli import main
-from concwatch.lab.catalog import ROOT
 from concwatch.lab.events import KEPT
 from concwatch.lab.fake import FakeWorkers, Fault
 from concwatch.lab.lane_state import State
-from concwatch.lab.link import Ended
 from concwatch.lab.series import METRICS, RATES, Series
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS, blank_sample
+from concwatch.links.link import Ended
 from concwatch.measure.figures import FIGURES
-from concwatch.recordings import sinks
+from concwatch.recordings import writers
 from concwatch.recordings.format import KIND, VERSION, cut_time, rounded, tell_time
+from concwatch.recordings.history import FINEST, STEPS, RecordedSeries
 from concwatch.recordings.listing import FINISHED, find_recordings
 from concwatch.recordings.load import load, parse
-from concwatch.recordings.past import FINEST, STEPS, RecordedSeries
 from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN, decompress
 from concwatch.recordings.recorder import Recorder
-from concwatch.recordings.sinks import open_sink
-from concwatch.worker.walls import Wall
+from concwatch.recordings.writers import open_writer
+from concwatch.system.child import ROOT
+from concwatch.system.walls import Wall
 from tests.faults.terminal import Terminal
 
 LIMIT = 30.0
@@ -51,7 +51,9 @@ WALLS = (Wall("vm.max_map_count", 65_530, 130),)
 
 def record(bench, path, **more):
     """Follow a bench's lab into a file from now on."""
-    recorder = Recorder(path, open_sink(path), "concwatch", [lane.engine for lane in bench.lab.lanes], **more)
+    recorder = Recorder(
+        path, open_writer(path), "concwatch", [lane.engine for lane in bench.lab.lanes], **more
+    )
     recorder.follow(bench.lab)
     return recorder
 
@@ -250,7 +252,7 @@ def test_nothing_of_an_earlier_worker_is_shown_before_the_next_has_said_anything
 def test_labs_one_after_another_are_on_one_clock(tmp_path):
     path = tmp_path / "a.jsonl"
     engines = [ENGINES["asyncio"], ENGINES["pool"]]
-    recorder = Recorder(path, open_sink(path), "concwatch run", engines)
+    recorder = Recorder(path, open_writer(path), "concwatch run", engines)
     now = 0.0
     for name in ("asyncio", "pool"):
         bench = Bench(name, budget=len(name) << 30)
@@ -751,7 +753,7 @@ def test_a_recording_that_cannot_be_made_is_refused_before_anything_starts(tmp_p
 
 def test_a_recording_that_nothing_came_of_leaves_no_file(tmp_path):
     path = tmp_path / "a.jsonl"
-    recorder = Recorder(path, open_sink(path), "concwatch", [ENGINES["asyncio"]])
+    recorder = Recorder(path, open_writer(path), "concwatch", [ENGINES["asyncio"]])
     recorder.stop("broke off")
     assert not path.exists()
     assert not recorder.problem
@@ -781,7 +783,7 @@ def test_a_run_whose_recording_is_not_whole_prints_its_figures_and_exits_1():
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_device_is_written_to_as_it_stands():
-    sink = open_sink(Path("/dev/full"))
+    sink = open_writer(Path("/dev/full"))
     with pytest.raises(OSError, match="No space"):
         sink.write(b"x\n")
     sink.discard()
@@ -794,7 +796,7 @@ def fill_disk(monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(sinks.FileSink, "write", refuse)
+    monkeypatch.setattr(writers.FileWriter, "write", refuse)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
@@ -813,7 +815,7 @@ def test_a_file_in_which_nothing_could_be_written_is_removed(tmp_path, monkeypat
 
 
 def test_a_file_that_took_the_place_of_a_recording_stays(tmp_path):
-    sink = open_sink(tmp_path / "a.jsonl")
+    sink = open_writer(tmp_path / "a.jsonl")
     (tmp_path / "a.jsonl").rename(tmp_path / "b.jsonl")
     (tmp_path / "a.jsonl").write_text("mine")
     sink.discard()
@@ -954,7 +956,7 @@ def test_names_with_line_ends_stay_in_their_row(tmp_path):
 
 
 def test_without_locks_a_recording_is_made_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(sinks, "lock", lambda file: None)
+    monkeypatch.setattr(writers, "lock", lambda file: None)
     assert recorded(tmp_path / "a.jsonl") > 0
 
 
@@ -1082,5 +1084,5 @@ def test_the_specification_names_every_column():
     )
     for kind in specification.Line.__args__:
         assert f"\n``{kind.__struct_config__.tag}``" in text
-        for field in kind.__struct_fields__:
+        for field in kind.__struct_encode_fields__:
             assert f"``{field}``" in text

@@ -16,7 +16,7 @@ from concwatch.charts.table import WINDOWS
 from concwatch.recordings.format import EventLine, MarkLine, encode
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
-from concwatch.recordings.sinks import FileSink
+from concwatch.recordings.writers import FileWriter
 from concwatch.ui.moment import format_moment, read_moment
 from concwatch.ui.play_head import PlayHead
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, share_at
@@ -744,6 +744,6 @@ def test_every_cell_of_the_line_is_the_moment_that_it_shows(width):
 
 def make_recorder(path, lab):
     """Begin to record a lab."""
-    recorder = Recorder(path, FileSink(path), "concwatch", [lane.engine for lane in lab.lanes])
+    recorder = Recorder(path, FileWriter(path), "concwatch", [lane.engine for lane in lab.lanes])
     recorder.follow(lab)
     return recorder

@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from lab_driver import ENGINES
 
 from concwatch.cli import main
-from concwatch.lab.catalog import ROOT
 from concwatch.lab.fake import Costs, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
-from concwatch.lab.link import Ended
 from concwatch.lab.settings import Settings
+from concwatch.links.link import Ended
 from concwatch.measure import measurement as module
 from concwatch.measure.run import Session
+from concwatch.system.child import ROOT
 
 PATIENCE = 80
 LANE_KEYS = {
@@ -190,7 +190,7 @@ def test_a_measurement_says_what_it_is_doing():
     assert lane["create_rate"] > 0
     assert lane["gc_seconds"] > 0
     assert said == ["starting 1,000 tasks", "holding 1,000 for 100 ms", "stopping"]
-    assert [event.weight for event in events] == ["info"] * len(events)
+    assert [event.severity for event in events] == ["info"] * len(events)
 
 
 @pytest.mark.usefixtures("fakes")
@@ -218,7 +218,7 @@ def test_a_worker_that_dies_fails_its_lane_while_the_other_is_measured(after, to
     )
     assert (dead["state"], dead["reason"]) == ("failed", "killed by SIGKILL")
     assert (well["state"], well["peak_live"], well["cancelled"]) == ("done", 500, 500)
-    assert [event.text for event in events if event.weight == "error"] == ["failed: killed by SIGKILL"]
+    assert [event.text for event in events if event.severity == "error"] == ["failed: killed by SIGKILL"]
     assert {event.lane for event in events} == {"asyncio", "uvloop"}
     if after == 0.9:
         assert dead["created"] == dead["peak_live"] == 500

@@ -12,12 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from concwatch.lab.catalog import CATALOG, ROOT, find
-from concwatch.lab.how import how
+from concwatch.lab.catalog import CATALOG, find
+from concwatch.lab.engine_notes import engine_notes
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
 from concwatch.lab.settings import Settings
 from concwatch.runtimes.rows import RUNTIMES
+from concwatch.system.child import ROOT
 from tests.built import start_command
 from tests.worker_driver import EARLY, PATIENCE, Worker
 
@@ -47,7 +48,7 @@ def test_every_engine_that_must_be_here_is():
 def test_every_runtime_has_a_row_in_the_catalog_and_a_text_and_the_other_way_round():
     assert sorted(RUNTIMES) == sorted(OTHERS)
     for engine in CATALOG:
-        assert len(how(engine)) > 100, engine.name
+        assert len(engine_notes(engine)) > 100, engine.name
         assert engine.bytes_per_task > 0
 
 

@@ -17,14 +17,14 @@ from concwatch.comparing.comparison import compare
 from concwatch.comparing.reading import read_side
 from concwatch.experiments import loading as experiments
 from concwatch.experiments.outputs import outputs
+from concwatch.files import LARGEST, MOST_DOTS, read_toml
 from concwatch.lab.catalog import find
-from concwatch.pictures.apart import to_png_apart
 from concwatch.pictures.drawing import can_draw
+from concwatch.pictures.drawing_process import draw_png
 from concwatch.recordings.export import as_csv
 from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import load, parse
 from concwatch.recordings.reading import decompress, read_text
-from concwatch.toml_files import LARGEST, MOST_DOTS, read_toml
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.replay_app import ReplayApp
 from tests.made_recording import made_lines
@@ -196,7 +196,7 @@ def test_a_workload_of_the_users_own_is_imported_and_nothing_beside_it(here, tmp
 @pytest.mark.skipif(not can_draw(), reason="resvg_py is not installed")
 def test_pictures_are_drawn_by_nothing_from_the_working_directory(trap):
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"/>'
-    assert asyncio.run(to_png_apart(svg)).startswith(b"\x89PNG")
+    assert asyncio.run(draw_png(svg)).startswith(b"\x89PNG")
     assert not trap.exists(), trap.read_text()
 
 

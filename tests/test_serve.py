@@ -23,7 +23,7 @@ from PIL import Image
 
 from concwatch.cli import main
 from concwatch.commands import serve
-from concwatch.lab.catalog import ROOT
+from concwatch.system.child import ROOT
 from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
 from concwatch.ui.in_page import told
 from concwatch.web import program, session

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from concwatch.cli import main
 from concwatch.commands.configuration import SCREEN, options_of, prefix, variable
 from concwatch.commands.group import NAMES
-from concwatch.lab.catalog import ROOT
+from concwatch.system.child import ROOT
 
 RUN = ("run", "asyncio", "--tasks", "10")
 

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from concwatch.worker import walls
+from concwatch.system import walls
+from concwatch.system.walls import Wall, wall_hit
 from concwatch.worker.engines.base import Engine
-from concwatch.worker.walls import Wall, wall_hit
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux tells all its limits"

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from concwatch import wire
-from concwatch.lab import messages
+from concwatch.links import messages
 from concwatch.worker.serve import commands
 from concwatch.worker.workloads import FORMS
 from tests.worker_driver import Worker

@@ -5,9 +5,10 @@ import stat
 import sys
 from pathlib import Path
 
-from concwatch.lab.catalog import ROOT, Engine
+from concwatch.lab.catalog import Engine
 from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Tool
+from concwatch.system.child import ROOT
 
 WORKER = f"""#!{sys.executable}
 import sys; sys.path.insert(0, {ROOT!r})

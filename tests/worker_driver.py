@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from concwatch import wire
-from concwatch.lab.catalog import ROOT, find
+from concwatch.lab.catalog import find
 from concwatch.lab.settings import parts
+from concwatch.system.child import ROOT
 from tests.built import start_command
 
 PATIENCE = 30.0

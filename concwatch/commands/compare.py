@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from concwatch.commands.options import Parsed
-from concwatch.commands.telling import say_error, say_json
+from concwatch.console import print_error, print_json
 
 STANDARD_OUTPUT = "-"
 
@@ -53,8 +53,8 @@ def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str
     from concwatch.comparing.comparison import compare
     from concwatch.comparing.reading import read_both
     from concwatch.comparing.report import report_markdown, table_lines
-    from concwatch.printing import print_lines
-    from concwatch.saving import write_whole
+    from concwatch.console import print_lines
+    from concwatch.files import write_whole
 
     try:
         _check(a, b, json, markdown)
@@ -66,10 +66,10 @@ def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str
         try:
             write_whole(Path(markdown), report_markdown(comparison))
         except OSError as error:
-            say_error(f'--markdown: "{markdown}" not written: {error.strerror or error}')
+            print_error(f'--markdown: "{markdown}" not written: {error.strerror or error}')
             lost = True
     if json:
-        say_json(as_object(comparison))
+        print_json(as_object(comparison))
     elif markdown == STANDARD_OUTPUT:
         click.echo(report_markdown(comparison), nl=False)
     else:
@@ -83,7 +83,7 @@ def _check(a: Path, b: Path, json: bool, markdown: str | None) -> None:
     Raises:
         ValueError: one line: it cannot go there.
     """
-    from concwatch.saving import is_same_file, why_not_writable
+    from concwatch.files import is_same_file, why_not_writable
 
     if markdown is None:
         return

@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from concwatch.worker.workloads import nearest
+from concwatch.files import read_file, read_toml
+from concwatch.text import nearest
 
 SCREEN = "screen"
 """The table of the options that stand before any command."""
@@ -40,8 +41,6 @@ def read_tables() -> dict[str, object]:
     path = settings_path()
     if not (os.environ.get(NAMED_BY) or os.path.lexists(path)):
         return {}
-    from concwatch.toml_files import read_file, read_toml  # only here: most have no file
-
     try:
         return read_toml(read_file(path), str(path))
     except OSError as error:

@@ -12,21 +12,21 @@ import click
 
 from concwatch.commands.options import Parsed, max_memory
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.telling import say_error
 from concwatch.commands.terminal import take_terminal, why_no_screen
+from concwatch.console import print_error
 from concwatch.demos import stage
 from concwatch.demos.captures import FORMATS, Captures, check_formats
 from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import Played, play
-from concwatch.lab.again import command_line
+from concwatch.files import why_not_writable, write_whole
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.pictures.drawing import PicturesMissing
-from concwatch.saving import why_not_writable, write_whole
+from concwatch.system.child import concwatch_command
+from concwatch.text import nearest
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.hangup import end_with_terminal
 from concwatch.units import format_bytes
-from concwatch.worker.workloads import nearest
 
 FOLDER = "screenshots"
 """Where pictures go unless told otherwise."""
@@ -126,7 +126,7 @@ def command(
     on_screen = screen or not (no_screen or out or formats or size)
     played = _perform(demo, captures, folder, size, max_memory, on_screen)
     if played.problem:
-        say_error(played.problem)
+        print_error(played.problem)
     written = played.whole and _write(captures, folder)
     sys.exit(played.status or int(not written))
 
@@ -144,7 +144,7 @@ async def _play_apart(wanted: Mapping[str, Sequence[str]], options: Sequence[str
         for film in (False, True):
             formats = ",".join(kind for kind in several if (kind in FILM) == film)
             if formats:
-                arguments = command_line(["demo", name, f"--format={formats}", *options])
+                arguments = concwatch_command("demo", name, f"--format={formats}", *options)
                 player = await asyncio.create_subprocess_exec(*arguments, stdin=asyncio.subprocess.DEVNULL)
                 try:
                     status = max(status, await player.wait())
@@ -223,6 +223,6 @@ def _write(captures: Captures, folder: Path) -> bool:
             write_whole(folder / name, content)
             click.echo(f"saved {folder / name}, {format_bytes((folder / name).stat().st_size)}", err=True)
     except OSError as error:
-        say_error(f"not saved in {folder}: {error.strerror}: expected a folder with room to write in")
+        print_error(f"not saved in {folder}: {error.strerror}: expected a folder with room to write in")
         return False
     return True

@@ -8,16 +8,15 @@ from msgspec.structs import replace
 
 from concwatch.commands.options import max_memory
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.telling import say_error, say_json
+from concwatch.console import ProgressLine, print_error, print_json, print_lines
 from concwatch.doctor.examination import Examination, examine
 from concwatch.doctor.proof import ENGINE, Proof
 from concwatch.doctor.proof import prove as measure_proof
 from concwatch.doctor.report import proof_rows, rows, verdict
 from concwatch.lab.catalog import find
+from concwatch.lab.forecast import Fit
 from concwatch.lab.lab import Lab
-from concwatch.lab.limits import Fit
 from concwatch.lab.settings import Settings
-from concwatch.printing import ProgressLine, print_lines
 
 
 @click.command("doctor")
@@ -41,11 +40,11 @@ def command(max_memory: int | None, json: bool, prove: bool) -> None:
         print_lines(rows(examination))
     proof = _prove(examination, max_memory) if prove else None
     if json:
-        say_json(to_builtins(replace(examination, proof=proof)))
+        print_json(to_builtins(replace(examination, proof=proof)))
     elif proof is not None:
         print_lines([(), *proof_rows(proof)])
     if proof is not None and not proof.holds:
-        say_error(proof.reason or verdict(proof))
+        print_error(proof.reason or verdict(proof))
         sys.exit(1)
 
 

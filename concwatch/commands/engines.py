@@ -7,12 +7,11 @@ from functools import partial
 import click
 
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.telling import BAD_INPUT, say_error, say_json
+from concwatch.console import BAD_INPUT, print_error, print_json, print_lines
 from concwatch.lab.catalog import Engine, find
-from concwatch.lab.how import how
+from concwatch.lab.engine_notes import engine_notes
 from concwatch.lab.probe import why_not
 from concwatch.layout import WIDTH, Piece, aligned
-from concwatch.printing import print_lines
 from concwatch.units import format_bytes, format_seconds
 
 
@@ -46,12 +45,12 @@ def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
             "language": engine.ways[0].language if engine.ways else "Python",
             "runs": reason is None,
             "missing": reason,
-            "how": how(engine),
+            "how": engine_notes(engine),
         }
         for engine, reason in zip(engines, why_not(engines), strict=True)
     ]
     if json:
-        say_json(rows)
+        print_json(rows)
         return
     states = ["runs" if row["runs"] else f"cannot: {row['missing']}" for row in rows]
     cells = [(engine.name, engine.task, state) for engine, state in zip(engines, states, strict=True)]
@@ -69,7 +68,7 @@ def _clean() -> None:
     try:
         count, size = store.clean()
     except OSError as error:
-        say_error(f"{store.folder()}: {error.strerror or error}: not all that was built could be removed")
+        print_error(f"{store.folder()}: {error.strerror or error}: not all that was built could be removed")
         sys.exit(BAD_INPUT)
     click.echo(f"{store.folder()}: {count} builds removed, {format_bytes(size)}")
 
@@ -80,7 +79,7 @@ def _say(name: str, text: str) -> None:
 
 async def _build(engines: Sequence[Engine]) -> None:
     """Build one after another, and say of each what came of it."""
-    from concwatch.lab.building import BuildError, build
+    from concwatch.runtimes.building import BuildError, build
 
     failed = False
     for engine in engines:
@@ -98,7 +97,7 @@ async def _build(engines: Sequence[Engine]) -> None:
             )
         except BuildError as error:
             failed = True
-            say_error(f"{engine.name}: {error}")
+            print_error(f"{engine.name}: {error}")
         else:
             click.echo(f"{engine.name}: {f'built in {format_seconds(took[0])}' if took else 'is built'}")
     if failed:

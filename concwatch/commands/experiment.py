@@ -11,7 +11,7 @@ import click
 from concwatch.commands.configuration import as_arguments
 from concwatch.commands.options import REPEATS, SIZES, max_memory
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.telling import say_error
+from concwatch.console import ExperimentProgress, print_error, print_experiments, print_lines
 from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.outputs import outputs, save
 from concwatch.experiments.report import Occasion
@@ -20,7 +20,6 @@ from concwatch.experiments.table import table_lines
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
-from concwatch.printing import ExperimentProgress, print_experiments, print_lines
 
 
 class RecordedCommand(click.Command):
@@ -87,7 +86,7 @@ def command(
     # Where a terminal that went away has ended it, there is nowhere left to print to.
     with contextlib.suppress(OSError) if stopped else contextlib.nullcontext():
         for problem in problems:
-            say_error(problem)
+            print_error(problem)
         for text in texts:
             click.echo(text, nl=False)
         if not any(output.standard for output in wanted):

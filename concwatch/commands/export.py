@@ -8,11 +8,11 @@ from click.core import ParameterSource
 
 from concwatch.commands.chart import charts_of, check_chart
 from concwatch.commands.options import Parsed
-from concwatch.commands.telling import say_error
+from concwatch.console import print_error
+from concwatch.files import is_same_file, why_not_writable, write_whole
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
 from concwatch.recordings.load import load
-from concwatch.saving import is_same_file, why_not_writable, write_whole
 
 CHART = "chart"
 
@@ -48,9 +48,9 @@ def command(
     except ValueError as error:
         raise click.UsageError(str(error), ctx) from None
     if recording.cut:
-        say_error(f'"{file}": {recording.cut}')
+        print_error(f'"{file}": {recording.cut}')
     if recording.damaged:
-        say_error(f'"{file}": lines that could not be read: {recording.damaged:,}')
+        print_error(f'"{file}": lines that could not be read: {recording.damaged:,}')
     if out is None:
         sys.stdout.buffer.writelines(content)
         sys.stdout.buffer.flush()
@@ -58,7 +58,7 @@ def command(
     try:
         write_whole(Path(out), b"".join(content))
     except OSError as error:
-        say_error(f'"{out}" not written: {error.strerror}')
+        print_error(f'"{out}" not written: {error.strerror}')
         sys.exit(1)
 
 

@@ -4,7 +4,7 @@ import textwrap
 
 import click
 
-from concwatch.commands.telling import say_json
+from concwatch.console import print_json
 from concwatch.measure.figures import COARSE, FIGURES, Figure
 
 WIDTH = 100
@@ -20,7 +20,7 @@ def command(json: bool) -> None:
     nothing.
     """
     if json:
-        say_json(
+        print_json(
             [
                 {
                     "name": figure.name,

@@ -10,10 +10,9 @@ import click
 
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN
-from concwatch.commands.telling import BAD_INPUT, say_error
-from concwatch.streams import UNREAD, is_unwritable, let_go
+from concwatch.console import BAD_INPUT, UNREAD, discard_output, is_unwritable, print_error
+from concwatch.text import nearest
 from concwatch.ui.in_page import in_page
-from concwatch.worker.workloads import nearest
 
 NAMES = (
     "compare",
@@ -98,7 +97,7 @@ class Commands(click.Group):
                 return configuration.default_map(name, command, configuration.read_tables())[0]
             return {}
         for problem in configuration.unknown_variables(names):
-            say_error(f"warning: {problem}")
+            print_error(f"warning: {problem}")
         tables = configuration.read_tables()
         values, problems = configuration.default_map(name, command, tables)
         for problem in (*configuration.unknown_tables(tables, names), *problems):
@@ -113,18 +112,18 @@ class Commands(click.Group):
             sys.exit(super().main(*args, **kwargs) or 0)
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "concwatch"
-            say_error(f"{configuration.located(error)} (see {command} --help)")
+            print_error(f"{configuration.located(error)} (see {command} --help)")
             sys.exit(BAD_INPUT)
         except click.ClickException as error:
-            say_error(error.format_message())
+            print_error(error.format_message())
             sys.exit(BAD_INPUT)
         except (click.Abort, KeyboardInterrupt):
             sys.exit(130)
         except OSError as error:
             if not is_unwritable(error):
                 raise
-            let_go(sys.stdout.fileno())
-            say_error(f"standard output: {error.strerror}: what was to be written there is lost")
+            discard_output(sys.stdout.fileno())
+            print_error(f"standard output: {error.strerror}: what was to be written there is lost")
             sys.exit(1)
 
 
@@ -137,12 +136,12 @@ def _until_unread() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        let_go(sys.stdout.fileno())  # Python would try to write the rest as it ends, and complain
+        discard_output(sys.stdout.fileno())  # Python would try to write the rest as it ends, and complain
         raise click.exceptions.Exit(UNREAD) from None
 
 
 def runs(ctx: click.Context, args: Sequence[str]) -> bool:
-    """Tell whether these arguments run a context's command itself, not one below it, and not its help."""
+    """Return whether these arguments run a context's command itself, not one below it, and not its help."""
     _, rest, order = ctx.command.make_parser(ctx).parse_args(list(args))
     below = bool(rest) and isinstance(ctx.command, click.Group)
     return not below and not any(option.is_eager for option in order)

@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from concwatch.lab.catalog import find
-from concwatch.lab.limits import memory_now
 from concwatch.lab.pages import read_workload
+from concwatch.system.memory import memory_now
+from concwatch.text import nearest
 from concwatch.units import format_bytes, parse_count, parse_size
 from concwatch.worker.collector import MODES
-from concwatch.worker.workloads import nearest
 
 
 class BadValue(click.BadParameter):

@@ -10,11 +10,11 @@ import msgspec
 
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN
-from concwatch.commands.telling import say_json
-from concwatch.lab.events import plain
+from concwatch.console import print_json
 from concwatch.recordings.format import tell_time
 from concwatch.recordings.listing import FINISHED, Summary, find_recordings
 from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN
+from concwatch.text import plain
 from concwatch.units import format_bytes, format_count
 
 COLORS = {FINISHED: "green", WRITTEN: "cyan", CUT: "yellow", DAMAGED: "red"}
@@ -41,7 +41,7 @@ def command(ctx: click.Context, folder: Path | None, json: bool) -> None:
     except OSError as error:
         raise click.UsageError(f'"{place}": {error.strerror}: expected a folder', ctx) from None
     if json:
-        say_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(found))
     elif found:
         _print(found, place)
     else:
@@ -86,7 +86,7 @@ def _print(found: Sequence[Summary], folder: Path) -> None:
 
 
 def _cell(text: str) -> str:
-    """Give what a file says as it stands in a table: on one line."""
+    """Return what a file says as it stands in a table: on one line."""
     return " ".join(plain(text).split())
 
 

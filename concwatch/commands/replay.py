@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from concwatch.commands.options import Parsed, screenshots
-from concwatch.commands.telling import BAD_INPUT, say_error
 from concwatch.commands.terminal import take_terminal, why_no_screen
+from concwatch.console import BAD_INPUT, print_error
 
 SLOWEST, FASTEST = 0.1, 100.0
 
@@ -43,12 +43,12 @@ def command(ctx: click.Context, file: Path, speed: float, screenshots: Path) -> 
 
     problem = why_no_screen(shlex.join(["concwatch", "export", str(file)]))
     if problem:
-        say_error(problem)
+        print_error(problem)
         ctx.exit(BAD_INPUT)
     try:
         recording = load(file)
     except ValueError as error:
-        say_error(str(error))
+        print_error(str(error))
         ctx.exit(BAD_INPUT)
     from concwatch.ui.hangup import end_with_terminal  # only here: the screen takes a fifth of a second
     from concwatch.ui.replay_app import ReplayApp

@@ -11,10 +11,10 @@ from concwatch.commands.chart import check_chart, print_charts
 from concwatch.commands.options import COUNTS, MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed, max_memory
 from concwatch.commands.record import open_recorder, record
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.telling import say_error, say_json
+from concwatch.console import ProgressLine, print_error, print_json, print_note, print_table, print_verdicts
+from concwatch.lab.admission import why_too_many
 from concwatch.lab.catalog import CATALOG, Engine, find
 from concwatch.lab.lab import Lab
-from concwatch.lab.room import why_too_many
 from concwatch.lab.settings import Settings
 from concwatch.measure.expect import (
     COMPARISONS,
@@ -27,7 +27,6 @@ from concwatch.measure.expect import (
 )
 from concwatch.measure.run import Session
 from concwatch.measure.units import KINDS, Unit
-from concwatch.printing import ProgressLine, print_table, print_verdicts, tell
 from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import FORMS
 
@@ -178,10 +177,10 @@ def command(
     if all(reason.startswith("workload ") for reason in reasons):
         raise click.UsageError(reasons[0])
     for event in session.events:
-        if event.weight != "info":
-            tell(f"{event.lane or 'concwatch'}: {event.text}")
+        if event.severity != "info":
+            print_note(f"{event.lane or 'concwatch'}: {event.text}")
     if recorder is not None and recorder.problem not in ("", *(event.text for event in session.events)):
-        say_error(recorder.problem)
+        print_error(recorder.problem)
 
     def expected(engine: str) -> set[str]:
         return expected_of(expect, engine)
@@ -189,7 +188,7 @@ def command(
     verdicts = judge(expect, rows)
     if json:
         found = session.as_json(workload, expected)
-        say_json(
+        print_json(
             {**found, "interrupted": bool(stopped), "expect": [verdict.as_json() for verdict in verdicts]}
         )
     else:

@@ -12,10 +12,10 @@ import click
 
 from concwatch.commands.options import ENGINES, FOLDER, RATE, SIZE, Parsed
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.telling import say_error
-from concwatch.lab.again import command_line
+from concwatch.console import print_error
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import DEFAULT_HZ
+from concwatch.system.child import concwatch_command
 
 ENDING = 8.0
 """Seconds that open sessions get to end when the server ends."""
@@ -127,7 +127,9 @@ def command(host: str, port: int, name: tuple[str, ...], **screen: str | None) -
         here = address(listening)
         only_here = is_loopback(here[0])
         if not only_here:
-            say_error(f"warning: whoever reaches {here[0]}, port {here[1]}, can start tasks on this machine")
+            print_error(
+                f"warning: whoever reaches {here[0]}, port {here[1]}, can start tasks on this machine"
+            )
         known = {host, *name, *(() if only_here else own_names())}
         _, stopped = run_until_signal(_serve(listening, handed_on, known, url(*here)))
     sys.exit(128 + stopped)
@@ -149,7 +151,7 @@ async def _serve(listening: socket.socket, options: list[str], names: set[str], 
     from concwatch.web.site import HEARTBEAT, Site
 
     tell_in_one_line()
-    site = Site(command_line(options), names, HEARTBEAT)
+    site = Site(concwatch_command(*options), names, HEARTBEAT)
     runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=ENDING)
     await runner.setup()
     try:

@@ -13,9 +13,9 @@ from click.core import ParameterSource
 
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN, options_of
-from concwatch.commands.telling import BAD_INPUT, say_error, say_json
-from concwatch.lab.events import plain
-from concwatch.saving import write_whole
+from concwatch.console import BAD_INPUT, print_error, print_json
+from concwatch.files import write_whole
+from concwatch.text import plain
 from concwatch.units import UNKNOWN
 
 SOURCES = {ParameterSource.ENVIRONMENT: "variable", ParameterSource.DEFAULT_MAP: "file"}
@@ -72,12 +72,12 @@ def command(ctx: click.Context, json: bool, init: bool) -> None:
         rows += _rows(name, resolved)
     problems = [" ".join(problem.split()) for problem in problems]
     if json:
-        say_json({"file": str(path), "there": there, "settings": rows, "problems": problems})
+        print_json({"file": str(path), "there": there, "settings": rows, "problems": problems})
     else:
         click.echo(plain(f"settings file: {path}{state if there else ' (not there)'}"))
         _print(rows, str(path))
     for problem in problems:
-        say_error(problem)
+        print_error(problem)
     sys.exit(BAD_INPUT if problems else 0)
 
 

@@ -14,7 +14,7 @@ USUAL = (24, 80)
 
 
 def why_no_screen(instead: str) -> str | None:
-    """Say in one line what the screen needs and does not have here, or None.
+    """Return in one line what the screen needs and does not have here, or None.
 
     Args:
         instead: the command that does without.
@@ -31,7 +31,7 @@ def why_no_screen(instead: str) -> str | None:
 
 
 def take_terminal() -> tuple[int, int]:
-    """Give the descriptors of the terminal: of keys, and of what is drawn.
+    """Return the descriptors of the terminal: of keys, and of what is drawn.
 
     One that does not know its size, as some on serial lines and in containers, is told the usual one first:
     Textual guesses it in two ways that differ, and then lays out its screen again for ever.

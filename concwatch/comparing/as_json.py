@@ -12,7 +12,7 @@ MEASURED = ("median", "low", "high", "count", "spread")
 
 
 def as_object(comparison: Comparison) -> dict[str, object]:
-    """Give the object that ``concwatch compare --json`` prints; null is what is not known, or not finite."""
+    """Return the object that ``concwatch compare --json`` prints; null is what is unknown or not finite."""
     failing = set(comparison.failing)
     return {
         "a": _side(comparison.a),

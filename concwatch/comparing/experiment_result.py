@@ -15,10 +15,10 @@ from concwatch.comparing.quantity import Quantity
 from concwatch.comparing.side import Fact, Side, Subject, joined, machine_facts, tell_moment
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.runner import State
-from concwatch.layout import flat
 from concwatch.measure.figures import BY_NAME
 from concwatch.measure.measured import Measured
 from concwatch.measure.units import SCALES
+from concwatch.text import flat
 
 KIND = 'a result of the experiment "{}"'
 
@@ -125,7 +125,7 @@ def _subject(table: Table, row: Row, cell: Cell) -> Subject:
 
 
 def _options(cell: Cell) -> tuple[tuple[str, object], ...]:
-    """Give what shapes the runs of a cell, besides its engine and its size."""
+    """Return what shapes the runs of a cell, besides its engine and its size."""
     names = [each.name for each in fields(cell) if each.compare and each.name not in ("engine", "size")]
     return tuple((name, getattr(cell, name)) for name in names)
 

@@ -9,10 +9,10 @@ from concwatch.comparing.experiment_result import read_experiment
 from concwatch.comparing.recorded import read_recording
 from concwatch.comparing.run_result import read_run
 from concwatch.comparing.side import Side
-from concwatch.one_line import one_line
 from concwatch.recordings.format import KIND
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import read_text
+from concwatch.text import one_line
 
 EXPECTED = "expected a recording, or what concwatch run --json or concwatch experiment --json wrote"
 

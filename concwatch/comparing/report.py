@@ -132,7 +132,7 @@ def _cells(difference: Difference) -> tuple[str, ...]:
 
 
 def _cautions(comparison: Comparison) -> Iterable[str]:
-    """Say what to know before believing the figures, a line each."""
+    """Return what to know before believing the figures, a line each."""
     yield from comparison.cautions
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
         for note in side.notes:
@@ -140,7 +140,7 @@ def _cautions(comparison: Comparison) -> Iterable[str]:
 
 
 def _unmatched(comparison: Comparison) -> Iterable[str]:
-    """Say what only one has a figure of, a line a section."""
+    """Return what only one has a figure of, a line a section."""
     a, b = comparison.a, comparison.b
     for letter, own, other in (("A", a, b), ("B", b, a)):
         grouped: dict[str, list[Subject]] = {}
@@ -155,7 +155,7 @@ def _unmatched(comparison: Comparison) -> Iterable[str]:
 
 
 def why_missing(subject: Subject, other: Side) -> str | None:
-    """Say why the ``other`` side has no figure of ``subject``; None where that is not known."""
+    """Return why the ``other`` side has no figure of ``subject``; None where that is not known."""
     if subject in other.missing:
         return other.missing[subject]
     there = (each for each in other.figures if _full_name(each) == _full_name(subject))

@@ -82,7 +82,7 @@ def lane_figures(
 
 
 def machine_facts(machine: Mapping[str, object], concwatch: str) -> dict[str, Fact]:
-    """Give what `concwatch.lab.machine.describe_machine` says and matters to figures."""
+    """Return what `concwatch.system.machine.describe_machine` says and matters to figures."""
     facts = {
         name: Fact(str(machine[name])) for name in ("system", "architecture", "cores") if name in machine
     }

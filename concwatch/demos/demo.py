@@ -13,9 +13,8 @@ from msgspec import Struct
 from concwatch.demos.lane import DemoFailed
 from concwatch.demos.stage import Play
 from concwatch.lab.catalog import SHOWN, Engine, find
-from concwatch.one_line import one_line
+from concwatch.text import nearest, one_line
 from concwatch.ui.lanes_app import ALL_THEMES
-from concwatch.worker.workloads import nearest
 
 SHIPPED = Path(__file__).parent / "shipped"
 """The folder of the demos that come with concwatch."""

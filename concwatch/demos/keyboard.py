@@ -7,7 +7,7 @@ import unicodedata
 from textual.events import Key
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys, key_to_character
 
-from concwatch.worker.workloads import nearest
+from concwatch.text import nearest
 
 ALIASES = {
     "esc": "escape",

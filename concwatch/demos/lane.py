@@ -3,11 +3,11 @@
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import State
-from concwatch.lab.messages import Reached
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.links.messages import Reached
 from concwatch.measure.figures import BY_NAME
+from concwatch.text import nearest
 from concwatch.units import format_count
-from concwatch.worker.workloads import nearest
 
 ENOUGH = 0.95
 """Share of a lane's target that its bytes a task must have been measured with."""

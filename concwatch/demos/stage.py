@@ -66,9 +66,9 @@ from concwatch.demos.captures import Captures
 from concwatch.demos.keyboard import key_event, letter_event
 from concwatch.demos.lane import CannotRun, DemoFailed, DemoLane
 from concwatch.demos.mouse import BEAT, Mouse
-from concwatch.lab.events import plain
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import LARGEST_TARGET
+from concwatch.text import nearest, plain
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.fit_dialog import FitDialog
@@ -78,7 +78,6 @@ from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.slider import Slider
 from concwatch.units import format_count, format_seconds, parse_count
-from concwatch.worker.workloads import nearest
 
 POLL = 0.05
 """Seconds between two looks at a condition."""

@@ -8,9 +8,9 @@ from msgspec import Struct, structs
 from concwatch.doctor.forecasts import EngineForecast, engine_fit
 from concwatch.doctor.machine import Machine
 from concwatch.lab.catalog import find
-from concwatch.lab.forecast import BUDGET
-from concwatch.open_files import WALL as OPEN_FILES
-from concwatch.worker.walls import Wall, read_number
+from concwatch.system.memory import BUDGET
+from concwatch.system.open_files import WALL as OPEN_FILES
+from concwatch.system.walls import Wall, read_number
 
 LARGEST = {"vm.max_map_count": (1 << 31) - 1, "pid_max": 1 << 22}
 """Wall → the largest value that Linux takes for it."""

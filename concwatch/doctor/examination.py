@@ -7,11 +7,11 @@ from concwatch.doctor.forecasts import EngineForecast, engine_forecasts
 from concwatch.doctor.machine import Machine, look_at_machine
 from concwatch.doctor.proof import Proof
 from concwatch.doctor.terminal import terminal_problems
-from concwatch.doctor.thread_limits import ThreadLimit, thread_limits
 from concwatch.doctor.versions import Versions, look_at_versions
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.probe import why_not
-from concwatch.worker.walls import thread_walls
+from concwatch.system.thread_limits import ThreadLimit, thread_limits
+from concwatch.system.walls import thread_walls
 
 
 class Examination(Struct, frozen=True):

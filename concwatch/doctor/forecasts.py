@@ -7,10 +7,9 @@ from importlib.util import find_spec
 from msgspec import Struct
 
 from concwatch.lab.catalog import CATALOG, Engine, find
-from concwatch.lab.forecast import demand, fit
-from concwatch.lab.limits import Fit
+from concwatch.lab.forecast import Fit, demand, fit
 from concwatch.lab.settings import Settings
-from concwatch.worker.walls import Wall
+from concwatch.system.walls import Wall
 
 FETCHES = "http"
 

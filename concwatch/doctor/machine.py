@@ -7,9 +7,9 @@ import sys
 import psutil
 from msgspec import Struct
 
-from concwatch.lab.limits import DEFAULT_SHARE, memory_now
-from concwatch.lab.sampler import cores
-from concwatch.worker.walls import cgroup_folders, process_limits, read_number, read_text, stack_size
+from concwatch.system.machine import cores
+from concwatch.system.memory import DEFAULT_SHARE, memory_now
+from concwatch.system.walls import cgroup_folders, process_limits, read_number, read_text, stack_size
 
 
 class Machine(Struct, frozen=True):

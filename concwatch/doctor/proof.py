@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from concwatch.lab.forecast import Fit
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
-from concwatch.lab.limits import Fit, memory_now
 from concwatch.measure.measurement import Outcome, Plan, measure
+from concwatch.system.memory import memory_now
+from concwatch.system.walls import count_maps
 from concwatch.units import format_bytes, format_count, format_seconds
-from concwatch.worker.walls import count_maps
 
 BEYOND = 1.1
 """How much more than the forecast is asked for, so that the wall is met."""
@@ -78,7 +79,7 @@ class _Look(Struct, frozen=True):
 
 
 def most_asked(forecast: Fit) -> int:
-    """Tell how many threads to ask for."""
+    """Return how many threads to ask for."""
     return min(math.ceil(forecast.tasks * BEYOND), MOST_THREADS)
 
 

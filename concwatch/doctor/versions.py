@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from msgspec import Struct
 
-from concwatch.lab.machine import program_version
+from concwatch.system.machine import program_version
 
 OPTIONAL = {
     "gevent": "gevent",

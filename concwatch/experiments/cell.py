@@ -40,17 +40,10 @@ class Cell:
     @property
     def settings(self) -> Settings:
         """What the lab is set to. A burst is not refilled by itself."""
-        return Settings(
-            workload=self.workload,
-            refill=True,
-            trace=self.trace,
-            gc=self.gc,
-            threads=self.threads,
-            stack=self.stack,
-        )
+        return Settings(self.workload, True, self.trace, self.gc, self.threads, self.stack)
 
     def row(self) -> Engine:
-        """Give the catalog's row of its engine."""
+        """Return the catalog's row of its engine."""
         return find([self.engine])[0]
 
     def expected_seconds(self) -> float:
@@ -70,12 +63,12 @@ class Cell:
         return OVERHEAD + tasks / speed + lasts
 
     def why_not(self, lab: Lab) -> str | None:
-        """Say why this machine cannot hold it, with the figures; None when it can."""
+        """Return why this machine cannot hold it, with the figures; None when it can."""
         row = self.row()
         missing = row.missing()
         if missing and self.program is None:
             return missing
         # Whatever they do: a burst has all of its tasks live.
         demand = Demand(weigh(row, self.settings), walls=walls_of(row, self.settings, lab.walls))
-        held = forecast(self.size + self.older, [demand], lab.guard.room, bound=lab.guard.bound)
+        held = forecast(self.size + self.older, [demand], lab.guard.budget.room, bound=lab.guard.budget.bound)
         return None if held.fits else held.why()

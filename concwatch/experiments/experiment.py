@@ -132,7 +132,7 @@ _T = TypeVar("_T")
 
 
 def said(table: Table, series: Series, key: str, default: _T) -> _T:
-    """Give what the series says of ``key``, else its table, else the default."""
+    """Return what the series says of ``key``, else its table, else the default."""
     for how in (series, table):
         value: _T | None = getattr(how, key)
         if value is not None:

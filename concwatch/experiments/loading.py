@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from concwatch.experiments.experiment import Compare, Experiment, Series, Source, Table, said
 from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.experiments.readings import BURST, READINGS, TRACED, actions_of
+from concwatch.files import read_file, read_toml
 from concwatch.lab.catalog import find
 from concwatch.measure.units import SCALES
-from concwatch.one_line import one_line
-from concwatch.toml_files import explain, read_named, read_toml, shipped_files
-from concwatch.worker.workloads import nearest, parse
+from concwatch.text import nearest, one_line
+from concwatch.worker.workloads import parse
 
 SHIPPED = Path(__file__).parent / "published"
 """The folder of the experiments that come with concwatch."""
@@ -32,7 +32,7 @@ MOST = 100
 
 def shipped() -> list[Path]:
     """List the files that come with concwatch, by name."""
-    return shipped_files(SHIPPED)
+    return sorted(SHIPPED.glob("*.toml"))
 
 
 def load(name: str) -> Experiment:
@@ -41,8 +41,18 @@ def load(name: str) -> Experiment:
     Raises:
         ValueError: one line that names the file, the key and what was expected.
     """
-    data, file = read_named(name, SHIPPED)
-    return decode(data, file, Path(name).parent)
+    names = {path.stem: path for path in shipped()}
+    path = names.get(name) or Path(name)
+    if name not in names and not (path.suffix == ".toml" or "/" in name):
+        raise ValueError(
+            f'unknown experiment "{name[:60]}": expected one of {", ".join(names)}, '
+            f"or the path of a .toml file{nearest(name[:60], names)}"
+        )
+    try:
+        data = read_file(path)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}: expected the file of an experiment") from None
+    return decode(data, path.name, Path(name).parent)
 
 
 def decode(data: bytes, file: str, folder: Path = PROGRAMS) -> Experiment:
@@ -56,14 +66,14 @@ def decode(data: bytes, file: str, folder: Path = PROGRAMS) -> Experiment:
     except RecursionError:
         raise ValueError(f"{file}: not an experiment: tables within tables without end") from None
     except msgspec.ValidationError as error:
-        raise ValueError(f"{file}: {one_line(explain(str(error), _STRUCTS))}") from None
+        raise ValueError(f"{file}: {one_line(_explain(str(error)))}") from None
     for problem in _problems(experiment):
         raise ValueError(f"{file}: {one_line(problem)}")
     return experiment
 
 
 def _prepared(plain: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Give the same with keys of ``published`` tables as numbers, where they are, and programs' paths."""
+    """Return the same with keys of ``published`` tables as numbers, where they are, and programs' paths."""
 
     def convert(key: str, value: Any) -> Any:
         if key == "published" and isinstance(value, dict):
@@ -89,8 +99,64 @@ _STRUCTS: dict[str, type[msgspec.Struct]] = {
 }
 
 
+_TYPES = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "datetime": "a date",
+    "date": "a date",
+    "time": "a time",
+}
+"""A type as msgspec calls it → as a person does."""
+
+
+def _explain(message: str) -> str:
+    """Rewrite an error of ``msgspec.convert`` so that it begins with the key."""
+    text, _, path = message.partition(" - at `")
+    path = re.sub(r"^(key` in `)?\$\.?", "", path).rstrip("`")
+    unknown = re.match(r"Object contains unknown field `(.*)`", text)
+    missing = re.match(r"Object missing required field `(.*)`", text)
+    if unknown:
+        struct = re.sub(r"\[\d+\]$", "", path.rpartition(".")[2])
+        fields = _STRUCTS[struct].__struct_fields__
+        where = f"{path}.{unknown[1]}" if path else unknown[1]
+        return f'unknown key "{where}": expected one of {", ".join(fields)}{nearest(unknown[1], fields)}'
+    if missing:
+        where = f"{path}.{missing[1]}" if path else missing[1]
+        return f'key "{where}" is missing'
+    wrong = re.fullmatch(r"Invalid enum value '(.*)'", text)
+    if wrong:
+        words = _words(path.rpartition(".")[2])
+        return f'key "{path}": "{wrong[1]}": expected one of {", ".join(words)}{nearest(wrong[1], words)}'
+    return f'key "{path}": {_in_words(text)}'
+
+
+def _words(key: str) -> list[str]:
+    """Return the words that ``key`` takes, in the first table that has it."""
+    for struct in _STRUCTS.values():
+        for field in msgspec.structs.fields(struct):
+            words = [word for kind in get_args(field.type) for word in get_args(kind)]
+            if field.name == key and words:
+                return words
+    return []
+
+
+def _in_words(text: str) -> str:
+    """Write "Expected `int | null`, got `str`" as "expected a whole number, got text"."""
+
+    def name(match: re.Match[str]) -> str:
+        kinds = [kind for kind in match[1].split(" | ") if kind != "null"]
+        return " or ".join(_TYPES.get(kind, kind) for kind in kinds)
+
+    text = re.sub(r"`([^`]*)`", name, text)
+    return text[:1].lower() + text[1:]
+
+
 def _problems(experiment: Experiment) -> Iterable[str]:
-    """Say what is wrong beyond types, each as one line that begins with the key."""
+    """Return what is wrong beyond types, each as one line that begins with the key."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", experiment.name):
         yield f'key "name": "{experiment.name}": expected small letters, digits and hyphens'
     if not experiment.table:
@@ -188,7 +254,7 @@ _BOUNDS: tuple[tuple[str, int, int], ...] = (
 
 
 def sizes_problem(sizes: Sequence[int]) -> str | None:
-    """Say what is wrong with a list of sizes, or None."""
+    """Return what is wrong with a list of sizes, or None."""
     if len(sizes) > MOST:
         return f"{len(sizes):,} sizes: expected {MOST} at most"
     for size in sizes:

@@ -12,7 +12,7 @@ from concwatch.experiments.report_json import report_json
 from concwatch.experiments.report_markdown import report_markdown
 from concwatch.experiments.report_pyperf import report_pyperf, why_not_pyperf
 from concwatch.experiments.runner import Runner
-from concwatch.saving import why_not_writable, write_whole
+from concwatch.files import why_not_writable, write_whole
 
 STANDARD_OUTPUT = "-"
 

@@ -16,15 +16,21 @@ from msgspec import structs
 
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.measure import NotMeasuredError
-from concwatch.lab.building import BuildError, build, end_session, tell_version
 from concwatch.lab.lab import Lab
-from concwatch.lab.process import NICENESS, child_setup, ended_how, last_words
-from concwatch.lab.refusal import tell_refusal
-from concwatch.lab.sampler import Sampler
 from concwatch.lab.settings import fetches
 from concwatch.measure.measurement import LONGEST_BURST, Result, page_problem, while_stepping
+from concwatch.runtimes.building import BuildError, build, tell_version
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
 from concwatch.runtimes.runtime import HERE, Runtime
+from concwatch.system.child import (
+    NICENESS,
+    child_setup,
+    end_session,
+    ended_how,
+    explain_start_error,
+    last_words,
+)
+from concwatch.system.process import Sampler
 from concwatch.units import format_seconds
 
 LOOK = 0.003
@@ -165,7 +171,7 @@ async def _run(engine: str, command: Sequence[str]) -> Result:
         )
     except OSError as error:
         raise NotMeasuredError(
-            f"{Path(command[0]).name} could not be started: {tell_refusal(error)}"
+            f"{Path(command[0]).name} could not be started: {explain_start_error(error)}"
         ) from None
     assert process.stdout is not None
     assert process.stderr is not None

@@ -9,9 +9,9 @@ from datetime import datetime
 from concwatch.experiments.experiment import Source, Table
 from concwatch.experiments.readings import READINGS, TRACED
 from concwatch.experiments.runner import Figure, Runner, State
-from concwatch.lab.machine import describe_machine, program_version
-from concwatch.layout import flat
 from concwatch.measure.units import RATE, SCALES
+from concwatch.system.machine import describe_machine, program_version
+from concwatch.text import flat
 from concwatch.units import (
     UNKNOWN,
     format_bytes,
@@ -40,7 +40,7 @@ class Occasion:
 
     @classmethod
     def now(cls, command: str) -> "Occasion":
-        """Give the present one."""
+        """Return the present one."""
         return cls(command, datetime.now().astimezone(), program_version(), describe_machine())
 
     @property
@@ -99,7 +99,7 @@ class Sheet:
 
 
 def sheets(runner: Runner) -> list[Sheet]:
-    """Give the tables of an experiment, in the order of the file, with their figures as they stand."""
+    """Return the tables of an experiment, in the order of the file, with their figures as they stand."""
     figures = runner.figures()
     found = []
     for table in runner.experiment.table:
@@ -123,7 +123,7 @@ def cite(source: Source) -> str:
 
 
 def progress_note(runner: Runner) -> str:
-    """Say how much of it has been measured, where that is not all; else an empty string."""
+    """Return how much of it has been measured, where that is not all; else an empty string."""
     if not runner.partial:
         return ""
     tried = sum(outcome.state not in (State.WAITING, State.RUNNING) for outcome in runner.outcomes.values())
@@ -188,7 +188,7 @@ def _remarks(figure: Figure, runner: Runner) -> Iterable[str]:
 
 
 def _live_note(figure: Figure, runner: Runner) -> str:
-    """Say how many tasks were live at the reading, where a figure for all of them misleads."""
+    """Return how many tasks were live at the reading, where a figure for all of them misleads."""
     cell = figure.entry.cell
     # Of a burst nothing else is read at one moment; what is held has been waited for.
     if cell is None or figure.here is None or figure.entry.table.reading not in TRACED:
@@ -204,7 +204,7 @@ def _live_note(figure: Figure, runner: Runner) -> str:
 
 
 def sentence(table: Table, figures: Sequence[Figure]) -> str:
-    """Say what a table shows, in one sentence made of its measured figures.
+    """Return what a table shows, in one sentence made of its measured figures.
 
     Args:
         table: which.
@@ -279,7 +279,7 @@ def _among_themselves(table: Table, found: Sequence[Figure]) -> str:
 
 
 def _of_few(table: Table, found: Sequence[Figure]) -> str:
-    """Give the first and the last figure of each series, where no two have a size in common."""
+    """Return the first and the last figure of each series, where no two have a size in common."""
     parts = []
     for name in list(dict.fromkeys(map(_name, found)))[:NAMED]:
         own = [figure for figure in found if _name(figure) == name]
@@ -290,7 +290,7 @@ def _of_few(table: Table, found: Sequence[Figure]) -> str:
 
 
 def _doubt(*figures: Figure) -> str:
-    """Say what makes a conclusion from ``figures`` uncertain: a single run, or runs that lie far apart."""
+    """Return what makes a conclusion from ``figures`` uncertain: a single run, or runs that lie far apart."""
     if any(len(figure.runs) == 1 for figure in figures):
         return ", by a single run"
     return ", by unsteady runs" if any(figure.unsteady for figure in figures) else ""
@@ -309,7 +309,7 @@ def _value(table: Table, figure: Figure) -> str:
 
 
 def _verb(table: Table, figure: Figure) -> str:
-    """Give the verb that goes with a series: threads take, a pool of threads takes; rates they reach."""
+    """Return the verb that goes with a series: threads take, a pool of threads takes; rates they reach."""
     verb, ending = ("reach", "es") if SCALES[table.unit][0] is RATE else ("take", "s")
     head = re.split(r",| of | with ", _name(figure))[0]
     return verb if re.search(r"(?<!s)(?<!\.j)s$", head, re.IGNORECASE) else verb + ending

@@ -23,7 +23,7 @@ def report_json(runner: Runner, occasion: Occasion) -> str:
 
 
 def as_object(runner: Runner, occasion: Occasion) -> dict[str, object]:
-    """Give the object: tables in their own units; cells in bytes, seconds, and tasks a second."""
+    """Return the object: tables in their own units; cells in bytes, seconds, and tasks a second."""
     experiment = runner.experiment
     return {
         "concwatch": occasion.concwatch,

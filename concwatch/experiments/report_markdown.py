@@ -13,7 +13,8 @@ from concwatch.experiments.report import (
     sheets,
 )
 from concwatch.experiments.runner import Runner
-from concwatch.layout import flat, markdown, markdown_table, without_unknown
+from concwatch.layout import markdown, markdown_table, without_unknown
+from concwatch.text import flat
 from concwatch.units import UNKNOWN, format_seconds
 
 

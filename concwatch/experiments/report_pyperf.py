@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from concwatch.experiments.experiment import Experiment, Table
 from concwatch.experiments.report import Occasion, Sheet, sheets
 from concwatch.experiments.runner import Figure, Runner
-from concwatch.layout import flat
 from concwatch.measure.units import RATE, SCALES, SECONDS
+from concwatch.text import flat
 from concwatch.units import format_count
 
 
 def why_not_pyperf(experiment: Experiment) -> str | None:
-    """Say why there can be no such report, before anything runs; None when there can."""
+    """Return why there can be no such report, before anything runs; None when there can."""
     if importlib.util.find_spec("pyperf") is None:
         return "--pyperf needs pyperf: pip install 'concwatch[pyperf]'"
     if not any(map(_timed, experiment.table)):
@@ -63,7 +63,7 @@ def _timed_cells(sheet: Sheet, runner: Runner) -> Iterable[tuple[str, list[float
 
 
 def _seconds(figure: Figure) -> list[float]:
-    """Give the seconds that each run took."""
+    """Return the seconds that each run took."""
     kind, factor = SCALES[figure.entry.table.unit]
     if kind is SECONDS:
         return [value * factor for value in figure.runs]

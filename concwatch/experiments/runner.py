@@ -113,7 +113,7 @@ class Runner:
         return any(outcome.state in (State.WAITING, State.RUNNING) for outcome in self.outcomes.values())
 
     def repeats(self, cell: Cell) -> int:
-        """Tell how often a cell is run."""
+        """Return how often a cell is run."""
         few = 1 if self.choice.quick else cell.repeats
         return few if self.choice.repeats is None else self.choice.repeats
 
@@ -157,7 +157,7 @@ class Runner:
         outcome.state = State.DONE
 
     def figures(self) -> list[Figure]:
-        """Give every line of the result as it stands."""
+        """Return every line of the result as it stands."""
         return [self._figure(entry) for entry in self.entries]
 
     def _figure(self, entry: Entry) -> Figure:

@@ -3,18 +3,15 @@
 import importlib.util
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from msgspec import Struct, structs
 
 from concwatch.lab.pythons import Interpreter, ask
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
-from concwatch.worker.walls import MAPS_A_THREAD, Wall
-from concwatch.worker.workloads import nearest
-
-ROOT = str(Path(__file__).resolve().parents[2])
-"""The folder that holds the package ``concwatch``."""
+from concwatch.system.child import ROOT
+from concwatch.system.walls import MAPS_A_THREAD, Wall
+from concwatch.text import nearest
 
 # Why not "-m": that puts the working directory first on the path, where a user's own queue.py would be taken
 # for the standard library's, and brings runpy with it. "-P" keeps it off from the start: Python 3.13 imports
@@ -76,12 +73,12 @@ class Engine(Struct, frozen=True):
         return self.name.partition(AT)[0]
 
     def command(self) -> list[str]:
-        """Give the program and its arguments that start one worker, of those that need not be built."""
+        """Return the program and its arguments that start one worker, of those that need not be built."""
         program = [self.python.executable, *self.python.safe_path] if self.python else [sys.executable, "-P"]
         return [*program, "-c", _START.format(root=ROOT, engine=self.kind)]
 
     def missing(self) -> str | None:
-        """Say why this engine cannot run here and what to do, or None when what it needs is there.
+        """Return why this engine cannot run here and what to do, or None when what it needs is there.
 
         Whether that also works only a worker can tell: nothing is imported or run here.
         """
@@ -92,7 +89,7 @@ class Engine(Struct, frozen=True):
         return reasons[0] if reasons and None not in reasons else None
 
     def bound_by(self, walls: Iterable[Wall]) -> list[Wall]:
-        """Give the limits on threads that bind its tasks, each with how much of it one task takes."""
+        """Return the limits on threads that bind its tasks, each with how much of it one task takes."""
         if not self.threads:
             return []
         return [
@@ -103,7 +100,7 @@ class Engine(Struct, frozen=True):
         ]
 
     def broken(self, reason: str) -> str:
-        """Say that what this engine needs is there and does not work here: the reason, and what to try."""
+        """Return why this engine does not work though what it needs is there, and what to try."""
         if not self.needs:
             return reason
         return f"broken {self.needs[0]}: {reason}; try pip install --force-reinstall {self.needs[0]}"
@@ -164,7 +161,7 @@ _ROWS = {engine.name: engine for engine in CATALOG}
 
 
 def _elsewhere(kind: str, python: str) -> Engine:
-    """Give the row of an engine that another Python runs."""
+    """Return the row of an engine that another Python runs."""
     interpreter = ask(python)
     row = _ROWS[kind]
     for package in row.needs:

@@ -5,8 +5,8 @@ from collections import deque
 
 from msgspec import Struct
 
-from concwatch.lab.messages import Tick
-from concwatch.lab.sampler import Reading
+from concwatch.links.messages import Tick
+from concwatch.system.process import Reading
 
 SETTLED = 0.01
 """Share of live tasks that may come or go between two ticks while a figure is taken."""

@@ -6,10 +6,12 @@ from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
 
+from concwatch.text import plain
+
 KEPT = 1_000
 """Entries kept; older ones are forgotten."""
 
-Weight = Literal["info", "warning", "error"]
+Severity = Literal["info", "warning", "error"]
 
 Entry = TypeVar("Entry")
 
@@ -24,12 +26,7 @@ class Event(Struct, frozen=True):
     lane: str
     """The lane it is about, or an empty string."""
     text: str
-    weight: Weight = "info"
-
-
-def plain(text: str) -> str:
-    """Give ``text`` without characters that could command a terminal; line ends and tabs stay."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
+    severity: Severity = "info"
 
 
 class Log(Generic[Entry]):
@@ -45,7 +42,7 @@ class Log(Generic[Entry]):
         self._entries.append(entry)
 
     def since(self, number: int) -> Sequence[Entry]:
-        """Give the entries after number ``number``, oldest first, as far as they are kept."""
+        """Return the entries after number ``number``, oldest first, as far as they are kept."""
         missed = max(0, min(self._count - number, len(self._entries)))
         return [self._entries[index] for index in range(len(self._entries) - missed, len(self._entries))]
 
@@ -58,6 +55,6 @@ class Log(Generic[Entry]):
 class EventLog(Log[Event]):
     """The last events."""
 
-    def add(self, time: float, lane: str, text: str, weight: Weight = "info") -> None:
+    def add(self, time: float, lane: str, text: str, severity: Severity = "info") -> None:
         """Note what happened at ``time`` (seconds since the lab was made)."""
-        self.append(Event(self.count + 1, time, lane, plain(text), weight))
+        self.append(Event(self.count + 1, time, lane, plain(text), severity))

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.link import Arrival, Ended, Link
-from concwatch.lab.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
-from concwatch.lab.sampler import Reading
+from concwatch.links.link import Arrival, Ended, Link
+from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.system.process import Reading
 from concwatch.worker.workloads import HTTP, WORDS, Workload, parse
 
 
@@ -147,7 +147,7 @@ class FakeLink:
         return found
 
     def reading(self) -> Reading | None:
-        """Give the memory that the tasks would take; what was once taken is given back only in half."""
+        """Return the memory that the tasks would take; what was once taken is given back only in half."""
         if self._over or self._began is None:
             return None
         live = self._counts.live
@@ -340,11 +340,11 @@ class FakePages:
         self.closed = False
 
     def url(self, latency: float) -> str:
-        """Give an address that differs for each server and latency."""
+        """Return an address that differs for each server and latency."""
         return f"http://fake.invalid/{id(self)}?latency={latency}"
 
     def ended(self) -> str | None:
-        """Say how it ended, or None."""
+        """Return how it ended, or None."""
         return self.how
 
     def close(self) -> None:

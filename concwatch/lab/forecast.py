@@ -7,16 +7,13 @@ from msgspec import Struct
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.cost import Cost
-from concwatch.lab.limits import Fit, fits
 from concwatch.lab.settings import Settings, fetches
-from concwatch.open_files import WALL as OPEN_FILES
+from concwatch.system.memory import BUDGET
+from concwatch.system.open_files import WALL as OPEN_FILES
+from concwatch.system.walls import Wall, process_limits
 from concwatch.units import LARGEST_COUNT, format_bytes, format_count
 from concwatch.worker.engines.pool import default_threads
-from concwatch.worker.walls import Wall, process_limits
 from concwatch.worker.workloads import USER, parse
-
-BUDGET = "memory budget"
-"""The wall that concwatch itself sets."""
 
 MARGIN = 1.2
 """How much more than the catalog's bytes a task is taken to weigh until it has been measured here."""
@@ -36,10 +33,15 @@ HTTP_BYTES = 400_000
 FILES_KEPT = 64
 """Open files that a process needs besides one for each connection."""
 
-MOST_BYTES = 1 << 60
-
 UNBOUND = "no wall found"
 """What comes where nothing of the machine's does."""
+
+
+class Fit(Struct, frozen=True):
+    """How many tasks this machine would hold, and which wall comes first."""
+
+    tasks: int
+    wall: str
 
 
 class TaskBytes(Struct, frozen=True):
@@ -60,7 +62,7 @@ class TaskBytes(Struct, frozen=True):
         return self.each + (self.held if self.begun is None else 0.0)
 
     def bytes(self, tasks: int) -> float:
-        """Give what so many are taken to weigh, rather too much than too little."""
+        """Return what so many are taken to weigh, rather too much than too little."""
         margin = 1.0 if self.measured else MARGIN
         begun = tasks if self.begun is None else min(tasks, self.begun)
         return self.each * margin * tasks + self.held * begun
@@ -99,19 +101,21 @@ class Demand(Struct, frozen=True):
     """Bytes that a task may take of which nobody knows anything yet."""
 
     def bytes(self, tasks: int) -> float:
-        """Give the RSS, in bytes, with so many tasks."""
+        """Return the RSS, in bytes, with so many tasks."""
         return max(self.rss, self.idle + self.weight.bytes(tasks))
 
 
 def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple[Fit, ...]:
-    """Tell how many tasks the walls but memory let stand, the first wall of each kind.
+    """Return how many tasks the walls but memory let stand, the first wall of each kind.
 
     Args:
         engine: what runs them.
         settings: what they do.
         walls: limits on threads as they were with no task live.
     """
-    found = [fits(1.0, MOST_BYTES, engine.bound_by(walls))] if engine.threads else []
+    bound = engine.bound_by(walls)
+    first = min(bound, key=lambda wall: wall.threads, default=None)
+    found = [Fit(first.threads, first.name)] if first else []
     if fetches(settings.workload) and not engine.queues:
         found.append(Fit(max(0, most_files() - FILES_KEPT), OPEN_FILES))
     return tuple(found)
@@ -158,7 +162,7 @@ class Forecast(Struct, frozen=True):
         return self.wall == self.bound
 
     def why(self) -> str:
-        """Say, with figures, why not all fit: ``needs about 1.43 GiB, the memory budget is 300 MiB``."""
+        """Return why not all fit: ``needs about 1.43 GiB, the memory budget is 300 MiB``."""
         if not self.memory:
             what = "connections" if self.wall == OPEN_FILES else "threads"
             return f"this machine holds {format_count(self.fitting)} {what}, then {self.wall} is in the way"
@@ -171,7 +175,7 @@ class Forecast(Struct, frozen=True):
 def forecast(
     tasks: int, demands: Sequence[Demand], room: float, others: float = 0.0, bound: str = BUDGET
 ) -> Forecast:
-    """Tell whether each of some workers can hold so many tasks, and how many each can.
+    """Return whether each of some workers can hold so many tasks, and how many each can.
 
     Args:
         tasks: how many each is asked to hold.

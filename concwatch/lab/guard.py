@@ -1,20 +1,16 @@
 """The guard: watches what all workers take, and what the machine has left, and stops what would harm it."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
-from concwatch.lab.events import Weight
-from concwatch.lab.forecast import BUDGET, OFFERED, Demand
+from concwatch.lab.events import Severity
+from concwatch.lab.forecast import OFFERED, Demand
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import STANDING
-from concwatch.lab.limits import DEFAULT_SHARE, Memory
+from concwatch.system.memory import BUDGET, SPARED, MemoryBudget
 from concwatch.units import format_bytes, format_percent
 
 LOOK = 1.0
 """Seconds between two looks at the machine's memory while nothing grows."""
-
-SPARED = 0.05
-"""Share of the memory available at the start that is left to the machine, whoever takes the rest."""
 
 FASTEST = 2 << 30
 """Bytes a second that tasks can fill at most, or nearly."""
@@ -38,19 +34,9 @@ RELEASE_LIMIT = 5.0
 """Seconds that a stopped worker gets to give its memory back before another is stopped."""
 
 
-def nearly_gone(now: Memory, start: Memory) -> bool:
-    """Tell whether hardly anything is left of the memory that was available at the start."""
-    return now.available <= start.available * SPARED
-
-
 def step_interval(left: float) -> float:
-    """Give the seconds until the next step while tasks grow and ``left`` bytes are left for them."""
+    """Return the seconds until the next step while tasks grow and ``left`` bytes are left for them."""
     return min(LONGEST, max(SHORTEST, left / FASTEST / AHEAD))
-
-
-def total_rss(lanes: Sequence[Lane]) -> int:
-    """Return the bytes of RSS of all workers together."""
-    return sum(lane.rss for lane in lanes)
 
 
 class Guard:
@@ -59,31 +45,22 @@ class Guard:
     def __init__(
         self,
         lanes: Sequence[Lane],
-        budget: int | None,
-        memory: Callable[[], Memory],
-        say: Callable[[str, Weight], None],
-        demand: Callable[[Lane], Demand] | None = None,
+        budget: MemoryBudget,
+        say: Callable[[str, Severity], None],
+        demand: Callable[[Lane], Demand],
     ) -> None:
         """Watch over ``lanes``.
 
         Args:
             lanes: all that there are.
-            budget: bytes of RSS that all workers may take together; None for 80 % of what is available.
-            memory: looks at the machine's memory.
+            budget: what all workers may take together.
             say: takes an event.
-            demand: tells what a lane's tasks take; it is needed where there are lanes.
+            demand: returns what a lane's tasks take.
         """
-        self._demand = demand
+        self.budget = budget
         self._lanes = lanes
-        self._look = memory
         self._say = say
-        self.start = memory()
-        """The machine's memory before any worker was started."""
-        self.memory = self.start
-        """The machine's memory at the last look."""
-        self.machine_room = self.start.available
-        """Bytes that the machine then had for workers: what they took themselves included."""
-        self.budget = budget if budget is not None else int(self.start.available * DEFAULT_SHARE)
+        self._demand = demand
         self._looked = 0.0
         self._last_total = 0
         self._halted: set[Lane] = set()  # told to stop growing since something was asked for last
@@ -93,26 +70,12 @@ class Guard:
     @property
     def taken(self) -> int:
         """Bytes of RSS of all workers together."""
-        return total_rss(self._lanes)
-
-    @property
-    def room(self) -> float:
-        """Bytes of RSS that all workers may take together, as the machine stands now."""
-        return min(self.budget, self._unspared)
-
-    @property
-    def bound(self) -> str:
-        """What ends that room."""
-        return BUDGET if self.budget <= self._unspared else self.memory.bound
-
-    @property
-    def _unspared(self) -> float:
-        return self.machine_room - self.start.available * SPARED
+        return sum(lane.rss for lane in self._lanes)
 
     @property
     def interval(self) -> float:
         """Seconds after which to watch again."""
-        return step_interval(self.room - self.taken) if self._growing else LONGEST
+        return step_interval(self.budget.room - self.taken) if self._growing else LONGEST
 
     @property
     def _growing(self) -> list[Lane]:
@@ -136,11 +99,11 @@ class Guard:
         # Of as many as are live already it is well known what they take.
         if wanted <= more * (1.0 if lane.live >= wanted else SURE):
             return target
-        return lane.live + int(more * GRANTED) if left > SPENT * self.budget else lane.live
+        return lane.live + int(more * GRANTED) if left > SPENT * self.budget.size else lane.live
 
     @property
     def _left(self) -> float:
-        return self.room * OFFERED - self.taken
+        return self.budget.room * OFFERED - self.taken
 
     def _others(self, lane: Lane) -> list[Lane]:
         """List the other lanes that have not met their target yet."""
@@ -151,7 +114,6 @@ class Guard:
         return sum(max(0, lane.granted - lane.live) * self._bytes_a_task(lane) for lane in lanes)
 
     def _bytes_a_task(self, lane: Lane) -> float:
-        assert self._demand is not None
         demand = self._demand(lane)
         seen = (lane.rss - demand.idle) / lane.live if lane.live else demand.unseen
         return max(1.0, demand.weight.bytes(1), seen)
@@ -164,9 +126,7 @@ class Guard:
         releasing = self._stopped is not None and not self._stopped.idle
         if self._growing or releasing or now >= self._looked + LOOK:
             self._looked = now
-            with suppress(OSError):  # no file can be opened to look: what was seen last still stands
-                self.memory = self._look()
-            self.machine_room = self.memory.available + self.taken
+            self.budget.look(self.taken)
             self._relieve(now)
 
     def _grant(self) -> None:
@@ -176,7 +136,7 @@ class Guard:
                 granted = self.granted(lane, lane.target)
                 if granted > lane.live:
                     lane.grant(granted)
-                elif lane.state in STANDING and self._coming(self._others(lane)) <= SPENT * self.budget:
+                elif lane.state in STANDING and self._coming(self._others(lane)) <= SPENT * self.budget.size:
                     self._halt([lane])  # else what others leave of theirs may be for this one
 
     def hold_back(self) -> None:
@@ -186,15 +146,15 @@ class Guard:
             lane for lane in self._growing if lane not in self._halted and not (self._halted and lane.reached)
         ]
         growth = max(0, self.taken - self._last_total)
-        if growing and self.taken + min(1.5 * growth, self._coming(growing)) >= self.budget:
+        if growing and self.taken + min(1.5 * growth, self._coming(growing)) >= self.budget.size:
             self._halt(growing)
 
     def _halt(self, growing: Sequence[Lane]) -> None:
         for lane in growing:
-            lane.halt(BUDGET, self.budget)
+            lane.halt(BUDGET, self.budget.size)
         if not self._halted:
             self._say(
-                f"{BUDGET}: workers take {format_bytes(self.taken)} of {format_bytes(self.budget)}: "
+                f"{BUDGET}: workers take {format_bytes(self.taken)} of {format_bytes(self.budget.size)}: "
                 "growth stopped, what stands goes on",
                 "warning",
             )
@@ -202,7 +162,7 @@ class Guard:
 
     def _relieve(self, now: float) -> None:
         """Stop the largest lane when the machine's memory is nearly gone; one at a time."""
-        if not nearly_gone(self.memory, self.start):
+        if not self.budget.nearly_gone:
             return
         if self._stopped is not None and not self._stopped.idle and now < self._stopped_at + RELEASE_LIMIT:
             return
@@ -210,12 +170,12 @@ class Guard:
         if not running:
             return
         largest = max(running, key=lambda lane: lane.rss)
-        self._stopped, self._stopped_at = largest, now
+        memory, self._stopped, self._stopped_at = self.budget.now, largest, now
         self._say(
-            f"{self.memory.bound}: {format_bytes(self.memory.available)} left of the "
-            f"{format_bytes(self.start.available)} available at the start, "
+            f"{memory.bound}: {format_bytes(memory.available)} left of the "
+            f"{format_bytes(self.budget.start.available)} available at the start, "
             f"less than {format_percent(SPARED)}: the largest lane is stopped",
             "warning",
         )
         took = format_bytes(largest.rss)
-        largest.give_up(f"stopped at {took}: the machine's {self.memory.bound} was nearly gone")
+        largest.give_up(f"stopped at {took}: the machine's {memory.bound} was nearly gone")

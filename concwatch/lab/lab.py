@@ -7,19 +7,14 @@ from functools import partial
 
 from msgspec import structs
 
-from concwatch.lab.built import BuiltWorker
 from concwatch.lab.catalog import Engine
-from concwatch.lab.events import EventLog, Weight
-from concwatch.lab.forecast import IDLE, Demand, Forecast, demand, fit, forecast
+from concwatch.lab.events import EventLog, Severity
+from concwatch.lab.forecast import IDLE, Demand, Fit, Forecast, demand, fit, forecast
 from concwatch.lab.guard import Guard
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import State
-from concwatch.lab.limits import Fit, Memory, memory_now
-from concwatch.lab.link import Link
 from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.pages import Pages, PageServer
-from concwatch.lab.process import WorkerProcess
-from concwatch.lab.sampler import Load, Reading, Sampler, load_now
 from concwatch.lab.settings import Settings, fetches
 from concwatch.lab.snapshot import (
     EngineFacts,
@@ -29,9 +24,15 @@ from concwatch.lab.snapshot import (
     Snapshot,
     with_cheapest,
 )
+from concwatch.links.link import Link
+from concwatch.links.process import WorkerProcess
+from concwatch.runtimes.build_link import BuildLink
+from concwatch.system.machine import Load, load_now
+from concwatch.system.memory import Memory, MemoryBudget, memory_now
+from concwatch.system.process import Reading, Sampler
+from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import format_count
 from concwatch.worker.collector import MODES
-from concwatch.worker.walls import Wall, thread_walls
 from concwatch.worker.workloads import parse
 
 DEFAULT_HZ = 10.0
@@ -51,7 +52,7 @@ KILL_LIMIT = 5.0
 def open_process(engine: Engine) -> Link:
     """Start a real worker for ``engine``, which may have to be built first."""
     if engine.ways:
-        return BuiltWorker(engine.ways, engine.name, WorkerProcess)
+        return BuildLink(engine.ways, engine.name, WorkerProcess)
     return WorkerProcess(engine.command())
 
 
@@ -101,7 +102,8 @@ class Lab:
             Lane(engine, open_link, self._note, hz, load=load, number=number)
             for number, engine in enumerate(engines)
         ]
-        self.guard = Guard(self.lanes, budget, memory, partial(self._note, ""), self._demand)
+        self._budget = MemoryBudget(budget, memory)
+        self.guard = Guard(self.lanes, self._budget, partial(self._note, ""), self._demand)
         self.walls = tuple(walls())
         self._self_sampler = Sampler()
         self._self_due = 0.0
@@ -115,8 +117,8 @@ class Lab:
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called at the end of each step with what is so then; none may raise."""
 
-    def _note(self, lane: str, text: str, weight: Weight = "info") -> None:
-        self.events.add(self.clock() - self.began, lane, text, weight)
+    def _note(self, lane: str, text: str, severity: Severity = "info") -> None:
+        self.events.add(self.clock() - self.began, lane, text, severity)
 
     def _mark(self, kind: str, text: str, lane: str = "") -> None:
         self.marks.add(self.clock() - self.began, lane, kind, text)
@@ -205,7 +207,7 @@ class Lab:
     # The page that tasks fetch.
 
     def _with_page(self, settings: Settings) -> Settings:
-        """Give ``settings`` with the page that their tasks fetch, if they do; start its server if need be.
+        """Return ``settings`` with the page that their tasks fetch, if they do; start its server if need be.
 
         Raises:
             ValueError: one line that says why there is none.
@@ -315,24 +317,24 @@ class Lab:
     @property
     def budget(self) -> int:
         """Bytes of RSS that all workers may take together."""
-        return self.guard.budget
+        return self._budget.size
 
     @property
     def memory(self) -> Memory:
         """The machine's memory at the last look."""
-        return self.guard.memory
+        return self._budget.now
 
     @property
     def room(self) -> int:
         """Bytes that the machine has for workers, budget or not: what they take now included."""
-        return self.guard.machine_room
+        return self._budget.machine_room
 
     def forecast(self, lane: Lane, tasks: int) -> Forecast:
-        """Tell what so many tasks in a lane would take, with all that the other lanes are still to hold."""
+        """Return what so many tasks in a lane would take, with all that the other lanes are still to hold."""
         others = sum(
             self._demand(other).bytes(other.target) for other in self.lanes if other.on and other is not lane
         )
-        return forecast(tasks, [self._demand(lane)], self.guard.room, others, self.guard.bound)
+        return forecast(tasks, [self._demand(lane)], self._budget.room, others, self._budget.bound)
 
     def _demand(self, lane: Lane) -> Demand:
         idle = lane.tally.meter.idle if lane.on else None
@@ -341,7 +343,11 @@ class Lab:
 
     def fit(self, lane: Lane) -> Fit:
         """Return how many of a lane's tasks would fit if nothing else ran, and what comes first."""
-        demand, room, bound = structs.replace(self._demand(lane), rss=0), self.guard.room, self.guard.bound
+        demand, room, bound = (
+            structs.replace(self._demand(lane), rss=0),
+            self._budget.room,
+            self._budget.bound,
+        )
         known = self._fits.get(lane)
         if known is None or known[0] != (demand, room, bound):
             self._fits[lane] = known = (demand, room, bound), fit(demand, room, bound)

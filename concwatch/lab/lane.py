@@ -7,21 +7,22 @@ from collections.abc import Callable
 from msgspec import structs
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.events import Weight, plain
+from concwatch.lab.event_text import burst_text, limit_text, name_wall, reached_text
+from concwatch.lab.events import Severity
 from concwatch.lab.lane_state import COMING, STANDING, State
-from concwatch.lab.link import Arrival, Building, Built, Ended, Flood, Garbage, Link, Noise
-from concwatch.lab.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
-from concwatch.lab.sampler import Load, load_now
 from concwatch.lab.series import Series
 from concwatch.lab.settings import Settings, commands
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, blank_sample
 from concwatch.lab.tally import Tally
-from concwatch.lab.tell import name_wall, tell_burst, tell_limit, tell_reached
 from concwatch.lab.worker_log import LONGEST_MESSAGE, WorkerLog
+from concwatch.links.link import Arrival, Building, Built, Ended, Flood, Garbage, Link, Noise
+from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.system.machine import Load, load_now
+from concwatch.system.walls import UNKNOWN_WALL, wall_hit
+from concwatch.text import plain
 from concwatch.units import format_seconds
 from concwatch.wire import PROTOCOL
 from concwatch.worker.burst import Burst
-from concwatch.worker.walls import UNKNOWN_WALL, wall_hit
 
 START_LIMIT = 30.0
 """Seconds a worker may take from its start to having applied its settings."""
@@ -35,7 +36,7 @@ STALL = 1.0
 MISSED = 3
 """Ticks that must be missing besides, so that a slow rate is no stall."""
 
-Note = Callable[[str, str, Weight], None]
+Note = Callable[[str, str, Severity], None]
 
 
 def facts(engine: Engine) -> EngineFacts:
@@ -364,7 +365,7 @@ class Lane:
         self._news = reached
         if reached.target != self.granted:  # it crossed with a newer target
             if reached.created or reached.cancelled:
-                self._log.add(self._now, tell_reached(reached))
+                self._log.add(self._now, reached_text(reached))
             return
         self.tally.count_live(reached.live)
         self._parts.append(reached)
@@ -387,19 +388,19 @@ class Lane:
         elif whole.cancelled and not whole.target:
             self.tally.stop_seconds = whole.seconds
         if whole.created or whole.cancelled:
-            self._log.add(self._now, tell_reached(whole))
+            self._log.add(self._now, reached_text(whole))
 
     def _take_burst(self, done: BurstDone) -> None:
         self.tally.burst = done
         self.target = self.asked = self.granted = 0
-        self._log.add(self._now, tell_burst(done))
+        self._log.add(self._now, burst_text(done))
 
     def _take_limit(self, limit: Limit) -> None:
         limit = self._named(limit)
         if limit.wanted == self.granted:  # else it crossed with a newer target
             self.limit = limit = structs.replace(limit, wanted=self.asked)
             self.target = self.granted = min(self.target, limit.standing)
-        self._log.add(self._now, tell_limit(limit), "warning")
+        self._log.add(self._now, limit_text(limit), "warning")
 
     def _named(self, limit: Limit) -> Limit:
         """Name the wall where a worker cannot tell which limit on threads it was: seen from outside."""
@@ -564,5 +565,5 @@ class Lane:
         """End the worker by force, and have the lane say why."""
         self._fail(reason)
 
-    def _say(self, text: str, weight: Weight = "info") -> None:
-        self._note(self.engine.name, text, weight)
+    def _say(self, text: str, severity: Severity = "info") -> None:
+        self._note(self.engine.name, text, severity)

@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from concwatch.lab.events import Log, plain
+from concwatch.lab.events import Log
+from concwatch.text import plain
 
 NOTE = "note"
 """The kind of a mark that a person made; every other kind is the command that made it."""
@@ -31,8 +32,8 @@ class MarkLog(Log[Mark]):
         self.append(Mark(self.count + 1, time, lane, kind, plain(text)))
 
 
-def tell_mark(mark: Mark) -> str:
-    """Say in a few words what a mark is about."""
+def mark_text(mark: Mark) -> str:
+    """Return in a few words what a mark is about."""
     if mark.kind == NOTE:
         return mark.text
     return " ".join(part for part in (mark.lane, mark.kind, mark.text) if part)

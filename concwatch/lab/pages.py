@@ -6,10 +6,8 @@ import subprocess
 import sys
 from typing import Protocol
 
-from concwatch.lab.catalog import ROOT
-from concwatch.lab.process import child_setup, ended_how
-from concwatch.lab.refusal import tell_refusal
 from concwatch.page_server.page import BACKLOG, PATH
+from concwatch.system.child import child_setup, ended_how, explain_start_error, python_command
 from concwatch.worker.workloads import HTTP, parse
 
 HOST = "127.0.0.1"
@@ -17,20 +15,18 @@ HOST = "127.0.0.1"
 LAST_WORDS = 4_000
 """Bytes of the end of its standard error that are looked at when the server has died."""
 
-_START = (
-    "import sys; sys.path.insert(0, {root!r}); from concwatch.page_server.serve import serve; serve({fd})"
-)
+_START = "from concwatch.page_server.serve import serve; serve({fd})"
 
 
 class Pages(Protocol):
     """What a lab needs of a page server."""
 
     def url(self, latency: float) -> str:
-        """Give the address of the page that comes after ``latency`` seconds."""
+        """Return the address of the page that comes after ``latency`` seconds."""
         ...
 
     def ended(self) -> str | None:
-        """Say how the server ended, or None while it runs."""
+        """Return how the server ended, or None while it runs."""
         ...
 
     def close(self) -> None:
@@ -39,7 +35,7 @@ class Pages(Protocol):
 
 
 def missing() -> str | None:
-    """Say why no page can be served here and what to do, or None when it can."""
+    """Return why no page can be served here and what to do, or None when it can."""
     if sys.platform == "win32":
         return f'workload "{HTTP}" is not there on Windows: a page server cannot be handed its socket'
     if importlib.util.find_spec("aiohttp") is None:
@@ -94,7 +90,7 @@ class PageServer:
                 self.port = int(listening.getsockname()[1])
                 fd = listening.fileno()
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-c", _START.format(root=ROOT, fd=fd)],
+                    python_command(_START.format(fd=fd)),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=self._words,
@@ -104,7 +100,7 @@ class PageServer:
                 )
         except (OSError, subprocess.SubprocessError) as error:
             self._words.close()
-            raise ValueError(f"the page server could not be started: {tell_refusal(error)}") from None
+            raise ValueError(f"the page server could not be started: {explain_start_error(error)}") from None
 
     @property
     def pid(self) -> int:
@@ -112,11 +108,11 @@ class PageServer:
         return self._process.pid
 
     def url(self, latency: float) -> str:
-        """Give the address of the page that comes after ``latency`` seconds."""
+        """Return the address of the page that comes after ``latency`` seconds."""
         return f"http://{HOST}:{self.port}{PATH}?latency={latency}"
 
     def ended(self) -> str | None:
-        """Say how the server ended, with its last words, or None while it runs."""
+        """Return how the server ended, with its last words, or None while it runs."""
         status = self._process.poll()
         if status is None:
             return None

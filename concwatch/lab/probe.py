@@ -4,9 +4,8 @@ import subprocess
 from collections.abc import Sequence
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.messages import Error, Ready, decode
-from concwatch.lab.process import child_setup, ended_how, last_words
-from concwatch.lab.refusal import tell_refusal
+from concwatch.links.messages import Error, Ready, decode
+from concwatch.system.child import child_setup, ended_how, explain_start_error, last_words
 from concwatch.units import format_seconds
 
 LIMIT = 10.0
@@ -14,7 +13,7 @@ LIMIT = 10.0
 
 
 def why_not(engines: Sequence[Engine]) -> list[str | None]:
-    """Say of each engine why it cannot run here and what to do, or None when it can.
+    """Return for each engine why it cannot run here and what to do, or None when it can.
 
     Nothing is started for engines that need no package, and all others at the same time.
     """
@@ -39,7 +38,7 @@ class Try:
                 preexec_fn=child_setup(0),
             )
         except (OSError, subprocess.SubprocessError) as error:
-            self._problem = f"no worker could be started: {tell_refusal(error)}"
+            self._problem = f"no worker could be started: {explain_start_error(error)}"
 
     def outcome(self) -> str | None:
         """Wait until it has ended; say why it did not stand, or None when it did."""

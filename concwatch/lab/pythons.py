@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 from msgspec import Struct
 
-from concwatch.one_line import one_line
+from concwatch.text import one_line
 
 LEAST = (3, 9)
 """The oldest version that workers run on."""

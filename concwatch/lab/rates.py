@@ -4,7 +4,7 @@ import math
 from bisect import insort
 from collections import deque
 
-from concwatch.lab.messages import Reached, Tick
+from concwatch.links.messages import Reached, Tick
 
 
 class Trailing:

@@ -50,13 +50,13 @@ def fetches(workload: str) -> bool:
 
 
 def parts(workload: str) -> dict[str, object]:
-    """Give the parts of a workload by name, for workers that do not read the text itself."""
+    """Return the parts of a workload by name, for workers that do not read the text itself."""
     parsed = parse(workload)
     return {"word": parsed.word, **dict(zip(PARTS.get(parsed.word, ()), parsed.values, strict=False))}
 
 
 def commands(settings: Settings, can: Callable[[str], bool]) -> list[tuple[str, dict[str, object]]]:
-    """Give the commands, with their fields, that bring a worker to ``settings``.
+    """Return the commands, with their fields, that bring a worker to ``settings``.
 
     Args:
         settings: what it shall do.

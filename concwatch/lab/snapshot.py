@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from concwatch.lab.forecast import Fit
 from concwatch.lab.lane_state import STANDING, State
-from concwatch.lab.limits import Fit
-from concwatch.lab.messages import BurstDone
 from concwatch.lab.settings import Settings
+from concwatch.links.messages import BurstDone
 
 Count = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 """What other programs take for a whole number, too."""
@@ -66,41 +66,26 @@ def blank_sample(lane: int, time: float, **known: float | None) -> Sample:
 
 
 class LaneStatus(Struct, frozen=True):
-    """What changes seldom of a lane."""
+    """What changes seldom of a lane; `concwatch.recordings.format` says what each field is."""
 
     state: State = State.OFF
     reason: str = ""
-    """Why it failed, or what it waits for."""
     target: Count = 0
     asked: Count = 0
-    """Tasks asked for last; ``target`` where nothing held them back."""
     wall: str = ""
-    """The limit that holds it short of what was asked, by its name."""
     wall_text: str = ""
-    """The same with its value."""
     create_rate: float | None = None
-    """Tasks a second at which the last target was created."""
     create_seconds: float | None = None
-    """How long that took."""
     create_others: float | None = None
-    """Share of the cores that other programs and lanes had meanwhile."""
     stop_seconds: float | None = None
-    """How long it took until all tasks had ended that were told to."""
     completion_rate: float | None = None
-    """The most tasks completed in any second."""
     longest_stall: float | None = None
-    """Seconds that a sleeper was woken late at worst, while there were tasks."""
     wake_lag_p99: float | None = None
-    """Seconds late that 99 % of the ticks with tasks did not exceed."""
     start_delay_p99: float | None = None
-    """Seconds from creation to beginning that 99 % of the timed tasks did not exceed."""
     duration_p50: float | None = None
-    """Seconds from beginning to end that half of the timed tasks did not exceed."""
     duration_p99: float | None = None
-    """The same that 99 % of them did not exceed."""
     peak_live: Count = 0
     peak_rss: Count | None = None
-    """The highest RSS that the process ever had."""
     idle_rss: Count | None = None
     idle_virtual: Count | None = None
     idle_traced: Count | None = None
@@ -108,23 +93,14 @@ class LaneStatus(Struct, frozen=True):
     pid: Count | None = None
     flags: tuple[str, ...] = ()
     can: tuple[str, ...] = ()
-    """The optional commands that its worker understands."""
     born: Time = 0.0
-    """When its worker was started; samples until then are another worker's."""
     tracing: bool = False
-    """Whether the worker has been traced: then its memory and its speed are those of a traced one."""
     clean: bool = False
-    """Whether bytes a task are free of what earlier tasks have left behind."""
     bytes_per_task: float = 1.0
-    """What one more task is expected to take."""
     fits: Count = 0
-    """Tasks that would fit if nothing else ran."""
     fits_wall: str = ""
-    """What comes first then."""
     missing: str | None = None
-    """Why its engine cannot run here."""
     burst: BurstDone | None = None
-    """What the last burst took."""
 
 
 class EngineFacts(Struct, frozen=True):

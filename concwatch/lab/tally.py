@@ -4,10 +4,11 @@ import math
 
 from concwatch.lab.cost import CostMeter, CpuMeter
 from concwatch.lab.histogram import Histogram
-from concwatch.lab.messages import BurstDone, Reached, Ready, Tick, contradiction
 from concwatch.lab.rates import BestSecond, TickRates, Trailing
-from concwatch.lab.sampler import Load, Reading
 from concwatch.lab.snapshot import Sample
+from concwatch.links.messages import BurstDone, Reached, Ready, Tick, contradiction
+from concwatch.system.machine import Load
+from concwatch.system.process import Reading
 
 
 def finite(value: float) -> float | None:

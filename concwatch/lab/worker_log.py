@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from concwatch.lab.events import Weight
+from concwatch.lab.events import Severity
 from concwatch.units import format_count
 
 AT_ONCE = 30
@@ -27,7 +27,7 @@ class WorkerLog:
     Time is passed in, in seconds.
     """
 
-    def __init__(self, say: Callable[[str, Weight], None], now: float) -> None:
+    def __init__(self, say: Callable[[str, Severity], None], now: float) -> None:
         self._say = say
         self._left = float(AT_ONCE)
         self._at = self._summary_due = now
@@ -36,8 +36,8 @@ class WorkerLog:
         self._first_garbage = ""
         self._told: set[str] = set()
 
-    def add(self, now: float, text: str, weight: Weight = "info", detail: str | None = None) -> None:
-        """Tell what the worker reports, or count it where it reports too much."""
+    def add(self, now: float, text: str, severity: Severity = "info", detail: str | None = None) -> None:
+        """Log a report, or count it where there are too many."""
         self._left = min(AT_ONCE, self._left + (now - self._at) * A_SECOND)
         self._at = now
         if self._left < 1:
@@ -45,10 +45,10 @@ class WorkerLog:
             return
         self._left -= 1
         traceback = f"\n{detail[-LONGEST_DETAIL:].rstrip()}" if detail else ""
-        self._say(text[:LONGEST_MESSAGE] + traceback, weight)
+        self._say(text[:LONGEST_MESSAGE] + traceback, severity)
 
     def summarize(self, now: float) -> None:
-        """Tell how many reports were not told, `SUMMARY` seconds apart."""
+        """Log how many reports were dropped, `SUMMARY` seconds apart."""
         if self._refused and now >= self._summary_due:
             self._say(f"{format_count(self._refused)} more of its reports are not told here", "warning")
             self._refused, self._summary_due = 0, now + SUMMARY
@@ -72,7 +72,7 @@ class WorkerLog:
         """Take that the worker is made to wait."""
         self._tell_first(message, message, "warning")
 
-    def _tell_first(self, kind: str, text: str, weight: Weight) -> None:
+    def _tell_first(self, kind: str, text: str, severity: Severity) -> None:
         if kind not in self._told:
             self._told.add(kind)
-            self._say(text, weight)
+            self._say(text, severity)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from concwatch.lab.catalog import AT, CATALOG, find
 from concwatch.measure.figures import BY_NAME, figures
 from concwatch.measure.run import Row
+from concwatch.text import nearest
 from concwatch.units import format_exactly
-from concwatch.worker.workloads import nearest
 
 EXPECTABLE = {figure.name: figure for figure in figures()}
 """What something can be expected of."""

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from concwatch.lab.forecast import BUDGET
 from concwatch.lab.lane_state import STANDING
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.system.memory import BUDGET
 from concwatch.units import format_count, format_percent, format_rate, format_seconds
 
 REACHED = 0.98

@@ -254,7 +254,7 @@ class Measurement:
         self._lab.watch_pages()  # that its server has died says more than that it could not be reached
         names = ("", self._lane.engine.name)
         errors = [
-            event for event in self._lab.events.since(0) if event.weight == "error" and event.lane in names
+            event for event in self._lab.events.since(0) if event.severity == "error" and event.lane in names
         ]
         errors.sort(key=lambda event: event.lane != "")
         why = f": {errors[0].text.splitlines()[0]}" if errors else ""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import Event
 from concwatch.lab.lab import Lab
-from concwatch.lab.machine import describe_machine, program_version
 from concwatch.measure.figures import Figure, figures
 from concwatch.measure.measured import Measured
 from concwatch.measure.measurement import Outcome, Plan, Result, measure
+from concwatch.system.machine import describe_machine, program_version
 
 ANSWERED_BY = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}
 """Outcome → the figure of which something else may be expected; then it counts no more."""

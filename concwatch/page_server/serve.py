@@ -6,8 +6,8 @@ import socket
 
 from aiohttp import web
 
-from concwatch.open_files import raise_limit
 from concwatch.page_server.page import BACKLOG, PATH, make_page
+from concwatch.system.open_files import raise_limit
 
 LONGEST = 1_000_000.0
 """Seconds of latency; more is a slip of the finger."""

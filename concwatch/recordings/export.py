@@ -12,7 +12,7 @@ import msgspec
 
 from concwatch.lab.snapshot import COLUMNS, Count, Sample
 from concwatch.recordings.recording import Recording
-from concwatch.worker.workloads import nearest
+from concwatch.text import nearest
 
 BATCH = 2_000
 """Rows written at once."""
@@ -37,7 +37,7 @@ def read_columns(text: str) -> tuple[str, ...]:
 
 
 def rows(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[Row]:
-    """Give a row a sample: the value of each column, the lane by its name; None for what was not known."""
+    """Yield a row a sample: the value of each column, the lane by its name; None for what was not known."""
     pick = attrgetter(*columns)
     lanes = [lane.name for lane in recording.lanes]
     place = columns.index("lane")
@@ -55,7 +55,7 @@ def _batches(found: Iterator[Row]) -> Iterator[list[Row]]:
 
 
 def as_csv(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
-    """Give the lines of a CSV file (RFC 4180 but for the line ends), some at a time; first the header."""
+    """Yield the lines of a CSV file (RFC 4180 but for the line ends), some at a time; first the header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -68,7 +68,7 @@ def as_csv(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[b
 
 
 def as_json(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
-    """Give one JSON list with an object a sample, some at a time."""
+    """Yield one JSON list with an object a sample, some at a time."""
     begin = b"[\n"
     for batch in _batches(rows(recording, columns)):
         objects = (msgspec.json.encode(dict(zip(columns, row, strict=True))) for row in batch)
@@ -78,7 +78,7 @@ def as_json(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[
 
 
 def as_parquet(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
-    """Give one Parquet file; the recording's header is in its metadata, as JSON under ``concwatch``.
+    """Yield one Parquet file; the recording's header is in its metadata, as JSON under ``concwatch``.
 
     Raises:
         ValueError: one line: it cannot be made without the extra.
@@ -107,7 +107,7 @@ def as_parquet(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterat
 
 
 def why_no_parquet() -> str | None:
-    """Say what to install where Parquet cannot be written, or None where it can."""
+    """Return what to install where Parquet cannot be written, or None where it can."""
     from importlib.util import find_spec
 
     return None if find_spec("pyarrow") else "--parquet needs pyarrow: pip install 'concwatch[parquet]'"

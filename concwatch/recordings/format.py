@@ -158,7 +158,7 @@ from typing import Any
 
 from msgspec import Struct, json, structs
 
-from concwatch.lab.events import Weight
+from concwatch.lab.events import Severity
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS, Count, EngineFacts, LaneStatus, Machine, Sample, Time
 
@@ -208,13 +208,13 @@ class OwnLine(Machine, tag="own", frozen=True, kw_only=True):
     time: Time
 
 
-class EventLine(Struct, tag="event", frozen=True):
+class EventLine(Struct, tag="event", frozen=True, rename={"severity": "weight"}):
     """A line of the event log."""
 
     time: Time
     lane: str
     text: str
-    weight: Weight = "info"
+    severity: Severity = "info"
 
 
 class MarkLine(Struct, tag="mark", frozen=True):

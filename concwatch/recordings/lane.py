@@ -9,12 +9,11 @@ from itertools import starmap
 import msgspec
 from msgspec.structs import replace
 
-from concwatch.lab.events import plain
 from concwatch.lab.series import RATES
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, blank_sample
 from concwatch.recordings.format import LaneLine
-from concwatch.recordings.past import RecordedSeries
-from concwatch.recordings.timeline import Timeline
+from concwatch.recordings.history import RecordedSeries, Timeline
+from concwatch.text import plain
 
 _sample = msgspec.json.Decoder(Sample)
 

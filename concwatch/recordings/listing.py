@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from concwatch.lab.limits import memory_now
 from concwatch.recordings.format import EndLine
 from concwatch.recordings.load import ERRORS, parse, read_header
 from concwatch.recordings.reading import CUT, DAMAGED, GZIP, SHARE, WRITTEN, Text, decompress, read_beginning
-from concwatch.recordings.sinks import is_locked
+from concwatch.recordings.writers import is_locked
+from concwatch.system.memory import memory_now
 
 TAIL = 1 << 14
 """Bytes at a file's end in which its last line is looked for."""
@@ -48,7 +48,7 @@ def find_recordings(folder: Path) -> list[Summary]:
 
 
 def _summary(path: Path) -> Iterator[Summary]:
-    """Give what there is to say of one file; nothing where it is no recording, or cannot be read."""
+    """Yield what there is to say of one file; nothing where it is no recording, or cannot be read."""
     try:
         header = read_header(read_beginning(path).partition(b"\n")[0], str(path))
         seconds, samples, state = _extent(path)
@@ -60,7 +60,7 @@ def _summary(path: Path) -> Iterator[Summary]:
 
 
 def _extent(path: Path) -> tuple[float, int, str]:
-    """Tell how long a recording is, how many samples it has, and whether it has come to its end.
+    """Return how long a recording is, how many samples it has, and whether it has come to its end.
 
     Of one that has come there its last line is enough; any other is read as a replay reads it.
     """

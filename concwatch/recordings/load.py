@@ -12,14 +12,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
-from concwatch.lab.events import plain
 from concwatch.lab.series import METRICS, RATES, fill_back
 from concwatch.lab.snapshot import COLUMNS, EngineFacts, Sample
-from concwatch.one_line import one_line
 from concwatch.recordings.format import KIND, VERSION, Header, LaneLine, Line, tell_time
 from concwatch.recordings.lane import CHUNK, RecordedLane
 from concwatch.recordings.reading import DAMAGED, EXPECTED, WRITTEN, read_text
 from concwatch.recordings.recording import Recording
+from concwatch.text import one_line, plain
 from concwatch.units import counted
 
 
@@ -142,7 +141,7 @@ _BREAKS = {DAMAGED: "its compressed text is damaged: cut off after", WRITTEN: "b
 
 
 def _tell_cut(recording: Recording, lack: str) -> str:
-    """Say where a recording breaks off, if it does."""
+    """Return where a recording breaks off, if it does."""
     if recording.end is not None:
         return "its compressed text is damaged" if lack == DAMAGED else ""
     where = f"{tell_time(recording.duration)}, {counted(recording.samples, 'sample')}"
@@ -172,7 +171,7 @@ def _group(lines: list[bytes]) -> dict[bytes, list[bytes]]:
 
 
 def is_whole(line: bytes) -> bool:
-    """Tell whether the last line of a text was written to its end."""
+    """Return whether the last line of a text was written to its end."""
     try:
         msgspec.json.decode(line)
     except ERRORS:

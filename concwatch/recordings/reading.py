@@ -5,8 +5,8 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from concwatch.lab.limits import memory_now
-from concwatch.recordings.sinks import is_locked
+from concwatch.recordings.writers import is_locked
+from concwatch.system.memory import memory_now
 from concwatch.units import format_bytes
 
 GZIP = b"\x1f\x8b"
@@ -69,7 +69,7 @@ def read_text(path: Path, expected: str = EXPECTED, most: int | None = None) -> 
 
 
 def read_beginning(path: Path) -> bytes:
-    """Give the first `PIECE` bytes of a file's text at most, decompressed if need be.
+    """Return the first `PIECE` bytes of a file's text at most, decompressed if need be.
 
     Raises:
         OSError: it cannot be read.
@@ -80,7 +80,7 @@ def read_beginning(path: Path) -> bytes:
 
 
 def decompress(data: bytes, most: int) -> Text:
-    """Give what can be had of gzip ``data``, which may have several members: ``most`` bytes at most."""
+    """Return what can be had of gzip ``data``, which may have several members: ``most`` bytes at most."""
     parts: list[bytes] = []
     start, left, step = 0, most, PIECE // 16
     member = zlib.decompressobj(wbits=31)

@@ -13,11 +13,11 @@ from msgspec import Struct, structs
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import facts
-from concwatch.lab.machine import describe_machine, program_version
 from concwatch.lab.snapshot import LaneSnapshot, Sample, Snapshot
 from concwatch.recordings import format as lines
 from concwatch.recordings.format import VERSION, cut_time, encode, rounded, tell_time, written
-from concwatch.recordings.sinks import Lost, Sink
+from concwatch.recordings.writers import FileWriter, Lost
+from concwatch.system.machine import describe_machine, program_version
 
 LOOK_AFTER = 1.0
 """Seconds between two looks whether the file still is where it was."""
@@ -29,12 +29,12 @@ class Recorder:
     Whatever goes wrong with the file is told once, in the lab's event log, and the lab goes on.
     """
 
-    def __init__(self, path: Path, sink: Sink, command: str, engines: Sequence[Engine]) -> None:
+    def __init__(self, path: Path, writer: FileWriter, command: str, engines: Sequence[Engine]) -> None:
         """Prepare to record; the recording begins with the first lab.
 
         Args:
             path: the file's name, for who is told of it.
-            sink: where the lines go.
+            writer: where the lines go.
             command: how concwatch was called.
             engines: all that will have a lane in it.
         """
@@ -47,7 +47,7 @@ class Recorder:
         """Why it has stopped by itself, and what is lost; one line for a person."""
         self.on = True
         """Whether what comes is written."""
-        self._sink = sink
+        self._writer = writer
         self._command = command
         self._engines = tuple(engines)
         self._places = {engine.name: place for place, engine in enumerate(engines)}
@@ -60,7 +60,7 @@ class Recorder:
     @property
     def size(self) -> int:
         """Bytes written so far."""
-        return self._sink.size
+        return self._writer.size
 
     def follow(self, lab: Lab) -> None:
         """Write what holds of ``lab`` now, and from now on whatever is new after each of its steps."""
@@ -91,10 +91,10 @@ class Recorder:
         try:
             if self._began is not None:
                 self._put(lines.EndLine(self.seconds, why, self.samples))
-                self._sink.check()
-                self._sink.close()
+                self._writer.check()
+                self._writer.close()
             else:
-                self._sink.discard()  # nothing has begun: an empty file would only be in the way
+                self._writer.discard()  # nothing has begun: an empty file would only be in the way
         except (OSError, ValueError) as error:
             self._fail(error)
 
@@ -119,7 +119,7 @@ class Recorder:
             self.seconds = cut_time(now - self._began)
             if now >= self._look_due:
                 self._look_due = now + LOOK_AFTER
-                self._sink.check()
+                self._writer.check()
         except (OSError, ValueError) as error:
             self._fail(error)
 
@@ -139,7 +139,7 @@ class Recorder:
                 yield written(lane.sample, place, began)
         for event in lab.events.since(self._events):
             moment = cut_time(max(0.0, event.time + lab.began - began))
-            yield lines.EventLine(moment, event.lane, event.text, event.weight)
+            yield lines.EventLine(moment, event.lane, event.text, event.severity)
         for mark in lab.marks.since(self._marks):
             moment = cut_time(mark.time + lab.began - began)
             if moment >= 0:  # a note may be put on any moment of the past
@@ -161,10 +161,10 @@ class Recorder:
         """End, and say in the event log what is lost; a file that has not even a header is removed."""
         self.on = False
         why = getattr(error, "strerror", None) or error
-        end = self._sink.close
+        end = self._writer.close
         if self._began is None:
             self.problem = f"not recorded: {self.path}: {why}: nothing of this session is kept"
-            end = self._sink.discard
+            end = self._writer.discard
         elif isinstance(error, Lost):
             self.problem = f"recording stopped: {self.path}: {why}: all of it is lost"
         else:
@@ -177,7 +177,7 @@ class Recorder:
             lab.events.add(lab.clock() - lab.began, "", self.problem, "error")
 
     def _put(self, line: lines.Header | lines.Line | Sample) -> None:
-        self._sink.write(encode(line))
+        self._writer.write(encode(line))
 
     def _header(self, lab: Lab) -> lines.Header:
         return lines.Header(
@@ -200,5 +200,5 @@ def _rounded(part: Struct) -> dict[str, Any]:
 
 
 def called() -> str:
-    """Say how this program was called."""
+    """Return how this program was called."""
     return shlex.join(["concwatch", *sys.argv[1:]])

@@ -16,9 +16,8 @@ from concwatch.recordings.format import (
     OwnLine,
     SettingsLine,
 )
+from concwatch.recordings.history import HistoryLog, RecordedSeries, Timeline
 from concwatch.recordings.lane import RecordedLane
-from concwatch.recordings.past import PastLog, RecordedSeries
-from concwatch.recordings.timeline import Timeline
 
 NO_LAB = LabLine(0.0, 10.0, 0, ())
 NO_MACHINE = OwnLine(time=0.0)
@@ -64,7 +63,7 @@ class Recording:
         self._events = Timeline(line for line in lines if isinstance(line, EventLine))
         self._marks = Timeline(line for line in lines if isinstance(line, MarkLine))
         self._all_events = [
-            Event(number, line.time, line.lane, line.text, line.weight)
+            Event(number, line.time, line.lane, line.text, line.severity)
             for number, line in enumerate(self._events.entries, 1)
         ]
         self._all_marks = [
@@ -101,11 +100,11 @@ class Recording:
 
     def events(self, at: float) -> Log[Event]:
         """Return the event log as it was at ``at``; numbers count from the recording's beginning."""
-        return PastLog(self._all_events, self._events.count(at))
+        return HistoryLog(self._all_events, self._events.count(at))
 
     def marks(self, at: float) -> Log[Mark]:
         """Return what had been asked for or noted until ``at``, in the order of the moments."""
-        return PastLog(self._all_marks, self._marks.count(at))
+        return HistoryLog(self._all_marks, self._marks.count(at))
 
     def largest_target(self, lane: int) -> int:
         """Return where the slider of lane number ``lane`` ends: what was ever asked for fits on it."""

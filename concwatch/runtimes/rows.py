@@ -180,7 +180,7 @@ RUST_VERSION = ("sh", "-c", 'RUSTC_VERSION=$("$0" --version) exec "$@"', "{rustc
 
 
 def _cargo(feature: str) -> Runtime:
-    """Give an engine of Rust that needs packages; only the worker itself is kept of what cargo builds."""
+    """Return an engine of Rust that needs packages; only the worker itself is kept of what cargo builds."""
     locked = (
         *("--quiet", "--locked", "--features", feature, "--target-dir", "{out}/target"),
         *("--config", "build.rustc='{rustc}'"),

@@ -41,11 +41,11 @@ class Runtime(Struct, frozen=True):
         return HERE / self.folder
 
     def missing(self) -> str | None:
-        """Say which tool is not there and what to do, or None; nothing is run."""
+        """Return which tool is not there and what to do, or None; nothing is run."""
         return next((reason for reason in map(find, self.tools) if isinstance(reason, str)), None)
 
     def found(self) -> dict[str, Found]:
-        """Give where each tool is, by name.
+        """Return where each tool is, by name.
 
         Raises:
             ValueError: one is not there; one line with what to do.
@@ -81,7 +81,7 @@ class Runtime(Struct, frozen=True):
         return [_replace(part, words) for part in command]
 
     def variables(self) -> dict[str, str]:
-        """Give the environment of the build."""
+        """Return the environment of the build."""
         return {**os.environ, **dict(self.environment)}
 
 

@@ -9,27 +9,27 @@ from pathlib import Path
 
 
 def folder() -> Path:
-    """Give the folder; it may not be there yet."""
+    """Return the folder; it may not be there yet."""
     from platformdirs import user_cache_path  # only for who builds
 
     return user_cache_path("concwatch", appauthor=False) / "runtimes"
 
 
 def _made() -> Path:
-    """Give the folder, made if it was not there; raises OSError without room, or the right to write."""
+    """Return the folder, made if it was not there; raises OSError without room, or the right to write."""
     store = folder()
     store.mkdir(parents=True, exist_ok=True)
     return store
 
 
 def is_built(place: Path) -> bool:
-    """Tell whether a build has taken its place."""
+    """Return whether a build has taken its place."""
     return place.is_dir()
 
 
 @contextlib.contextmanager
 def lock(key: str) -> Iterator[bool]:
-    """Give whether nobody else builds ``key``, here or in another process, until the block ends.
+    """Yield whether nobody else builds ``key``, here or in another process, until the block ends.
 
     Raises:
         OSError: there is no room, or no right to write.
@@ -50,7 +50,7 @@ def lock(key: str) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def half_built(key: str) -> Iterator[Path]:
-    """Give a folder to build in, which takes its place under ``key`` once the block has ended in order.
+    """Yield a folder to build in, which takes its place under ``key`` once the block has ended in order.
 
     Raises:
         OSError: there is no room, or no right to write.

@@ -40,7 +40,7 @@ class Found(Struct, frozen=True):
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Give the numbers of a version: ``(21, 0, 3)``."""
+    """Return the numbers of a version: ``(21, 0, 3)``."""
     return tuple(map(int, re.findall(r"\d+", version)))[:4]
 
 

@@ -18,7 +18,6 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.worker import WorkerCancelled
 
-from concwatch.heap import give_back
 from concwatch.ui import keys
 from concwatch.ui.input_queue import InputQueue
 from concwatch.ui.palette import THEMES
@@ -26,6 +25,7 @@ from concwatch.ui.screens.commands import Commands
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.screens.sized import Sized
 from concwatch.ui.widgets.room_notice import RoomNotice, has_room
+from concwatch.worker.collector import give_back
 
 GIVE_BACK = 60.0
 """Seconds between two times that free memory is given back to the system."""

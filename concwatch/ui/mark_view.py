@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from concwatch.charts.annotations import Moment
 from concwatch.lab.events import KEPT
-from concwatch.lab.marks import NOTE, Mark, tell_mark
+from concwatch.lab.marks import NOTE, Mark, mark_text
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.source import Source
 from concwatch.units import format_clock, format_seconds
@@ -56,7 +56,7 @@ class MarkView:
     def tell(self, view: Snapshot, time: float, span: float) -> str:
         """Return where the cursor stands, and what was asked for or noted within ``span`` seconds before."""
         moment = time - (view.time - view.elapsed)
-        told = [tell_mark(mark) for mark in self._recent() if moment - span <= mark.time <= moment]
+        told = [mark_text(mark) for mark in self._recent() if moment - span <= mark.time <= moment]
         told.reverse()  # notes before commands, the newest first
         more = [f"+{len(told) - TOLD}"] if len(told) > TOLD else []
         ago = f"−{format_seconds(view.time - time)}" if view.time - time >= 0.05 else "now"

@@ -2,8 +2,8 @@
 
 import re
 
-from concwatch.one_line import one_line
 from concwatch.recordings.format import tell_time
+from concwatch.text import one_line
 from concwatch.units import parse_seconds
 
 _CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,3}):(\d{1,2}(?:\.\d*)?)", re.ASCII)

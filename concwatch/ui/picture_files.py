@@ -13,10 +13,10 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
-from concwatch.pictures.apart import to_png_apart
+from concwatch.files import write_whole
 from concwatch.pictures.cells import CELL_HEIGHT, CELL_WIDTH, TOP
 from concwatch.pictures.drawing import HOW_TO_GET, can_draw
-from concwatch.saving import write_whole
+from concwatch.pictures.drawing_process import draw_png
 from concwatch.ui.widgets.chart import Chart
 
 ROOM = "expected a folder with room to write in"
@@ -76,7 +76,7 @@ async def save_picture(svg: str, folder: Path, subject: str = "") -> Saved:
         return Saved(f"saved {path}")
     drawn = path.with_suffix(".png")
     try:
-        write_whole(drawn, await to_png_apart(svg))
+        write_whole(drawn, await draw_png(svg))
     except OSError as error:
         return Saved(f"saved {path}, but no PNG: {_told(error, drawn)}", severe=True)
     except ValueError as error:

@@ -8,7 +8,7 @@ from concwatch.lab.events import Event, Log
 from concwatch.lab.marks import Mark
 from concwatch.lab.snapshot import Snapshot
 from concwatch.recordings.format import Header
-from concwatch.recordings.past import RecordedSeries
+from concwatch.recordings.history import RecordedSeries
 from concwatch.recordings.recording import Recording
 from concwatch.ui.play_head import PlayHead
 from concwatch.worker.engines.pool import default_threads

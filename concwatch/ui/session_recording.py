@@ -57,7 +57,7 @@ class SessionRecording:
         """
         # Only here: the first frame can do without.
         from concwatch.recordings.recorder import Recorder, called
-        from concwatch.recordings.sinks import open_sink
+        from concwatch.recordings.writers import open_writer
 
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ class SessionRecording:
             raise ValueError(f'"{self.folder}" is a file: expected a folder') from None
         path = _new_path(self.folder, datetime.now())
         engines = [lane.engine for lane in lab.lanes]
-        self._recorder = Recorder(path, open_sink(path), called(), engines)
+        self._recorder = Recorder(path, open_writer(path), called(), engines)
         self._recorder.follow(lab)
         return self._recorder
 

@@ -4,9 +4,8 @@ import logging
 import time
 import traceback
 
-from concwatch.lab.events import plain
-from concwatch.one_line import one_line
-from concwatch.printing import tell
+from concwatch.console import print_note
+from concwatch.text import one_line, plain
 
 QUIET = 60.0
 """Seconds for which a line is not told again."""
@@ -38,7 +37,7 @@ class OneLine(logging.Handler):
             where = traceback.extract_tb(error.__traceback__)[-1:]
             place = "".join(f" ({frame.name}, {frame.filename}:{frame.lineno})" for frame in where)
             text = f"{text}: {type(error).__name__}: {error}{place}"
-        tell(f"concwatch: {plain(one_line(text))}; the same is told once a minute")
+        print_note(f"concwatch: {plain(one_line(text))}; the same is told once a minute")
 
 
 def tell_in_one_line() -> None:

@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
-from concwatch.lab.events import plain
-from concwatch.one_line import one_line
+from concwatch.text import one_line, plain
 from concwatch.ui.in_page import told
 
 READY = b"__GANGLION__\n"

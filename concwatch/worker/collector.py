@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import gc
+import sys
 from time import perf_counter
-
-from concwatch.heap import give_back
-from concwatch.worker.workloads import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Dict
 
 MODES = ("default", "frozen", "off")
+
+
+def give_back() -> None:
+    """Have the C library give free memory back to the system, where it can (glibc); a millisecond or so."""
+    if sys.platform.startswith("linux"):
+        import ctypes  # only here: it weighs half a megabyte
+
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+        if trim is not None:
+            trim(0)
 
 
 class Collector:
@@ -41,6 +49,8 @@ class Collector:
             ValueError: for any other word.
         """
         if mode not in MODES:
+            from concwatch.text import nearest  # only an error needs it
+
             raise ValueError(
                 f'unknown collector mode "{mode}": expected {", ".join(MODES)}{nearest(mode[:60], MODES)}'
             )

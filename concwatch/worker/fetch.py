@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from concwatch.open_files import raise_limit
+from concwatch.system.open_files import raise_limit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from concwatch.worker.burst import LONGEST_WAIT, MOST_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
 from concwatch.worker.reporter import Reporter
-from concwatch.worker.workloads import DEFAULT, WORDS, nearest, parse
+from concwatch.worker.workloads import DEFAULT, WORDS, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,6 +170,8 @@ def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[
             elif name in table:
                 engine.submit(_answered(channel, engine, name, partial(table[name], fields), arrived))
             else:
+                from concwatch.text import nearest  # only an error needs it
+
                 known = (*table, "target", "stop")
                 raise ValueError(
                     f'unknown command "{name}": expected one of {", ".join(known)}{nearest(name, known)}'
@@ -207,7 +209,7 @@ def runtime() -> str:
 
 def _no_thread(error: RuntimeError) -> str:
     """Return which limit leaves no room for a worker's own threads."""
-    from concwatch.worker.walls import wall_hit  # only here
+    from concwatch.system.walls import wall_hit  # only here
 
     wall, value = wall_hit()
     return f"{error}: {wall}" + ("" if value is None else f" ({value:,})")
@@ -272,6 +274,8 @@ def main() -> None:
         sys.exit(2)
     name = sys.argv[1]
     if name not in ENGINES:
+        from concwatch.text import nearest
+
         print(f'unknown engine "{name}": expected one of {known}{nearest(name, ENGINES)}', file=sys.stderr)
         sys.exit(2)
     serve(name)

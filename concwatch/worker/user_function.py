@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 
-from concwatch.worker.workloads import nearest
+from concwatch.text import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

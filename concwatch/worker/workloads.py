@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, Iterable, Optional, Tuple
+    from typing import Callable, Dict, Optional, Tuple
 
 DEFAULT = "sleep:10"
 
@@ -26,14 +26,6 @@ class Workload:
         self.values = values
         self.spec = spec
         self.url: Optional[str] = None
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Say which of ``known`` was probably meant: ``; did you mean "sleep"?``, or nothing."""
-    import difflib  # only an error needs it
-
-    found = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.5)
-    return f'; did you mean "{found[0]}"?' if found else ""
 
 
 def _is_number(text: str) -> bool:
@@ -117,5 +109,7 @@ def parse(spec: str) -> Workload:
     # "slep:3" is a slip, not a module of the user's: what follows the colon cannot be a function's name.
     if colon and _is_path(word) and _is_path(rest):
         return Workload(USER, (word, rest), spec)
+    from concwatch.text import nearest  # only an error needs it
+
     forms = ", ".join(form for form, _, _ in FORMS.values())
     raise ValueError(f'unknown workload "{shown}": expected one of {forms}, {USER}{nearest(word, FORMS)}')

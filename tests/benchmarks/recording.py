@@ -21,14 +21,14 @@ from concwatch.charts.table import DRAWN
 from concwatch.lab.catalog import PYTHONS, Engine
 from concwatch.lab.fake import FakeLink
 from concwatch.lab.lab import DEFAULT_HZ, Lab
-from concwatch.lab.link import Arrival
-from concwatch.lab.messages import Tick
-from concwatch.lab.sampler import Reading
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot
+from concwatch.links.link import Arrival
+from concwatch.links.messages import Tick
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
-from concwatch.recordings.sinks import open_sink
+from concwatch.recordings.writers import open_writer
+from concwatch.system.process import Reading
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, environment, quiet
 
@@ -38,7 +38,7 @@ JUMPS = 20
 
 
 def _recorder(path: Path, lab: Lab) -> Recorder:
-    recorder = Recorder(path, open_sink(path), "benchmark", [lane.engine for lane in lab.lanes])
+    recorder = Recorder(path, open_writer(path), "benchmark", [lane.engine for lane in lab.lanes])
     recorder.follow(lab)
     return recorder
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 from msgspec import Struct
 
-from concwatch.lab.building import BuildError, build, choose
+from concwatch.runtimes.building import BuildError, build, choose
 from concwatch.runtimes.rows import JAVA_FLAGS, RUNTIMES
 from concwatch.runtimes.tool import Tool, find
 from tests.worker_driver import Worker

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from concwatch.saving import write_whole
+from concwatch.files import write_whole
 from tests.faults.driving import THOROUGH
 from tests.faults.fault import Fault, Impossible
 from tests.faults.rows import FAULTS

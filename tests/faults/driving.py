@@ -18,9 +18,9 @@ from concwatch.lab.catalog import Engine, find
 from concwatch.lab.lab import Lab, open_process
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import State
-from concwatch.lab.link import Link
-from concwatch.lab.process import WorkerProcess
 from concwatch.lab.settings import Settings
+from concwatch.links.link import Link
+from concwatch.links.process import WorkerProcess
 from concwatch.ui.app import ConcwatchApp
 from tests.screen import Stage, Workers
 

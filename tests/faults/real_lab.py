@@ -13,9 +13,9 @@ from concwatch.lab.catalog import Engine, find
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import State
-from concwatch.lab.link import Link
-from concwatch.lab.process import WorkerProcess
 from concwatch.lab.settings import Settings
+from concwatch.links.link import Link
+from concwatch.links.process import WorkerProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 40.0

@@ -22,9 +22,9 @@ from concwatch.lab.events import KEPT
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import State
-from concwatch.lab.messages import Tick
-from concwatch.lab.process import WorkerProcess
 from concwatch.lab.settings import Settings
+from concwatch.links.messages import Tick
+from concwatch.links.process import WorkerProcess
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.palette import THEMES
 from concwatch.ui.screens.dialog import TypeDialog

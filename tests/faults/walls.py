@@ -16,7 +16,7 @@ import pytest
 from concwatch.lab import pages
 from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
-from concwatch.worker.walls import thread_walls
+from concwatch.system.walls import thread_walls
 from tests.faults.driving import engines
 from tests.faults.fault import Fault, Impossible
 from tests.faults.real_lab import PATIENCE, ROOT, RealLab, Wrap, real_lab

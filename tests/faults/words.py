@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import msgspec
 
 from concwatch.lab.lane_state import State
-from concwatch.lab.messages import Report, decode
 from concwatch.lab.snapshot import Snapshot
+from concwatch.links.messages import Report, decode
 from tests.faults.driving import PATIENCE, FaultyStage, driven, inject, thorough
 from tests.faults.fault import Fault
 from tests.faults.toy import command

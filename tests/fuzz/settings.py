@@ -7,7 +7,7 @@ import click
 from concwatch.cli import main
 from concwatch.commands.configuration import SCREEN, resolve, unknown_tables
 from concwatch.commands.group import NAMES
-from concwatch.toml_files import read_toml
+from concwatch.files import read_toml
 from tests.fuzz.target import one_line, refused
 
 

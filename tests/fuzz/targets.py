@@ -8,7 +8,7 @@ from concwatch import wire
 from concwatch.experiments import loading as experiments
 from concwatch.experiments.experiment import Experiment, How, Series, Table, entries
 from concwatch.experiments.readings import READINGS
-from concwatch.lab import messages
+from concwatch.links import messages
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, read_expectation
 from concwatch.measure.units import SCALES
 from concwatch.ui.moment import read_moment

@@ -6,8 +6,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Label, OptionList
 
-from concwatch.lab.forecast import BUDGET, MARGIN, Forecast
-from concwatch.lab.guard import SPARED
+from concwatch.lab.forecast import MARGIN, Forecast
+from concwatch.system.memory import BUDGET, SPARED
 from concwatch.ui.screens.dialog import Dialog, choice_list
 from concwatch.ui.screens.leaving import is_ending
 from concwatch.units import format_count, format_percent

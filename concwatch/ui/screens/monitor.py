@@ -98,7 +98,7 @@ class LabControls:
         """Say how the chosen lane is measured."""
         from textual.content import Content
 
-        from concwatch.lab.how import how
+        from concwatch.lab.engine_notes import engine_notes
         from concwatch.ui.screens.help import ReadDialog  # only here: the first frame can do without
 
         lane = self._lane()
@@ -108,7 +108,9 @@ class LabControls:
             if stands
             else "not running"
         )
-        text = Content.assemble((lane.engine.task, "bold"), "\n", (runs, "$accent"), "\n\n", how(lane.engine))
+        text = Content.assemble(
+            (lane.engine.task, "bold"), "\n", (runs, "$accent"), "\n\n", engine_notes(lane.engine)
+        )
         self._screen.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
 
     # What a person does to all lanes.

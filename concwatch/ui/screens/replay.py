@@ -10,11 +10,11 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 from concwatch.charts.table import DRAWN
-from concwatch.lab.events import plain
-from concwatch.lab.marks import NOTE, tell_mark
+from concwatch.lab.marks import NOTE, mark_text
 from concwatch.lab.snapshot import Snapshot
 from concwatch.recordings.format import Header
 from concwatch.recordings.recording import Recording
+from concwatch.text import plain
 from concwatch.ui import keys
 from concwatch.ui.moment import format_moment, read_moment
 from concwatch.ui.play_head import PlayHead
@@ -258,7 +258,7 @@ class ReplayScreen(LanesScreen):
             )
             for mark in marks
         ]
-        self.query_one(Transport).show_marks(strokes, [tell_mark(mark) for mark in marks])
+        self.query_one(Transport).show_marks(strokes, [mark_text(mark) for mark in marks])
 
     # Where the play head goes.
 

@@ -7,7 +7,7 @@ from textual.widgets import Static
 
 from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.report import cite
-from concwatch.layout import flat
+from concwatch.text import flat
 
 OURS = "none: nothing is published that this could be held against"
 LABEL_WIDTH = 9

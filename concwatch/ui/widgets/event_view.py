@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from concwatch.lab.events import Event, Weight
+from concwatch.lab.events import Event, Severity
 from concwatch.ui.renderables.ink import Inks
 from concwatch.units import format_clock
 
@@ -21,7 +21,7 @@ SHOWN = 200
 LANE_WIDTH = 10
 """Cells of a lane's name, or more if one is longer."""
 
-STYLES: Mapping[Weight, str] = {"info": "", "warning": "$warning", "error": "$error"}
+STYLES: Mapping[Severity, str] = {"info": "", "warning": "$warning", "error": "$error"}
 
 
 @lru_cache(maxsize=2 * SHOWN)
@@ -29,7 +29,7 @@ def _tell(event: Event, color: str, room: int) -> Sequence[Content]:
     text = Content.assemble(
         (f"{format_clock(event.time)}  ", "$foreground 45%"),
         (f"{event.lane or 'all':{room}}", color),
-        (event.text, STYLES[event.weight]),
+        (event.text, STYLES[event.severity]),
     )
     return text.split(allow_blank=True)
 

@@ -11,7 +11,7 @@ from textual.widgets import Static
 from concwatch.experiments.experiment import Table
 from concwatch.experiments.report import Row, Sheet, sheets
 from concwatch.experiments.runner import Runner, State
-from concwatch.layout import flat
+from concwatch.text import flat
 from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import UNKNOWN
 

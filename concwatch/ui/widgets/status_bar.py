@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from concwatch.lab.sampler import cores
 from concwatch.lab.snapshot import Snapshot
+from concwatch.system.machine import cores
 from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_bytes, format_clock, format_percent
 

@@ -70,7 +70,7 @@ class Engine:
 
     def look_at_walls(self) -> None:
         """Have a wall reported that tasks have hit by themselves; to be called before each tick."""
-        self._file_wall.look(self.tell_limit)
+        self._file_wall.look(self.limit_text)
 
     # Called on the engine's own thread.
 
@@ -139,7 +139,7 @@ class Engine:
         while self._inbox:
             self._inbox.popleft()()
 
-    def tell_reached(self) -> None:
+    def reached_text(self) -> None:
         """Report that the target has been met, once."""
         fields = self.goal.reached(self.counts, monotonic())
         if fields:
@@ -181,10 +181,10 @@ class Engine:
         self.stop_growing(wall, value, str(error)[:500] or ("out of memory" if short else ""))
 
     def _name_wall(self) -> Tuple[str, Optional[int]]:
-        """Return which wall is near. Asking takes memory too, and other threads may have had the last."""
+        """Return which wall is near; asking takes memory, of which others may have had the last."""
         for _ in range(2):
             try:
-                from concwatch.worker.walls import wall_hit  # only here
+                from concwatch.system.walls import wall_hit  # only here
 
                 return wall_hit()
             except MemoryError:
@@ -195,8 +195,8 @@ class Engine:
         """Make what is live the target, and report what holds the rest back."""
         wanted, standing = self.goal.target, self.counts.live
         self.goal.settle(standing)
-        self.tell_limit(standing, wanted, wall, value, detail)
+        self.limit_text(standing, wanted, wall, value, detail)
 
-    def tell_limit(self, standing: int, wanted: int, wall: str, value: Optional[int], detail: str) -> None:
+    def limit_text(self, standing: int, wanted: int, wall: str, value: Optional[int], detail: str) -> None:
         """Report what holds back all but ``standing`` of the tasks wanted."""
         self.send("limit", standing=standing, wanted=wanted, wall=wall, value=value, detail=detail)

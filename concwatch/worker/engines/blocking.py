@@ -181,8 +181,8 @@ class BlockingEngine(Engine):
                 self.apply_commands()
                 if wanted == 0:
                     break
-                self.tell_reached()
-            self.tell_reached()
+                self.reached_text()
+            self.reached_text()
 
     def _wait(self) -> None:
         """Wait until woken."""

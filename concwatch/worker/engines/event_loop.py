@@ -145,8 +145,8 @@ class EventLoopEngine(Engine):
                 self.apply_commands()
                 if wanted == 0:
                     break
-                self.tell_reached()
-            self.tell_reached()
+                self.reached_text()
+            self.reached_text()
 
     async def _grow(self, count: int) -> None:
         began = monotonic()

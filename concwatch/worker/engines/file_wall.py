@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from threading import Lock
 
-from concwatch import open_files
+from concwatch.system import open_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -139,8 +139,8 @@ class GeventEngine(Engine):
                 self.apply_commands()
                 if wanted == 0:
                     break
-                self.tell_reached()
-            self.tell_reached()
+                self.reached_text()
+            self.reached_text()
 
     def _grow(self, count: int) -> None:
         began = monotonic()

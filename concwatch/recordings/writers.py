@@ -5,52 +5,17 @@ import os
 import sys
 import zlib
 from pathlib import Path
-from typing import Protocol
 
 
 class Lost(OSError):
     """What was written is no longer where anybody can read it."""
 
 
-class Sink(Protocol):
-    """Takes lines, each of which is in the file when `write` returns."""
+class FileWriter:
+    """Writes lines, each of which is in the file when `write` returns.
 
-    @property
-    def size(self) -> int:
-        """Bytes that the file has taken so far."""
-        ...
-
-    def write(self, line: bytes) -> None:
-        """Put one line into the file.
-
-        Raises:
-            OSError: the system would not take it.
-        """
-        ...
-
-    def check(self) -> None:
-        """See that what was written can still be found.
-
-        Raises:
-            Lost: the file was deleted, or emptied.
-        """
-        ...
-
-    def close(self) -> None:
-        """Take no more."""
-        ...
-
-    def discard(self) -> None:
-        """Take no more, and remove the file, in which is nothing of use.
-
-        Raises:
-            OSError: it is gone already, or cannot be removed.
-        """
-        ...
-
-
-class FileSink:
-    """An unbuffered file; it is locked, so that others can tell that it is still written to."""
+    The file is locked, so that others can tell that it is still written to.
+    """
 
     def __init__(self, path: Path) -> None:
         """Make the file; whatever exists stays as it is, a pipe too: who reads it might wait.
@@ -66,18 +31,27 @@ class FileSink:
         self._file = os.open(path, flags, 0o666)
         self._path = path
         self.size = 0
+        """Bytes that the file has taken so far."""
         if not self._device:
             lock(self._file)
 
     def write(self, line: bytes) -> None:
-        """Put one line into the file."""
+        """Put one line into the file.
+
+        Raises:
+            OSError: the system would not take it.
+        """
         while line:
             count = os.write(self._file, line)
             self.size += count
             line = line[count:]
 
     def check(self) -> None:
-        """See that what was written can still be found."""
+        """See that what was written can still be found.
+
+        Raises:
+            Lost: the file was deleted, or emptied.
+        """
         status = os.fstat(self._file)
         if status.st_nlink == 0:
             raise Lost("it was deleted")
@@ -91,53 +65,44 @@ class FileSink:
             self._file = -1
 
     def discard(self) -> None:
-        """Close the file, and remove it unless it is a device, or no longer what the path leads to."""
+        """Close the file, and remove it unless it is a device, or no longer what the path leads to.
+
+        Raises:
+            OSError: it is gone already, or cannot be removed.
+        """
         own = not self._device and os.path.samestat(os.fstat(self._file), os.stat(self._path))
-        self.close()
+        FileWriter.close(self)
         if own:
             self._path.unlink()
 
 
-class GzipSink:
-    """Compresses what goes into another sink, so that every line can be read as soon as it is written."""
+class GzipWriter(FileWriter):
+    """Compresses the lines, so that every one can be read as soon as it is written."""
 
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self._gzip = zlib.compressobj(wbits=31)
-
-    @property
-    def size(self) -> int:
-        """Bytes that the file has taken so far."""
-        return self._sink.size
 
     def write(self, line: bytes) -> None:
         """Put one line into the file."""
-        self._sink.write(self._gzip.compress(line) + self._gzip.flush(zlib.Z_SYNC_FLUSH))
-
-    def check(self) -> None:
-        """See that what was written can still be found."""
-        self._sink.check()
+        super().write(self._gzip.compress(line) + self._gzip.flush(zlib.Z_SYNC_FLUSH))
 
     def close(self) -> None:
         """End the compressed text, and close the file."""
         try:
-            self._sink.write(self._gzip.flush())
+            super().write(self._gzip.flush())
         finally:
-            self._sink.close()
-
-    def discard(self) -> None:
-        """Close the file, and remove it."""
-        self._sink.discard()
+            super().close()
 
 
-def open_sink(path: Path) -> Sink:
+def open_writer(path: Path) -> FileWriter:
     """Make the file of a recording; a name that ends in ``.gz`` has it compressed.
 
     Raises:
         ValueError: one line: it cannot be made, or exists.
     """
     try:
-        file = FileSink(path)
+        return (GzipWriter if path.suffix == ".gz" else FileWriter)(path)
     except FileExistsError:
         if path.exists() and not path.is_file():
             raise ValueError(f'"{path}" is no ordinary file: expected the name of a new file') from None
@@ -145,7 +110,6 @@ def open_sink(path: Path) -> Sink:
     except (OSError, ValueError) as error:  # ValueError: a name with a null in it
         why = getattr(error, "strerror", None) or error
         raise ValueError(f'"{path}": {why}: expected a new file in a folder that can be written') from None
-    return GzipSink(file) if path.suffix == ".gz" else file
 
 
 if sys.platform == "win32":
@@ -154,7 +118,7 @@ if sys.platform == "win32":
         """Leave an open file as it is: there are no such locks here."""
 
     def is_locked(file: int) -> bool:
-        """Say no: it cannot be told here."""
+        """Return no: locks are not known here."""
         return False
 
 else:
@@ -167,7 +131,7 @@ else:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def is_locked(file: int) -> bool:
-        """Tell whether some process has locked an open file."""
+        """Return whether some process has locked an open file."""
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -4,16 +4,14 @@ import asyncio
 import contextlib
 import os
 import re
-import signal
-import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
-from concwatch.lab.process import NICENESS, child_setup
 from concwatch.runtimes import store
 from concwatch.runtimes.runtime import TIME_LIMIT, Runtime
 from concwatch.runtimes.tool import Found, Tool, numbers
+from concwatch.system.child import NICENESS, child_setup, end_session
 from concwatch.units import format_seconds
 
 VERSION_LIMIT = 20.0
@@ -158,15 +156,6 @@ async def _output(
                 async with asyncio.timeout(LAST_WORDS):
                     await process.communicate()
     return process.returncode or 0, text.decode(errors="replace")
-
-
-def end_session(pid: int) -> None:
-    """End a process and all that it has started: they are a session of their own."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            os.kill(pid, signal.SIGTERM)
-        else:
-            os.killpg(pid, signal.SIGKILL)
 
 
 def _last(text: str) -> str:

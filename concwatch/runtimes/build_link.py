@@ -4,13 +4,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from concwatch.lab.building import BuildError, build
-from concwatch.lab.link import Arrival, Building, Built, Ended, Link
-from concwatch.lab.sampler import Reading
+from concwatch.links.link import Arrival, Building, Built, Ended, Link
+from concwatch.runtimes.building import BuildError, build
 from concwatch.runtimes.runtime import Runtime
+from concwatch.system.process import Reading
 
 
-class BuiltWorker:
+class BuildLink:
     """A `Link`: until the worker is built it tells how that goes, then it is the worker's own."""
 
     def __init__(self, ways: Sequence[Runtime], engine: str, start: Callable[[Sequence[str]], Link]) -> None:
@@ -47,7 +47,7 @@ class BuiltWorker:
         tell(Ended(done, ran=False))
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Give what has come since the last call."""
+        """Return what has come since the last call."""
         found = list(self._arrivals)
         self._arrivals.clear()
         return found + list(self._link.arrivals(now) if self._link else ())

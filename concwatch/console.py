@@ -1,5 +1,7 @@
-"""What the commands print: lines of progress, and the tables at the end."""
+"""What the commands print: errors, lines of progress, the tables at the end; and the streams it goes to."""
 
+import errno
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -8,10 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from concwatch.lab.events import plain
-from concwatch.lab.lab import Lab
 from concwatch.layout import Piece, aligned
-from concwatch.streams import let_go
+from concwatch.text import flat, plain
 from concwatch.units import (
     format_bytes,
     format_count,
@@ -22,22 +22,71 @@ from concwatch.units import (
 if TYPE_CHECKING:
     from concwatch.experiments.cell import Cell
     from concwatch.experiments.runner import Runner
+    from concwatch.lab.lab import Lab
     from concwatch.measure.expect import Verdict
     from concwatch.measure.figures import Figure
     from concwatch.measure.run import Row
 
+BAD_INPUT = 2
+"""Exit status for what was asked wrongly."""
+
 PROGRESS_INTERVAL = 0.5
 """Seconds between two looks at how far an experiment is."""
+
+STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
+"""The three by name, in the order of their descriptors, and what is done with each."""
+
+UNWRITABLE = (errno.ENOSPC, errno.EFBIG, errno.EIO)
+"""What comes of writing on a full disk, or to a terminal that is gone."""
+
+UNREAD = 141
+"""Exit status where nobody reads standard output any more: 128 + SIGPIPE."""
 
 LONGEST_AUTHOR = 23
 
 
-def tell(text: str, nl: bool = True) -> None:
-    """Write ``text`` on standard error; where nobody reads that, what is done goes on all the same."""
+def fill_missing_streams() -> None:
+    """Open the null device for each standard stream that was closed when the program was started.
+
+    Otherwise a pipe or a file of this program's own takes the free descriptor, and what is meant for a
+    person goes there.
+    """
+    for name, mode in STREAMS.items():
+        if getattr(sys, name) is None:
+            # The lowest free descriptor is the missing one's, since those before it are there by now.
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  # open as long as the program runs
+
+
+def is_unwritable(error: OSError) -> bool:
+    """Return whether it was standard output that could not be written: an error with a file names that."""
+    return error.filename is None and error.errno in UNWRITABLE
+
+
+def discard_output(descriptor: int) -> None:
+    """Lead a descriptor to the null device, with all that is still buffered for it."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
+def print_note(text: str, nl: bool = True) -> None:
+    """Write ``text`` on standard error; where nobody reads that, the work goes on all the same."""
     try:
         click.echo(text, err=True, nl=nl)
     except OSError:
-        let_go(sys.stderr.fileno())
+        discard_output(sys.stderr.fileno())
+
+
+def print_error(text: str) -> None:
+    """Write ``text`` on standard error as one line, whatever a person typed into it."""
+    print_note(f"concwatch: {plain(flat(text))}")
+
+
+def print_json(value: object) -> None:
+    """Write ``value`` on standard output."""
+    import json  # only here: the screen has no use for it
+
+    click.echo(json.dumps(value, indent=2))
 
 
 class ProgressLine:
@@ -46,15 +95,15 @@ class ProgressLine:
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
 
-    def show(self, lab: Lab, lane: str, text: str) -> None:
+    def show(self, lab: "Lab", lane: str, text: str) -> None:
         """Say what ``lane`` is doing."""
         line = f"{lane}: {text} · workers take {format_bytes(lab.total_rss)}"
-        tell(f"\r\x1b[K{line}" if self._live else line, nl=not self._live)
+        print_note(f"\r\x1b[K{line}" if self._live else line, nl=not self._live)
 
     def clear(self) -> None:
         """Make room for what comes next, where there still is a terminal."""
         if self._live:
-            tell("\r\x1b[K", nl=False)
+            print_note("\r\x1b[K", nl=False)
 
 
 COLUMNS = (
@@ -225,8 +274,7 @@ class ExperimentProgress:
             what = f"{outcome.state.value} in {took}" if outcome.runs else outcome.state.value
             reason = f": {outcome.reason}" if outcome.reason else ""
             where = f"{self._runner.experiment.name}: {number} of {len(outcomes)}"
-            text = " ".join(f"{where} · {self._names[cell]} · {what}{reason}".split())
-            tell(plain(text))
+            print_note(plain(flat(f"{where} · {self._names[cell]} · {what}{reason}")))
 
 
 _TONES: dict[str, dict[str, object]] = {

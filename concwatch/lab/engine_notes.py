@@ -6,7 +6,7 @@ from pathlib import Path
 
 from concwatch.lab.catalog import Engine
 
-_FILE = Path(__file__).with_name("how.toml")
+_FILE = Path(__file__).with_name("engine_notes.toml")
 _OF_PYTHON = "python"
 
 
@@ -19,8 +19,8 @@ def _texts() -> dict[str, list[str]]:
     }
 
 
-def how(engine: Engine) -> str:
-    """Give the whole text on an engine, paragraphs apart by an empty line."""
+def engine_notes(engine: Engine) -> str:
+    """Return the whole text on an engine, paragraphs apart by an empty line."""
     parts = list(_texts()[engine.kind])
     if not engine.ways:
         parts += _texts()[_OF_PYTHON]

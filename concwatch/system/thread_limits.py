@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from concwatch.worker.walls import Wall
+from concwatch.system.walls import Wall
 
 UNKNOWN = "unknown"
 ALWAYS = {
@@ -15,15 +15,14 @@ ALWAYS = {
     "cgroup pids.max": "no limit",
     "ulimit -u": "does not bind this user",
 }
-"""The limits that are told of wherever one is, in this order → why Linux has no value for one."""
+"""The limits that are listed wherever one is, in this order → why Linux has no value for one."""
 
 
 class ThreadLimit(Struct, frozen=True):
-    """One limit in its own unit (maps, numbers, threads; bytes of memory), and what it is in threads."""
+    """One limit in its own unit (maps, numbers, threads; bytes of memory); None where there is no value."""
 
     name: str
     value: int | None = None
-    """None when it does not bind, or is not known."""
     used: int | None = None
     free: int | None = None
     threads: int | None = None
@@ -36,15 +35,14 @@ class ThreadLimit(Struct, frozen=True):
 
 def thread_limits(walls: Sequence[Wall]) -> list[ThreadLimit]:
     """Return every limit; of control groups within each other the one that binds."""
-    tightest = {wall.name: wall for wall in sorted(walls, key=lambda wall: wall.threads, reverse=True)}
-    names = dict.fromkeys((*ALWAYS, *(wall.name for wall in walls)))
-    return [_limit(name, tightest.get(name)) for name in names]
-
-
-def _limit(name: str, wall: Wall | None) -> ThreadLimit:
-    if wall is None:
-        return ThreadLimit(name, note=ALWAYS[name] if sys.platform.startswith("linux") else UNKNOWN)
-    return ThreadLimit(name, wall.value, wall.used, wall.free, wall.threads, wall.where or None)
+    found = {
+        name: ThreadLimit(name, note=note if sys.platform.startswith("linux") else UNKNOWN)
+        for name, note in ALWAYS.items()
+    } | {wall.name: ThreadLimit(wall.name) for wall in walls if wall.name not in ALWAYS}
+    for wall in sorted(walls, key=lambda wall: wall.threads, reverse=True):
+        where = wall.where or None
+        found[wall.name] = ThreadLimit(wall.name, wall.value, wall.used, wall.free, wall.threads, where)
+    return list(found.values())
 
 
 def first_limit(limits: Iterable[ThreadLimit]) -> ThreadLimit | None:

@@ -2,80 +2,24 @@
 
 import asyncio
 import contextlib
-import os
-import signal
 import subprocess
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import psutil
 
 from concwatch import wire
-from concwatch.lab.link import Arrival, Ended, Flood, Garbage, Noise
-from concwatch.lab.messages import decode, shown
-from concwatch.lab.pipe_bytes import PipeBytes, PipeLines
-from concwatch.lab.refusal import tell_refusal
-from concwatch.lab.sampler import Reading, Sampler
-
-NICENESS = 5
-"""Workers run a little nicer, so that the screen stays alive while they have both cores busy."""
+from concwatch.links.link import Arrival, Ended, Flood, Garbage, Noise
+from concwatch.links.messages import decode, shown
+from concwatch.links.pipe_bytes import PipeBytes, PipeLines
+from concwatch.system.child import NICENESS, child_setup, ended_how, explain_start_error, last_words
+from concwatch.system.process import Reading, Sampler
 
 NOISE_KEPT = 4_000
 """Bytes of standard error kept between two looks, and shown when the worker dies."""
 
 LAST_WORDS = 0.5
 """Seconds that the pipes of an ended worker are still read."""
-
-_PR_SET_PDEATHSIG = 1
-
-_ENDED_FIRST = b"1000"
-"""The highest that ``oom_score_adj`` can be; raising it needs no privilege."""
-
-
-def child_setup(niceness: int) -> Callable[[], None] | None:
-    """Give what a new child runs before its program.
-
-    It is so much nicer; on Linux it dies with this process, and when memory runs out it is ended first,
-    before anything that its user works with.
-    """
-    if sys.platform == "win32":
-        return None
-    import ctypes  # only here: the screen need not wait for it
-
-    # Loaded here, not in the child: between fork and exec as little as possible may happen.
-    prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform.startswith("linux") else None
-    kill = int(signal.SIGKILL)
-
-    def setup() -> None:
-        os.nice(niceness)
-        if prctl is not None:
-            prctl(_PR_SET_PDEATHSIG, kill, 0, 0, 0)
-            with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
-                file.write(_ENDED_FIRST)
-
-    return setup
-
-
-def ended_how(status: int) -> str:
-    """Say for a person how a process ended: by which signal, or with which exit status."""
-    if status < 0:
-        try:
-            name = signal.Signals(-status).name
-        except ValueError:
-            name = f"signal {-status}"
-        return f"killed by {name}"
-    return f"exited with status {status}"
-
-
-def last_words(noise: str) -> str:
-    """Give the line of what a process wrote before its end that says why: the last, or the one called fatal.
-
-    V8 and Go say so first, and what comes then is where they were; Rust adds a note on how to see more.
-    """
-    lines = [line.strip() for line in noise.splitlines() if line.strip() and not line.startswith("note: ")]
-    fatal = (line for line in lines if line.lower().startswith("fatal"))
-    return next(fatal, lines[-1] if lines else "")[:300]
 
 
 def _read(line: bytes | None) -> Arrival | None:
@@ -126,7 +70,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             )
         except (OSError, ValueError, RuntimeError, subprocess.SubprocessError) as error:
             self._over = True
-            self._ended = Ended(f"could not be started: {tell_refusal(error)}", ran=False)
+            self._ended = Ended(f"could not be started: {explain_start_error(error)}", ran=False)
 
     # What the event loop calls.
 
@@ -182,7 +126,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
     # What a lane calls.
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Give what has come since the last call; a flood little by little."""
+        """Return what has come since the last call; a flood little by little."""
         found: list[Arrival] = []
         if self._noise:
             found.append(Noise(self._noise.decode(errors="replace")))

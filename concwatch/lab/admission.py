@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.forecast import demand, forecast
-from concwatch.lab.guard import Guard
-from concwatch.lab.limits import Memory, memory_now
 from concwatch.lab.settings import Settings
+from concwatch.system.memory import Memory, MemoryBudget, memory_now
+from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import format_count
-from concwatch.worker.walls import Wall, thread_walls
 
 
 def why_too_many(
@@ -20,7 +19,7 @@ def why_too_many(
     memory: Callable[[], Memory] = memory_now,
     walls: Callable[[], Sequence[Wall]] = thread_walls,
 ) -> str | None:
-    """Say in one line, with figures, why so many tasks do not fit; None when they do.
+    """Return in one line why so many tasks do not fit; None when they do.
 
     Args:
         engines: each is to hold that many; one that cannot run here takes nothing.
@@ -32,11 +31,11 @@ def why_too_many(
         walls: looks at the limits on threads.
     """
     there = [engine for engine in engines if engine.missing() is None]
-    guard = Guard((), budget, memory, lambda text, weight: None)
+    room = MemoryBudget(budget, memory)
     found_walls = walls()
     for group in [there] if together else [[engine] for engine in there]:
         demands = [demand(engine, settings, found_walls) for engine in group]
-        found = forecast(tasks, demands, guard.room, bound=guard.bound)
+        found = forecast(tasks, demands, room.room, bound=room.bound)
         if not found.fits:
             names = " and ".join(engine.name for engine in group)
             each = " each" if len(group) > 1 else ""

@@ -1,16 +1,17 @@
-"""What was known until a moment of a recording: series and logs that end there."""
+"""What was known at a moment of a recording: the line that held, and series and logs that end there."""
 
 import math
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from concwatch.lab.events import KEPT, Entry, Log
 from concwatch.lab.series import METRICS, extremes
 
 
 def quick_extremes(values: list[float]) -> tuple[float, float]:
-    """Give the least and the greatest of ``values``; NaN for both where all are NaN.
+    """Return the least and the greatest of ``values``; NaN for both where all are NaN.
 
     ``min`` and ``max`` pass over a NaN unless it comes first, so only there is one looked for: this runs
     over hours of samples.
@@ -64,11 +65,11 @@ class RecordedSeries:
         self._end = bisect_right(times, until)
 
     def until(self, moment: float) -> "RecordedSeries":
-        """Give the same, until another moment."""
+        """Return the same, until another moment."""
         return RecordedSeries(self._times, self._columns, self._levels, moment)
 
     def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
-        """Give times and values of one metric from the last one before ``start`` on; copies."""
+        """Return times and values of one metric from the last one before ``start`` on; copies."""
         assert metric in METRICS
         times, values = self._times, self._columns[metric]
         begin = max(0, bisect_left(times, start, 0, self._end) - 1)
@@ -84,7 +85,7 @@ class RecordedSeries:
         )
 
     def level(self, metric: str, step: int) -> Level:
-        """Give the extremes of a metric for each ``step`` samples, folded when they are first asked for."""
+        """Return the extremes of a metric for each ``step`` samples, folded when they are first asked for."""
         if (metric, step) not in self._levels:
             self._levels[metric, step] = Level(self._times, self._columns[metric], step)
         return self._levels[metric, step]
@@ -99,18 +100,18 @@ class RecordedSeries:
         return self._columns[metric][index]
 
     def last(self, metric: str) -> float:
-        """Give the newest value of one metric, NaN before the first."""
+        """Return the newest value of one metric, NaN before the first."""
         return self._columns[metric][self._end - 1] if self._end else math.nan
 
     def __len__(self) -> int:
         return self._end
 
 
-class PastLog(Log[Entry]):
+class HistoryLog(Log[Entry]):
     """The first entries of a log, as many as there had been at a moment."""
 
     def __init__(self, entries: Sequence[Entry], count: int) -> None:
-        """Give the first ``count`` of ``entries``, which are numbered from 1."""
+        """Hold the first ``count`` of ``entries``, which are numbered from 1."""
         super().__init__()
         self._all = entries
         self._count = count
@@ -124,5 +125,32 @@ class PastLog(Log[Entry]):
         raise TypeError("a recording cannot be added to")
 
     def since(self, number: int) -> Sequence[Entry]:
-        """Give the entries after number ``number``, oldest first, the last `KEPT` at most."""
+        """Return the entries after number ``number``, oldest first, the last `KEPT` at most."""
         return self._all[max(0, number, self._count - KEPT) : self._count]
+
+
+class Timed(Protocol):
+    """What has a time, in seconds since the recording began."""
+
+    @property
+    def time(self) -> float: ...  # noqa: D102  # said above
+
+
+Line = TypeVar("Line", bound=Timed)
+
+
+class Timeline(Generic[Line]):
+    """Lines of one type in the order of their times; those of the same time stay as they came."""
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self.entries = sorted(lines, key=lambda line: line.time)
+        self._times = [line.time for line in self.entries]
+
+    def count(self, at: float) -> int:
+        """Return how many there had been at ``at``, in seconds."""
+        return bisect_right(self._times, at)
+
+    def at(self, at: float) -> Line | None:
+        """Return the newest at ``at``, in seconds; None before the first."""
+        count = self.count(at)
+        return self.entries[count - 1] if count else None

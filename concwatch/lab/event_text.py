@@ -1,6 +1,6 @@
 """A worker's reports as sentences for the event log."""
 
-from concwatch.lab.messages import BurstDone, Limit, Reached
+from concwatch.links.messages import BurstDone, Limit, Reached
 from concwatch.units import format_bytes, format_count, format_rate, format_seconds
 
 
@@ -12,8 +12,8 @@ def name_wall(limit: Limit) -> str:
     return f"{limit.wall} ({value})"
 
 
-def tell_limit(limit: Limit) -> str:
-    """Say how many stand and what holds back the rest."""
+def limit_text(limit: Limit) -> str:
+    """Return how many stand and what holds back the rest."""
     detail = f": {limit.detail}" if limit.detail else ""
     return (
         f"{format_count(limit.standing)} of {format_count(limit.wanted)} stand, "
@@ -21,8 +21,8 @@ def tell_limit(limit: Limit) -> str:
     )
 
 
-def tell_reached(reached: Reached) -> str:
-    """Say what became of a target, how long it took, and how fast that was."""
+def reached_text(reached: Reached) -> str:
+    """Return what became of a target, how long it took, and how fast that was."""
     took = format_seconds(reached.seconds)
     target = f"target {format_count(reached.target)}"
     if not reached.created:
@@ -32,7 +32,7 @@ def tell_reached(reached: Reached) -> str:
     return f"{target} → {format_count(reached.created)} started in {took} ({speed}){live}"
 
 
-def tell_burst(done: BurstDone) -> str:
-    """Say how long a burst took, and how much of that its creation."""
+def burst_text(done: BurstDone) -> str:
+    """Return how long a burst took, and how much of that its creation."""
     took, created = format_seconds(done.seconds), format_seconds(done.create_seconds)
     return f"burst of {format_count(done.tasks)} over in {took}, created in {created}"

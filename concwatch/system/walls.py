@@ -38,22 +38,17 @@ STRICT_OVERCOMMIT = 2
 
 
 class Wall:
-    """One limit: its usual name, its value, and how much of it is used, in the limit's own unit."""
+    """One limit: the name it is looked up by, its value, and how much of it is used, in its own unit.
+
+    ``a_thread`` is how much one more thread takes, ``where`` the folder that sets it if that is a control
+    group's.
+    """
 
     __slots__ = ("a_thread", "name", "used", "value", "where")
 
     def __init__(
         self, name: str, value: int, used: int, a_thread: Optional[int] = None, where: str = ""
     ) -> None:
-        """Take what a limit says.
-
-        Args:
-            name: what a person looks it up by.
-            value: the limit.
-            used: how much of it is used.
-            a_thread: how much one more thread takes; None for what `A_THREAD_TAKES` says.
-            where: the folder that sets it, if it is a control group's.
-        """
         self.name = name
         self.value = value
         self.used = used
@@ -179,7 +174,7 @@ def process_limits(name: str) -> Tuple[Optional[int], Optional[int]]:
 
 
 def _bound_as_user() -> bool:
-    """Tell whether ``ulimit -u`` binds this process: not the machine's superuser, nor who has its powers."""
+    """Return whether ``ulimit -u`` binds this process: it does not the superuser, nor who has its powers."""
     user = os.getuid()
     if _link("/proc/self/ns/user") in ("", FIRST_USER_NAMESPACE):
         powers = int(read_fields("/proc/self/status").get("CapEff", "0"), 16)
@@ -194,7 +189,7 @@ def _bytes(fields: Dict[str, str], name: str) -> int:
 
 
 def _arenas_to_come(threads: int) -> int:
-    """Tell how many arenas will be made for the next threads of a process that has so many."""
+    """Return how many arenas will be made for the next threads of a process that has so many."""
     try:
         gnu = os.confstr("CS_GNU_LIBC_VERSION")
         most = int(os.environ.get("MALLOC_ARENA_MAX", "0")) or ARENAS_A_CORE * len(os.sched_getaffinity(0))
@@ -251,7 +246,7 @@ UNKNOWN_WALL = "unknown"
 
 
 def wall_hit(pid: str = "self") -> Tuple[str, Optional[int]]:
-    """Tell which limit refused process ``pid`` its last thread: ``("unknown", None)`` if none is near.
+    """Return which limit refused process ``pid`` its last thread: ``("unknown", None)`` if none is near.
 
     Python says the same "can't start new thread" for all of them, so the one with the least room left, in
     threads, must be it. A few threads' room is spared, since another may have ended meanwhile.

@@ -2,33 +2,25 @@
 
 import asyncio
 import subprocess
-import sys
-from pathlib import Path
 
-ROOT = str(Path(__file__).parents[2])
-"""The folder that this package stands in."""
+from concwatch.system.child import python_command
 
-# Not "-m", which would take modules from the working directory.
-_START = (
-    "import sys; sys.path.insert(0, {root!r}); from concwatch.pictures.png import to_png; "
+_DRAW = (
+    "from concwatch.pictures.png import to_png; "
     "sys.stdout.buffer.write(to_png(sys.stdin.buffer.read().decode()))"
 )
 
 
-def _start() -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-P", "-c", _START.format(root=ROOT)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
-
-
-async def to_png_apart(svg: str) -> bytes:
+async def draw_png(svg: str) -> bytes:
     """Do what `to_png` does; resvg keeps Python's lock, so in a thread it would hold up the event loop.
 
     Raises:
         ValueError: it could not be drawn; the message is the last line of what the other process said.
         OSError: the other process could not be started.
     """
-    drawing = _start()
+    pipe = subprocess.PIPE
+    command = python_command(_DRAW)
+    drawing = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: ASYNC220  # a millisecond
     try:
         # In a thread, which sees to its end whatever becomes of the caller, who may be cancelled twice.
         png, said = await asyncio.to_thread(drawing.communicate, svg.encode())

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from concwatch.one_line import one_line
+from concwatch.text import one_line
 from concwatch.wire import PROTOCOL
 
 # No real figure is beyond these, and what is within them can be added, divided, drawn and written.
@@ -156,7 +156,7 @@ def shown(line: bytes) -> str:
 
 
 def contradiction(before: Tick | None, tick: Tick) -> str | None:
-    """Say what cannot be in ``tick``, by itself or behind ``before`` of the same worker; None if nothing."""
+    """Return what cannot be in ``tick``, by itself or behind ``before`` of the same worker, or None."""
     ended = tick.completed + tick.failed + tick.cancelled
     if tick.created != tick.live + ended:
         return f"created is {tick.created:,}, and live with all that ended {tick.live + ended:,}"

@@ -57,7 +57,7 @@ class PipeLines(PipeBytes):
         return b"\n" in self._unread
 
     def lines(self) -> list[bytes | None]:
-        """Give the next whole lines, `MOST_LINES` at most, without their ends; None for one too long."""
+        """Return the next whole lines, `MOST_LINES` at most, without their ends; None for one too long."""
         found: list[bytes | None] = []
         begin = 0
         while len(found) < MOST_LINES and (end := self._unread.find(b"\n", begin)) >= 0:

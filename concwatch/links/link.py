@@ -5,8 +5,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from concwatch.lab.messages import Report
-from concwatch.lab.sampler import Reading
+from concwatch.links.messages import Report
+from concwatch.system.process import Reading
 
 
 class Garbage(Struct, frozen=True):
@@ -55,7 +55,7 @@ class Link(Protocol):
     """One worker, from outside."""
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Give what has come since the last call; ``now`` is the lab's clock, seconds. `Ended` comes last."""
+        """Return what has come since the last call; ``now`` is the lab's clock, in seconds."""
         ...
 
     def reading(self) -> Reading | None:

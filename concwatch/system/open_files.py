@@ -27,7 +27,7 @@ def raise_limit() -> None:
 
 
 def limit_now() -> Optional[int]:
-    """Give the number of files that this process may have open, where that can be told."""
+    """Return the number of files that this process may have open, where that can be told."""
     try:
         import resource  # in some builds itself a file to open, which may be what cannot be done
     except (ImportError, OSError):
@@ -37,7 +37,7 @@ def limit_now() -> Optional[int]:
 
 
 def is_refusal(error: Optional[BaseException]) -> bool:
-    """Tell whether ``error`` comes from a file that could not be opened because too many are."""
+    """Return whether ``error`` comes from a file that could not be opened because too many are."""
     from errno import EMFILE  # only here, as everything that an idle worker can do without
 
     for _ in range(LONGEST_CHAIN):

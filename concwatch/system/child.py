@@ -1,0 +1,103 @@
+"""Processes that this program starts: what each does before its program, how it is ended, how it ended."""
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from concwatch.system import open_files
+from concwatch.system.walls import wall_hit
+from concwatch.units import format_count
+
+ROOT = str(Path(__file__).resolve().parents[2])
+"""The folder that holds the package ``concwatch``."""
+
+NICENESS = 5
+"""Workers run a little nicer, so that the screen stays alive while they have both cores busy."""
+
+_PR_SET_PDEATHSIG = 1
+
+_ENDED_FIRST = b"1000"
+"""The highest that ``oom_score_adj`` can be; raising it needs no privilege."""
+
+
+def python_command(code: str, *arguments: str) -> list[str]:
+    """Return the command with which this Python runs ``code``, which may import from concwatch.
+
+    Not "-m", which puts the working directory first on the path: a user's own queue.py would be taken for the
+    standard library's.
+    """
+    return [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {ROOT!r}); {code}", *arguments]
+
+
+def concwatch_command(*arguments: str) -> list[str]:
+    """Return the command that runs this program once more, with ``arguments``."""
+    return python_command("from concwatch.__main__ import main; main()", *arguments)
+
+
+def child_setup(niceness: int) -> Callable[[], None] | None:
+    """Return what a new child runs before its program.
+
+    It is so much nicer; on Linux it dies with this process, and when memory runs out it is ended first,
+    before anything that its user works with.
+    """
+    if sys.platform == "win32":
+        return None
+    import ctypes  # only here: the screen need not wait for it
+
+    # Loaded here, not in the child: between fork and exec as little as possible may happen.
+    prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform.startswith("linux") else None
+    kill = int(signal.SIGKILL)
+
+    def setup() -> None:
+        os.nice(niceness)
+        if prctl is not None:
+            prctl(_PR_SET_PDEATHSIG, kill, 0, 0, 0)
+            with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+                file.write(_ENDED_FIRST)
+
+    return setup
+
+
+def explain_start_error(error: BaseException) -> str:
+    """Return why a process could not be started: the system's words, and the limit where one was hit."""
+    if open_files.is_refusal(error):
+        wall, value = open_files.WALL, open_files.limit_now()
+    elif isinstance(error, BlockingIOError | RuntimeError):  # no process more, or no thread to await its end
+        wall, value = wall_hit()
+    else:
+        return str(error)
+    words = error.strerror if isinstance(error, OSError) else str(error)
+    return f"{words}: {wall}" + ("" if value is None else f" ({format_count(value)})")
+
+
+def end_session(pid: int) -> None:
+    """End a process and all that it has started: they are a session of their own."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            os.kill(pid, signal.SIGTERM)
+        else:
+            os.killpg(pid, signal.SIGKILL)
+
+
+def ended_how(status: int) -> str:
+    """Return how a process ended: by which signal, or with which exit status."""
+    if status < 0:
+        try:
+            name = signal.Signals(-status).name
+        except ValueError:
+            name = f"signal {-status}"
+        return f"killed by {name}"
+    return f"exited with status {status}"
+
+
+def last_words(noise: str) -> str:
+    """Return the line of what a process wrote that says why it ended: the last, or the one called fatal.
+
+    V8 and Go say so first, and what comes then is where they were; Rust adds a note on how to see more.
+    """
+    lines = [line.strip() for line in noise.splitlines() if line.strip() and not line.startswith("note: ")]
+    fatal = (line for line in lines if line.lower().startswith("fatal"))
+    return next(fatal, lines[-1] if lines else "")[:300]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from msgspec import Struct
 from textual.content import Content
@@ -111,16 +111,6 @@ def columns_for(room: int, lanes: Sequence[LaneSnapshot] = ()) -> list[Column]:
     return columns
 
 
-class Shown(NamedTuple):
-    """What the table is about at one moment, as `CostTable.show` is given it."""
-
-    view: Snapshot
-    colors: list[str]
-    narrow: bool
-    tall: bool
-    baseline: Snapshot | None
-
-
 class CostTable(TextLines):
     """Shows every lane's cost; its height follows the number of lanes."""
 
@@ -142,7 +132,8 @@ class CostTable(TextLines):
     }
     """Mark → what to do about it."""
 
-    _shown: Shown | None = None
+    _shown: tuple[Snapshot, list[str], bool, bool, Snapshot | None] | None = None
+    """What `show` was given."""
     _noted = ""
 
     def show(
@@ -157,7 +148,7 @@ class CostTable(TextLines):
             tall: whether there is room for a line that says what limits a lane.
             baseline: an earlier moment of the same lanes; below each lane then stands what has changed.
         """
-        self._shown = Shown(view, colors, narrow, tall, baseline)
+        self._shown = (view, colors, narrow, tall, baseline)
         self.follow()
         legend = self._legend(view, baseline, self.outer_size.width - len("╭─  ─╮"))
         if legend != self._noted:  # to set it draws everything again

@@ -18,8 +18,8 @@ from concwatch.comparing.reading import read_side
 from concwatch.experiments import loading as experiments
 from concwatch.experiments.outputs import outputs
 from concwatch.lab.catalog import find
-from concwatch.pictures.apart import to_png_apart
 from concwatch.pictures.drawing import can_draw
+from concwatch.pictures.png import to_png_apart
 from concwatch.recordings.export import as_csv
 from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import load, parse

@@ -13,9 +13,9 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
-from concwatch.pictures.apart import to_png_apart
 from concwatch.pictures.cells import CELL_HEIGHT, CELL_WIDTH, TOP
 from concwatch.pictures.drawing import HOW_TO_GET, can_draw
+from concwatch.pictures.png import to_png_apart
 from concwatch.saving import write_whole
 from concwatch.ui.widgets.chart import Chart
 

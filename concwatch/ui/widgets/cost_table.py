@@ -211,3 +211,9 @@ class CostTable(TextLines):
                 notes.append((f"{doubt.mark} {doubt.note}{advice}", f"{doubt.mark} {doubt.brief}"))
         whole, brief = (" · ".join(note[length] for note in notes) for length in (0, 1))
         return whole if len(whole) <= width else brief
+
+
+class PastCosts(CostTable):
+    """Shows what a task cost in a recording, where no advice on the figures helps any more."""
+
+    ADVICE: ClassVar[Mapping[str, str]] = {}

@@ -10,6 +10,7 @@ from hypothesis import settings
 from concwatch.lab.fake import FakeWorkers
 from concwatch.lab.lab import Lab
 from concwatch.lab.sampler import Load
+from tests import virtual_time
 
 # The same examples in every run: a change is judged by itself, not by the luck of the day. New ones are
 # looked for with --hypothesis-profile=explore.
@@ -34,9 +35,10 @@ for name in ("COLUMNS", "LINES"):
 
 @pytest.fixture
 def fakes(monkeypatch):
-    """Have labs start fake workers on a machine with nothing else to do, and measurements take less care."""
+    """Have labs start fake workers on a machine with nothing else to do, on a clock that does not wait."""
     workers = FakeWorkers()
     monkeypatch.setitem(Lab.__init__.__kwdefaults__, "open_link", workers)
+    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "clock", virtual_time.now)
+    monkeypatch.setattr("asyncio.events.new_event_loop", virtual_time.VirtualLoop)
     monkeypatch.setitem(Lab.__init__.__kwdefaults__, "load", lambda: Load(time.monotonic(), 0.0, 0.0, 2))
-    monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.1)
     return workers

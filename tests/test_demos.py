@@ -132,7 +132,7 @@ def test_the_manual_tells_every_verb_and_is_the_help(tmp_path):
     assert [line for line in map(str.strip, manual.splitlines()) if line not in shown] == []
     verbs = {name for name, one in vars(Stage).items() if inspect.iscoroutinefunction(one) and name[0] != "_"}
     assert set(re.findall(r"(?m)^    (\w+)\(", manual)) == verbs - {"begin"} | {"held", "figure"}
-    readme = (ROOT / "README.md").read_text("utf-8").partition("**Writing a demo.**")[2]
+    readme = (ROOT / "concwatch/demos/README.md").read_text("utf-8")
     (tmp_path / "mine.py").write_text(readme.partition("```python\n")[2].partition("```")[0])
     assert load(str(tmp_path / "mine.py")).about
 
@@ -146,7 +146,7 @@ def test_a_key_arrives_as_from_a_terminal_or_is_refused_with_the_nearest():
         with pytest.raises(ValueError, match=re.escape(f'unknown key "{key}": ')) as caught:
             key_event(key)
         assert f'did you mean "{meant}"?' in str(caught.value)
-    table = (ROOT / "README.md").read_text("utf-8").partition("## Keys")[2].partition("## Commands")[0]
+    table = (ROOT / "README.md").read_text("utf-8").partition("\n## Keys")[2].partition("\n## Commands")[0]
     pressed = re.findall(r"`([^` ]+)`", "".join(re.findall(r"(?m)^\| (.*?) \|", table)))
     assert {"+", "?", "[", "ctrl+p", "space"} <= {key for key in pressed if key_event(key)}
 

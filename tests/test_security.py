@@ -1,4 +1,4 @@
-"""What README promises under "What is trusted": whose code runs, what a name can become, where files lie."""
+"""What concwatch/lab/README.md promises: whose code runs, what a name can become, where files lie."""
 
 import ast
 import asyncio

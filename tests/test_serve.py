@@ -27,10 +27,10 @@ from concwatch.lab.catalog import ROOT
 from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
 from concwatch.ui.in_page import told
 from concwatch.web import program, session
+from concwatch.web.input_filter import InputFilter
 from concwatch.web.listening import is_loopback, listen, url
 from concwatch.web.session import fitting
 from concwatch.web.site import Site, may_use
-from concwatch.web.typed import Typed
 from tests.browser import MISSING, PATIENCE, Browser, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing is served on Windows")
@@ -172,7 +172,7 @@ def test_a_size_is_brought_within_bounds(asked, given):
     ],
 )
 def test_a_page_types_letters_and_keys_that_there_are_and_no_sizes(pieces, taken):
-    typed = Typed()
+    typed = InputFilter()
     assert ("".join(map(typed.take, pieces)) == "".join(pieces)) is taken
     assert typed.take("q") == "q"
 

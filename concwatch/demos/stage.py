@@ -68,8 +68,8 @@ from concwatch.demos.lane import CannotRun, DemoFailed, DemoLane
 from concwatch.demos.mouse import BEAT, Mouse
 from concwatch.lab.events import plain
 from concwatch.lab.lab import Lab
+from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.scale import LARGEST_TARGET
 from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen

@@ -39,5 +39,5 @@ PUBLISHED = 0.55
 
 
 def dimmed(color: str, background: Color) -> str:
-    """Give the shade in which a published figure stands beside the same in ``color``."""
+    """Return the shade in which a published figure stands beside the same in ``color``."""
     return background.blend(Color.parse(color), PUBLISHED, alpha=1.0).hex6.lower()

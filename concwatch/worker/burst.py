@@ -34,7 +34,7 @@ class Burst:
         self.read_after = read_after
 
     def sizes(self) -> List[int]:
-        """Give the size of each part, the first ones larger by one where it does not divide evenly."""
+        """Return the size of each part, the first ones larger by one where it does not divide evenly."""
         size, more = divmod(self.tasks, self.chunks)
         return [size + (part < more) for part in range(min(self.chunks, max(1, self.tasks)))]
 
@@ -79,7 +79,7 @@ class Record:
         self._seconds += monotonic() - self._began
 
     def fields(self) -> Dict[str, object]:
-        """Give the fields of the ``burst`` report."""
+        """Return the fields of the ``burst`` report."""
         return {
             "tasks": self._tasks,
             "create_seconds": self._create_seconds,

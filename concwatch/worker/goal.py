@@ -26,7 +26,7 @@ class Counts:
         return self.created - ended
 
     def report(self) -> Dict[str, int]:
-        """Give all five as a tick carries them; they add up whatever changes meanwhile."""
+        """Return all five as a tick carries them; they add up whatever changes meanwhile."""
         completed, failed, cancelled = self.completed, self.failed, self.cancelled
         ended = completed + failed + cancelled
         created = max(self.created, ended)  # a thread's task may have ended before its start is counted
@@ -128,7 +128,7 @@ class Goal:
         self._left = max(0, self._left - count)
 
     def reached(self, counts: Counts, now: float) -> Optional[Dict[str, object]]:
-        """Give the fields of a ``reached`` report when the target has just been met, else None."""
+        """Return the fields of a ``reached`` report when the target has just been met, else None."""
         if self._asked is None or counts.created < self._due or counts.live > self.target:
             return None
         fields: Dict[str, object] = {

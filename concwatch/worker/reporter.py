@@ -35,7 +35,7 @@ class Reporter:
         """Gives ``traced`` and ``tracer`` in bytes while tracing, else nothing."""
 
     def traced(self) -> Optional[int]:
-        """Give the bytes traced between two ticks, or None while nothing is traced."""
+        """Return the bytes traced between two ticks, or None while nothing is traced."""
         with self._busy:
             return self.memory().get("traced")
 

@@ -150,7 +150,7 @@ def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[s
 
 
 def has(command: str) -> bool:
-    """Tell whether this Python has what a command needs."""
+    """Return whether this Python has what a command needs."""
     return sys.implementation.name == "cpython" or command not in CPYTHONS
 
 
@@ -206,7 +206,7 @@ def runtime() -> str:
 
 
 def _no_thread(error: RuntimeError) -> str:
-    """Say which limit leaves no room for a worker's own threads."""
+    """Return which limit leaves no room for a worker's own threads."""
     from concwatch.worker.walls import wall_hit  # only here
 
     wall, value = wall_hit()

@@ -9,9 +9,8 @@ from textual.reactive import reactive
 
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import LaneSnapshot
-from concwatch.ui.messages import LaneToggled, NumberWanted, TargetAsked, TargetMoved
 from concwatch.ui.widgets.slider import Slider
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
 
 STEP = 10_000
@@ -72,7 +71,7 @@ def switch(view: LaneSnapshot) -> Content:
 
 
 class LaneCard(ClickableLines):
-    """Shows one `LaneSnapshot` and turns what a person does into messages."""
+    """Shows one `LaneSnapshot`; what a person does to it runs a command of the screen's controls."""
 
     DEFAULT_CSS = """
     LaneCard {
@@ -195,13 +194,16 @@ class LaneCard(ClickableLines):
         self.slider.focus()
         match tap:
             case "state":
-                self.post_message(LaneToggled(self._lane))
+                await self._do("switch")
             case "less":
-                self.post_message(TargetMoved(self._lane, -STEP))
+                await self._do("move", -STEP)
             case "more":
-                self.post_message(TargetMoved(self._lane, STEP))
+                await self._do("move", STEP)
             case _:
-                self.post_message(NumberWanted(self._lane))
+                await self._do("number")
+
+    async def _do(self, command: str, *args: object) -> None:
+        await self.run_action(f"screen.{do(command, *args, self._lane)}")
 
     @on(Slider.Dragged)
     @on(Slider.Cancelled)
@@ -210,6 +212,6 @@ class LaneCard(ClickableLines):
         self.follow()
 
     @on(Slider.Changed)
-    def _ask_target(self, event: Slider.Changed) -> None:
+    async def _ask_target(self, event: Slider.Changed) -> None:
         event.stop()
-        self.post_message(TargetAsked(self._lane, event.value))
+        await self._do("hold", event.value)

@@ -12,8 +12,9 @@ from textual.reactive import reactive
 from textual.style import Style
 from textual.widget import Widget
 
+from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.ui.renderables.slider_bar import SliderBar, SliderStyles
-from concwatch.ui.scale import LARGEST_TARGET, StopScale
+from concwatch.ui.scale import StopScale
 
 
 class Slider(Widget, can_focus=True):

@@ -9,10 +9,9 @@ from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
 
-from concwatch.ui.messages import LaneSelected
 from concwatch.ui.renderables.slider_bar import SliderBar, SliderStyles
 from concwatch.ui.widgets.lane_card import LaneCard
-from concwatch.ui.widgets.text_lines import Cell
+from concwatch.ui.widgets.text_lines import Cell, do
 
 
 class Gauge(SliderBar, frozen=True):
@@ -59,8 +58,8 @@ class StillCard(LaneCard):
     async def on_click(self, event: events.Click) -> None:
         """Select the lane; what it shows was recorded."""
         event.stop()
-        self.post_message(LaneSelected(self._lane))
+        await self.run_action(f"screen.{do('choose', self._lane)}")
         x, y = event.screen_offset - self.content_region.offset
         name = self.lines(self.content_size.width)[0][0]
         if y > 0 or x >= name.width:
-            await self.run_action("screen.refuse")
+            await self.run_action(f"screen.{do('refuse')}")

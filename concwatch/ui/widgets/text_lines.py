@@ -13,6 +13,11 @@ from textual.widget import Widget
 from concwatch.ui.renderables.ink import Inks
 
 
+def do(command: str, *args: object) -> str:
+    """Return the action that runs a command of a screen's controls."""
+    return f"do({command!r}, {args!r})"
+
+
 class TextLines(Widget):
     """Lines of text of which those are drawn again that have changed, and no others.
 

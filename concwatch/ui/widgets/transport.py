@@ -9,7 +9,7 @@ from textual.message import Message
 
 from concwatch.ui.moment import format_moment
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, marks_in, share_at
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 
 SPEED_WIDTH = 5
 """Cells of the longest speed, ``×0.25``."""
@@ -83,16 +83,16 @@ class Transport(ClickableLines):
         place = format_moment(playing.at, self._duration)
         length = f" / {format_moment(self._duration, self._duration)}"
         cells = [
-            Cell(3, button, "play"),
+            Cell(3, button, do("play")),
             Cell(1),
             Cell(len(place), Content.styled(place, "bold")),
             Cell(len(length), Content.styled(length, "$foreground 60%")),
         ]
         speed = [
             Cell(2),
-            Cell(3, Content.styled(" « ", "bold $accent"), "speed(-1)"),
+            Cell(3, Content.styled(" « ", "bold $accent"), do("speed", -1)),
             Cell(SPEED_WIDTH, Content.styled(f"×{playing.speed:g}".center(SPEED_WIDTH), "bold")),
-            Cell(3, Content.styled(" » ", "bold $accent"), "speed(1)"),
+            Cell(3, Content.styled(" » ", "bold $accent"), do("speed", 1)),
         ]
         if _width(cells + speed) + NARROWEST < width:
             cells += speed

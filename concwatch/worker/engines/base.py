@@ -181,7 +181,7 @@ class Engine:
         self.stop_growing(wall, value, str(error)[:500] or ("out of memory" if short else ""))
 
     def _name_wall(self) -> Tuple[str, Optional[int]]:
-        """Say which wall is near: to ask takes memory, too, and other threads may have had the last of it."""
+        """Return which wall is near. Asking takes memory too, and other threads may have had the last."""
         for _ in range(2):
             try:
                 from concwatch.worker.walls import wall_hit  # only here

@@ -30,7 +30,7 @@ class FileWall:
         self._hit: Optional[Tuple[int, int]] = None  # the target there was, and the one it was settled at
 
     def hit_by(self, error: BaseException) -> bool:
-        """Say whether a task that ended with ``error`` hit this wall; have the goal settled then."""
+        """Return whether a task that ended with ``error`` hit this wall; have the goal settled then."""
         if not open_files.is_refusal(error):
             return False
         self._fresh = True

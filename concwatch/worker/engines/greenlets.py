@@ -59,7 +59,7 @@ BODIES: Dict[str, Callable[..., object]] = {
 
 
 def _find_fetch(workload: Workload) -> Callable[[], object]:
-    """Give what fetches the workload's page and lets other greenlets run meanwhile."""
+    """Return what fetches the workload's page and lets other greenlets run meanwhile."""
     from gevent import monkey
 
     # Before requests is imported. Nothing else is patched: the threads of the wire must stay threads.

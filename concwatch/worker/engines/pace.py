@@ -58,6 +58,6 @@ class Lateness:
         self._due = now + PROBE
 
     def take(self) -> float:
-        """Give the seconds it was late at worst since the last call, one overdue now included."""
+        """Return the seconds it was late at worst since the last call, one overdue now included."""
         worst, self._worst = self._worst, 0.0
         return max(worst, monotonic() - self._due) if self._due else 0.0

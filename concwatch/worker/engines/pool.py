@@ -19,7 +19,7 @@ MOST_THREADS = 100_000
 
 
 def default_threads(cores: Optional[int] = None) -> int:
-    """Give the number of threads that ``ThreadPoolExecutor()`` itself takes on so many cores, or here."""
+    """Return the number of threads that ``ThreadPoolExecutor()`` itself takes on so many cores, or here."""
     return min(32, (cores or os.cpu_count() or 1) + 4)
 
 

@@ -28,11 +28,10 @@ from concwatch.pictures import drawing, film, glyphs
 from concwatch.pictures.cast import Cast
 from concwatch.pictures.cells import CELL_HEIGHT, CELL_WIDTH, Face, part_texts, read_cells
 from concwatch.pictures.drawing import PicturesMissing
-from concwatch.pictures.drawing_process import draw_png
 from concwatch.pictures.film import HELD, Frame, make_gif
 from concwatch.pictures.fonts import FOLDER, is_drawn
 from concwatch.pictures.inks import MOST, make_palette
-from concwatch.pictures.png import PIXELS, to_png
+from concwatch.pictures.png import PIXELS, to_png, draw_png
 from concwatch.system.child import ROOT
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.recording_driver import RecordedTerminal

@@ -20,7 +20,7 @@ from concwatch.experiments.outputs import outputs
 from concwatch.files import LARGEST, MOST_DOTS, read_toml
 from concwatch.lab.catalog import find
 from concwatch.pictures.drawing import can_draw
-from concwatch.pictures.drawing_process import draw_png
+from concwatch.pictures.png import draw_png
 from concwatch.recordings.export import as_csv
 from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import load, parse

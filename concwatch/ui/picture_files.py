@@ -16,7 +16,7 @@ from textual.strip import Strip
 from concwatch.files import write_whole
 from concwatch.pictures.cells import CELL_HEIGHT, CELL_WIDTH, TOP
 from concwatch.pictures.drawing import HOW_TO_GET, can_draw
-from concwatch.pictures.drawing_process import draw_png
+from concwatch.pictures.png import draw_png
 from concwatch.ui.widgets.chart import Chart
 
 ROOM = "expected a folder with room to write in"

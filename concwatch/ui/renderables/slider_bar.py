@@ -7,15 +7,6 @@ from textual.content import Content
 from textual.style import Style
 
 
-class SliderStyles(Struct, frozen=True):
-    """How each part of a slider looks."""
-
-    live: Style
-    pending: Style
-    knob: Style | str
-    rest: Style | str
-
-
 class SliderBar(Struct, frozen=True):
     """A track, filled up to what is live, with a knob at what is asked for.
 
@@ -50,12 +41,10 @@ class SliderBar(Struct, frozen=True):
             self.REST * (last - max(live, knob)),
         )
 
-    def content(self, styles: SliderStyles) -> Content:
-        """Return the line in colours."""
-        order = (styles.live, styles.pending, styles.knob, styles.pending, styles.rest)
-        return Content.assemble(
-            *((text, style) for text, style in zip(self.parts, order, strict=True) if text)
-        )
+    def content(self, live: Style, pending: Style, knob: Style | str, rest: Style | str) -> Content:
+        """Return the line in the style of each of its parts."""
+        styles = (live, pending, knob, pending, rest)
+        return Content.assemble(*(part for part in zip(self.parts, styles, strict=True) if part[0]))
 
     def __str__(self) -> str:
         return "".join(self.parts)

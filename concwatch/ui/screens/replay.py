@@ -23,8 +23,8 @@ from concwatch.ui.renderables import transport_line
 from concwatch.ui.screens.lanes import FRAME, LanesScreen
 from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.widgets.chart import Chart
+from concwatch.ui.widgets.cost_table import PastCosts
 from concwatch.ui.widgets.key_bar import KeyBar
-from concwatch.ui.widgets.past_costs import PastCosts
 from concwatch.ui.widgets.replay_bar import ReplayBar
 from concwatch.ui.widgets.status_bar import StatusBar
 from concwatch.ui.widgets.still_card import StillCard

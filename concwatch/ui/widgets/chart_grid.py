@@ -72,15 +72,13 @@ class ChartGrid(Container):
             chart.set_class(index == current, "-current")
         self._due = 0.0
 
-    def on_resize(self) -> None:
-        """Follow what room there is."""
-        self.watch_single()
-
     def watch_single(self) -> None:
         """Show one chart or several, as they have room and as is asked for."""
         alone = self.single or self.size.height < 2 * LEAST_HEIGHT
         self.set_class(alone, "-single")
         self._due = 0.0
+
+    on_resize = watch_single
 
     @on(PointingChart.Pointed)
     def _follow_cursor(self, event: PointingChart.Pointed) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from msgspec import Struct
 from textual.content import Content
@@ -114,15 +114,6 @@ def columns_for(room: int, lanes: Sequence[LaneSnapshot] = ()) -> list[Column]:
     return columns
 
 
-class Shown(NamedTuple):
-    """What the table is about at one moment, as `CostTable.show` is given it."""
-
-    view: Snapshot
-    colors: list[str]
-    narrow: bool
-    baseline: Snapshot | None
-
-
 class CostTable(TextLines):
     """Shows every lane's cost; its height follows the number of lanes."""
 
@@ -144,7 +135,8 @@ class CostTable(TextLines):
     }
     """Mark → what to do about it."""
 
-    _shown: Shown | None = None
+    _shown: tuple[Snapshot, list[str], bool, Snapshot | None] | None = None
+    """What `show` was given."""
     _noted = ""
     _limits: Mapping[str, tuple[str, float]] = {}
     """Lane → what limits it, and when that was last so (seconds, of the snapshot)."""
@@ -161,7 +153,7 @@ class CostTable(TextLines):
             tall: whether there is room for a line that says what limits a lane.
             baseline: an earlier moment of the same lanes; below each lane then stands what has changed.
         """
-        self._shown = Shown(view, colors, narrow, baseline)
+        self._shown = (view, colors, narrow, baseline)
         self._limits = dict(self._limits_of(view)) if tall else {}
         self.follow()
         legend = self._legend(view, baseline, self.outer_size.width - len("╭─  ─╮"))
@@ -234,3 +226,9 @@ class CostTable(TextLines):
                 notes.append((f"{doubt.mark} {doubt.note}{advice}", f"{doubt.mark} {doubt.brief}"))
         whole, brief = (" · ".join(note[length] for note in notes) for length in (0, 1))
         return whole if len(whole) <= width else brief
+
+
+class PastCosts(CostTable):
+    """Shows what a task cost in a recording, where no advice on the figures helps any more."""
+
+    ADVICE: ClassVar[Mapping[str, str]] = {}

@@ -13,7 +13,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from concwatch.lab.settings import LARGEST_TARGET
-from concwatch.ui.renderables.slider_bar import SliderBar, SliderStyles
+from concwatch.ui.renderables.slider_bar import SliderBar
 from concwatch.ui.scale import StopScale
 
 
@@ -126,7 +126,7 @@ class Slider(Widget, can_focus=True):
     def render(self) -> RenderResult:
         """Render the track."""
         self._drawn = self._bar()
-        return self._drawn.content(self._styles())
+        return self._drawn.content(*self._styles())
 
     def validate_maximum(self, maximum: int) -> int:
         """Keep the right end from passing the left one."""
@@ -153,7 +153,8 @@ class Slider(Widget, can_focus=True):
 
     watch_value = watch_live = watch_maximum = watch_held = _refresh_if_seen
 
-    def _styles(self) -> SliderStyles:
+    def _styles(self) -> tuple[Style, Style, Style | str, str]:
+        """Return the styles of what is live, of what is pending, of the knob, and of the rest."""
         # No component classes: Textual would style one node more for each of them before the first frame.
         _, _, background, color = self.colors
         lane = Style(foreground=background + color)
@@ -164,7 +165,7 @@ class Slider(Widget, can_focus=True):
         elif not self.shown and not self.live:
             knob = "$foreground 50%"
         rest = f"$foreground {60 if self.has_focus else 25}%"
-        return SliderStyles(lane, pending, knob, rest)
+        return lane, pending, knob, rest
 
     # --- keys and wheel -------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
 
-from concwatch.ui.renderables.slider_bar import SliderBar, SliderStyles
+from concwatch.ui.renderables.slider_bar import SliderBar
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.text_lines import Cell, do
 
@@ -53,7 +53,7 @@ class StillCard(LaneCard):
         lane = Style(foreground=background.blend(color, 0.75, alpha=1.0))
         pending = Style(foreground=background.blend(color, 0.45, alpha=1.0))
         stroke = "$foreground 70%" if slider.shown or slider.live else "$foreground 35%"
-        return gauge.content(SliderStyles(lane, pending, stroke, "$foreground 20%"))
+        return gauge.content(lane, pending, stroke, "$foreground 20%")
 
     async def on_click(self, event: events.Click) -> None:
         """Select the lane; what it shows was recorded."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from concwatch.cli import main
 from concwatch.comparing.difference import Difference
-from concwatch.comparing.quantity import Quantity
+from concwatch.comparing.side import Quantity
 from concwatch.lab.fake import Costs
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import EngineFacts, blank_sample

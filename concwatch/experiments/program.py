@@ -19,14 +19,14 @@ from concwatch.experiments.measure import NotMeasuredError
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import fetches
 from concwatch.measure.measurement import LONGEST_BURST, Result, page_problem, while_stepping
-from concwatch.runtimes.building import BuildError, build, tell_version
+from concwatch.runtimes.building import BuildError, build, tool_version
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
 from concwatch.runtimes.runtime import HERE, Runtime
 from concwatch.system.child import (
     NICENESS,
     child_setup,
+    describe_exit,
     end_session,
-    ended_how,
     explain_start_error,
     last_words,
 )
@@ -134,7 +134,7 @@ async def _run_program(lab: Lab, cell: Cell) -> Result:
     try:
         command = await build([way], cell.engine, _ignore, _ignore)
         places = way.found()
-        version = await tell_version(way.tools[0], places[way.tools[0].name]) if way.tools else ""
+        version = await tool_version(way.tools[0], places[way.tools[0].name]) if way.tools else ""
     except BuildError as error:
         raise NotMeasuredError(str(error)) from None
     if way.language == "CPython":
@@ -206,7 +206,7 @@ def _tell_failure(status: int, words: str) -> NoReturn:
     package = re.match(r"ModuleNotFoundError: No module named '(\w+)'", words)
     if package:
         raise MissingError(f"needs {package[1]}: pip install {package[1]}")
-    raise NotMeasuredError(ended_how(status) + (f": {words}" if words else ""))
+    raise NotMeasuredError(describe_exit(status) + (f": {words}" if words else ""))
 
 
 async def _keep_end(stream: asyncio.StreamReader, end: bytearray) -> None:

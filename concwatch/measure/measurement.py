@@ -161,7 +161,7 @@ class Measurement:
         await asyncio.sleep(SETTLE)
         problem = await page_problem(lab)
         if problem:
-            lane.give_up(problem)
+            lane.fail(problem)
         if not lane.on:
             return  # a target would start another worker
         self._describe()

@@ -65,7 +65,7 @@ async def build(
     """
     way = choose(ways)
     places = way.found()
-    versions = [await tell_version(tool, places[tool.name]) for tool in way.tools if tool.version]
+    versions = [await tool_version(tool, places[tool.name]) for tool in way.tools if tool.version]
     out = store.folder() / way.key(" ".join(versions))
     if way.build and not store.is_built(out):
         began = time.monotonic()
@@ -94,7 +94,7 @@ async def _once(out: Path, make: Callable[[], Awaitable[None]]) -> None:
             await asyncio.sleep(LOOK)
 
 
-async def tell_version(tool: Tool, found: Found) -> str:
+async def tool_version(tool: Tool, found: Found) -> str:
     """Ask a tool for its version, unless a file has told it."""
     version = found.stated
     if version is None:

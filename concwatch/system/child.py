@@ -82,7 +82,7 @@ def end_session(pid: int) -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
-def ended_how(status: int) -> str:
+def describe_exit(status: int) -> str:
     """Return how a process ended: by which signal, or with which exit status."""
     if status < 0:
         try:

@@ -3,8 +3,7 @@
 from textual.content import Content
 from textual.style import Style
 
-from concwatch.experiments.runner import Runner
-from concwatch.experiments.runner import State as CellState
+from concwatch.experiments.runner import CellState, Runner
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.widgets.phrase import Fitted
 from concwatch.units import format_count, format_forecast, format_seconds

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
-from concwatch.experiments.runner import Figure
+from concwatch.experiments.runner import TableFigure
 from concwatch.measure.units import BYTES as BYTES_UNIT
 from concwatch.measure.units import SCALES
 from concwatch.measure.units import SECONDS as SECONDS_UNIT
@@ -49,7 +49,9 @@ class SizeChart(Chart):
         self.set_reactive(Chart.logarithmic, True)
         self._names: list[tuple[str, str]] = []
 
-    def compare(self, figures: Sequence[Figure], colors: Mapping[str, str], dim: Mapping[str, str]) -> None:
+    def compare(
+        self, figures: Sequence[TableFigure], colors: Mapping[str, str], dim: Mapping[str, str]
+    ) -> None:
         """Draw the figures of one table.
 
         Args:

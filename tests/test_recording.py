@@ -32,7 +32,7 @@ from concwatch.lab.snapshot import COLUMNS, blank_sample
 from concwatch.links.link import Ended
 from concwatch.measure.figures import FIGURES
 from concwatch.recordings import writers
-from concwatch.recordings.format import KIND, VERSION, cut_time, format_moment, rounded
+from concwatch.recordings.format import KIND, VERSION, cut_time, format_position, rounded
 from concwatch.recordings.history import FINEST, STEPS, RecordedSeries
 from concwatch.recordings.listing import FINISHED, find_recordings
 from concwatch.recordings.load import load, parse
@@ -469,7 +469,7 @@ def test_a_recording_can_be_read_while_it_is_written(tmp_path):
         bench.pass_(3)
         found = load(tmp_path / name)
         assert found.samples == recorder.samples == 30
-        assert found.cut == f"being written, so far {format_moment(found.duration)}, 30 samples"
+        assert found.cut == f"being written, so far {format_position(found.duration)}, 30 samples"
         recorder.stop("done")
 
 
@@ -1049,7 +1049,7 @@ def test_however_the_program_ends_its_recording_ends_in_order(tmp_path, end_it, 
      (3_723.45, 1, "1:02:03.4"), (-1, 1, "00:00.0"), (754.0, 0, "12:34")],
 )  # fmt: skip
 def test_times_are_told_as_they_are_and_not_rounded_up(seconds, digits, text):
-    assert format_moment(seconds, digits) == text
+    assert format_position(seconds, digits) == text
 
 
 @given(st.floats(0, 1e6))

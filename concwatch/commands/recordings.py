@@ -11,7 +11,7 @@ import msgspec
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN
 from concwatch.console import print_json
-from concwatch.recordings.format import format_moment
+from concwatch.recordings.format import format_position
 from concwatch.recordings.listing import FINISHED, Summary, find_recordings
 from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN
 from concwatch.text import plain
@@ -62,7 +62,7 @@ def _print(found: Sequence[Summary], folder: Path) -> None:
         (
             _cell(Path(summary.file).name),
             _local(summary.began),
-            format_moment(summary.seconds),
+            format_position(summary.seconds),
             format_count(summary.samples),
             format_bytes(summary.size),
             summary.state,

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from concwatch.lab.series import METRICS, RATES, fill_back
 from concwatch.lab.snapshot import COLUMNS, EngineFacts, Sample
-from concwatch.recordings.format import KIND, VERSION, Header, LaneLine, Line, format_moment
+from concwatch.recordings.format import KIND, VERSION, Header, LaneLine, Line, format_position
 from concwatch.recordings.lane import CHUNK, RecordedLane
 from concwatch.recordings.reading import DAMAGED, EXPECTED, WRITTEN, read_text
 from concwatch.recordings.recording import Recording
@@ -144,7 +144,7 @@ def _tell_cut(recording: Recording, lack: str) -> str:
     """Return where a recording breaks off, if it does."""
     if recording.end is not None:
         return "its compressed text is damaged" if lack == DAMAGED else ""
-    where = f"{format_moment(recording.duration)}, {counted(recording.samples, 'sample')}"
+    where = f"{format_position(recording.duration)}, {counted(recording.samples, 'sample')}"
     return f"{_BREAKS.get(lack, 'cut off after')} {where}"
 
 

@@ -15,7 +15,7 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.lane import facts
 from concwatch.lab.snapshot import LaneSnapshot, Sample, Snapshot
 from concwatch.recordings import format as lines
-from concwatch.recordings.format import VERSION, cut_time, encode, format_moment, rounded, written
+from concwatch.recordings.format import VERSION, cut_time, encode, format_position, rounded, written
 from concwatch.recordings.writers import FileWriter, Lost
 from concwatch.system.machine import describe_machine, program_version
 
@@ -168,7 +168,7 @@ class Recorder:
         elif isinstance(error, Lost):
             self.problem = f"recording stopped: {self.path}: {why}: all of it is lost"
         else:
-            lost = f"what came after {format_moment(self.seconds)} is not in it"
+            lost = f"what came after {format_position(self.seconds)} is not in it"
             self.problem = f"recording stopped: {self.path}: {why}: {lost}"
         with contextlib.suppress(OSError, ValueError):  # it would be the same trouble once more
             end()

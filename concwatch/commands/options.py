@@ -1,5 +1,6 @@
 """What the commands' options read: a text of a person's, or one line that says what was expected."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,24 +43,19 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.5 made it ge
         return [part.strip() for part in rv.split(";") if part.strip()]
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 86_400:
-        raise ValueError(f'"{text[:40]}" is not a time: expected seconds from 0 to 86,400')
-    return seconds
+def number(least: float, most: float, problem: str) -> Callable[[str], float]:
+    """Return what reads a number from ``least`` to ``most``, or raises a ValueError: ``"x" is {problem}``."""
 
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value <= most:
+            raise ValueError(f'"{text[:40]}" is {problem}')
+        return value
 
-def _rate(text: str) -> float:
-    try:
-        hz = float(text)
-    except ValueError:
-        hz = 0.0
-    if not 0.5 <= hz <= 50:
-        raise ValueError(f'"{text[:40]}" is not a rate: expected samples a second from 0.5 to 50')
-    return hz
+    return read
 
 
 def _counts(text: str) -> tuple[int, ...]:
@@ -123,8 +119,8 @@ def _budget(text: str) -> int:
 
 COUNT = Parsed(parse_count)
 SIZE = Parsed(_budget)
-SECONDS = Parsed(_seconds)
-RATE = Parsed(_rate)
+SECONDS = Parsed(number(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
+RATE = Parsed(number(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
 COUNTS = Parsed(_counts)
 THREADS = Parsed(_threads)
 MODE = Parsed(_mode)

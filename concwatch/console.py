@@ -96,7 +96,7 @@ class ProgressLine:
         self._live = sys.stderr.isatty()
 
     def show(self, lab: "Lab", lane: str, text: str) -> None:
-        """Say what ``lane`` is doing."""
+        """Show what ``lane`` is doing."""
         line = f"{lane}: {text} · workers take {format_bytes(lab.total_rss)}"
         print_note(f"\r\x1b[K{line}" if self._live else line, nl=not self._live)
 

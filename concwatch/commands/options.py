@@ -1,18 +1,21 @@
 """What the commands' options read: a text of a person's, or one line that says what was expected."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from concwatch.lab.catalog import find
+from concwatch.lab.catalog import Engine, find
 from concwatch.lab.pages import read_workload
 from concwatch.system.memory import memory_now
 from concwatch.text import nearest
 from concwatch.units import format_bytes, parse_count, parse_size
 from concwatch.worker.collector import MODES
+
+if TYPE_CHECKING:
+    from concwatch.recordings.recorder import Recorder
 
 
 class BadValue(click.BadParameter):
@@ -147,3 +150,27 @@ screenshots = click.option(
     show_default=True,
     help="Where the keys s and S save pictures; made when it is needed.",
 )
+
+record = click.option(
+    "--record",
+    metavar="FILE",
+    help='Record the session into FILE, a new file; compressed if its name ends in ".gz".',
+)
+
+
+def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | None":
+    """Make the file of a recording, if one is wanted; it begins with the first lab that is followed.
+
+    Raises:
+        click.UsageError: one line: there can be no such file.
+    """
+    if file is None:
+        return None
+    from concwatch.recordings.recorder import Recorder, called  # only here: few sessions are recorded
+    from concwatch.recordings.writers import open_writer
+
+    path = Path(file)
+    try:
+        return Recorder(path, open_writer(path), called(), engines)
+    except ValueError as error:
+        raise click.UsageError(f"--record: {error}") from None

@@ -23,12 +23,11 @@ from concwatch.runtimes.building import BuildError, build, tool_version
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
 from concwatch.runtimes.runtime import HERE, Runtime
 from concwatch.system.child import (
-    NICENESS,
-    child_setup,
     describe_exit,
     end_session,
     explain_start_error,
     last_words,
+    start_child,
 )
 from concwatch.system.process import Sampler
 from concwatch.units import format_seconds
@@ -161,14 +160,7 @@ async def _run(engine: str, command: Sequence[str]) -> Result:
     clock = asyncio.get_running_loop().time
     began = clock()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            preexec_fn=child_setup(NICENESS),
-        )
+        process = await start_child(command)
     except OSError as error:
         raise NotMeasuredError(
             f"{Path(command[0]).name} could not be started: {explain_start_error(error)}"

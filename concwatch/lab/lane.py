@@ -236,7 +236,7 @@ class Lane:
             self._link.send("halt", wall=wall, value=value)
 
     def apply(self, settings: Settings) -> None:
-        """Tell the worker what is new in ``settings``."""
+        """Send the worker what is new in ``settings``."""
         old, self.settings = self.settings, settings
         if not self.on or self.tally.ready is None:
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from concwatch.lab.catalog import AT, CATALOG, find
 from concwatch.measure.figures import BY_NAME, figures
 from concwatch.measure.run import EngineResult
-from concwatch.text import nearest
+from concwatch.text import flat, nearest
 from concwatch.units import format_exactly
 
 EXPECTABLE = {figure.name: figure for figure in figures()}
@@ -84,7 +84,7 @@ def read_expectation(text: str) -> Expectation:
     Raises:
         ValueError: one line that names what is wrong and what was expected.
     """
-    written = " ".join(text.split())
+    written = flat(text)
     found = _PARTS.fullmatch(written)
     engine, dot, figure = (part.strip() for part in found["left"].rpartition(".")) if found else ("", "", "")
     if found is None or not (engine and dot and figure):

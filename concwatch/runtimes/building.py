@@ -11,7 +11,7 @@ from pathlib import Path
 from concwatch.runtimes import store
 from concwatch.runtimes.runtime import TIME_LIMIT, Runtime
 from concwatch.runtimes.tool import Found, Tool, numbers
-from concwatch.system.child import NICENESS, child_setup, end_session
+from concwatch.system.child import end_session, start_child
 from concwatch.units import format_seconds
 
 VERSION_LIMIT = 20.0
@@ -132,16 +132,7 @@ async def _output(
     Whatever happens to the caller, the command and all that it started have ended then.
     """
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=folder,
-            env=variables,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=child_setup(NICENESS),
-        )
+        process = await start_child(command, asyncio.subprocess.STDOUT, folder, variables)
     except OSError as error:
         raise BuildError(f"{command[0]} could not be started: {error.strerror or error}") from None
     try:

@@ -1,10 +1,11 @@
 """Processes that this program starts: what each does before its program, how it is ended, how it ended."""
 
+import asyncio
 import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from concwatch.system import open_files
@@ -59,6 +60,29 @@ def child_setup(niceness: int) -> Callable[[], None] | None:
                 file.write(_ENDED_FIRST)
 
     return setup
+
+
+async def start_child(
+    command: Sequence[str],
+    stderr: int = asyncio.subprocess.PIPE,
+    folder: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> asyncio.subprocess.Process:
+    """Start a program that is given nothing to read, in a session of its own.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    return await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=stderr,
+        cwd=folder,
+        env=variables,
+        start_new_session=True,
+        preexec_fn=child_setup(NICENESS),
+    )
 
 
 def explain_start_error(error: BaseException) -> str:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, find
-from concwatch.lab.fake import Costs, Fault
 from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, about_engines, judge, read_expectation
 from concwatch.measure.measurement import Result
 from concwatch.measure.run import EngineResult
 from concwatch.measure.units import KINDS
 from concwatch.units import LARGEST_COUNT
+from tests.fake import Costs, Fault
 
 # How it is written.
 

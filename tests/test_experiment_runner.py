@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from concwatch.experiments.loading import decode
 from concwatch.experiments.runner import CellState, Choice, Runner
-from concwatch.lab.fake import Costs, FakeLink, FakeWorkers, Fault
 from concwatch.lab.lab import CLOSE_LIMIT, Lab
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.measure.measured import Measured
 from concwatch.system.memory import Memory
 from concwatch.system.walls import Wall
+from tests.fake import Costs, FakeLink, FakeWorkers, Fault
 
 GIB = 1 << 30
 

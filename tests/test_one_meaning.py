@@ -19,7 +19,6 @@ from concwatch.console import COLUMNS as SHOWN
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.measure import run_once
 from concwatch.experiments.readings import BOTH, READINGS, TRACED
-from concwatch.lab.fake import Costs, FakeWorkers
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS
@@ -32,6 +31,7 @@ from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
+from tests.fake import Costs, FakeWorkers
 
 RAW = {
     "lane", "time", "traced", "virtual", "tick_time", "gc", "measured_live", "cpu_seconds",

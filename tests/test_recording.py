@@ -24,7 +24,6 @@ from screen import stage
 
 from concwatch.cli import main
 from concwatch.lab.events import KEPT
-from concwatch.lab.fake import FakeWorkers, Fault
 from concwatch.lab.lane_state import State
 from concwatch.lab.series import METRICS, RATES, Series
 from concwatch.lab.settings import Settings
@@ -41,6 +40,7 @@ from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
 from concwatch.system.walls import Wall
+from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 
 LIMIT = 30.0

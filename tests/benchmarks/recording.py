@@ -18,7 +18,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from concwatch.lab.catalog import PYTHONS, Engine
-from concwatch.lab.fake import FakeLink
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot
@@ -29,6 +28,7 @@ from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.process import Reading
 from concwatch.ui.widgets.chart_grid import DRAWN
+from tests.fake import FakeLink
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, environment, quiet
 

@@ -228,10 +228,10 @@ class ExperimentProgress:
             return
         try:
             while True:
-                self._tell_cells()
+                self._print_cells_done()
                 await asyncio.sleep(PROGRESS_INTERVAL)
         finally:
-            self._tell_cells()
+            self._print_cells_done()
 
     async def _follow_with_bar(self) -> None:
         import asyncio
@@ -262,7 +262,7 @@ class ExperimentProgress:
                 text += f" ({_ordinal(min(run, repeats))} of {repeats})"
         return plain(f"{runner.experiment.name}: {text} · {format_forecast(runner.seconds_left)} left")
 
-    def _tell_cells(self) -> None:
+    def _print_cells_done(self) -> None:
         outcomes = self._runner.outcomes
         for number, (cell, outcome) in enumerate(outcomes.items(), 1):
             if cell in self._told or outcome.state.open:

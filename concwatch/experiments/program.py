@@ -184,7 +184,7 @@ async def _run(engine: str, command: Sequence[str]) -> Result:
             task.cancel()
     out, noise = (end.decode(errors="replace") for end in ends)
     if process.returncode:
-        _tell_failure(process.returncode, last_words(noise))
+        _raise_failure(process.returncode, last_words(noise))
     if "peak_rss" not in run.figures:
         raise NotMeasuredError("ended before its memory could be read")
     told = re.search(r"^(\d+(?:\.\d+)?)\s*\Z", out, re.MULTILINE)
@@ -193,7 +193,7 @@ async def _run(engine: str, command: Sequence[str]) -> Result:
     return run
 
 
-def _tell_failure(status: int, words: str) -> NoReturn:
+def _raise_failure(status: int, words: str) -> NoReturn:
     """Raise what a failed program's exit status and last words come to."""
     package = re.match(r"ModuleNotFoundError: No module named '(\w+)'", words)
     if package:

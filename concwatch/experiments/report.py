@@ -103,7 +103,9 @@ def sheets(runner: Runner) -> list[Sheet]:
     figures = runner.figures()
     found = []
     for table in runner.experiment.table:
-        own = sorted((each for each in figures if each.entry.table is table and _tells(each)), key=_size)
+        own = sorted(
+            (each for each in figures if each.entry.table is table and _listed(each)), key=_size
+        )
         rows = tuple(_row(figure, runner) for figure in own)
         live = tuple(note for figure in own if (note := _live_note(figure, runner)))
         found.append(Sheet(table, rows, live))
@@ -136,7 +138,7 @@ def runtimes(runner: Runner) -> list[str]:
     return sorted({", ".join([run.runtime, *run.flags]) for run in runs if run.runtime})
 
 
-def _tells(figure: TableFigure) -> bool:
+def _listed(figure: TableFigure) -> bool:
     """Whether there is anything to say of it: of an engine that there is none of, only what was published."""
     return figure.state is not CellState.ABSENT or figure.entry.published is not None
 

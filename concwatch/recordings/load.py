@@ -133,14 +133,14 @@ def parse(text: bytes, name: str, lack: str = "") -> Recording:
     lanes = _read_lanes(header, groups, objects, counted)
     others = [line for line in objects if not isinstance(line, LaneLine)]
     recording = Recording(header, lanes, others, damaged=counted.lines)
-    recording.cut = _tell_cut(recording, lack)
+    recording.cut = _where_cut(recording, lack)
     return recording
 
 
 _BREAKS = {DAMAGED: "its compressed text is damaged: cut off after", WRITTEN: "being written, so far"}
 
 
-def _tell_cut(recording: Recording, lack: str) -> str:
+def _where_cut(recording: Recording, lack: str) -> str:
     """Return where a recording breaks off, if it does."""
     if recording.end is not None:
         return "its compressed text is damaged" if lack == DAMAGED else ""

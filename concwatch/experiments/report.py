@@ -103,9 +103,7 @@ def sheets(runner: Runner) -> list[Sheet]:
     figures = runner.figures()
     found = []
     for table in runner.experiment.table:
-        own = sorted(
-            (each for each in figures if each.entry.table is table and _listed(each)), key=_size
-        )
+        own = sorted((each for each in figures if each.entry.table is table and _listed(each)), key=_size)
         rows = tuple(_row(figure, runner) for figure in own)
         live = tuple(note for figure in own if (note := _live_note(figure, runner)))
         found.append(Sheet(table, rows, live))

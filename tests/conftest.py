@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import settings
 
 from concwatch.lab.lab import Lab
 from concwatch.system.machine import Load
+from tests import virtual_time
 from tests.fake import FakeWorkers
 
 # The same examples in every run: a change is judged by itself, not by the luck of the day. New ones are
@@ -32,11 +34,35 @@ for name in ("COLUMNS", "LINES"):
     os.environ.pop(name, None)
 
 
+STARTS = frozenset(("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"))
+"""Audit events of a process that is started."""
+
+_unmarked = ""  # the test that runs, where it must start none
+
+
+def _audit(event: str, _: object) -> None:
+    if event in STARTS and _unmarked:
+        raise AssertionError(f"{_unmarked} starts a process: expected it to be marked real")
+
+
+sys.addaudithook(_audit)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """Let only tests that are marked so start processes."""
+    global _unmarked
+    _unmarked = "" if item.get_closest_marker("real") else item.nodeid
+    yield
+    _unmarked = ""
+
+
 @pytest.fixture
 def fakes(monkeypatch):
-    """Have labs start fake workers on a machine with nothing else to do, and measurements take less care."""
+    """Have labs start fake workers on a machine with nothing else to do, on a clock that does not wait."""
     workers = FakeWorkers()
     monkeypatch.setitem(Lab.__init__.__kwdefaults__, "open_link", workers)
+    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "clock", virtual_time.now)
+    monkeypatch.setattr("asyncio.events.new_event_loop", virtual_time.VirtualLoop)
     monkeypatch.setitem(Lab.__init__.__kwdefaults__, "load", lambda: Load(time.monotonic(), 0.0, 0.0, 2))
-    monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.1)
     return workers

@@ -6,7 +6,7 @@ import plotext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concwatch.ui.renderables.braille import rasterize
+from concwatch.charts.braille import rasterize
 
 COLUMNS, ROWS = 20, 10
 DOTS = {

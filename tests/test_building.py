@@ -19,6 +19,8 @@ from concwatch.runtimes.building import BuildError, build
 from concwatch.runtimes.tool import Found, Tool, find
 from tests.toolchain import MAKE, TOYC, Toolchain
 
+pytestmark = pytest.mark.real
+
 PATIENCE = 30.0
 
 FAIL = """echo "reading $2"; echo "main.toy:1:1: error: nobody plays like this" >&2; exit 1"""

@@ -93,6 +93,7 @@ def jobs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("jobs")
 @pytest.mark.parametrize(
     ("engine", "workload", "expected"),
@@ -112,6 +113,7 @@ def test_a_function_that_cannot_be_run_is_bad_input_too(engine, workload, expect
     assert expected in line
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("jobs")
 def test_a_function_that_only_one_engine_can_run_fails_the_other_lane():
     result = invoke(
@@ -166,6 +168,7 @@ def test_without_a_terminal_the_screen_is_refused():
 # Engines.
 
 
+@pytest.mark.real
 def test_every_engine_is_listed():
     result = invoke("engines")
     assert result.exit_code == 0
@@ -176,6 +179,7 @@ def test_every_engine_is_listed():
     assert rows[0]["runs"] is True
 
 
+@pytest.mark.real
 def test_a_command_collects_garbage_again_which_the_start_has_left_off():
     gc.disable()
     try:
@@ -194,6 +198,7 @@ def no_uvloop(monkeypatch):
     )
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("no_uvloop")
 def test_an_engine_that_is_not_there_says_why_and_what_to_install():
     text = invoke("engines").stdout
@@ -295,6 +300,7 @@ def start(*arguments, **options):
     )
 
 
+@pytest.mark.real
 def test_the_module_is_the_command():
     process = start("run", "asyncio", "--tasks", "-1")
     out, err = process.communicate(timeout=60)
@@ -304,6 +310,7 @@ def test_the_module_is_the_command():
     assert err.endswith("(see concwatch run --help)\n")
 
 
+@pytest.mark.real
 def test_the_screen_is_refused_without_a_terminal_before_anything_heavy_is_loaded():
     process = start(env={**os.environ, "PYTHONPROFILEIMPORTTIME": "1"})
     out, err = process.communicate(timeout=60)
@@ -313,6 +320,7 @@ def test_the_screen_is_refused_without_a_terminal_before_anything_heavy_is_loade
     assert "textual" not in err
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -662,6 +662,7 @@ def test_two_runs_of_fake_workers(tmp_path, fakes):
     assert "fails · asyncio · RSS/task: 1.23 KiB → 9.77 KiB, worse by 694 %, spread unknown" in done.stdout
 
 
+@pytest.mark.real
 def test_two_quick_experiments_of_real_workers(tmp_path):
     (tmp_path / "small.toml").write_text(
         'name = "small"\ntitle = "t"\nabout = "a"\nmethod = "m"\n[[table]]\ntitle = "Memory of all"\n'

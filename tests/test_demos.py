@@ -132,7 +132,7 @@ def test_the_manual_tells_every_verb_and_is_the_help(tmp_path):
     assert [line for line in map(str.strip, manual.splitlines()) if line not in shown] == []
     verbs = {name for name, one in vars(Stage).items() if inspect.iscoroutinefunction(one) and name[0] != "_"}
     assert set(re.findall(r"(?m)^    (\w+)\(", manual)) == verbs - {"begin"} | {"held", "figure"}
-    readme = (ROOT / "README.md").read_text("utf-8").partition("**Writing a demo.**")[2]
+    readme = (ROOT / "concwatch/demos/README.md").read_text("utf-8")
     (tmp_path / "mine.py").write_text(readme.partition("```python\n")[2].partition("```")[0])
     assert load(str(tmp_path / "mine.py")).about
 
@@ -146,7 +146,7 @@ def test_a_key_arrives_as_from_a_terminal_or_is_refused_with_the_nearest():
         with pytest.raises(ValueError, match=re.escape(f'unknown key "{key}": ')) as caught:
             key_event(key)
         assert f'did you mean "{meant}"?' in str(caught.value)
-    table = (ROOT / "README.md").read_text("utf-8").partition("## Keys")[2].partition("## Commands")[0]
+    table = (ROOT / "README.md").read_text("utf-8").partition("\n## Keys")[2].partition("\n## Commands")[0]
     pressed = re.findall(r"`([^` ]+)`", "".join(re.findall(r"(?m)^\| (.*?) \|", table)))
     assert {"+", "?", "[", "ctrl+p", "space"} <= {key for key in pressed if key_event(key)}
 
@@ -387,6 +387,7 @@ def test_what_is_missing_for_a_film_is_called_as_pip_calls_it(monkeypatch):
         check_formats(["svg", "gif"])
 
 
+@pytest.mark.real
 def test_all_plays_each_demo_and_each_film_in_a_process_of_its_own(tmp_path, monkeypatch):
     started = []
 
@@ -415,6 +416,7 @@ def assert_gone(processes: list[psutil.Process]) -> None:
     assert alive == []
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_its_workers_and_files_of_an_earlier_run_stay(tmp_path, number):
     (tmp_path / "out").mkdir()
@@ -445,6 +447,7 @@ def on_terminal(folder: Path, script: str) -> Terminal:
     return Terminal("-m", "concwatch", "demo", str(folder / "mine.py"), *options)
 
 
+@pytest.mark.real
 def test_on_the_screen_it_is_seen_and_played_along_with_and_told_in_the_end(tmp_path):
     with on_terminal(tmp_path, WAITING) as terminal:
         terminal.until(lambda: "Play along" in terminal.text(), "it has begun")
@@ -465,6 +468,7 @@ def test_on_the_screen_it_is_seen_and_played_along_with_and_told_in_the_end(tmp_
         assert film.size == (120 * WIDTH, 40 * HEIGHT)
 
 
+@pytest.mark.real
 def test_leaving_it_on_the_screen_is_no_success_and_leaves_no_worker(tmp_path):
     with on_terminal(tmp_path, f"    await stage.switch('asyncio')\n{WAITING}") as terminal:
         terminal.until(lambda: "● on" in terminal.text(), "a worker stands")

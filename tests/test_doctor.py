@@ -66,6 +66,7 @@ def on_a_machine(**changes):
 # What it tells.
 
 
+@pytest.mark.real
 def test_a_person_gets_every_group_and_no_line_is_longer_than_a_terminal():
     result = invoke()
     assert result.exit_code == 0, result.output
@@ -79,6 +80,7 @@ def test_a_person_gets_every_group_and_no_line_is_longer_than_a_terminal():
         assert any(line.startswith(f"  {engine.name} ") for line in lines)
 
 
+@pytest.mark.real
 def test_the_object_has_the_same_keys_everywhere():
     result = invoke("--json")
     assert result.exit_code == 0, result.output
@@ -91,6 +93,7 @@ def test_the_object_has_the_same_keys_everywhere():
     assert set(found["versions"]) == {"concwatch", "python", "missing"}
 
 
+@pytest.mark.real
 @linux
 def test_on_linux_every_limit_is_known_or_does_not_bind():
     found = {limit.name: limit for limit in examine().limits}
@@ -309,6 +312,7 @@ async def test_a_worker_that_dies_on_the_way_is_said_to_have():
     assert "killed by SIGKILL" in proof.reason
 
 
+@pytest.mark.real
 def test_a_forecast_that_does_not_hold_is_exit_status_1_and_a_line(monkeypatch):
     lab = fake_lab(most=50)
     monkeypatch.setattr(command, "Lab", lambda *_, **__: lab)
@@ -324,6 +328,7 @@ def program(*arguments):
     return [sys.executable, "-m", "concwatch", "doctor", *arguments]
 
 
+@pytest.mark.real
 @linux
 @pytest.mark.parametrize(("lower", "wall"), [(low_user_limit, "ulimit -u"), (low_pid_max, "pid_max")])
 def test_a_real_wall_is_where_the_forecast_says(lower, wall):
@@ -345,6 +350,7 @@ def many_threads(process):
     return False
 
 
+@pytest.mark.real
 @linux
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_on_the_way_ends_the_worker_too(number, status):

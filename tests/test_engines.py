@@ -22,7 +22,7 @@ from concwatch.system.child import ROOT
 from tests.built import start_command
 from tests.worker_driver import EARLY, PATIENCE, Worker
 
-pytestmark = pytest.mark.timeout(300)  # the first test of an engine may have to build it
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # the first test of an engine may have to build it
 
 EVENT_LOOPS = ("asyncio", "uvloop")
 BEAM = ("erlang", "elixir")

@@ -113,6 +113,7 @@ def test_it_has_to_be_about_an_engine_of_the_run():
         about_engines(wanted, ["asyncio", "threads"])
 
 
+@pytest.mark.real
 def test_an_engine_on_another_python_may_be_called_by_its_path():
     (engine,) = find([f"asyncio@{sys.executable}"])
     wanted = [read_expectation(f"asyncio@{sys.executable}.failed <= 0")]
@@ -257,6 +258,7 @@ def test_a_wrong_one_is_refused_before_anything_runs(fakes, text, expected):
     assert expected in line
 
 
+@pytest.mark.real
 def test_a_real_worker_is_held_against_it():
     good, bad = "asyncio.rss_per_task < 1MiB", "asyncio.create_rate > 1000M/s"
     done = run("asyncio", "--json", "--expect", good, "--expect", "asyncio.created >= 500", tasks="500")

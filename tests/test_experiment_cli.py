@@ -128,6 +128,7 @@ def test_help_lists_the_options():
 # A run.
 
 
+@pytest.mark.real
 def test_a_run_of_ones_own_file_ends_with_the_table_and_all_files(files):
     arguments = ("tiny.toml", "--repeats", "2", "--sizes", "10", "--json", "a.json", "--markdown", "a.md")
     result = invoke(*arguments, "--csv", "a.csv")
@@ -165,6 +166,7 @@ def test_a_run_of_ones_own_file_ends_with_the_table_and_all_files(files):
     assert sorted(os.listdir(files)) == ["a.csv", "a.json", "a.md", "long.toml", "tiny.toml"]
 
 
+@pytest.mark.real
 def test_sizes_are_the_callers_and_json_may_go_to_standard_output(files):
     result = invoke("./tiny.toml", "--quick", "--sizes", "0.02k", "--json", "-")
     assert result.exit_code == 0, result.output
@@ -174,6 +176,7 @@ def test_sizes_are_the_callers_and_json_may_go_to_standard_output(files):
     assert sorted(os.listdir(files)) == ["long.toml", "tiny.toml"]
 
 
+@pytest.mark.real
 def test_what_does_not_fit_is_skipped_and_no_failure(files):
     result = invoke("tiny.toml", "--quick", "--max-memory", "21100000")
     assert result.exit_code == 0
@@ -183,6 +186,7 @@ def test_what_does_not_fit_is_skipped_and_no_failure(files):
     assert "tiny: 1 of 2 · threads 10 · skipped: needs about" in result.stderr
 
 
+@pytest.mark.real
 def test_a_cell_that_fails_makes_the_exit_status_1(files):
     (files / "jobs.py").write_text("async def broken():\n    raise KeyError('the reason')\n")
     text = TINY.replace("sleep:0.05", "jobs:broken").replace('engine = "threads"', 'engine = "uvloop"')
@@ -301,6 +305,7 @@ def interrupted(files):
         process.communicate()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("signals", "status"),
     [(["SIGINT"], 130), (["SIGTERM"], 143), (["SIGINT", "SIGINT"], 130)],
@@ -355,6 +360,7 @@ def read_until(terminal, word):
     return text.decode(errors="ignore")
 
 
+@pytest.mark.real
 def test_on_a_terminal_one_line_is_written_over_and_fits_it(on_terminal, files):
     process, terminal = on_terminal
     text = read_until(terminal, "2 of 2 · threads 10")
@@ -368,6 +374,7 @@ def test_on_a_terminal_one_line_is_written_over_and_fits_it(on_terminal, files):
     assert process.wait(PATIENCE) == 130
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("told", [True, False])
 def test_a_terminal_that_goes_away_ends_it_with_what_it_has(on_terminal, files, told):
     process, terminal = on_terminal

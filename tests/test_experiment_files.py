@@ -171,6 +171,7 @@ def runners():
     return made
 
 
+@pytest.mark.real
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_runs_at_its_smallest_sizes(name, runners):

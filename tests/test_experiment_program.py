@@ -19,6 +19,8 @@ from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 
+pytestmark = pytest.mark.real
+
 MIB = 1 << 20
 PATIENCE = 20.0
 

@@ -484,6 +484,7 @@ def test_pyperf_reads_its_file_with_every_run_as_a_value_in_seconds(runner, tmp_
     }
 
 
+@pytest.mark.real
 @needs_pyperf
 def test_pyperf_compares_two_files(runner, tmp_path):
     files = [str(tmp_path / "before.json"), str(tmp_path / "after.json")]

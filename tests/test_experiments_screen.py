@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 import concwatch.experiments.loading as files
+from concwatch.charts.colors import series_colors
 from concwatch.demos.captures import Captures
 from concwatch.demos.demo import Demo
 from concwatch.demos.player import play
@@ -24,7 +25,6 @@ from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.screens.experiments import ExperimentsScreen
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.ui.series_colors import series_colors
 from concwatch.ui.widgets.run_chart import RunChart
 from concwatch.ui.widgets.size_chart import SizeChart
 from concwatch.units import format_forecast
@@ -154,6 +154,7 @@ def table(s):
     return s.query("ResultTable")
 
 
+@pytest.mark.real
 def test_the_first_frame_loads_nothing_of_them():
     code = "import concwatch.ui.app, sys; print(*[name for name in sys.modules if 'experiment' in name])"
     done = subprocess.run(
@@ -227,6 +228,7 @@ async def test_a_demos_picture_shows_an_experiment_as_it_is_then(own_files, monk
         assert text in seen
 
 
+@pytest.mark.real
 async def test_a_picture_shows_the_experiments_as_they_are_then(own_files, monkeypatch, tmp_path):
     async with experiments(pictures=tmp_path) as s:
         await opened(s)
@@ -288,6 +290,7 @@ async def test_quitting_ends_what_runs(own_files):
     assert all(lane.idle for lane in runs.lanes)
 
 
+@pytest.mark.real
 async def test_a_program_runs_on_the_screen_and_quitting_ends_it(own_files, monkeypatch):
     monkeypatch.setattr(files, "PROGRAMS", own_files)
     pid = own_files / "pid"

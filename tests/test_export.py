@@ -159,6 +159,7 @@ def test_what_is_missing_is_told_beside_the_rows(path):
     assert "lines that could not be read: 1" in found.stderr
 
 
+@pytest.mark.real
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such pipes")
 def test_who_reads_no_further_ends_it_quietly(path):
     long = path.with_name("long.jsonl")
@@ -178,6 +179,7 @@ def test_who_reads_no_further_ends_it_quietly(path):
     assert errors.splitlines() == [f'concwatch: "{long}": {load(long).cut}']
 
 
+@pytest.mark.real
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_full_disk_behind_standard_output_is_one_line(path):
     with open("/dev/full", "wb") as full:

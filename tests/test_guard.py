@@ -379,6 +379,7 @@ def test_the_nearer_the_end_the_closer_it_is_watched():
 # The kernel's own last resort.
 
 
+@pytest.mark.real
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux lets itself be told whom to end")
 async def test_workers_and_page_servers_are_ended_before_anything_else_when_memory_runs_out():
     def score(pid):

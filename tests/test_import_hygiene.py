@@ -10,6 +10,8 @@ from concwatch.lab.catalog import PYTHONS
 from concwatch.system.child import ROOT
 from tests.worker_driver import Worker
 
+pytestmark = pytest.mark.real
+
 NEVER = {
     "textual",
     "rich",

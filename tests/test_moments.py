@@ -5,9 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from concwatch.ui.renderables.moments import Moment, column_of, cut, flags, time_of
-from concwatch.ui.renderables.plot import LABEL_WIDTH, Line, compose, decimate, paint
-from concwatch.ui.renderables.ticks import BYTES
+from concwatch.charts.annotations import Moment, cut, flags
+from concwatch.charts.decimation import decimate
+from concwatch.charts.lines import Line
+from concwatch.charts.picture import LABEL_WIDTH, compose
+from concwatch.charts.scales import BYTES
+from concwatch.charts.terminal import paint
+from concwatch.charts.ticks import column_of, time_of
 
 NOW = st.floats(0, 1e6)
 WINDOW = st.sampled_from([15.0, 60.0, 600.0, 28_800.0])
@@ -37,7 +41,7 @@ def rows(*moments, cursor=None, lines=(), now=100.0):
     picture = compose(
         lines, width=49, height=8, now=now, window=60.0, kind=BYTES, moments=moments, cursor=cursor
     )
-    return [strip.text for strip in paint(picture, "#888888", "#333333")]
+    return ["".join(part.text for part in row) for row in paint(picture, "#888888", "#333333")]
 
 
 def test_a_command_is_a_tick_on_the_axis_and_a_note_a_line_with_its_text():

@@ -12,6 +12,8 @@ from concwatch.ui.app import ConcwatchApp
 from tests.faults.terminal import PATIENCE, Terminal
 from tests.screen import Stage, Workers
 
+pytestmark = pytest.mark.real
+
 
 async def test_dragging_to_10_000_starts_10_000_real_tasks_whose_memory_is_seen():
     before = set(psutil.Process().children(recursive=True))

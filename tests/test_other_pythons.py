@@ -12,6 +12,8 @@ import pytest
 from concwatch.lab.catalog import find
 from tests.worker_driver import Worker
 
+pytestmark = pytest.mark.real
+
 PROBE = "import sys; print(sys.executable, *sys.version_info[:2], sys.implementation.name)"
 NAMES = [f"python3.{minor}" for minor in range(9, 20)]
 

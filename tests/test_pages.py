@@ -32,7 +32,10 @@ from concwatch.system.open_files import raise_limit
 from tests.lab_driver import ENGINES
 from tests.worker_driver import EARLY, PATIENCE, Worker
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no page server on Windows")
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(sys.platform == "win32", reason="there is no page server on Windows"),
+]
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a signal only Linux has")
 

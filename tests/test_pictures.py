@@ -18,6 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageChops, ImageSequence
 from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from screen import stage, svg_lines
 from textual.errors import NoWidget
@@ -34,6 +36,7 @@ from concwatch.pictures.png import PIXELS, to_png
 from concwatch.system.child import ROOT
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.recording_driver import RecordedTerminal
+from concwatch.ui.screen_strips import screen_strips
 
 GROUND = (41, 41, 41)
 """Rich's own, where a program leaves it to the terminal."""
@@ -49,6 +52,11 @@ def terminal(*lines, width=20):
     )
     console.print("\n".join([*lines, " "]), highlight=False, end="")
     return console.export_svg(title="")
+
+
+def segments(*lines, width=20):
+    """The same terminal as rows of segments."""
+    return Console(width=width, color_system="truecolor").render_lines("\n".join([*lines, " "]))
 
 
 def opened(data):
@@ -213,12 +221,13 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
         with monkeypatch.context() as patched:
             patched.setitem(sys.modules, module, None)
             with pytest.raises(PicturesMissing, match=r"^[^\n]*pip install 'concwatch\[shots\]'$"):
-                make_gif([Frame(0, svg)])
+                make_gif([Frame(0, segments("x"))])
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     with pytest.raises(PicturesMissing, match="resvg-py is not installed"):
         to_png(svg)
 
 
+@pytest.mark.real
 async def test_another_process_draws_the_same_and_tells_what_went_wrong():
     svg = terminal("drawn ─ ⣿ elsewhere")
     assert await draw_png(svg) == to_png(svg)
@@ -227,6 +236,7 @@ async def test_another_process_draws_the_same_and_tells_what_went_wrong():
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.real
 async def test_a_drawing_that_nobody_waits_for_any_more_is_ended(monkeypatch):
     start, processes = subprocess.Popen, []
 
@@ -255,24 +265,45 @@ async def test_a_drawing_that_nobody_waits_for_any_more_is_ended(monkeypatch):
 )
 def test_the_cells_are_those_of_the_terminal(lines):
     text = Text("\n".join(f"|{line}|" for line in lines), style="#112233 on #445566")
-    console = Console(
-        width=20, file=io.StringIO(), record=True, force_terminal=True, color_system="truecolor"
-    )
-    console.print(text, end="")
-    rows = read_cells(console.export_svg(title="a title"))
+    rows = read_cells(Console(width=20).render_lines(text))
     read = ["".join(cell.face.character for cell in row).rstrip() for row in rows]
     assert read == [f"|{line}|" for line in lines]
     for row, line in zip(rows, lines, strict=True):
-        assert all(
-            (cell.ink, cell.ground) == ("#112233", "#445566")
-            for cell in row[: len(line) + 2]
-            if cell.face.character != " "
-        )
+        assert all((cell.ink, cell.ground) == ("#112233", "#445566") for cell in row[: len(line) + 2])
+
+
+@pytest.mark.parametrize(
+    ("style", "ink", "ground"),
+    [
+        ("", "#c5c8c6", "#292929"),
+        ("#112233 on #445566 reverse", "#445566", "#112233"),
+        ("#000000 on #646464 dim", "#282828", "#646464"),
+        ("red", "#cc555a", "#292929"),
+    ],
+)
+def test_cells_have_the_colours_that_the_svg_has(style, ink, ground):
+    ((cell,),) = read_cells([[Segment("x", Style.parse(style))]])
+    assert (cell.ink, cell.ground) == (ink, ground)
+
+
+@pytest.mark.parametrize("keys", [(), ("question_mark",), ("e",), ("ctrl+p",)])
+async def test_a_film_has_the_cells_of_the_screen_and_of_what_stands_behind_a_dialog(keys):
+    async with stage((100, 30)) as s:
+        await s.switch_on("asyncio", tasks=100)
+        await s.press(*keys)
+        await s.pilot.pause(0.1)
+        strips = screen_strips(s.app)
+        assert [strip.text.rstrip() for strip in strips] == s.lines()
+        assert {strip.cell_length for strip in strips} == {100}
+        if not s.app.screen.is_modal:
+            looks = [s.app.screen.get_style_at(x, 15) for x in range(90)]
+            assert [cell.ground for cell in read_cells(strips)[15][:90]] == [
+                look.bgcolor.get_truecolor().hex for look in looks
+            ]
 
 
 def test_a_wide_letter_has_both_of_its_cells_in_a_film():
-    svg = terminal("a日本 z")
-    row = read_cells(svg)[0]
+    row = read_cells(segments("a日本 z"))[0]
     assert [(cell.face.character, cell.face.half) for cell in row[:7]] == [
         ("a", 0), ("日", 0), ("日", 1), ("本", 0), ("本", 1), (" ", 0), ("z", 0)
     ]  # fmt: skip
@@ -282,11 +313,6 @@ def test_a_wide_letter_has_both_of_its_cells_in_a_film():
     assert left.getbbox()
     assert right.getbbox()
     assert left.tobytes() != right.tobytes()
-
-
-def test_what_is_no_terminal_is_told():
-    with pytest.raises(ValueError, match="not a picture of a terminal: expected"):
-        read_cells("<svg></svg>")
 
 
 def frames_of(data):
@@ -299,13 +325,13 @@ def durations(data):
 
 def test_a_film_shows_its_frames_for_as_long_as_they_were_seen_and_begins_again():
     texts = [(0, "[red]one[/]"), (0.2, "[red]one[/]"), (0.533, "two ─│ ⣿"), (1.0666, "three"), (1.5, "three")]
-    data = make_gif([Frame(seconds, terminal(text)) for seconds, text in texts])
+    data = make_gif([Frame(seconds, segments(text)) for seconds, text in texts])
     assert data.startswith(b"GIF89a")
     assert durations(data) == pytest.approx([0.53, 0.54, 1.5 - 1.07 + HELD])
     assert opened(data).info["loop"] == 0
     shown = frames_of(data)
     for (_, text), picture in zip((texts[0], texts[2], texts[3]), shown, strict=True):
-        (alone,) = frames_of(make_gif([Frame(0, terminal(text))]))
+        (alone,) = frames_of(make_gif([Frame(0, segments(text))]))
         assert picture.size == (20 * glyphs.WIDTH, 2 * glyphs.HEIGHT)
         worst = max(high for _, high in ImageChops.difference(picture, alone).getextrema())
         assert worst <= 40, "what has not changed since the frame before is as it was"
@@ -313,13 +339,13 @@ def test_a_film_shows_its_frames_for_as_long_as_they_were_seen_and_begins_again(
 
 def test_a_film_stores_what_changes():
     still = [f"line {number} of a screen that stays as it is ─────" for number in range(20)]
-    one = make_gif([Frame(0, terminal(*still, "0", width=60))])
-    many = make_gif([Frame(n / 5, terminal(*still, str(n), width=60)) for n in range(50)])
+    one = make_gif([Frame(0, segments(*still, "0", width=60))])
+    many = make_gif([Frame(n / 5, segments(*still, str(n), width=60)) for n in range(50)])
     assert len(many) - len(one) < 50 * 200
 
 
 def test_a_film_of_a_terminal_that_is_resized_has_room_for_every_frame():
-    small, wide, high = terminal("a"), terminal("a", width=30), terminal("a", "b", "c", "d")
+    small, wide, high = segments("a"), segments("a", width=30), segments("a", "b", "c", "d")
     data = make_gif([Frame(0, small), Frame(1, wide), Frame(2, high), Frame(3, small)])
     pictures = frames_of(data)
     size = (30 * glyphs.WIDTH, 5 * glyphs.HEIGHT)
@@ -338,8 +364,8 @@ def test_a_film_without_frames_is_told():
 
 
 def test_colours_come_out_as_they_are_and_text_is_not_dithered():
-    svg = terminal("[#ff7a85 on #0c0f15]█████[/][#59c9f0 on #1b2230]     x[/]")
-    (picture,) = frames_of(make_gif([Frame(0, svg)]))
+    rows = segments("[#ff7a85 on #0c0f15]█████[/][#59c9f0 on #1b2230]     x[/]")
+    (picture,) = frames_of(make_gif([Frame(0, rows)]))
     assert picture.getpixel((5, 10)) == (0xFF, 0x7A, 0x85)
     assert picture.getpixel((5 * glyphs.WIDTH + 5, 10)) == (0x1B, 0x22, 0x30)
     letter = picture.crop((10 * glyphs.WIDTH, 0, 11 * glyphs.WIDTH, glyphs.HEIGHT))
@@ -396,6 +422,7 @@ def test_a_cast_is_a_header_and_a_line_for_each_piece_of_output(output, title):
     )
 
 
+@pytest.mark.real
 async def test_what_textual_writes_shows_the_same_screen_in_a_terminal(tmp_path):
     tmux = shutil.which("tmux")
     if tmux is None:
@@ -453,6 +480,7 @@ async def saved(s, folder, count):
     await tells(s, "saved ")
 
 
+@pytest.mark.real
 async def test_s_saves_svg_and_png_and_says_where(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "shown [here]"  # brackets are markup elsewhere
@@ -500,6 +528,7 @@ async def test_without_the_extra_s_saves_svg_and_says_once_how_to_get_png(tmp_pa
         assert [path.suffix for path in tmp_path.iterdir()] == [".svg"] * 2
 
 
+@pytest.mark.real
 async def test_a_full_disk_after_the_svg_is_told_in_one_toast(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     replace = os.replace
@@ -529,6 +558,7 @@ async def test_a_process_that_cannot_start_costs_the_png_alone(tmp_path, monkeyp
         await tells(s, "but no PNG", "Resource temporarily unavailable")
 
 
+@pytest.mark.real
 async def test_shift_s_saves_the_chart_in_focus_or_the_first(tmp_path):
     async with stage(pictures=tmp_path) as s:
         await s.switch_on("threads", "asyncio", tasks=2_000)
@@ -571,6 +601,7 @@ async def test_shift_s_without_a_chart_says_so(tmp_path):
         assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.real
 async def test_the_palette_saves_without_itself_in_the_picture(tmp_path):
     async with stage(pictures=tmp_path) as s:
         await s.press("ctrl+p")
@@ -584,6 +615,7 @@ async def test_the_palette_saves_without_itself_in_the_picture(tmp_path):
         assert "RSS" in " ".join(svg_lines(svg.read_text("utf-8"), 120, 40))
 
 
+@pytest.mark.real
 async def test_a_picture_asked_for_just_before_quitting_is_drawn_too(tmp_path):
     pytest.importorskip("resvg_py")
     async with stage(pictures=tmp_path) as s:
@@ -613,6 +645,7 @@ def test_no_name_is_taken_twice_of_either_kind(tmp_path):
     assert names == [f"{stem}.svg", f"{stem}-2.svg", f"{stem}-3.svg"]
 
 
+@pytest.mark.real
 def test_the_folder_is_an_option(tmp_path):
     command = [sys.executable, "-m", "concwatch", "--screenshots", str(tmp_path / "file")]
     (tmp_path / "file").touch()

@@ -17,18 +17,19 @@ from hypothesis import strategies as st
 from lab_driver import Bench
 from rich.color import ColorSystem
 
+from concwatch.charts.lines import Line
+from concwatch.charts.paper import LARGEST_WIDTH, SMALLEST_WIDTH, Paper, check_writes_charts
+from concwatch.charts.plain import HEIGHT, LABEL_WIDTH, draw_chart, seconds_ticks
+from concwatch.charts.plain_page import chart_lines
+from concwatch.charts.scales import BYTES
+from concwatch.charts.table import CHARTS
+from concwatch.charts.traces import Trace, traces_of_labs, traces_of_recording
 from concwatch.cli import main
 from concwatch.lab.settings import Settings
-from concwatch.plain_charts.drawing import HEIGHT, LABEL_WIDTH, draw_chart, seconds_ticks
-from concwatch.plain_charts.page import CHARTS, chart_lines
-from concwatch.plain_charts.paper import LARGEST_WIDTH, SMALLEST_WIDTH, Paper, check_writes_charts
-from concwatch.plain_charts.traces import Trace, traces_of_labs, traces_of_recording
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
-from concwatch.ui.renderables.plot import Line
-from concwatch.ui.renderables.ticks import BYTES
 
 PATIENCE = 80
 NAMES = ("asyncio", "uvloop", "threads")
@@ -292,6 +293,7 @@ def test_a_terminal_that_says_that_it_is_light_gets_darker_lines(monkeypatch):
     assert Paper.of(Terminal()).dark
 
 
+@pytest.mark.real
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such terminals")
 @pytest.mark.parametrize(("columns", "width"), [(10, SMALLEST_WIDTH), (200, LARGEST_WIDTH)])
 def test_charts_are_as_wide_as_the_terminal(path, columns, width):
@@ -322,6 +324,7 @@ def test_a_file_of_charts_is_plain_text(path, tmp_path):
     assert out.read_text(encoding="utf-8") == export(path, "--chart").stdout
 
 
+@pytest.mark.real
 def test_a_real_run_ends_with_its_charts():
     command = [sys.executable, "-m", "concwatch", "run", "asyncio", "threads", "--chart"]
     done = subprocess.run(
@@ -341,6 +344,7 @@ def test_a_real_run_ends_with_its_charts():
     assert charts[-1].startswith("completed / s: 0 all the time\n")
 
 
+@pytest.mark.real
 def test_what_draws_is_loaded_only_when_it_is_asked_for():
     code = (
         "import sys, concwatch.commands.run, concwatch.commands.export;"

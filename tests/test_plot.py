@@ -5,22 +5,16 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.segment import Segment
 
-from concwatch.ui.renderables.braille import rasterize
-from concwatch.ui.renderables.plot import LABEL_WIDTH, Line, compose, decimate, draw
-from concwatch.ui.renderables.ticks import (
-    BYTES,
-    COUNT,
-    RATE,
-    SECONDS,
-    SHARE,
-    Kind,
-    elapsed_ticks,
-    linear_scale,
-    log_scale,
-    size_ticks,
-    time_ticks,
-)
+from concwatch.charts.braille import rasterize
+from concwatch.charts.decimation import decimate
+from concwatch.charts.lines import Line
+from concwatch.charts.picture import LABEL_WIDTH, compose
+from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, SHARE, Kind, linear_scale, log_scale
+from concwatch.charts.terminal import paint
+from concwatch.charts.ticks import elapsed_ticks, size_ticks, time_ticks
 
 MIB = 1024**2
 KINDS = st.sampled_from([BYTES, COUNT, RATE, SHARE])
@@ -32,19 +26,23 @@ def line(values, color="#ff0000", start=0.0, step=1.0):
     return Line("a", color, [start + step * index for index in range(len(values))], values)
 
 
+def draw(lines, width, height, **options):
+    """Return the rows of a picture and their texts; blanks where there is no room for one."""
+    found = compose(lines, width=width, height=height, **options)
+    rows = paint(found, "#888888", "#333333") if found else [[Segment(" " * width)]] * height
+    return rows, ["".join(part.text for part in row) for row in rows]
+
+
 def picture(*lines, width=44, height=12, now=60.0, window=60.0, kind=BYTES, logarithmic=False):
-    strips = draw(
+    return draw(
         lines,
         width=width,
         height=height,
         now=now,
         window=window,
         kind=kind,
-        axis_color="#888888",
-        grid_color="#333333",
         logarithmic=logarithmic,
     )
-    return strips, [strip.text for strip in strips]
 
 
 def sizes_picture(*series, width=44, height=12, margin=0.2, kind=BYTES):
@@ -54,19 +52,16 @@ def sizes_picture(*series, width=44, height=12, margin=0.2, kind=BYTES):
         Line("a", color, [math.log10(size) for size in points], list(points.values()), mark)
         for color, mark, points in series
     ]
-    strips = draw(
+    return draw(
         lines,
         width=width,
         height=height,
         now=max(places) + margin,
         window=max(places) - min(places) + 2 * margin,
         kind=kind,
-        axis_color="#888888",
-        grid_color="#333333",
         logarithmic=True,
         across=size_ticks,
     )
-    return strips, [strip.text for strip in strips]
 
 
 def colors(strips):
@@ -268,7 +263,7 @@ def test_every_picture_has_its_size(series, width, height, window, now, kind, lo
         *lines, width=width, height=height, window=window, now=now, kind=kind, logarithmic=logarithmic
     )
     assert len(strips) == height
-    assert {strip.cell_length for strip in strips} == {width}
+    assert {cell_len(row) for row in rows} == {width}
     assert {len(row) for row in rows} == {width}
 
 

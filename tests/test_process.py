@@ -19,6 +19,8 @@ from concwatch.system.child import describe_exit
 from concwatch.wire import LONGEST_LINE
 from tests.lab_driver import ENGINES
 
+pytestmark = pytest.mark.real
+
 PATIENCE = 40.0
 """Seconds after which what is waited for will not come, on the slowest machine."""
 

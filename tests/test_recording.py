@@ -671,6 +671,7 @@ def test_a_recording_that_is_deleted_just_before_its_end_is_told(tmp_path):
     assert recorder.problem.endswith(": it was deleted: all of it is lost")
 
 
+@pytest.mark.real
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a tmpfs")
 def test_a_full_tmpfs(tmp_path):
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
@@ -700,6 +701,7 @@ def wait_for(condition, what):
         time.sleep(0.02)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_kill_9_costs_at_most_one_line(tmp_path, name):
@@ -768,6 +770,7 @@ def test_what_is_no_ordinary_file_is_not_recorded_into(tmp_path):
     os.close(reader)
 
 
+@pytest.mark.real
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_run_whose_recording_is_not_whole_prints_its_figures_and_exits_1():
     result = CliRunner().invoke(main, ["run", "asyncio", "--tasks", "5", "--record", "/dev/full"])
@@ -819,6 +822,7 @@ def test_a_file_that_took_the_place_of_a_recording_stays(tmp_path):
     assert (tmp_path / "a.jsonl").read_text() == "mine"
 
 
+@pytest.mark.real
 def test_run_records_all_of_its_labs(tmp_path):
     path = tmp_path / "a.jsonl"
     command = [
@@ -852,6 +856,7 @@ def test_run_records_all_of_its_labs(tmp_path):
     ]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_a_signal_ends_a_recording_in_order(tmp_path, name):
@@ -1007,6 +1012,7 @@ async def test_the_key_r_says_on_a_full_disk_what_is_true(tmp_path, monkeypatch)
         assert list((tmp_path / "recordings").iterdir()) == [kept]
 
 
+@pytest.mark.real
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there")
 def test_what_is_lost_of_a_recording_is_told_after_the_screen_too(tmp_path):
     path = tmp_path / "a.jsonl"
@@ -1018,6 +1024,7 @@ def test_what_is_lost_of_a_recording_is_told_after_the_screen_too(tmp_path):
         assert f"concwatch: recording stopped: {path}: it was deleted: all of it is lost" in terminal.text()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("end_it", "why"),
     [

@@ -7,18 +7,18 @@ from textual.geometry import Region
 from textual.style import Style
 from textual.widget import Widget
 
+from concwatch.charts.lines import Line
+from concwatch.charts.scales import COUNT
 from concwatch.lab.events import Event
 from concwatch.ui.renderables.ink import Inks
-from concwatch.ui.renderables.plot import Line
-from concwatch.ui.renderables.ticks import COUNT
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.event_view import EventLines, EventView
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 
 BASE = Style.parse("#ffffff on #000000")
 
 
-class Numbers(Rows):
+class Numbers(TextLines):
     """Some numbers, a line each."""
 
     DEFAULT_CSS = "Numbers { height: auto; }"

@@ -22,7 +22,7 @@ from concwatch.system.child import ROOT
 from tests.built import start_command
 from tests.worker_driver import EARLY, PATIENCE, Worker
 
-pytestmark = pytest.mark.timeout(300)  # the first test of an engine may have to build it
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # the first test of an engine may have to build it
 
 GOLDEN = Path(__file__).parent / "golden" / "wire"
 WRITE = os.environ.get("CONCWATCH_GOLDEN") == "write"

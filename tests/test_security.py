@@ -1,4 +1,4 @@
-"""What README promises under "What is trusted": whose code runs, what a name can become, where files lie."""
+"""What concwatch/lab/README.md promises: whose code runs, what a name can become, where files lie."""
 
 import ast
 import asyncio
@@ -158,6 +158,7 @@ def listed(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
+@pytest.mark.real
 def test_nothing_is_taken_from_the_working_directory_and_nothing_is_left_anywhere(trap, tmp_path):
     home = tmp_path / "home"
     before = listed(Path.cwd())
@@ -169,6 +170,7 @@ def test_nothing_is_taken_from_the_working_directory_and_nothing_is_left_anywher
     assert listed(home) == {"tmp"}
 
 
+@pytest.mark.real
 def test_a_workload_of_the_users_own_is_imported_and_nothing_beside_it(here, tmp_path):
     marker = lay(here, "evil", "conftest", "setup")
     (here / "mine.py").write_text("import pathlib\npathlib.Path('ran').touch()\ndef work(): pass\n")
@@ -190,6 +192,7 @@ def test_a_workload_of_the_users_own_is_imported_and_nothing_beside_it(here, tmp
     assert not marker.exists()
 
 
+@pytest.mark.real
 @pytest.mark.skipif(not can_draw(), reason="resvg_py is not installed")
 def test_pictures_are_drawn_by_nothing_from_the_working_directory(trap):
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"/>'

@@ -27,10 +27,10 @@ from concwatch.system.child import ROOT
 from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
 from concwatch.ui.in_page import told
 from concwatch.web import program, session
+from concwatch.web.input_filter import InputFilter
 from concwatch.web.listening import is_loopback, listen, url
 from concwatch.web.session import fitting
 from concwatch.web.site import Site, may_use
-from concwatch.web.typed import Typed
 from tests.browser import MISSING, PATIENCE, Browser, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing is served on Windows")
@@ -172,7 +172,7 @@ def test_a_size_is_brought_within_bounds(asked, given):
     ],
 )
 def test_a_page_types_letters_and_keys_that_there_are_and_no_sizes(pieces, taken):
-    typed = Typed()
+    typed = InputFilter()
     assert ("".join(map(typed.take, pieces)) == "".join(pieces)) is taken
     assert typed.take("q") == "q"
 
@@ -218,6 +218,7 @@ async def soon(condition, what):
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.real
 async def test_a_program_that_does_not_quit_ends_with_its_input(serving):
     before = children()
     where = await serving(DEAF)
@@ -227,6 +228,7 @@ async def test_a_program_that_does_not_quit_ends_with_its_input(serving):
         await soon(lambda: not children() - before, "it has ended")
 
 
+@pytest.mark.real
 async def test_a_page_that_vanished_without_a_word_ends_its_program(serving):
     before = children()
     where = await serving(DEAF, heartbeat=0.3)
@@ -245,6 +247,7 @@ def upgrade(port):
     ).encode()
 
 
+@pytest.mark.real
 async def test_a_page_that_takes_what_is_painted_is_there_however_late_it_answers(serving):
     heartbeat = 0.5
     where = await serving(FLOOD, heartbeat=heartbeat)
@@ -262,6 +265,7 @@ async def test_a_page_that_takes_what_is_painted_is_there_however_late_it_answer
             await asyncio.sleep(0.001)  # slower than it is painted
 
 
+@pytest.mark.real
 async def test_a_page_that_reads_nothing_does_not_hold_up_the_servers_end(serving, monkeypatch):
     monkeypatch.setattr(session, "PARTING", 0.2)
     before = children()
@@ -276,6 +280,7 @@ async def test_a_page_that_reads_nothing_does_not_hold_up_the_servers_end(servin
     assert not children() - before
 
 
+@pytest.mark.real
 async def test_a_page_that_reads_nothing_and_vanishes_ends_its_program(serving, caplog):
     before = children()
     where = await serving(FLOOD, heartbeat=0.3)
@@ -293,6 +298,7 @@ async def test_a_page_that_reads_nothing_and_vanishes_ends_its_program(serving, 
 FAIL = "import sys; print('concwatch: all <b>lost</b>', file=sys.stderr); "
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("code", "told"),
     [
@@ -311,6 +317,7 @@ async def test_a_page_ends_with_its_program_and_is_told_why(serving, code, told)
     assert said == ([["ended", told]] if told else [])
 
 
+@pytest.mark.real
 async def test_what_makes_no_sense_is_ignored(serving):
     where = await serving(DEAF)
     async with aiohttp.ClientSession() as client, client.ws_connect(f"{where}/ws") as page:
@@ -353,6 +360,7 @@ def test_the_screen_is_told_and_then_ended_when_its_input_ends(make, monkeypatch
     os.close(ours) if isinstance(ours, int) else ours.close()
 
 
+@pytest.mark.real
 def test_the_screen_ends_in_order_when_its_page_is_left_while_it_starts():
     asked = json.dumps({"type": "quit"}).encode()
     with subprocess.Popen(
@@ -457,6 +465,7 @@ async def started(page):
     await soon(lambda: b"10,000" in seen and b"live" in seen, "10,000 tasks are live")
 
 
+@pytest.mark.real
 @pytest.mark.timeout(240)
 async def test_several_pages_are_sessions_of_their_own_and_options_are_handed_on():
     with Served("--rate", "20") as served:
@@ -476,6 +485,7 @@ async def test_several_pages_are_sessions_of_their_own_and_options_are_handed_on
         assert served.process.poll() is None
 
 
+@pytest.mark.real
 @LINUX
 @pytest.mark.timeout(240)
 async def test_a_worker_has_nothing_of_the_page():
@@ -490,6 +500,7 @@ async def test_a_worker_has_nothing_of_the_page():
             assert not pipes & {os.readlink(f"{folder}/{number}") for number in os.listdir(folder)}
 
 
+@pytest.mark.real
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     ("number", "status"),
@@ -522,6 +533,7 @@ def test_not_on_loopback_it_warns_and_on_loopback_it_does_not(monkeypatch):
     assert (quiet.stderr, quiet.exit_code) == ("", 130)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("options", "here", "refused_too"),
     [
@@ -544,6 +556,7 @@ def test_every_address_of_ipv6_is_every_address_of_ipv4_too():
         socket.create_connection(("127.0.0.1", listening.getsockname()[1])).close()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "headers", ["", "Host: a\r\nHost: b\r\n", "Host: 127.0.0.1\r\nContent-Length: x\r\n"]
 )
@@ -560,6 +573,7 @@ def test_bad_requests_are_refused_with_one_line_a_minute(headers):
     assert "Traceback" not in told
 
 
+@pytest.mark.real
 @LINUX
 async def test_without_open_files_there_is_one_line_and_pages_later():
     with Served() as served:
@@ -587,6 +601,7 @@ def tasks_live(browser):
     return found and found[1]
 
 
+@pytest.mark.real
 @pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 @pytest.mark.timeout(400)
 def test_in_a_browser_the_screen_shows_charts_and_obeys_the_mouse_until_the_page_or_the_browser_ends(
@@ -645,6 +660,7 @@ return [cols, rows, [edge >> 16, (edge >> 8) & 255, edge & 255]];
 """
 
 
+@pytest.mark.real
 @pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 @pytest.mark.timeout(400)
 def test_in_a_browser_the_letters_fit_each_size_of_the_window_and_the_edges_have_the_screens_colour(tmp_path):
@@ -678,6 +694,7 @@ def test_in_a_browser_the_letters_fit_each_size_of_the_window_and_the_edges_have
         assert browser.told() == []
 
 
+@pytest.mark.real
 @pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 @pytest.mark.timeout(200)
 async def test_in_a_browser_a_program_that_failed_says_why(serving, tmp_path):

@@ -154,6 +154,7 @@ def test_what_is_kept_is_part_of_how_an_experiment_was_called(file, monkeypatch)
     assert called == ["concwatch experiment gc-cost --repeats 3 --quick --sizes 1,10 --markdown -"]
 
 
+@pytest.mark.real
 def test_the_file_is_in_the_users_configuration_folder(file, tmp_path):
     env = {name: text for name, text in os.environ.items() if name != "CONCWATCH_SETTINGS"}
     env |= {"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": ROOT}

@@ -408,6 +408,7 @@ MAY_LACK = {"traced", "tracer", "heap", "cpu", "switches"}
 """What a tick may leave out."""
 
 
+@pytest.mark.real
 def test_a_real_worker_reports_just_the_fields_of_the_text_and_the_lab_understands_each(tmp_path):
     (tmp_path / "jobs.py").write_text("async def fail():\n    raise ValueError('no luck')\n")
     with Worker("asyncio", cwd=tmp_path) as worker:

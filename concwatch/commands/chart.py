@@ -9,19 +9,19 @@ import click
 from concwatch.lab.lab import Lab
 
 if TYPE_CHECKING:
-    from concwatch.plain_charts.traces import Trace
+    from concwatch.charts.traces import Trace
     from concwatch.recordings.recording import Recording
 
 # What draws takes a quarter of a second to load: everything here does so only when a chart is wanted.
 
 
 def check_chart(as_json: bool = False) -> None:
-    """See that charts can be printed.
+    """Check that charts can be printed.
 
     Raises:
         ValueError: one line that says why not, and what to do.
     """
-    from concwatch.plain_charts.paper import check_writes_charts
+    from concwatch.charts.paper import check_writes_charts
 
     if as_json:
         raise ValueError("--chart and --json both go to standard output: expected one of them")
@@ -30,7 +30,7 @@ def check_chart(as_json: bool = False) -> None:
 
 def print_charts(labs: Sequence[Lab]) -> None:
     """Print the charts of labs that have ended, below what has been printed."""
-    from concwatch.plain_charts.traces import traces_of_labs
+    from concwatch.charts.traces import traces_of_labs
 
     click.echo()
     for line in _lines(traces_of_labs(labs), sys.stdout.isatty()):
@@ -39,14 +39,14 @@ def print_charts(labs: Sequence[Lab]) -> None:
 
 def charts_of(recording: "Recording", to_terminal: bool) -> Iterator[bytes]:
     """Yield the charts of a recording, a line at a time; without colours where it is not for a terminal."""
-    from concwatch.plain_charts.traces import traces_of_recording
+    from concwatch.charts.traces import traces_of_recording
 
     for line in _lines(traces_of_recording(recording), to_terminal):
         yield f"{line}\n".encode()
 
 
 def _lines(traces: "Sequence[Trace]", to_terminal: bool) -> Iterator[str]:
-    from concwatch.plain_charts.page import chart_lines
-    from concwatch.plain_charts.paper import Paper
+    from concwatch.charts.paper import Paper
+    from concwatch.charts.plain_page import chart_lines
 
     return chart_lines(traces, Paper.of(sys.stdout) if to_terminal else Paper())

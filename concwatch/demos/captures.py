@@ -13,6 +13,7 @@ from concwatch.pictures.drawing import PicturesMissing
 from concwatch.pictures.film import Frame, make_gif
 from concwatch.pictures.png import to_png
 from concwatch.ui.recording_driver import RecordedTerminal
+from concwatch.ui.screen_strips import screen_strips
 
 FRAME = 0.2
 """Seconds between two frames of a film."""
@@ -82,9 +83,9 @@ class Captures:
         """Add a frame to the film, if there is one."""
         if self._began is None:
             return
-        svg = app.export_screenshot(title=self._title)
-        if f"-line-{app.size.height - 1}" in svg:  # a dialog that has just come has not got all its lines
-            self._frames.append(Frame(time.monotonic() - self._began, svg))
+        strips = screen_strips(app)
+        if strips is not None:
+            self._frames.append(Frame(time.monotonic() - self._began, list(map(list, strips))))
 
     def take_shot(self, name: str, app: App[Any]) -> None:
         """Keep a picture of the screen."""

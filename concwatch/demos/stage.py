@@ -67,9 +67,9 @@ from concwatch.demos.keyboard import key_event, letter_event
 from concwatch.demos.lane import CannotRun, DemoFailed, DemoLane
 from concwatch.demos.mouse import BEAT, Mouse
 from concwatch.lab.lab import Lab
+from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.text import nearest, plain
 from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.scale import LARGEST_TARGET
 from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen

@@ -31,6 +31,19 @@ class Settings(Struct, frozen=True):
     """Where tasks fetch, when that is what they do."""
 
 
+LARGEST_TARGET = 1_000_000
+"""Tasks at the end of a slider, where the machine does not set a lower number."""
+
+
+def slider_end(fits: int | None) -> int:
+    """Return the tasks at the end of a slider.
+
+    Args:
+        fits: how many this machine holds, where limits on threads bound them; else None.
+    """
+    return LARGEST_TARGET if fits is None else min(LARGEST_TARGET, max(100, fits // 100 * 100))
+
+
 def fetches(workload: str) -> bool:
     """Whether tasks of that workload fetch a page."""
     return workload.partition(":")[0].strip() == HTTP

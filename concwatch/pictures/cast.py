@@ -28,7 +28,7 @@ class Cast(Struct, frozen=True):
     def text(
         self, output: Iterable[tuple[float, str]], sizes: Iterable[tuple[float, tuple[int, int]]] = ()
     ) -> str:
-        """Give the whole file.
+        """Return the whole file.
 
         Args:
             output: what was written to the terminal, and when: seconds from the beginning, ascending.

@@ -1,15 +1,19 @@
-"""The cells of a terminal, read from the SVG that Rich makes of it."""
+"""The cells of a terminal, and the texts of the SVG that Rich makes of it."""
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import groupby
 
 from msgspec import Struct
+from rich.color import blend_rgb
+from rich.segment import Segment
+from rich.style import Style
+from rich.terminal_theme import SVG_EXPORT_THEME
 
+from concwatch.graphemes import graphemes
 from concwatch.pictures.fonts import drawn, is_drawn
-from concwatch.pictures.letters import letters
 
 CELL_WIDTH, CELL_HEIGHT = 12.2, 24.4
 """Of a cell in Rich's SVG."""
@@ -17,18 +21,12 @@ CELL_WIDTH, CELL_HEIGHT = 12.2, 24.4
 BASELINE, TOP = 20.0, 1.5
 """From the top of a line to what letters stand on, and to its rectangles."""
 
-DEFAULT_INK, DEFAULT_GROUND = "#c5c8c6", "#292929"
-"""Rich's colours where a program leaves them to the terminal."""
+DEFAULT_INK, DEFAULT_GROUND = SVG_EXPORT_THEME.foreground_color.hex, SVG_EXPORT_THEME.background_color.hex
+"""Where a program leaves the colours to the terminal."""
 
-_SIZE = re.compile(r'-clip-terminal">\s*<rect x="0" y="0" width="([\d.]+)" height="([\d.]+)"')
-_GROUND = re.compile(
-    r'<rect fill="(#\w+)" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="24\.65" shape-rendering'
-)
 _TEXT = re.compile(
     r'<text class="([^"]*-(r\d+))" x="([\d.]+)" y="([\d.]+)"(?: textLength="[\d.]+")?([^>]*)>([^<]*)</text>'
 )
-_STYLE = re.compile(r"\.\S+-(r\d+) \{ ([^}]*) \}")
-_FILL = re.compile(r"fill: (#\w+)")
 
 
 class Face(Struct, frozen=True):
@@ -56,60 +54,48 @@ Rows = list[list[Cell]]
 """Cells from left to right, in rows from top to bottom."""
 
 
+def read_cells(rows: Iterable[Iterable[Segment]]) -> Rows:
+    """Return the cells of a screen."""
+    return [[cell for text, style, _ in row for cell in _cells(text, style or Style.null())] for row in rows]
+
+
+@lru_cache(maxsize=10_000)
+def _cells(text: str, style: Style) -> list[Cell]:
+    """Return the cells of ``text``, as Rich's SVG shows them: neither blinking nor slanted."""
+    ink, ground = (
+        default if color is None or color.is_default else color.get_truecolor(SVG_EXPORT_THEME, isink)
+        for color, default, isink in (
+            (style.color, SVG_EXPORT_THEME.foreground_color, True),
+            (style.bgcolor, SVG_EXPORT_THEME.background_color, False),
+        )
+    )
+    if style.reverse:
+        ink, ground = ground, ink
+    if style.dim:
+        ink = blend_rgb(ink, ground, 0.4)
+    if text.isspace():
+        return [_cell((" ", 0), False, "", DEFAULT_INK, ground.hex)] * len(text)
+    decoration = "underline" if style.underline else "line-through" if style.strike else ""
+    return [_cell(face, bool(style.bold), decoration, ink.hex, ground.hex) for face in _faces(text)]
+
+
 @lru_cache(maxsize=10_000)
 def _cell(face: tuple[str, int], bold: bool, decoration: str, ink: str, ground: str) -> Cell:
-    """Make a cell, or give the one that looks the same: a film has millions, and few that differ."""
+    """Make a cell, or return the one that looks the same: a film has millions, and few that differ."""
     character, half = face
     return Cell(Face(character, bold, decoration, half), ink, ground)
 
 
-def read_size(svg: str) -> tuple[int, int]:
-    """Read the columns and rows of a screen.
-
-    Raises:
-        ValueError: ``svg`` is none that Rich has made of a terminal.
-    """
-    size = _SIZE.search(svg)
-    if size is None:
-        raise ValueError(
-            "not a picture of a terminal: expected an SVG as Textual's export_screenshot gives it"
-        )
-    return round((float(size[1]) + 1) / CELL_WIDTH), round((float(size[2]) + 1) / CELL_HEIGHT)
-
-
-def read_cells(svg: str) -> Rows:
-    """Read the cells of a screen.
-
-    Raises:
-        ValueError: ``svg`` is none that Rich has made of a terminal.
-    """
-    width, height = read_size(svg)
-    grounds = [[DEFAULT_GROUND] * width for _ in range(height)]
-    for color, x, y, length in _GROUND.findall(svg):
-        column, row = round(float(x) / CELL_WIDTH), round((float(y) - TOP) / CELL_HEIGHT)
-        cells = round(float(length) / CELL_WIDTH)
-        grounds[row][column : column + cells] = [color] * cells
-    rows = [[_cell((" ", 0), False, "", DEFAULT_INK, ground) for ground in row] for row in grounds]
-    styles = {name: _read_style(rules) for name, rules in _STYLE.findall(svg)}
-    for _, style, x, y, _, text in _TEXT.findall(svg):
-        column, row = round(float(x) / CELL_WIDTH), round((float(y) - BASELINE) / CELL_HEIGHT)
-        ink, bold, decoration = styles[style]
-        plain = html.unescape(text.replace("&#160;", " "))  # by itself it takes most of the time
-        for at, face in zip(range(column, width), _faces(plain), strict=False):
-            rows[row][at] = _cell(face, bold, decoration, ink, grounds[row][at])
-    return rows
-
-
 @lru_cache(maxsize=10_000)
 def _faces(text: str) -> list[tuple[str, int]]:
-    """Give for each cell that ``text`` takes the letter there, and which half of it."""
+    """Return for each cell that ``text`` takes the letter there, and which half of it."""
     if _usual().issuperset(text):  # as in nearly all: films have many thousands
         return [(letter, 0) for letter in text]
-    return [(letter, half) for letter, width in letters(text) for half in range(width)]
+    return [(letter, half) for letter, width in graphemes(text) for half in range(width)]
 
 
 def part_texts(svg: str) -> str:
-    """Give each letter that takes two cells, or that the program's own fonts lack, a text of its own.
+    """Return an SVG with a text for each letter of two cells, or that the program's own fonts lack.
 
     Rich makes a text as wide as it has characters, though some take two cells, and resvg draws the whole of a
     text in another font when the first lacks one of its characters.
@@ -118,7 +104,7 @@ def part_texts(svg: str) -> str:
 
 
 def _part(text: re.Match[str]) -> str:
-    """Give a text as it is, or as several that stand side by side."""
+    """Return a text as it is, or as several that stand side by side."""
     plain = html.unescape(text[6])
     if _usual().issuperset(plain):
         return text[0]
@@ -133,14 +119,14 @@ def _part(text: re.Match[str]) -> str:
 
 
 def fit(letter: str, length: float) -> str:
-    """Give the attributes of a text that takes ``length``; a letter of another font is made to fit."""
+    """Return the attributes of a text that takes ``length``; a letter of another font is made to fit."""
     adjust = "" if all(map(is_drawn, letter)) else ' lengthAdjust="spacingAndGlyphs"'
     return f' textLength="{length:g}"{adjust}'
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:
-    """Give unusual letters one by one, and what lies between them whole, each with the cells it takes."""
-    for usual, group in groupby(letters(text), _is_usual):
+    """Yield unusual letters one by one, and what lies between them whole, each with the cells it takes."""
+    for usual, group in groupby(graphemes(text), _is_usual):
         pieces = list(group)
         if usual:
             yield "".join(letter for letter, _ in pieces), len(pieces)
@@ -149,18 +135,11 @@ def _pieces(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _is_usual(letter: tuple[str, int]) -> bool:
-    """Say whether a letter with its width takes one cell and is in the program's own fonts."""
+    """Return whether a letter with its width takes one cell and is in the program's own fonts."""
     return _usual().issuperset(letter[0])
 
 
 @cache
 def _usual() -> frozenset[str]:
-    """Give the characters of the program's own fonts that take one cell each."""
-    return frozenset(letter for letter, width in letters(" ".join(drawn())) if width == 1)
-
-
-def _read_style(rules: str) -> tuple[str, bool, str]:
-    """Read the ink, whether it is bold, and the decoration, from CSS."""
-    fill = _FILL.search(rules)
-    decoration = next((name for name in ("underline", "line-through") if name in rules), "")
-    return fill[1] if fill else DEFAULT_INK, "font-weight: bold" in rules, decoration
+    """Return the characters of the program's own fonts that take one cell each."""
+    return frozenset(letter for letter, width in graphemes(" ".join(drawn())) if width == 1)

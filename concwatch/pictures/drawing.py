@@ -16,12 +16,12 @@ class PicturesMissing(Exception):
 
 
 def can_draw() -> bool:
-    """Say whether resvg is installed, without loading it."""
+    """Return whether resvg is installed, without loading it."""
     return importlib.util.find_spec("resvg_py") is not None
 
 
 def draw(svg: str, zoom: float = 1.0) -> bytes:
-    """Draw ``svg`` and give the bytes of a PNG file.
+    """Return ``svg`` drawn as the bytes of a PNG file.
 
     Fonts of the system are looked at for characters that the program's own fonts lack, and for no others: so
     pictures look the same everywhere, and reading hundreds of fonts takes no time.
@@ -46,5 +46,5 @@ def draw(svg: str, zoom: float = 1.0) -> bytes:
 
 
 def _written(svg: str) -> str:
-    """Give what stands between tags."""
+    """Return what stands between tags."""
     return "".join(re.findall(r">([^<]+)", svg))

@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from rich.segment import Segment
 
-from concwatch.pictures.cells import Cell, Face, Rows, read_cells, read_size
+from concwatch.pictures.cells import Cell, Face, Rows, read_cells
 from concwatch.pictures.glyphs import HEIGHT, WIDTH, draw_masks
 from concwatch.pictures.inks import MOST, Palette, make_palette
 
@@ -25,24 +26,23 @@ EMPTY = Cell(Face(" "))
 """What is seen beside and below the terminal while it is smaller than it is in other frames."""
 
 
+Segments = Sequence[Sequence[Segment]]
+"""What a terminal shows: the rows from top to bottom, all of the same width."""
+
+Scene = tuple[float, Rows]
+"""The moment from which on cells are seen, and the cells."""
+
+
 class Frame(Struct, frozen=True):
     """What was on screen from one moment on."""
 
     seconds: float
     """When it came, from the start."""
-    svg: str
-    """As Textual's ``export_screenshot`` gives it."""
-
-
-class Scene(Struct, frozen=True):
-    """Cells, and from which moment on they are seen."""
-
-    seconds: float
-    rows: Rows
+    rows: Segments
 
 
 def make_gif(frames: Sequence[Frame]) -> bytes:
-    """Make the film of ``frames``, in the order of time; it plays for ever, and has no window around it.
+    """Return the film of ``frames``, in the order of time; it plays for ever, and has no window around it.
 
     It is as wide as its widest frame and as high as its highest; smaller ones are at its upper left.
     All frames share one palette, so that text stays sharp and no colour flickers. Frames that look the same
@@ -50,46 +50,46 @@ def make_gif(frames: Sequence[Frame]) -> bytes:
 
     Raises:
         PicturesMissing: the extra ``shots`` is not installed.
-        ValueError: there are no frames, or one is no picture of a terminal.
+        ValueError: there are no frames.
     """
     if not frames:
         raise ValueError("a film needs frames: there is none")
     scenes = read_scenes(frames)
-    cells = Counter(cell for scene in scenes for row in scene.rows for cell in row)
+    cells = Counter(cell for _, rows in scenes for row in rows for cell in row)
     masks = draw_masks({cell.face for cell in cells})
     used: Counter[tuple[str, str]] = Counter()
     for cell, count in cells.items():
         used[cell.ink, cell.ground] += count
     palette = make_palette(used)
     tiles = {cell: masks[cell.face].point(palette.tables[cell.ink, cell.ground]) for cell in cells}
-    moments = [*(scene.seconds for scene in scenes), frames[-1].seconds + HELD]
+    moments = [*(seconds for seconds, _ in scenes), frames[-1].seconds + HELD]
     return _write(_paint(scenes, tiles), _durations(moments), palette)
 
 
 def read_scenes(frames: Sequence[Frame]) -> list[Scene]:
-    """Read the cells of all frames, as many of each; those that look like the one before are left out."""
+    """Return the cells of all frames, as many of each; those that look like the one before are left out."""
     scenes: list[Scene] = []
-    sizes = {read_size(frame.svg) for frame in frames}
-    width, height = (max(sides) for sides in zip(*sizes, strict=True))
+    width = max(Segment.get_line_length(list(frame.rows[0])) for frame in frames)
+    height = max(len(frame.rows) for frame in frames)
     for frame in frames:
-        rows = _pad(read_cells(frame.svg), width, height)
-        before = scenes[-1].rows if scenes else rows
+        rows = _pad(read_cells(frame.rows), width, height)
+        before = scenes[-1][1] if scenes else rows
         # The same row is kept once: a long film has tens of thousands.
         rows = [old if old == new else new for old, new in zip(before, rows, strict=True)]
         if not scenes or rows != before:
-            scenes.append(Scene(frame.seconds, rows))
+            scenes.append((frame.seconds, rows))
     return scenes
 
 
 def _pad(rows: Rows, width: int, height: int) -> Rows:
-    """Give rows of a terminal that has been smaller than this at the time."""
+    """Return rows filled up to this size, of a terminal that was smaller at the time."""
     beside = [EMPTY] * (width - len(rows[0]))
     below = [[EMPTY] * width for _ in range(height - len(rows))]
     return [*([*row, *beside] for row in rows), *below]
 
 
 def _durations(moments: Sequence[float]) -> list[int]:
-    """Give the milliseconds from each moment to the next, in whole hundredths of a second as GIF has them.
+    """Return the milliseconds from each moment to the next, in whole hundredths of a second as GIF has them.
 
     The moments are rounded, and not what lies between them: so no error adds up.
     """
@@ -98,19 +98,20 @@ def _durations(moments: Sequence[float]) -> list[int]:
 
 
 def _paint(scenes: Sequence[Scene], tiles: "dict[Cell, Image]") -> "Iterator[Image]":
-    """Paint one picture a scene; what has not changed since the one before is not painted again."""
+    """Yield one picture a scene; what has not changed since the one before is not painted again."""
     from PIL import Image
 
-    rows: Rows = []
-    picture = Image.new("L", (len(scenes[0].rows[0]) * WIDTH, len(scenes[0].rows) * HEIGHT))
-    for scene in scenes:
-        for y, row in enumerate(scene.rows):
-            before = rows[y] if rows else [None] * len(row)
+    seen: Rows = []
+    _, first = scenes[0]
+    picture = Image.new("L", (len(first[0]) * WIDTH, len(first) * HEIGHT))
+    for _, rows in scenes:
+        for y, row in enumerate(rows):
+            before = seen[y] if seen else [None] * len(row)
             if row != before:
                 for x, (cell, old) in enumerate(zip(row, before, strict=True)):
                     if cell != old:
                         picture.paste(tiles[cell], (x * WIDTH, y * HEIGHT))
-        rows = scene.rows
+        seen = rows
         yield picture.copy()
 
 

@@ -5,10 +5,10 @@ import io
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from concwatch.graphemes import graphemes
 from concwatch.pictures.cells import BASELINE, CELL_HEIGHT, CELL_WIDTH, TOP, Face, fit
 from concwatch.pictures.drawing import PicturesMissing, draw
 from concwatch.pictures.fonts import FAMILY
-from concwatch.pictures.letters import letters
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -64,6 +64,6 @@ def _sheet(places: dict[Face, tuple[int, int]]) -> str:
 
 def _attributes(face: Face) -> str:
     bold = ' font-weight="bold"' if face.bold else ""
-    length = sum(width for _, width in letters(face.character)) * WIDTH
+    length = sum(width for _, width in graphemes(face.character)) * WIDTH
     decoration = f' text-decoration="{face.decoration}"' if face.decoration else ""
     return bold + fit(face.character, length) + decoration

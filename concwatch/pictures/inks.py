@@ -25,7 +25,7 @@ class Palette(Struct, frozen=True):
 
 
 def make_palette(used: Mapping[Pair, int]) -> Palette:
-    """Choose the colours.
+    """Return the palette of a film.
 
     Args:
         used: the pairs that are seen, and in how many cells; the rarest give way where not all fit.
@@ -41,14 +41,14 @@ def make_palette(used: Mapping[Pair, int]) -> Palette:
 
 
 def _colors(steps: Mapping[Pair, int]) -> list[Color]:
-    """Give every colour once, the most needed first: those of cells themselves, then what lies between."""
+    """Return every colour once, the most needed first: those of cells themselves, then what lies between."""
     pure = (color for ink, ground in steps for color in (_read(ground), _read(ink)))
     between = (color for pair, count in steps.items() for color in _ramp(pair, count))
     return list(dict.fromkeys([*pure, *between]))
 
 
 def _ramp(pair: Pair, steps: int) -> list[Color]:
-    """Give the colours from ground to ink, both included."""
+    """Return the colours from ground to ink, both included."""
     ink, ground = map(_read, pair)
     return [_blend(ground, ink, step / steps) for step in range(steps + 1)]
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from concwatch.lab.events import Event, Log
 from concwatch.lab.marks import Mark
+from concwatch.lab.settings import slider_end
 from concwatch.lab.snapshot import Snapshot, with_cheapest
 from concwatch.recordings.format import (
     EndLine,
@@ -17,9 +18,6 @@ from concwatch.recordings.format import (
 )
 from concwatch.recordings.history import HistoryLog, RecordedSeries, Timeline
 from concwatch.recordings.lane import RecordedLane
-
-LARGEST_TARGET = 1_000_000
-"""Tasks at the end of a slider, whatever the machine holds."""
 
 NO_LAB = LabLine(0.0, 10.0, 0, ())
 NO_MACHINE = OwnLine(time=0.0)
@@ -111,7 +109,5 @@ class Recording:
     def largest_target(self, lane: int) -> int:
         """Return where the slider of lane number ``lane`` ends: what was ever asked for fits on it."""
         asked = max((change.target for change in self.lanes[lane].changes.entries), default=0)
-        if not self.lanes[lane].engine.threads:
-            return max(LARGEST_TARGET, asked)
-        fit = self.lanes[lane].state(0.0).fits
-        return max(asked, min(LARGEST_TARGET, max(100, fit // 100 * 100)))
+        recorded = self.lanes[lane]
+        return max(asked, slider_end(recorded.state(0.0).fits if recorded.engine.threads else None))

@@ -2,12 +2,9 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from textual.app import SystemCommand
-from textual.screen import Screen
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
@@ -20,7 +17,6 @@ from concwatch.units import format_bytes
 if TYPE_CHECKING:
     from concwatch.recordings.recorder import Recorder
     from concwatch.ui.experiment_runs import ExperimentRuns
-    from concwatch.ui.screens.experiments import ExperimentsScreen
 
 
 BROKEN = 1
@@ -33,7 +29,7 @@ def plain_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
 
 
 def _why(status: int) -> str:
-    """Say why the program ends, by its exit status."""
+    """Return why the program ends, by its exit status."""
     if status > 128:
         return f"ended by {signal.Signals(status - 128).name}"
     return "broke off" if status else "quit"
@@ -62,7 +58,6 @@ class ConcwatchApp(LanesApp):
         self._make_run_lab = make_run_lab
         self.runs: ExperimentRuns | None = None
         """The experiments of this session, once somebody has looked at them."""
-        self._experiments: ExperimentsScreen | None = None
         self.lab: Lab | None = None
         """The lab, once the app runs."""
         self.recording = recording or SessionRecording(Path("recordings"))
@@ -75,7 +70,7 @@ class ConcwatchApp(LanesApp):
         return MonitorScreen(self.lab, self.size, self._aside)
 
     def _aside(self) -> str:
-        """Say in a few words what else runs."""
+        """Return what else runs, in a few words."""
         return "  ".join(filter(None, (self.recording.told, self.runs.told if self.runs else "")))
 
     def on_mount(self) -> None:
@@ -123,17 +118,6 @@ class ConcwatchApp(LanesApp):
         """What has workers."""
         return [part for part in (self.runs, self.lab) if part is not None]
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer in the palette what the screen can do, besides Textual's own."""
-        yield from super().get_system_commands(screen)
-        if self._experiments is not None and screen is self._experiments:
-            yield from self._experiments.commands()
-        if screen is self._lanes:
-            yield SystemCommand(
-                "Experiments", "Published measurements, repeated on this machine", self.action_experiments
-            )
-            yield SystemCommand("Record", "Begin or end a recording of this session", self.action_record)
-
     def action_experiments(self) -> None:
         """Show the experiments."""
         # Only here: the first frame has no use for them.
@@ -143,8 +127,7 @@ class ConcwatchApp(LanesApp):
         assert self.lab is not None
         if self.runs is None:
             self.runs = ExperimentRuns(self._make_run_lab)
-        self._experiments = ExperimentsScreen(self.runs, self.lab)
-        self.push_screen(self._experiments)
+        self.push_screen(ExperimentsScreen(self.runs, self.lab))
 
     def action_record(self) -> None:
         """Begin to record, or end what is recorded, and say where it is."""

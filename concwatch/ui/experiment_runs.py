@@ -61,22 +61,22 @@ class ExperimentRuns:
     # What there is to see.
 
     def prepared(self, name: str, quick: bool) -> Runner:
-        """Give what would run if ``name`` were started so."""
+        """Return what would run if ``name`` were started so."""
         if (name, quick) not in self._prepared:
             self._prepared[name, quick] = Runner(self.experiments[name], Choice(quick=quick), self._keep_lane)
         return self._prepared[name, quick]
 
     def shown(self, name: str) -> Runner:
-        """Give the last run of ``name``, or what would run."""
+        """Return the last run of ``name``, or what would run."""
         return self._run.get(name) or self.prepared(name, self.quick)
 
     def has_run(self, name: str) -> bool:
-        """Tell whether ``name`` has been started in this session."""
+        """Return whether ``name`` has been started in this session."""
         return name in self._run
 
     @property
     def told(self) -> str:
-        """Say in a few words what runs; nothing when nothing does."""
+        """Return what runs, in a few words; nothing when nothing does."""
         return f"experiment {self._run[self.running].share * 100:.0f} %" if self.running else ""
 
     # What a person does.

@@ -8,7 +8,7 @@ DRIVER = "textual.drivers.web_driver:WebDriver"
 
 
 def told(width: int, height: int) -> dict[str, str]:
-    """Give the variables that tell the screen so, for a page of so many columns and lines."""
+    """Return the environment variables for a page of so many columns and lines."""
     return {
         "TEXTUAL_DRIVER": DRIVER,
         "TEXTUAL_FPS": "60",
@@ -24,7 +24,7 @@ def in_page() -> bool:
 
 
 def take_size() -> tuple[int, int] | None:
-    """Give the page's columns and lines, and forget all that was told: no worker shall inherit it.
+    """Return the page's columns and lines, and forget all that was told: no worker shall inherit it.
 
     Call it once Textual is loaded, which reads the rest.
     """

@@ -1,84 +1,304 @@
-"""The monitor's keys: what each does, which of them the bottom line shows, and what help says of them."""
+"""The keys of every screen, a row each: bindings, the bar, the help and the palette come from it."""
 
-from textual.binding import Binding
+from collections.abc import Iterable
+from functools import partial
+from itertools import groupby
+from typing import NamedTuple
+
+from textual.app import SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
 
 from concwatch.ui.widgets.key_bar import Key
 from concwatch.ui.widgets.lane_card import STEP
+from concwatch.ui.widgets.text_lines import do
 
-BINDINGS = (
-    *(Binding(str(number), f"choose({number - 1})", f"Lane {number}", show=False) for number in range(1, 10)),
-    Binding("space", "switch", "on/off"),
-    Binding("plus,equals_sign", f"move({STEP})", "10k", key_display="+"),
-    Binding("minus,underscore", f"move({-STEP})", "10k", key_display="−"),
-    Binding("enter", "number", "number"),
-    Binding("0", "stop_all", "stop all"),
-    Binding("w", "workload", "workload"),
-    Binding("e", "app.experiments", "experiments"),
-    Binding("question_mark", "help", "help", key_display="?"),
-    Binding("q", "app.quit", "quit"),
-    Binding("s", "app.save_picture", "shot"),
-    Binding("S", "app.save_chart", "Save one chart", show=False),
-    Binding("r", "app.record", "record"),
-    Binding("t", "trace", "trace"),
-    Binding("g", "collector", "collector"),
-    Binding("f", "refill", "Refill", show=False),
-    Binding("left_square_bracket", "window(-1)", "Shorter window", show=False),
-    Binding("right_square_bracket", "window(1)", "Longer window", show=False),
-    Binding("l", "logarithmic", "Logarithmic axis", show=False),
-    Binding("p", "pause", "Pause charts", show=False),
-    Binding("m", "mark", "Mark", show=False),
-    Binding("b", "baseline", "Baseline", show=False),
-    Binding("u", "trim", "Trim memory", show=False),
-    Binding("n", "threads", "Pool threads", show=False),
-    Binding("i", "how", "How it is measured", show=False),
-    Binding("c", "next_chart", "Next chart", show=False),
-    Binding("z", "zoom", "One chart", show=False),
-)
-"""Every key and the screen's action that it runs."""
 
-BAR = (
-    Key("space", "on/off", "screen.switch"),
-    Key("+", "10k", f"screen.move({STEP})"),
-    Key("−", "10k", f"screen.move({-STEP})"),
-    Key("⏎", "number", "screen.number"),
-    Key("0", "stop all", "screen.stop_all"),
-    Key("w", "workload", "screen.workload"),
-    Key("?", "help", "screen.help"),
-    Key("q", "quit", "app.quit"),
-    Key("e", "experiments", "app.experiments"),
-    Key("s", "shot", "app.save_picture"),
-    Key("r", "record", "app.record"),
-    Key("t", "trace", "screen.trace"),
-    Key("g", "collector", "screen.collector"),
-    Key("^p", "palette", "app.command_palette"),
-)
-"""The keys at the bottom, the most needed first."""
+class Row(NamedTuple):
+    """A key, what it runs, and what is said of it."""
 
-HELP = (
-    ("1 … 9", "choose a lane; the next keys act on it"),
-    ("space", "switch it on or off (stop one)"),
-    ("← →", "move its slider one stop; shift: finer; home, end: both ends"),
-    ("+ −", "10,000 tasks more or fewer"),
-    ("enter", "type an exact number"),
-    ("0", "stop all lanes"),
-    ("w", "choose the workload: what each task does"),
-    ("f", "refill: replace tasks that end, or let a target be one burst"),
-    ("t", "trace allocations (tracemalloc): about twice the memory, a third of the speed"),
-    ("g", "garbage collector: default, frozen, off"),
-    ("u", "trim: collect, and give memory back to the system"),
-    ("n", "how many threads the pool has"),
-    ("i", "how the chosen lane is measured: what a task is there, what its figures contain"),
-    ("[ ]", "time window of the charts: shorter, longer"),
-    ("l", "logarithmic y axis"),
-    ("p", "pause the charts; collecting goes on"),
-    ("c z", "next chart; one chart large"),
-    ("← → chart", "on a chart: move a cursor over all charts, as the mouse does: the values of that moment"),
-    ("m", "mark this moment on the charts, with a note; commands mark themselves (▴)"),
-    ("b", "baseline: compare the cost table with the present figures, or no more"),
-    ("r", "record the session into a file, or end that: concwatch replay FILE shows it again"),
-    ("e", "experiments: published measurements, repeated on this machine"),
-    ("s S", "save a screenshot: the screen; one chart, the one in focus or the first"),
-    ("ctrl+p", "command palette: themes and everything else"),
-    ("q", "quit; every worker ends"),
+    keys: str
+    """Textual's names of it, separated by commas; empty for what another part binds."""
+    action: str
+    """The action it runs: the screen's, or with ``app.`` the app's."""
+    shown: str = ""
+    """How it is written; rows next to each other with the same help share a line there."""
+    help: str = ""
+    """What it does, for the help and the palette; empty to leave it out of both."""
+    bar: str = ""
+    """What it does in a word, for the bar; empty to leave it out there."""
+    rank: int = 0
+    """Its place in the bar, which shows as many as it has room for, the lowest first."""
+    title: str = ""
+    """Its name in the palette; empty to leave it out there."""
+
+    @property
+    def from_anywhere(self) -> str:
+        """The action as a click on a widget runs it."""
+        return self.action if self.action.startswith("app.") else f"screen.{self.action}"
+
+
+def bindings(rows: Iterable[Row]) -> list[BindingType]:
+    """Return the bindings of a screen with these keys."""
+    return [
+        Binding(row.keys, row.action, row.title or row.help, show=False, key_display=row.shown or None)
+        for row in rows
+        if row.keys
+    ]
+
+
+def bar(rows: Iterable[Row]) -> list[Key]:
+    """Return what the bar at the bottom shows, in its order."""
+    shown = sorted((row for row in rows if row.bar), key=lambda row: row.rank)
+    return [Key(row.shown, row.bar, row.from_anywhere) for row in shown]
+
+
+def help_lines(rows: Iterable[Row]) -> list[tuple[str, str]]:
+    """Return the lines of the help: keys, and what they do."""
+    told = groupby((row for row in rows if row.help), key=lambda row: row.help)
+    return [(" ".join(row.shown for row in same), text) for text, same in told]
+
+
+def palette(rows: Iterable[Row], screen: Screen[object]) -> Iterable[SystemCommand]:
+    """Yield what the command palette offers on ``screen``."""
+    for row in rows:
+        if row.title:
+            text = row.help[:1].upper() + row.help[1:]
+            yield SystemCommand(row.title, text, partial(screen.run_action, row.action))
+
+
+LANES = (
+    Row("1", do("choose", 0), "1 … 9", "choose a lane; the next keys act on it"),
+    *(Row(str(number), do("choose", number - 1)) for number in range(2, 10)),
 )
-"""Every key and what it does, for who asks."""
+
+CHARTS = (
+    Row("left_square_bracket", do("change_window", -1), "[", "time window of the charts: shorter, longer"),
+    Row(
+        "right_square_bracket",
+        do("change_window", 1),
+        "]",
+        "time window of the charts: shorter, longer",
+        "window",
+        80,
+    ),
+    Row("l", do("logarithmic"), "l", "logarithmic y axis", "log", 81, "Logarithmic axis"),
+    Row("c", do("next_chart"), "c", "next chart; one chart large"),
+    Row("z", do("zoom"), "z", "next chart; one chart large", title="One chart"),
+    Row(
+        "",
+        "",
+        "tab ← →",
+        "to a chart, and move a cursor over all charts, as the mouse does: the values of that moment",
+    ),
+    Row(
+        "b",
+        do("baseline"),
+        "b",
+        "baseline: compare the cost table with the present figures, or no more",
+        title="Baseline",
+    ),
+)
+
+PICTURES = (
+    Row(
+        "s",
+        "app.save_picture",
+        "s",
+        "save a screenshot of the screen",
+        bar="shot",
+        rank=60,
+        title="Screenshot",
+    ),
+    Row(
+        "S",
+        "app.save_chart",
+        "S",
+        "save a screenshot of one chart: the one in focus, or the first",
+        title="Chart screenshot",
+    ),
+)
+
+GENERAL = (
+    Row("", "app.command_palette", "^p", "command palette: themes and everything else", "palette", 70),
+    Row("question_mark", do("help"), "?", "the keys, and what the words mean", "help", 50, "Help"),
+)
+
+MONITOR = (
+    *LANES,
+    Row("space", do("switch"), "space", "switch the lane on or off", "on/off", 1),
+    Row("", "", "← →", "move its slider one stop; shift: finer; home, end: both ends"),
+    Row("plus,equals_sign", do("move", STEP), "+", "10,000 tasks more or fewer", "10k", 2),
+    Row("minus,underscore", do("move", -STEP), "−", "10,000 tasks more or fewer", "10k", 3),
+    Row(
+        "enter",
+        do("number"),
+        "⏎",
+        "type how many tasks the lane is to hold",
+        "number",
+        4,
+        title="Exact number",
+    ),
+    Row("0", do("stop_all"), "0", "stop all lanes", "stop all", 5, "Stop all"),
+    Row("w", do("workload"), "w", "choose the workload: what each task does", "workload", 6, "Workload"),
+    Row("f", do("refill"), "f", "refill: replace tasks that end, or start a target once", title="Refill"),
+    Row(
+        "t",
+        do("trace"),
+        "t",
+        "trace allocations (tracemalloc): about twice the memory, a third of the speed",
+        "trace",
+        62,
+        "Trace",
+    ),
+    Row("g", do("collector"), "g", "garbage collector: default, frozen, off", "collector", 63, "Collector"),
+    Row("u", do("trim"), "u", "trim: collect, and give memory back to the system", title="Trim"),
+    Row("n", do("threads"), "n", "how many threads the pool has", title="Pool threads"),
+    Row(
+        "i",
+        do("how"),
+        "i",
+        "how the lane is measured: what a task is there, what its figures contain",
+        title="How it is measured",
+    ),
+    *CHARTS,
+    Row("p", do("pause"), "p", "pause the charts; collecting goes on", title="Pause charts"),
+    Row(
+        "m",
+        do("mark"),
+        "m",
+        "mark this moment on the charts, with a note; commands mark themselves (▴)",
+        title="Mark",
+    ),
+    Row(
+        "r",
+        "app.record",
+        "r",
+        "record the session into a file, or end that: concwatch replay FILE shows it again",
+        "record",
+        61,
+        "Record",
+    ),
+    Row(
+        "e",
+        "app.experiments",
+        "e",
+        "experiments: published measurements, repeated on this machine",
+        "experiments",
+        55,
+        "Experiments",
+    ),
+    *PICTURES,
+    *GENERAL,
+    Row("q", "app.quit", "q", "quit; every worker ends", "quit", 51),
+)
+"""The keys of the live lanes."""
+
+_REPLAY = (
+    Row(
+        "space",
+        do("play"),
+        "space",
+        "play or pause; at the end: play from the beginning",
+        "play",
+        1,
+        "Play or pause",
+    ),
+    Row("p", do("play"), "p", "play or pause; at the end: play from the beginning"),
+    Row("left", do("go", -1), "←", "one second back, on; shift: ten", "1 s", 2),
+    Row("right", do("go", 1), "→", "one second back, on; shift: ten", "1 s", 3),
+    Row("shift+left", do("go", -10)),
+    Row("shift+right", do("go", 10)),
+    Row(
+        "comma,ctrl+left",
+        do("step", -1),
+        ",",
+        "one sample back, on, and pause; so do ctrl+← ctrl+→",
+        "sample",
+        56,
+    ),
+    Row(
+        "full_stop,ctrl+right",
+        do("step", 1),
+        ".",
+        "one sample back, on, and pause; so do ctrl+← ctrl+→",
+        "sample",
+        57,
+    ),
+    Row(
+        "less_than_sign",
+        do("speed", -1),
+        "<",
+        "slower, faster: from a tenth to a hundred times the speed",
+        "slower",
+        4,
+    ),
+    Row(
+        "greater_than_sign",
+        do("speed", 1),
+        ">",
+        "slower, faster: from a tenth to a hundred times the speed",
+        "faster",
+        5,
+    ),
+    Row("home", do("beginning"), "home", "to the beginning, to the end", title="Beginning"),
+    Row("end", do("end"), "end", "to the beginning, to the end", title="End"),
+    Row("j", do("jump"), "j", 'jump to a moment: "1:23", "83.5s", "50%"', "jump", 7, "Jump"),
+    Row("n", do("next_mark", 1), "n", "to the next mark, to the one before", "mark", 6),
+    Row("N", do("next_mark", -1), "N", "to the next mark, to the one before"),
+    *LANES,
+    *CHARTS,
+    *PICTURES,
+    *GENERAL,
+    Row("q", "app.quit", "q", "quit", "quit", 51),
+)
+
+LIVE_ONLY = sorted(
+    {key for row in MONITOR for key in row.keys.split(",")}
+    - {key for row in _REPLAY for key in row.keys.split(",")}
+    - {"e"}
+)
+"""Keys that change something among live lanes, and can change nothing in a recording."""
+
+REPLAY = (*_REPLAY, Row(",".join(LIVE_ONLY), do("refuse")))
+"""The keys of a recording that is played."""
+
+EXPERIMENTS = (
+    Row("up", "move(-1)", "↑", "choose an experiment"),
+    Row("down", "move(1)", "↓", "choose an experiment"),
+    Row("", "move(1)", "↑↓", "", "choose", 4),
+    Row("enter", "run", "⏎", "run it; it goes on when you leave this screen", "run", 1, "Run"),
+    Row("x", "stop", "x", "stop it; what has been measured stays", "stop", 2, "Stop"),
+    Row("k", "quick", "k", "quick: fewer sizes, each once", "quick", 3, "Quick"),
+    Row("left,left_square_bracket", "turn(-1)", "←", "the experiment's other tables; so do [ ]"),
+    Row("right,right_square_bracket", "turn(1)", "→", "the experiment's other tables; so do [ ]"),
+    Row("", "turn(1)", "←→", "", "table", 5),
+    Row("pageup", "scroll_table(-1)", "page up", "scroll the table"),
+    Row("pagedown", "scroll_table(1)", "down", "scroll the table"),
+    Row(
+        "c", "next_pane", "c", "table, chart by size, RSS: the next, where one at a time is shown", "chart", 7
+    ),
+    Row(
+        "d", "details", "d", "source, machine and method, and a note on each table", "details", 51, "Details"
+    ),
+    Row(
+        "0",
+        "stop_lanes",
+        "0",
+        "stop all lanes of the monitor: they share the machine with what is measured",
+        "stop lanes",
+        62,
+    ),
+    *PICTURES,
+    Row("", "app.command_palette", "^p", "command palette: themes and everything else", "palette", 70),
+    Row("question_mark", "help", "?", "the keys, and what the words mean", "help", 50),
+    Row("escape", "back", "esc", "back to the monitor", "back", 6, "Monitor"),
+    Row("e", "back", "e", "back to the monitor"),
+)
+"""The keys of the experiments."""
+
+READING = (
+    Row("escape,question_mark,q,d", "dismiss(None)"),
+    Row("s", "app.save_picture"),
+)
+"""The keys of a dialog in which there is only something to read."""

@@ -18,10 +18,12 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.worker import WorkerCancelled
 
-from concwatch.ui.late_keys import LateKeys
+from concwatch.ui import keys
+from concwatch.ui.input_queue import InputQueue
 from concwatch.ui.palette import THEMES
 from concwatch.ui.screens.commands import Commands
 from concwatch.ui.screens.lanes import LanesScreen
+from concwatch.ui.screens.sized import Sized
 from concwatch.ui.widgets.room_notice import RoomNotice, has_room
 from concwatch.worker.collector import give_back
 
@@ -34,6 +36,9 @@ DRAWING = 10.0
 PICTURE = "picture"
 """The name of what saves one."""
 
+REPLACED = ("Screenshot", "Keys", "Maximize", "Minimize")
+"""Entries of Textual's palette for which a key of ours does more: its screenshot is SVG alone."""
+
 ALL_THEMES = {**BUILTIN_THEMES, **{theme.name: theme for theme in THEMES}}
 
 
@@ -45,7 +50,7 @@ class Looking(Protocol):
         """Have everything on it show this very moment."""
 
 
-class LanesApp(LateKeys):
+class LanesApp(InputQueue):
     """Shows one screen of lanes; which one is for those who inherit."""
 
     TITLE = "concwatch"
@@ -134,15 +139,11 @@ class LanesApp(LateKeys):
         self.exit(return_code=status)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer in the palette what the screen can do, besides Textual's own."""
-        # Textual's own screenshot goes to another folder, and is SVG alone.
-        yield from (row for row in super().get_system_commands(screen) if row.title != "Screenshot")
-        yield SystemCommand("Screenshot", "Save a picture of the screen", self.action_save_picture)
-        yield SystemCommand(
-            "Chart screenshot", "Save one chart: the one in focus, or the first", self.action_save_chart
-        )
-        if self._lanes is not None and screen is self._lanes:
-            yield from self._lanes.commands()
+        """Offer in the palette what the screen's keys do, and of Textual's own what they do not."""
+        rows = screen.KEYS if isinstance(screen, Sized) else ()
+        own = super().get_system_commands(screen)
+        yield from (row for row in own if row.title not in REPLACED)
+        yield from keys.palette(dict.fromkeys((*keys.PICTURES, *rows)), screen)
 
     def action_command_palette(self) -> None:
         """Open the palette."""

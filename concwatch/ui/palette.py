@@ -1,9 +1,7 @@
-"""The colours of the lanes, the same everywhere, and the program's own themes."""
+"""The program's own themes, and shades upon their backgrounds."""
 
+from textual.color import Color
 from textual.theme import Theme
-
-ON_DARK = ("#ff7a85", "#ffb454", "#59c9f0", "#a5e065", "#c792ea", "#5ce1c6", "#f78fd0", "#e6db74")
-ON_LIGHT = ("#c4233b", "#a05a00", "#0069a8", "#3c7a00", "#7a35b5", "#007a63", "#b02a80", "#6b6500")
 
 THEMES = (
     Theme(
@@ -36,7 +34,10 @@ THEMES = (
 )
 
 
-def lane_color(index: int, dark: bool) -> str:
-    """Give the colour of lane ``index`` as ``#rrggbb``; after eight they come again."""
-    colors = ON_DARK if dark else ON_LIGHT
-    return colors[index % len(colors)]
+PUBLISHED = 0.55
+"""How far a published figure's colour lies on the way from the background to the series' own."""
+
+
+def dimmed(color: str, background: Color) -> str:
+    """Return the shade in which a published figure stands beside the same in ``color``."""
+    return background.blend(Color.parse(color), PUBLISHED, alpha=1.0).hex6.lower()

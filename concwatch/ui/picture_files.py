@@ -96,7 +96,7 @@ def _told(error: OSError, where: Path) -> str:
 
 
 def picture_path(folder: Path, now: datetime, subject: str = "") -> Path:
-    """Give a name that carries the time, and that no picture in ``folder`` has."""
+    """Return a name that carries the time, and that no picture in ``folder`` has."""
     word = re.sub(r"\W+", "-", subject.lower()).strip("-")
     stem = "-".join(filter(None, ("concwatch", word, f"{now:%Y-%m-%d-%H%M%S}")))
     names = (folder / f"{stem}{suffix}.svg" for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
@@ -104,7 +104,7 @@ def picture_path(folder: Path, now: datetime, subject: str = "") -> Path:
 
 
 def chart_to_save(screen: Screen[object]) -> Chart | None:
-    """Give the chart that has the focus, or the first that can be seen."""
+    """Return the chart that has the focus, or the first that can be seen."""
     if isinstance(screen.focused, Chart):
         return screen.focused
     return next((chart for chart in screen.query(Chart) if chart.is_on_screen and chart.size), None)
@@ -131,7 +131,7 @@ def chart_svg(chart: Chart) -> str:
 
 
 def _names(chart: Chart, width: int, last: Strip) -> list[Strip]:
-    """Give lines of the names that the title leaves out, each in its colour, on the ground of ``last``."""
+    """Return lines of the names that the title leaves out, each in its colour, on the ground of ``last``."""
     style = next((segment.style for segment in last if segment.style), Style())
     ground = Style(bgcolor=style.bgcolor)
     title = str(chart.border_title)

@@ -24,7 +24,7 @@ class PlayHead:
         return self._since is not None or self._goes_on
 
     def at(self, now: float) -> float:
-        """Give the moment at ``now``, in seconds since the recording's beginning; at its end it pauses."""
+        """Return the moment at ``now``, in seconds since the recording's beginning; at its end it pauses."""
         if self._since is not None:
             self._at += max(0.0, now - self._since) * self.speed
             self._since = now

@@ -6,8 +6,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-LARGEST_TARGET = 1_000_000
-"""The largest target a slider offers, in tasks, where the machine does not set a lower one."""
+from concwatch.lab.settings import LARGEST_TARGET
 
 
 def _nearest_multiple(step: int, low: float, middle: float, high: float) -> int | None:

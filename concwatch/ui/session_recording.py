@@ -31,12 +31,12 @@ class SessionRecording:
 
     @property
     def problem(self) -> str:
-        """Say why what was recorded last is not whole; nothing where it is, or nothing was recorded."""
+        """Return why what was recorded last is not whole; nothing where it is, or nothing was recorded."""
         return self._recorder.problem if self._recorder is not None else ""
 
     @property
     def told(self) -> str:
-        """Say in a few words that and how much is recorded; nothing where nothing is."""
+        """Return how much is recorded, in a few words; nothing where nothing is."""
         if self._recorder is None or not self._recorder.on:
             return ""
         from concwatch.recordings.format import format_position  # as in `begin`
@@ -78,7 +78,7 @@ class SessionRecording:
 
 
 def _new_path(folder: Path, now: datetime) -> Path:
-    """Give a name that carries the time, and that no file in ``folder`` has."""
+    """Return a name that carries the time, and that no file in ``folder`` has."""
     stem = f"concwatch-{now:%Y-%m-%d-%H%M%S}"
     names = (f"{stem}{suffix}.jsonl" for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
     return next(folder / name for name in names if not (folder / name).exists())

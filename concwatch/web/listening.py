@@ -64,13 +64,13 @@ def is_address(host: str) -> bool:
 
 
 def own_names() -> frozenset[str]:
-    """Give the names under which other machines may know this one; to find them can take seconds."""
+    """Return the names under which other machines may know this one; to find them can take seconds."""
     name = socket.gethostname()
     return frozenset((name, f"{name}.local", socket.getfqdn()))
 
 
 def address(listening: socket.socket) -> tuple[str, int]:
-    """Give the address and the port on which it really listens."""
+    """Return the address and the port on which it really listens."""
     host, port = listening.getsockname()[:2]
     return str(host), int(port)
 

@@ -154,7 +154,7 @@ class Program(AppService):
         await self._close(self._reason())
 
     def _reason(self) -> str:
-        """Give in one line why it ended by itself; nothing where it ended as it was asked to."""
+        """Return why it ended by itself, in one line; nothing where it ended as it was asked to."""
         assert self._child is not None
         if not self._child.returncode:
             return ""

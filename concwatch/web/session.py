@@ -11,8 +11,8 @@ from typing import cast
 from aiohttp import WSMsgType, web
 from textual_serve.download_manager import DownloadManager
 
+from concwatch.web.input_filter import InputFilter
 from concwatch.web.program import Program
-from concwatch.web.typed import Typed
 
 SMALLEST, LARGEST = (20, 5), (1_000, 500)
 """Columns and lines that a page may ask for. What is larger is a mistake, and would take gigabytes."""
@@ -63,7 +63,7 @@ class Session:
         )
         self._program = Program(command, self._show, self._tell, self._part, downloads)
         self._heartbeat = heartbeat
-        self._typed = Typed()
+        self._typed = InputFilter()
         self._transport: asyncio.Transport | None = None
         self._heard = 0.0
         self._waiting = 0

@@ -10,9 +10,11 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 
-from concwatch.ui.renderables.braille import rasterize
-from concwatch.ui.renderables.plot import Line, compose, paint
-from concwatch.ui.renderables.ticks import BYTES, RATE, Kind
+from concwatch.charts.braille import rasterize
+from concwatch.charts.lines import Line
+from concwatch.charts.picture import compose
+from concwatch.charts.scales import BYTES, RATE, Kind
+from concwatch.charts.terminal import paint
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, alternate, environment
 

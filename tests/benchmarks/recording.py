@@ -17,6 +17,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from concwatch.charts.table import DRAWN
 from concwatch.lab.catalog import PYTHONS, Engine
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
@@ -27,7 +28,6 @@ from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.process import Reading
-from concwatch.ui.widgets.chart_grid import DRAWN
 from tests.fake import FakeLink
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, environment, quiet

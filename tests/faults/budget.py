@@ -64,7 +64,7 @@ async def fill_budget(budget: int, workload: str) -> tuple[float, float]:
         await real.ticks(lane, 5)
         assert (lane.on, lane.live, lane.target) == (True, standing, standing)
         assert 0 < standing < 1_000_000
-        peak = max(most, lane.sample.peak_rss or 0)
+        peak = max(most, lane.status.peak_rss or 0)
         await real.holds(lane, standing // 2)
         return peak, unseen
 

@@ -433,7 +433,7 @@ FAULTS: tuple[Fault, ...] = (
         times=TIMES,
         short=False,
     ),
-    crash("handler", "what a key does", "concwatch.ui.screens.monitor", "MonitorScreen", "action_pause", "p"),
+    crash("handler", "what a key does", "concwatch.ui.chart_control", "ChartControl", "pause", "p"),
     crash("step", "the lab", "concwatch.lab.lab", "Lab", "step"),
     crash("render", "a chart", "concwatch.ui.widgets.chart", "Chart", "render_line"),
     crash("closing", "its own end", "concwatch.lab.lab", "Lab", "close", "q"),

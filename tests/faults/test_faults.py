@@ -6,6 +6,7 @@ from tests.faults.fault import Fault, Impossible
 from tests.faults.rows import FAULTS
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.short], ids=lambda fault: fault.name)
 def test_survives(fault: Fault) -> None:
     try:

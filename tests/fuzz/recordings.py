@@ -18,7 +18,8 @@ from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import GZIP, Text, decompress
 from concwatch.recordings.recording import Recording
-from concwatch.ui.screens.replay import own_threads, tell_facts, tell_lack
+from concwatch.ui.recording_source import own_threads
+from concwatch.ui.screens.replay import tell_facts, tell_lack
 from concwatch.units import format_count
 from tests.fuzz.target import refused
 

@@ -15,13 +15,13 @@ CHARACTERS = "characters.txt"
 
 
 def is_drawn(character: str) -> bool:
-    """Say whether the fonts have ``character``, or it needs no shape."""
+    """Return whether the fonts have ``character``, or it needs no shape."""
     return ord(character) < 0x20 or character in drawn()
 
 
 @cache
 def drawn() -> frozenset[str]:
-    """Give the characters that the fonts have."""
+    """Return the characters that the fonts have."""
     rows = (FOLDER / CHARACTERS).read_text().split()
     ends = ([int(end, 16) for end in row.split("-")] for row in rows)
     return frozenset(chr(code) for first, last in ends for code in range(first, last + 1))

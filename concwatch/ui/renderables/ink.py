@@ -1,4 +1,6 @@
-"""A line of text on the screen: made without what only text that is wrapped, aligned or linked needs."""
+"""A line of text on the screen: made without what only text that is wrapped or aligned needs."""
+
+from collections.abc import Callable
 
 from rich.segment import Segment
 from rich.style import Style as Look
@@ -10,20 +12,29 @@ from textual.style import Style
 class Inks:
     """The styles of a widget's text, each worked out once."""
 
-    def __init__(self, base: Style) -> None:
-        """Work out styles upon that of the widget itself, ``base``."""
+    def __init__(self, base: Style, link: Callable[[], Look] | None = None) -> None:
+        """Work out styles upon that of the widget itself.
+
+        Args:
+            base: the widget's style.
+            link: returns what lies upon text that runs an action when it is clicked.
+        """
         self.base = base
+        self._link = link
         self._looks: dict[str | Style, Look] = {"": base.rich_style}
 
     def look(self, style: str | Style) -> Look:
-        """Give what ``style`` looks like upon the widget's."""
+        """Return what ``style`` looks like upon the widget's."""
         look = self._looks.get(style)
         if look is None:
-            look = self._looks[style] = (self.base + _parse(style)).rich_style
+            look = (self.base + _parse(style)).rich_style
+            if self._link and "@click" in look.meta:
+                look += self._link()
+            self._looks[style] = look
         return look
 
     def write(self, line: Content, width: int) -> Strip:
-        """Give a line in exactly ``width`` cells: the rest of them blank, or its beginning and ``…``."""
+        """Return a line in exactly ``width`` cells: the rest of them blank, or its beginning and ``…``."""
         line = line.truncate(width, ellipsis=True)
         room = width - line.cell_length
         segments = self._segments(line)
@@ -35,8 +46,8 @@ class Inks:
         text, place = line.plain, 0
         segments = []
         for start, end, style in line.spans:
-            if start < place:
-                return self._overlapping(line)
+            if start < place:  # some parts have several styles, one upon the other
+                return [Segment(text, self.look(style)) for text, style in line.render(self.base, "", _parse)]
             if start > place:
                 segments.append(Segment(text[place:start], self.look("")))
             if end > start:
@@ -45,10 +56,6 @@ class Inks:
         if place < len(text):
             segments.append(Segment(text[place:], self.look("")))
         return segments
-
-    def _overlapping(self, line: Content) -> list[Segment]:
-        """Give the segments of a line of which some parts have several styles, one upon the other."""
-        return [Segment(text, self.look(style)) for text, style in line.render(self.base, "", _parse)]
 
 
 def _parse(style: str | Style) -> Style:

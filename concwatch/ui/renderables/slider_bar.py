@@ -51,7 +51,7 @@ class SliderBar(Struct, frozen=True):
         )
 
     def content(self, styles: SliderStyles) -> Content:
-        """Give the line in colours."""
+        """Return the line in colours."""
         order = (styles.live, styles.pending, styles.knob, styles.pending, styles.rest)
         return Content.assemble(
             *((text, style) for text, style in zip(self.parts, order, strict=True) if text)

@@ -21,18 +21,18 @@ class Mark(Struct, frozen=True):
 
 
 def cell_of(share: float, width: int) -> int:
-    """Give the cell, from 0, of a track of ``width`` cells in which a moment stands."""
+    """Return the cell, from 0, of a track of ``width`` cells in which a moment stands."""
     return min(width - 1, max(0, round(share * (width - 1))))
 
 
 def share_at(cell: int, width: int) -> float:
-    """Give the moment that a cell means: the inverse of `cell_of`, with both ends reachable."""
+    """Return the moment that a cell means: the inverse of `cell_of`, with both ends reachable."""
     return min(1.0, max(0.0, cell / (width - 1))) if width > 1 else 0.0
 
 
 @lru_cache(maxsize=16)
 def marks_in(marks: tuple[Mark, ...], width: int) -> Mapping[int, Mark]:
-    """Give the mark that is seen in each cell that has one: a person's before others, the last of equals."""
+    """Return the mark that is seen in each cell: a person's before others, the last of equals."""
     seen: dict[int, Mark] = {}
     for mark in marks:
         cell = cell_of(mark.share, width)
@@ -63,7 +63,7 @@ class TransportLine(Struct, frozen=True):
 
     @lru_cache(maxsize=16)  # noqa: B019  # frozen, and asked for at each event of the mouse
     def content(self, played: str, head: str, rest: str) -> Content:
-        """Give the line, in the styles of what was played, of the play head and of what is to come."""
+        """Return the line, in the styles of what was played, of the play head and of what is to come."""
         if self.width <= 0:
             return Content()
         place, marks = cell_of(self.head, self.width), marks_in(self.marks, self.width)
@@ -82,7 +82,7 @@ class TransportLine(Struct, frozen=True):
         return Content.assemble(*(("".join(text for text, _ in run), style) for style, run in runs))
 
     def _stretch(self, begin: int, end: int, place: int, played: str, rest: str) -> tuple[str, str]:
-        """Give the bare cells between two others; all of them lie on one side of the play head."""
+        """Return the bare cells between two others; all of them lie on one side of the play head."""
         cells = end - begin
         return (self.PLAYED * cells, played) if begin < place else (self.REST * cells, rest)
 

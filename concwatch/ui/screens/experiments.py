@@ -1,25 +1,26 @@
 """The experiments: which there are, what was published, and what this machine makes of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from textual import on
-from textual.app import ComposeResult, SystemCommand
-from textual.binding import Binding
+from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.events import Resize
 from textual.reactive import reactive
 
+from concwatch.charts.colors import series_colors
 from concwatch.experiments.experiment import Experiment, Table
 from concwatch.experiments.runner import Runner
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
+from concwatch.ui import keys
 from concwatch.ui.experiment_runs import ExperimentRuns
+from concwatch.ui.palette import dimmed
 from concwatch.ui.screens.help import WORDS, HelpScreen, ReadDialog
 from concwatch.ui.screens.leaving import Leaving, is_ending
-from concwatch.ui.series_colors import dimmed, series_colors
 from concwatch.ui.widgets.about_panel import AboutPanel, describe
 from concwatch.ui.widgets.experiment_list import ExperimentList, Item
-from concwatch.ui.widgets.key_bar import Key, KeyBar
+from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.result_table import ResultTable
 from concwatch.ui.widgets.run_bar import RunBar
 from concwatch.ui.widgets.run_chart import RunChart, Trail
@@ -31,37 +32,6 @@ FRAME = 0.25
 
 PANES = ("table", "sizes", "run")
 """What is shown one at a time where there is no room for all: the table and both charts."""
-
-BAR = (
-    Key("⏎", "run", "screen.run"),
-    Key("x", "stop", "screen.stop"),
-    Key("k", "quick", "screen.quick"),
-    Key("↑↓", "choose", "screen.move(1)"),
-    Key("←→", "table", "screen.turn(1)"),
-    Key("esc", "back", "screen.back"),
-    Key("c", "chart", "screen.next_pane"),
-    Key("?", "help", "screen.help"),
-    Key("d", "details", "screen.details"),
-    Key("s", "shot", "app.save_picture"),
-    Key("0", "stop lanes", "screen.stop_lanes"),
-    Key("^p", "palette", "app.command_palette"),
-)
-"""The keys at the bottom, the most needed first."""
-
-HELP = (
-    ("↑ ↓", "choose an experiment"),
-    ("enter", "run it; it goes on when you leave this screen"),
-    ("x", "stop it; what has been measured stays"),
-    ("k", "quick: fewer sizes, each once"),
-    ("← → [ ]", "the experiment's other tables"),
-    ("page up down", "scroll the table"),
-    ("c", "table, chart by size, RSS: the next, where one at a time is shown"),
-    ("d", "all about it: source, machine, method, and a note on each table"),
-    ("0", "stop all lanes of the monitor: they share the machine with what is measured"),
-    ("s S", "save a screenshot: the screen; one chart, the one in focus or the first"),
-    ("escape e", "back to the monitor"),
-)
-"""Every key and what it does, for who asks."""
 
 EXPERIMENT_WORDS = (
     ("published", "the figure as its author gives it, on the author's machine"),
@@ -81,24 +51,8 @@ class ExperimentsScreen(Leaving[None]):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall"), (50, "-roomy")]
     AUTO_FOCUS = ""  # no chart has any use for a key that this screen takes
 
-    BINDINGS = [
-        Binding("escape,e", "back", "Monitor", show=False),
-        Binding("enter", "run", "Run", show=False),
-        Binding("x", "stop", "Stop", show=False),
-        Binding("k", "quick", "Quick", show=False),
-        Binding("up", "move(-1)", "Previous experiment", show=False),
-        Binding("down", "move(1)", "Next experiment", show=False),
-        Binding("left,left_square_bracket", "turn(-1)", "Previous table", show=False),
-        Binding("right,right_square_bracket", "turn(1)", "Next table", show=False),
-        Binding("pageup", "scroll_table(-1)", "Scroll up", show=False),
-        Binding("pagedown", "scroll_table(1)", "Scroll down", show=False),
-        Binding("c", "next_pane", "Next chart", show=False),
-        Binding("d", "details", "Details", show=False),
-        Binding("0", "stop_lanes", "Stop lanes", show=False),
-        Binding("question_mark", "help", "Help", show=False),
-        Binding("s", "app.save_picture", "Screenshot", show=False),
-        Binding("S", "app.save_chart", "Save one chart", show=False),
-    ]
+    KEYS = keys.EXPERIMENTS
+    BINDINGS = keys.bindings(keys.EXPERIMENTS)
 
     chosen: reactive[int] = reactive(0, repaint=False)
     """The experiment that the keys act on."""
@@ -136,7 +90,7 @@ class ExperimentsScreen(Leaving[None]):
                     with Container(id="charts"):
                         yield SizeChart()
                         yield RunChart()
-        yield KeyBar(BAR)
+        yield KeyBar(keys.bar(self.KEYS))
 
     def on_mount(self) -> None:
         """Begin to follow the runs."""
@@ -218,7 +172,7 @@ class ExperimentsScreen(Leaving[None]):
         chart.show_trails([(name, colors[name], trail) for name, trail in trails.items() if trail])
 
     def _lane_color(self, lane: Lane, table: Table, colors: dict[str, str]) -> str:
-        """Give a lane the colour of its engine in the table, or else in the monitor."""
+        """Return the colour of a lane's engine in the table, or else in the monitor."""
         for series in table.series:
             if series.engine == lane.engine.name:
                 return colors[series.name]
@@ -303,16 +257,8 @@ class ExperimentsScreen(Leaving[None]):
 
     def action_help(self) -> None:
         """Show the keys and the words."""
-        self.app.push_screen(HelpScreen("experiments", HELP, EXPERIMENT_WORDS))
+        self.app.push_screen(HelpScreen("experiments", keys.help_lines(self.KEYS), EXPERIMENT_WORDS))
 
     def action_back(self) -> None:
         """Show the monitor again; what runs goes on."""
         self.dismiss()
-
-    def commands(self) -> Iterable[SystemCommand]:
-        """Give what the command palette offers of this screen."""
-        yield SystemCommand("Run", "Run the chosen experiment", self.action_run)
-        yield SystemCommand("Stop", "Stop what runs; what has been measured stays", self.action_stop)
-        yield SystemCommand("Quick", "Fewer sizes, each once; or all", self.action_quick)
-        yield SystemCommand("Details", "Source, machine, method and notes", self.action_details)
-        yield SystemCommand("Monitor", "Leave the experiments; what runs goes on", self.action_back)

@@ -16,7 +16,7 @@ GUESSED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} more than usua
 
 
 def _what_happens(found: Forecast) -> str:
-    """Say what becomes of tasks that will not fit, if they are started all the same."""
+    """Return what becomes of tasks that will not fit, if they are started all the same."""
     if found.memory and found.wall != BUDGET:
         return f"the lane is stopped at {format_percent(1 - SPARED)} of the memory"
     return "growth stops there; nothing dies"

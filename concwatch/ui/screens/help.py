@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -11,7 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from concwatch.measure.figures import DOUBTS
-from concwatch.ui.keys import HELP
+from concwatch.ui.keys import READING, bindings
 from concwatch.ui.screens.leaving import Leaving
 from concwatch.ui.widgets.cost_table import COLUMNS
 from concwatch.ui.widgets.glossary import Glossary
@@ -27,18 +26,13 @@ WORDS = (
 )
 """The columns of the cost table among them, as the table of all figures explains them."""
 
-MOUSE = "Drag a slider, or click a lane's ○ off, its number, or a setting to change it."
-
 Rows = Sequence[tuple[str, str]]
 
 
 class ReadDialog(Leaving[None], ModalScreen[None]):
     """Shows a text, and below it paragraphs with headings."""
 
-    BINDINGS = [
-        Binding("escape,question_mark,q,d", "dismiss(None)", "Close", show=False),
-        Binding("s", "app.save_picture", "Screenshot", show=False),
-    ]
+    BINDINGS = bindings(READING)
 
     DEFAULT_CSS = """
     ReadDialog {
@@ -75,23 +69,21 @@ class ReadDialog(Leaving[None], ModalScreen[None]):
             yield from self.body()
 
     def body(self) -> Iterable[Widget]:
-        """Give what is to be read."""
+        """Yield what is to be read."""
         yield Static(self._text)
 
 
 class HelpScreen(ReadDialog):
     """Shows the keys by mouse and keyboard, and the words."""
 
-    def __init__(
-        self, what: str = "what does one more task cost?", keys: Rows = HELP, words: Rows = WORDS
-    ) -> None:
-        """Explain ``keys`` and ``words`` of a screen that shows ``what``."""
-        super().__init__(f"concwatch: {what}", Content(MOUSE if keys is HELP else ""))
+    def __init__(self, what: str, keys: Rows, words: Rows = WORDS, mouse: str = "") -> None:
+        """Explain ``keys``, ``words`` and the ``mouse`` of a screen that shows ``what``."""
+        super().__init__(f"concwatch: {what}", Content(mouse))
         self._keys = keys
         self._words = words
 
     def body(self) -> Iterable[Widget]:
-        """Give the mouse, the keys and the words."""
+        """Yield the mouse, the keys and the words."""
         if self._text:
             yield Static(Content.assemble(self._text, "\n"))
         yield Glossary(self._keys, "bold $accent")

@@ -1,36 +1,36 @@
 """What every screen of lanes has: cards, charts, costs, events, and how one looks at them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from textual import on
-from textual.app import ComposeResult, SystemCommand
+from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.events import DescendantFocus, Resize
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from concwatch.lab.events import KEPT, Event, Log
-from concwatch.lab.marks import NOTE, Mark, mark_text
+from concwatch.charts.colors import lane_color
+from concwatch.charts.lines import LaneSeries
 from concwatch.lab.snapshot import Snapshot
-from concwatch.ui.messages import LaneSelected
-from concwatch.ui.palette import lane_color
-from concwatch.ui.renderables.moments import Moment
+from concwatch.ui import keys
+from concwatch.ui.chart_control import ChartControl
+from concwatch.ui.mark_view import MarkView
 from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.screens.sized import Sized
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.chart_grid import CHARTS, WINDOWS, ChartGrid, Samples, Shown
+from concwatch.ui.source import Source
+from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.ui.widgets.common_panel import CommonPanel
 from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.event_view import SHOWN, EventView
-from concwatch.ui.widgets.key_bar import Key, KeyBar
+from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.side import Side
 from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.status_bar import StatusBar
-from concwatch.units import format_bytes, format_clock, format_seconds
+from concwatch.units import format_bytes
 
 Answer = TypeVar("Answer")
 
@@ -40,26 +40,26 @@ NAME_CELLS = 8
 FRAME = 0.1
 """Seconds between two looks."""
 
-MARKS = 200
-"""Notes, and commands, that are shown at most."""
-
-TOLD = 2
-"""Marks that the cursor tells of at most."""
-
 
 def size_class(breakpoints: Sequence[tuple[int, str]], cells: int) -> str:
-    """Give the class of the last of ``breakpoints`` that ``cells`` reach."""
+    """Return the class of the last of ``breakpoints`` that ``cells`` reach."""
     return [name for least, name in breakpoints if cells >= least][-1]
 
 
 class LanesScreen(Sized[None]):
-    """Shows lanes as they are, or as they were; what stands behind them is for those who inherit."""
+    """Shows the lanes of a source, and passes what a person does on to the controls of it.
+
+    A key runs ``do`` with the name of a command: a method of the controls, of the charts' control, or of the
+    screen itself.
+    """
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall"), (50, "-roomy")]
 
-    BAR: Sequence[Key] = ()
-    """The keys at the bottom, the most needed first."""
+    SUBJECT: ClassVar[str] = ""
+    """What is shown, for the title of the help."""
+    MOUSE: ClassVar[str] = ""
+    """What the mouse does, for the help."""
     CARD: type[LaneCard] = LaneCard
     """What shows a lane."""
     COSTS: type[CostTable] = CostTable
@@ -71,75 +71,61 @@ class LanesScreen(Sized[None]):
 
     selected: reactive[int] = reactive(0)
     """The lane that the keys act on."""
-    window: reactive[int] = reactive(WINDOWS.index(60.0))
-    """Which of `WINDOWS` the charts show."""
-    paused: reactive[bool] = reactive(False)
-    """Whether the charts stand still."""
 
-    def __init__(self, size: Size, aside: Callable[[], str]) -> None:
-        """Show lanes on a terminal of ``size`` at first; ``aside`` says in a few words what else runs."""
+    def __init__(self, source: Source, size: Size, aside: Callable[[], str] = str) -> None:
+        """Show lanes.
+
+        Args:
+            source: what is shown.
+            size: of the terminal at first, in cells.
+            aside: says in a few words what else runs.
+        """
         # Textual would find these classes at the first resize only, and style everything twice.
         super().__init__(
             classes=f"{size_class(self.HORIZONTAL_BREAKPOINTS, size.width)} "
             f"{size_class(self.VERTICAL_BREAKPOINTS, size.height)}"
         )
+        self._source = source
         self._aside = aside
-        self._view = self.snapshot()
+        self._marks = MarkView(source)
+        self._grid = ChartGrid()
+        self.charts = ChartControl(self._grid, self.look)
+        """What the keys do to the charts."""
+        self.controls: object = None
+        """What the keys do to what is shown."""
+        self.view = source.snapshot()
+        """The snapshot that is shown."""
         self._baseline: Snapshot | None = None
         self._told = 0
         self._colors: list[str] = []
         self._laid_out = False
-
-    # What stands behind the screen.
-
-    def snapshot(self) -> Snapshot:
-        """Return the lanes as they are at this moment."""
-        raise NotImplementedError
-
-    def series(self) -> Sequence[Samples]:
-        """Give the series of each lane, in the order of the view's."""
-        raise NotImplementedError
-
-    @property
-    def events(self) -> Log[Event]:
-        """What has happened until this moment."""
-        raise NotImplementedError
-
-    @property
-    def marks(self) -> Log[Mark]:
-        """What was asked for until this moment, and what a person noted."""
-        raise NotImplementedError
-
-    def largest_target(self, lane: int) -> int:
-        """Tasks at the end of a lane's slider."""
-        raise NotImplementedError
 
     # What is seen.
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
         self._choose_colors()
-        room = max([NAME_CELLS, *(len(lane.name) + 1 for lane in self._view.lanes)])
+        room = max([NAME_CELLS, *(len(lane.name) + 1 for lane in self.view.lanes)])
         yield self.heading()
         with Horizontal(id="body"):
             with Side(id="side") as side:
                 side.border_title = "lanes"
-                for index, (lane, color) in enumerate(zip(self._view.lanes, self._colors, strict=True)):
-                    maximum = self.largest_target(index)
+                for index, (lane, color) in enumerate(zip(self.view.lanes, self._colors, strict=True)):
+                    maximum = self._source.largest_target(index)
                     yield self.CARD(index, lane.name, room, maximum, color, index == self.selected)
                 yield CommonPanel()
-            yield ChartGrid()
+            yield self._grid
         yield self.COSTS()
         yield EventView(self.EVENT_ROWS)
         yield from self.foot()
 
     def heading(self) -> StatusBar:
-        """Give the line at the top."""
+        """Return the line at the top."""
         return StatusBar()
 
     def foot(self) -> Iterable[Widget]:
-        """Give the lines at the bottom."""
-        return [KeyBar(self.BAR)]
+        """Return the lines at the bottom."""
+        return [KeyBar(keys.bar(self.KEYS))]
 
     def update_node_styles(self, animate: bool = True) -> None:
         """Style everything anew, but not as the screen is shown for the first time.
@@ -162,7 +148,7 @@ class LanesScreen(Sized[None]):
     def _choose_colors(self) -> None:
         """Choose every lane's colour, which depends on whether the theme is dark."""
         dark = self.app.current_theme.dark
-        self._colors = [lane_color(index, dark) for index in range(len(self._view.lanes))]
+        self._colors = [lane_color(index, dark) for index in range(len(self.view.lanes))]
 
     def follow_theme(self) -> None:
         """Take the colours that go with the present theme."""
@@ -170,81 +156,48 @@ class LanesScreen(Sized[None]):
         for card, color in zip(self.query(LaneCard), self._colors, strict=True):
             card.color = color
         self._told = -1
-        self.query_one(ChartGrid).redraw()
+        self._grid.redraw()
         self.look()
 
     def look_now(self) -> None:
         """Have everything show this very moment, also charts that were drawn a moment ago: for a picture."""
         if not is_ending(self.app):
-            self.query_one(ChartGrid).redraw()
+            self._grid.redraw()
             self.look()
 
     def look(self, snapshot: Snapshot | None = None) -> None:
         """Have everything show a snapshot, or what is so at this moment."""
         if is_ending(self.app):
             return
-        self._view = view = snapshot or self.snapshot()
-        self.query_one(StatusBar).show(view, self.paused, self._aside())
+        self.view = view = snapshot or self._source.snapshot()
+        self.query_one(StatusBar).show(view, self.charts.paused, self._aside())
         for card, lane in zip(self.query(LaneCard), view.lanes, strict=True):
             card.show(lane)
         self.query_one(CommonPanel).show(view)
         self._show_budget(view)
         narrow, tall = self.has_class("-narrow"), not self.has_class("-short")
         self.query_one(CostTable).show(view, self._colors, narrow, tall, self._baseline)
-        if not self.paused:
+        if not self.charts.paused:
+            self._draw(view)
+        if self._told != self._source.events.count:
+            self._told = self._source.events.count
             names = [lane.name for lane in view.lanes]
-            shown = [Shown(*lane) for lane in zip(names, self.series(), self._colors, strict=True)]
-            self.query_one(ChartGrid).show(
-                shown, view.time, self._seconds, self._moments(view), partial(self._tell_moment, view)
-            )
-        if self._told != self.events.count:
-            self._told = self.events.count
-            names = [lane.name for lane in view.lanes]
-            events = self.events.since(max(0, self._told - self.EVENTS))
+            events = self._source.events.since(max(0, self._told - self.EVENTS))
             self.query_one(EventView).show(events, dict(zip(names, self._colors, strict=True)))
 
-    def _moments(self, view: Snapshot) -> list[Moment]:
-        """Give the marks that may be in sight: a person's by a line and its text, the others by a tick.
-
-        Those with a text are last, so that they are on top.
-        """
-        began = view.time - view.elapsed
-        colors = dict(zip((lane.name for lane in view.lanes), self._colors, strict=True))
-        common = self.app.theme_variables["foreground"]
-        accent = self.app.theme_variables["accent"]
-        marks = [mark for mark in self._recent_marks() if mark.time >= view.elapsed - self._seconds]
-        return [
-            Moment(
-                began + mark.time,
-                accent if mark.kind == NOTE else colors.get(mark.lane, common),
-                mark.text if mark.kind == NOTE else "",
-            )
-            for mark in marks
-        ]
-
-    def _recent_marks(self) -> Sequence[Mark]:
-        """Give the last commands, and behind them the last notes, which no number of commands shall hide."""
-        marks = self.marks.since(self.marks.count - KEPT)
-        notes = [mark for mark in marks if mark.kind == NOTE]
-        return [*[mark for mark in marks if mark.kind != NOTE][-MARKS:], *notes[-MARKS:]]
-
-    def _tell_moment(self, view: Snapshot, time: float, span: float) -> str:
-        """Say which moment the cursor stands at: how far back, and what was asked for or noted just there."""
-        moment = time - (view.time - view.elapsed)
-        told = [mark_text(mark) for mark in self._recent_marks() if moment - span <= mark.time <= moment]
-        told.reverse()  # notes before commands, the newest first
-        more = [f"+{len(told) - TOLD}"] if len(told) > TOLD else []
-        ago = f"−{format_seconds(view.time - time)}" if view.time - time >= 0.05 else "now"
-        clock = format_clock(moment) if moment >= 0 else "before the start"
-        return " · ".join([f"{clock} ({ago})", *told[:TOLD], *more])
+    def _draw(self, view: Snapshot) -> None:
+        """Have the charts show a snapshot, and what led there."""
+        names = [lane.name for lane in view.lanes]
+        shown = [LaneSeries(*lane) for lane in zip(names, self._source.series(), self._colors, strict=True)]
+        theme = self.app.theme_variables
+        colors = dict(zip(names, self._colors, strict=True))
+        seconds = self.charts.seconds
+        marks = self._marks.moments(view, seconds, colors, theme["foreground"], theme["accent"])
+        self._grid.show(shown, view.time, seconds, marks, partial(self._marks.tell, view))
 
     def _show_budget(self, view: Snapshot) -> None:
         text = f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}"
         self.query_one(Side).note(text)
-
-    @property
-    def _seconds(self) -> float:
-        return WINDOWS[self.window]
 
     def watch_selected(self, selected: int) -> None:
         """Mark the lane that the keys act on."""
@@ -253,9 +206,15 @@ class LanesScreen(Sized[None]):
 
     # What a person chooses.
 
-    @on(LaneSelected)
-    def _select(self, event: LaneSelected) -> None:
-        self.selected = event.lane
+    async def action_do(self, command: str, args: tuple[object, ...]) -> None:
+        """Run a command of the controls, the charts or the screen; one that nobody has is refused."""
+        for part in (self.controls, self.charts, self):
+            run: Callable[..., Awaitable[None] | None] | None = getattr(part, command, None)
+            if run is not None:
+                done = run(*args)
+                if done is not None:
+                    await done
+                return
 
     @on(DescendantFocus)
     def _follow_focus(self, event: DescendantFocus) -> None:
@@ -264,7 +223,7 @@ class LanesScreen(Sized[None]):
         if event.widget in sliders and event.widget is self.focused:
             self.selected = sliders.index(event.widget)
 
-    def action_choose(self, lane: int) -> None:
+    def choose(self, lane: int) -> None:
         """Have the keys act on lane number ``lane`` (from 0), if there is one."""
         if lane < len(self._cards):
             card = self._cards[lane]
@@ -294,72 +253,21 @@ class LanesScreen(Sized[None]):
 
         self.app.push_screen(TypeDialog(title, value, read, told, choices), answer)
 
-    # What a person does to the charts.
-
-    def action_window(self, step: int) -> None:
-        """Show a longer or a shorter time."""
-        self.window = max(0, min(len(WINDOWS) - 1, self.window + step))
-        for chart in self.query(Chart):
-            chart.window = self._seconds
-        self.query_one(ChartGrid).redraw()
-        self.look()
-
-    def action_logarithmic(self) -> None:
-        """Switch the y axes between linear and logarithmic."""
-        for chart in self.query(Chart):
-            chart.logarithmic = not chart.logarithmic
-
-    def action_pause(self) -> None:
-        """Have the charts stand still, or catch up; collecting goes on."""
-        self.paused = not self.paused
-        self.query_one(ChartGrid).redraw()
-        self.look()
-
-    def action_baseline(self) -> None:
+    def baseline(self) -> None:
         """Freeze the present figures for the cost table to compare with, or let them go."""
-        self._baseline = self.snapshot() if self._baseline is None else None
+        self._baseline = self._source.snapshot() if self._baseline is None else None
         self.look()
 
-    def action_next_chart(self) -> None:
-        """Show the next chart where there is room for one only."""
-        grid = self.query_one(ChartGrid)
-        grid.current = (grid.current + 1) % len(CHARTS)
-        self.look()
-
-    def action_zoom(self) -> None:
-        """Give one chart all the room, or take it back."""
-        grid = self.query_one(ChartGrid)
-        focused = self.focused
-        if not grid.single and isinstance(focused, Chart):
-            grid.current = list(grid.query(Chart)).index(focused)
-        grid.single = not grid.single
-        self.call_after_refresh(self.look)
-
-    def action_help(self) -> None:
+    def help(self) -> None:
         """Show the keys and the words."""
-        from concwatch.ui.screens.help import HelpScreen  # only here, as in `_open`
+        from concwatch.ui.screens.help import HelpScreen  # only here: the first frame can do without
 
-        self.app.push_screen(HelpScreen())
+        self.app.push_screen(HelpScreen(self.SUBJECT, keys.help_lines(self.KEYS), mouse=self.MOUSE))
 
     def on_resize(self, _: Resize) -> None:
         """Fill the new room at once."""
         if is_ending(self.app):
             return
         self._laid_out = True
-        self.query_one(ChartGrid).redraw()
+        self._grid.redraw()
         self.call_after_refresh(self.look)
-
-    def commands(self) -> Iterable[SystemCommand]:
-        """Give what the command palette offers of this screen."""
-        yield SystemCommand("Logarithmic axis", "Switch the y axes", self.action_logarithmic)
-        yield SystemCommand("Pause charts", "Stand still, or catch up", self.action_pause)
-        yield SystemCommand(
-            "Baseline", "Compare with the present figures from now on, or no more", self.action_baseline
-        )
-        yield SystemCommand("One chart", "Give one chart all the room, or take it back", self.action_zoom)
-        yield SystemCommand("Help", "The keys, and what the words mean", self.action_help)
-
-    @property
-    def view(self) -> Snapshot:
-        """The picture that is shown."""
-        return self._view

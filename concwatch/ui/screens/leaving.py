@@ -11,7 +11,7 @@ Answer = TypeVar("Answer")
 
 
 def is_ending(app: App[object]) -> bool:
-    """Tell whether the program ends: then a screen that has just come may have none of its parts, or some."""
+    """Return whether the program ends: a screen that has just come may then lack some of its parts."""
     return app.return_code is not None
 
 

@@ -1,24 +1,19 @@
 """The monitor: what a person does goes to the lab, and what the lab measures is shown."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
-from textual import on
-from textual.app import SystemCommand
 from textual.geometry import Size
 
-from concwatch.lab.events import EventLog
 from concwatch.lab.forecast import Forecast
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
-from concwatch.lab.marks import NOTE, MarkLog
+from concwatch.lab.marks import NOTE
 from concwatch.lab.pages import read_workload
-from concwatch.lab.series import Series
+from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui import keys
-from concwatch.ui.messages import LaneToggled, NumberWanted, TargetAsked, TargetMoved
-from concwatch.ui.scale import LARGEST_TARGET
 from concwatch.ui.screens.lanes import FRAME, LanesScreen
-from concwatch.ui.widgets.chart_grid import ChartGrid
+from concwatch.ui.source import LabSource
 from concwatch.ui.widgets.lane_card import forecast
 from concwatch.units import format_clock, format_count, parse_count
 from concwatch.worker.collector import MODES
@@ -29,84 +24,42 @@ EXAMPLES = {"sleep": "sleep:10", "ticks": "ticks:10x0.1", "payload": "payload:4K
 """What the workload dialog offers for a word that takes values."""
 
 
-class MonitorScreen(LanesScreen):
-    """The first screen of the program: live lanes."""
+class LabControls:
+    """What a person does to live lanes.
 
-    BINDINGS = list(keys.BINDINGS)
-    BAR = keys.BAR
+    Where a command takes a ``lane``, that is its number from 0; without one it is about the lane chosen.
+    """
 
-    def __init__(self, lab: Lab, size: Size, aside: Callable[[], str]) -> None:
-        """Show ``lab``, which somebody else steps, on a terminal of ``size`` at first.
-
-        ``aside`` says in a few words what else runs, or nothing.
-        """
+    def __init__(self, lab: Lab, screen: LanesScreen) -> None:
+        """Control ``lab``, and ask on ``screen`` what has to be asked."""
         self._lab = lab
+        self._screen = screen
         self._asking = False
-        self._due = 0.0
-        super().__init__(size, aside)
 
-    # What stands behind the screen.
-
-    def snapshot(self) -> Snapshot:
-        """Return the lanes as they are now."""
-        return self._lab.snapshot()
-
-    def on_mount(self) -> None:
-        """Follow the lab's steps."""
-        self._lab.observers.append(self._observe)
-
-    def on_unmount(self) -> None:
-        """Follow them no more."""
-        self._lab.observers.remove(self._observe)
-
-    def _observe(self, snapshot: Snapshot) -> None:
-        """Show a step of the lab, at most one a frame: while tasks grow it steps faster than anybody sees."""
-        if snapshot.time >= self._due:
-            self._due = snapshot.time + FRAME * 0.9
-            self.call_later(self.follow, snapshot)
-
-    def series(self) -> Sequence[Series]:
-        """Give the series of each lane."""
-        return [lane.series for lane in self._lab.lanes]
-
-    @property
-    def events(self) -> EventLog:
-        """What has happened."""
-        return self._lab.events
-
-    @property
-    def marks(self) -> MarkLog:
-        """What was asked for, and what a person noted."""
-        return self._lab.marks
-
-    def largest_target(self, lane: int) -> int:
-        """Give where a slider ends: a million, or what the limits on threads let this machine hold."""
-        if not self._lab.lanes[lane].engine.threads:
-            return LARGEST_TARGET
-        tasks = self._lab.fit(self._lab.lanes[lane]).tasks
-        return min(LARGEST_TARGET, max(100, tasks // 100 * 100))
+    def _lane(self, lane: int | None = None) -> Lane:
+        return self._lab.lanes[self._screen.selected if lane is None else lane]
 
     # What a person does to a lane.
 
-    @property
-    def _lane(self) -> Lane:
-        return self._lab.lanes[self.selected]
+    def switch(self, lane: int | None = None) -> None:
+        """Switch a lane on or off."""
+        chosen = self._lane(lane)
+        self._lab.switch(chosen, not chosen.on)
+        self._screen.look()
 
-    @on(LaneToggled)
-    def _toggle(self, event: LaneToggled) -> None:
-        lane = self._lab.lanes[event.lane]
-        self._lab.switch(lane, not lane.on)
-        self.look()
-
-    @on(TargetAsked)
-    def _ask(self, event: TargetAsked) -> None:
-        lane, tasks = self._lab.lanes[event.lane], min(event.tasks, LARGEST_TARGET)
-        found = self._lab.forecast(lane, tasks) if tasks > lane.target and not lane.missing else None
+    def hold(self, tasks: int, lane: int | None = None) -> None:
+        """Have a lane hold ``tasks``, once they are known to fit or a person wants them all the same."""
+        chosen, tasks = self._lane(lane), min(tasks, LARGEST_TARGET)
+        found = self._lab.forecast(chosen, tasks) if tasks > chosen.target and not chosen.missing else None
         if found is None or found.fits:
-            self._lab.set_target(lane, tasks)
+            self._lab.set_target(chosen, tasks)
         elif not self._asking:
-            self._ask_whether(lane, found)
-        self.look()
+            self._ask_whether(chosen, found)
+        self._screen.look()
+
+    def move(self, by: int, lane: int | None = None) -> None:
+        """Have a lane hold so many tasks more."""
+        self.hold(max(0, self._lane(lane).target + by), lane)
 
     def _ask_whether(self, lane: Lane, found: Forecast) -> None:
         """Ask what to do about a target that will not fit; until then the lane holds what it held."""
@@ -116,61 +69,39 @@ class MonitorScreen(LanesScreen):
             self._asking = False
             if tasks is not None:
                 self._lab.set_target(lane, tasks)
-                self.look()
+                self._screen.look()
 
         self._asking = True  # more keys may have been pressed before the question can be seen
-        self.app.push_screen(FitDialog(lane.engine.name, found, lane.target), answer)
+        self._screen.app.push_screen(FitDialog(lane.engine.name, found, lane.target), answer)
 
-    @on(TargetMoved)
-    def _move(self, event: TargetMoved) -> None:
-        target = self._lab.lanes[event.lane].target + event.by
-        self._ask(TargetAsked(event.lane, max(0, target)))
-
-    @on(NumberWanted)
-    def _want_number(self, event: NumberWanted) -> None:
-        view = self._view.lanes[event.lane]
+    def number(self, lane: int | None = None) -> None:
+        """Ask how many tasks a lane is to hold."""
+        index = self._screen.selected if lane is None else lane
 
         def answer(tasks: int | None) -> None:
             if tasks is not None:
-                self._ask(TargetAsked(event.lane, tasks))
+                self.hold(tasks, index)
 
-        self.ask(
+        self._screen.ask(
             answer,
-            f"how many tasks shall {view.name} hold?",
-            str(view.status.target),
+            f"how many tasks shall {self._lane(index).engine.name} hold?",
+            str(self._lane(index).target),
             lambda text: parse_count(text, LARGEST_TARGET),
-            lambda tasks: forecast(self._view.lanes[event.lane], tasks),
+            lambda tasks: forecast(self._screen.view.lanes[index], tasks),
         )
 
-    def action_switch(self) -> None:
-        """Switch the chosen lane on or off."""
-        self._toggle(LaneToggled(self.selected))
-
-    def action_move(self, by: int) -> None:
-        """Ask the chosen lane for so many tasks more."""
-        self._move(TargetMoved(self.selected, by))
-
-    def action_number(self) -> None:
-        """Ask for an exact number."""
-        self._want_number(NumberWanted(self.selected))
-
-    def action_stop_all(self) -> None:
-        """Switch every lane off."""
-        self._lab.stop_all()
-        self.look()
-
-    def action_trim(self) -> None:
+    def trim(self) -> None:
         """Have the chosen lane give memory back."""
-        self._lab.trim(self._lane)
+        self._lab.trim(self._lane())
 
-    def action_how(self) -> None:
+    def how(self) -> None:
         """Say how the chosen lane is measured."""
         from textual.content import Content
 
         from concwatch.lab.engine_notes import engine_notes
         from concwatch.ui.screens.help import ReadDialog  # only here: the first frame can do without
 
-        lane = self._lane
+        lane = self._lane()
         stands = lane.tally.ready
         runs = (
             f"{stands.runtime}{''.join(f' · {flag}' for flag in lane.tally.flags)}"
@@ -180,11 +111,16 @@ class MonitorScreen(LanesScreen):
         text = Content.assemble(
             (lane.engine.task, "bold"), "\n", (runs, "$accent"), "\n\n", engine_notes(lane.engine)
         )
-        self.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
+        self._screen.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
 
     # What a person does to all lanes.
 
-    def action_workload(self) -> None:
+    def stop_all(self) -> None:
+        """Switch every lane off."""
+        self._lab.stop_all()
+        self._screen.look()
+
+    def workload(self) -> None:
         """Choose what each task does."""
         choices = tuple((EXAMPLES.get(word, word), what) for word, (_, what, _) in FORMS.items())
 
@@ -199,10 +135,10 @@ class MonitorScreen(LanesScreen):
             try:
                 self._lab.set_workload(spec)
             except ValueError as error:  # the machine refused to start what serves the page
-                self.notify(str(error), severity="error")
-            self.look()
+                self._screen.notify(str(error), severity="error")
+            self._screen.look()
 
-        self.ask(
+        self._screen.ask(
             answer,
             "what shall each task do?",
             self._lab.settings.workload,
@@ -211,23 +147,23 @@ class MonitorScreen(LanesScreen):
             (*choices, (USER, "your own, from the working directory")),
         )
 
-    def action_refill(self) -> None:
+    def refill(self) -> None:
         """Switch refill."""
         self._lab.set_refill(not self._lab.settings.refill)
-        self.look()
+        self._screen.look()
 
-    def action_trace(self) -> None:
+    def trace(self) -> None:
         """Switch tracing."""
         self._lab.set_trace(not self._lab.settings.trace)
-        self.look()
+        self._screen.look()
 
-    def action_collector(self) -> None:
+    def collector(self) -> None:
         """Take the next mode of the collector."""
         modes = list(MODES)
         self._lab.set_gc(modes[(modes.index(self._lab.settings.gc) + 1) % len(modes)])
-        self.look()
+        self._screen.look()
 
-    def action_mark(self) -> None:
+    def mark(self) -> None:
         """Mark this moment with a note."""
         moment = self._lab.clock()
 
@@ -239,10 +175,9 @@ class MonitorScreen(LanesScreen):
         def answer(text: str | None) -> None:
             if text is not None:
                 self._lab.note(text, moment)
-                self.query_one(ChartGrid).redraw()
-                self.look()
+                self._screen.charts.redraw()
 
-        self.ask(
+        self._screen.ask(
             answer,
             "what happens at this moment?",
             f"mark {sum(mark.kind == NOTE for mark in self._lab.marks.since(0)) + 1}",
@@ -250,8 +185,8 @@ class MonitorScreen(LanesScreen):
             lambda text: f"enter marks {format_clock(moment - self._lab.began)} on the charts",
         )
 
-    def action_threads(self) -> None:
-        """Ask how many threads a pool shall have."""
+    def threads(self) -> None:
+        """Ask how many threads a pool is to have."""
 
         def read(text: str) -> int:
             count = parse_count(text, 100_000)
@@ -262,9 +197,9 @@ class MonitorScreen(LanesScreen):
         def answer(count: int | None) -> None:
             if count is not None:
                 self._lab.set_threads(count)
-                self.look()
+                self._screen.look()
 
-        self.ask(
+        self._screen.ask(
             answer,
             "how many threads shall a pool have?",
             str(self._lab.settings.threads or default_threads()),
@@ -272,18 +207,35 @@ class MonitorScreen(LanesScreen):
             lambda count: f"{format_count(count)} threads serve its jobs",
         )
 
-    def commands(self) -> Iterable[SystemCommand]:
-        """Give what the command palette offers of this screen."""
-        yield SystemCommand(
-            "Exact number", "Type how many tasks the chosen lane shall hold", self.action_number
-        )
-        yield SystemCommand("Stop all", "Switch every lane off", self.action_stop_all)
-        yield SystemCommand("Workload", "Choose what each task does", self.action_workload)
-        yield SystemCommand("Refill", "Replace tasks that end, or not", self.action_refill)
-        yield SystemCommand("Trace", "Trace allocations, or not", self.action_trace)
-        yield SystemCommand("Collector", "Next mode of the garbage collector", self.action_collector)
-        yield SystemCommand("Mark", "Mark this moment on the charts, with a note", self.action_mark)
-        yield SystemCommand("Trim", "Have the chosen lane give memory back", self.action_trim)
-        yield SystemCommand("How it is measured", "What a task is in the chosen lane", self.action_how)
-        yield SystemCommand("Pool threads", "Choose how many threads a pool has", self.action_threads)
-        yield from super().commands()
+
+class MonitorScreen(LanesScreen):
+    """The first screen of the program: live lanes."""
+
+    KEYS = keys.MONITOR
+    BINDINGS = keys.bindings(keys.MONITOR)
+    SUBJECT = "what does one more task cost?"
+    MOUSE = "Drag a slider, or click a lane's ○ off, its number, or a setting to change it."
+
+    def __init__(self, lab: Lab, size: Size, aside: Callable[[], str]) -> None:
+        """Show ``lab``, which somebody else steps, on a terminal of ``size`` at first.
+
+        ``aside`` says in a few words what else runs, or nothing.
+        """
+        super().__init__(LabSource(lab), size, aside)
+        self.controls = LabControls(lab, self)
+        self._lab = lab
+        self._due = 0.0
+
+    def on_mount(self) -> None:
+        """Follow the lab's steps."""
+        self._lab.observers.append(self._observe)
+
+    def on_unmount(self) -> None:
+        """Follow them no more."""
+        self._lab.observers.remove(self._observe)
+
+    def _observe(self, snapshot: Snapshot) -> None:
+        """Show a step of the lab, at most one a frame: while tasks grow it steps faster than anybody sees."""
+        if snapshot.time >= self._due:
+            self._due = snapshot.time + FRAME * 0.9
+            self.call_later(self.follow, snapshot)

@@ -1,91 +1,34 @@
 """A chart of lines over time, with each line's current value in its title."""
 
-import math
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from rich.color import Color
+from rich.segment import Segment
 from textual.app import RenderResult
-from textual.content import Content, Span
+from textual.content import Content
 from textual.dom import DOMNode
 from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from concwatch.ui.renderables.moments import Moment
-from concwatch.ui.renderables.plot import Line, Picture, compose, paint
-from concwatch.ui.renderables.ticks import Across, Kind, age_ticks
-
-SHORTEST_TITLE = 8
-"""Cells a chart's title keeps when it makes room for values."""
+from concwatch.charts.annotations import Moment
+from concwatch.charts.captions import NO_VALUE, caption, value_text
+from concwatch.charts.lines import Line
+from concwatch.charts.picture import Picture, compose
+from concwatch.charts.scales import Kind
+from concwatch.charts.terminal import paint
+from concwatch.charts.ticks import Across, age_ticks
 
 TITLE_MARGIN = 4
 """Cells of a widget's content width that its border leaves blank around a title."""
-
-LATE = 0.5
-"""Seconds in which the newest samples may wait for what the next tick tells of them."""
 
 Colors = tuple[str, str, str | None]
 """Of axis, grid and background."""
 
 
-def caption(title: str, entries: Sequence[tuple[str, str]], width: int, brief: str = "") -> Content:
-    """Return a title and as many values as fit into ``width`` cells; a value is whole or not there.
-
-    The units give way first, down to their first letter; then the title, to ``brief`` or word by word, down
-    to `SHORTEST_TITLE`; then values are left off from the end, with ``…``.
-
-    Args:
-        title: what the chart shows.
-        entries: the text and the style of each value.
-        width: cells there are.
-        brief: the title where there is little room.
-    """
-    shortest = min(len(brief or title), SHORTEST_TITLE)
-    if len(title) + 2 + len(" ".join(text for text, _ in entries)) > width:
-        entries = [(_brief(text), style) for text, style in entries]
-    texts = [text for text, _ in entries]
-    shown = len(texts)
-    while shown and shortest + 1 + len(" ".join(["", *texts[:shown], *_ellipsis(shown, texts)])) > width:
-        shown -= 1
-    rest = _ellipsis(shown, texts)
-    values = len(" ".join(["", *texts[:shown], *rest])) + 1 if texts else 0
-    room = max(width - values, min(width, shortest))
-    heading = title if len(title) <= room else _shorten(brief or title, room)
-    parts: list[str | tuple[str, str]] = [heading]
-    for index, (text, style) in enumerate(entries[:shown]):
-        parts += [" " if index else "  ", (text, style)]
-    if rest and len(heading) + values <= width:
-        parts.append(" …" if shown else "  …")
-    return Content.assemble(*parts)
-
-
-def _brief(text: str) -> str:
-    """Shorten a value's unit, which the axis has in full: ``32.5 MiB`` to ``32.5M``; a name stays.
-
-    Where no colour says whose a value is, a letter before it does: ``a 32.5 MiB``.
-    """
-    whose, value = (text[:2], text[2:]) if text[1:2] == " " else ("", text)
-    if not value[:1].isdigit():
-        return text
-    return whose + value.removesuffix("/s").removesuffix("iB").replace(" ", "")
-
-
-def _shorten(title: str, room: int) -> str:
-    """Give as many whole words of a title as there is room for, or the beginning of the first."""
-    if len(title) <= room:
-        return title
-    words = title[: room + 1].rpartition(" ")[0].rstrip(" /·")
-    return words or title[: max(0, room - 1)].rstrip() + "…"
-
-
-def _ellipsis(shown: int, texts: list[str]) -> list[str]:
-    return ["…"] if shown < len(texts) else []
-
-
 def _written(color: Color | None) -> str | None:
-    """Write a colour for a style; one of the terminal's own, which some themes leave to it, by its name."""
+    """Return a colour as ``#rrggbb``; one that a theme leaves to the terminal by its name."""
     if color is None:
         return None
     return color.triplet.hex if color.triplet else color.name
@@ -99,7 +42,7 @@ class PictureRow(Strip):
     """
 
     def divide(self, cuts: Iterable[int]) -> Sequence[Strip]:
-        """Cut the row at ``cuts``, cells from its beginning."""
+        """Return the parts of the row that end at ``cuts``, cells from its beginning."""
         cuts = list(cuts)
         return [self] if cuts == [self.cell_length] else super().divide(cuts)
 
@@ -149,7 +92,7 @@ class Chart(Widget, can_focus=True):
         Args:
             title: what the chart shows, kept at the start of its border title.
             kind: what the values are: how they are written and which of them are round.
-            hint: what to say while there are no lines.
+            hint: what is seen while there are no lines.
             id: the widget's id.
             classes: the widget's classes.
         """
@@ -160,21 +103,24 @@ class Chart(Widget, can_focus=True):
         self.kind = kind
         self.hint = hint
         self.across: Across = age_ticks
-        """Gives the ticks of the x axis."""
-        self._lines: Sequence[Line] = ()
-        self._now = 0.0
+        """Returns the ticks of the x axis."""
+        self.lines: Sequence[Line] = ()
+        """The lines that are shown, the topmost last."""
+        self.now = 0.0
+        """The time at the right edge, seconds on the lines' clock."""
         self._moments: Sequence[Moment] = ()
-        self._picture: Picture | None = None
-        self._strips: list[Strip] = []
+        self._painted: tuple[Picture | None, Colors] | None = None
+        self._rows: list[list[Segment]] = []
         self._framed: list[Strip] = []
         self._end: Strip | None = None
         self._colors: Colors = ("", "", None)
         self._styled: DOMNode | None = None
-        self._painted: Colors | None = None
-        self._title_shown: tuple[str, Sequence[Span]] | None = None
-        self._show_title(Content(title))
+        self._caption: list[tuple[str, str]] = []
+        self.border_title = Content(title)
 
-    def show(self, lines: Sequence[Line], now: float, moments: Sequence[Moment] = ()) -> None:
+    def show(
+        self, lines: Sequence[Line], now: float, moments: Sequence[Moment] = (), window: float | None = None
+    ) -> None:
         """Show ``lines`` as they are at ``now``.
 
         The sequences in ``lines`` are read again when the size, the window or the axis changes, so they may
@@ -184,8 +130,11 @@ class Chart(Widget, can_focus=True):
             lines: what to draw, the topmost last.
             now: the time at the right edge, seconds on the lines' clock.
             moments: what to point out on the time axis, the topmost last.
+            window: seconds from the left edge to the right one, if that changes.
         """
-        self._lines, self._now, self._moments = lines, now, moments
+        if window is not None:
+            self.set_reactive(Chart.window, window)
+        self.lines, self.now, self._moments = lines, now, moments
         self._update()
 
     def _update(self) -> None:
@@ -195,12 +144,12 @@ class Chart(Widget, can_focus=True):
             return
         self._update_title(width - TITLE_MARGIN)
         picture = None
-        if self._lines:
+        if self.lines:
             picture = compose(
-                self._lines,
+                self.lines,
                 width=width,
                 height=height,
-                now=self._now,
+                now=self.now,
                 window=self.window,
                 kind=self.kind,
                 logarithmic=self.logarithmic,
@@ -209,13 +158,13 @@ class Chart(Widget, can_focus=True):
                 cursor=self.cursor,
             )
         colors = self._axis_colors()
-        if (picture, colors) != (self._picture, self._painted):
-            self._picture, self._painted = picture, colors
-            self._strips = paint(picture, *colors) if picture else []
+        if (picture, colors) != self._painted:
+            self._painted = picture, colors
+            self._rows = paint(picture, *colors) if picture else []
             self.refresh()
 
     def _axis_colors(self) -> Colors:
-        """Give the colours of axis, grid and background, worked out once each time Textual styles them."""
+        """Return the colours of axis, grid and background, worked out once each time Textual styles them."""
         styled = self.get_component_styles("chart--axis").node
         if styled is not self._styled:
             self._styled = styled
@@ -224,59 +173,24 @@ class Chart(Widget, can_focus=True):
         return self._colors
 
     def _update_title(self, width: int) -> None:
-        self._show_title(caption(self.title, self.legend(), width, self.brief))
+        parts = caption(self.title, self.legend(), width, self.brief)
+        if parts != self._caption:  # to set it draws the chart's frame again
+            self._caption = parts
+            self.border_title = Content.assemble(*parts)
 
     def legend(self) -> list[tuple[str, str]]:
-        """Give what stands behind the title, text and style: the value that each line has now.
+        """Return what stands behind the title, text and style: the value that each line has now.
 
         Where no colour says whose it is, the first letter of the line's name does.
         """
-        values = [self._current(line) for line in self._lines]
-        if self.app.no_color:
-            named = zip(self._lines, values, strict=True)
-            values = [value if value == "–" else f"{line.name[:1]} {value}" for line, value in named]
-        return [(value, f"bold {line.color}") for line, value in zip(self._lines, values, strict=True)]
+        entries, bare = [], self.has_pseudo_class("nocolor")
+        for line in self.lines:
+            value = value_text(line, self.kind, self.now, self.cursor)
+            letter = f"{line.name[:1]} " if bare and value != NO_VALUE else ""
+            entries.append((letter + value, f"bold {line.color}"))
+        return entries
 
-    @property
-    def now(self) -> float:
-        """The time at the right edge, seconds on the lines' clock."""
-        return self._now
-
-    @property
-    def lines(self) -> Sequence[Line]:
-        """The lines that are shown."""
-        return self._lines
-
-    def _show_title(self, title: Content) -> None:
-        # Comparing contents compares their text alone, and a lane's colour may change with the theme.
-        if self._title_shown != (shown := (title.plain, title.spans)):
-            self._title_shown = shown
-            self.border_title = title
-
-    def _current(self, line: Line) -> str:
-        """Write the value ``line`` has now, or had at the cursor; it has none inside a gap."""
-        moment = self._now if self.cursor is None else self.cursor
-        index = min(bisect_right(line.times, moment), len(line.values)) - 1
-        if self.cursor is None:
-            while index > 0 and math.isnan(line.values[index]) and line.times[index] > moment - LATE:
-                index -= 1
-        value = line.values[index] if index >= 0 else math.nan
-        return self.kind.format(value) if math.isfinite(value) else "–"
-
-    def watch_cursor(self) -> None:
-        """Show the cursor and the values there."""
-        self._update()
-
-    def _on_resize(self) -> None:
-        self._update()
-
-    def watch_window(self) -> None:
-        """Draw the lines at hand over the new window."""
-        self._update()
-
-    def watch_logarithmic(self) -> None:
-        """Draw the lines at hand on the new axis."""
-        self._update()
+    watch_cursor = watch_window = watch_logarithmic = _on_resize = _update
 
     def notify_style_update(self) -> None:
         """Follow a change of the theme, even while no new data comes."""
@@ -287,13 +201,15 @@ class Chart(Widget, can_focus=True):
 
     def render(self) -> RenderResult:
         """Return what is seen in place of a plot."""
-        return "" if self._lines else Content(self.hint)
+        return "" if self.lines else Content(self.hint)
 
     def render_line(self, y: int) -> Strip:
         """Return row ``y`` of the picture."""
-        if self._strips:
-            return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
-        return super().render_line(y)
+        if not self._rows:
+            return super().render_line(y)
+        if y < len(self._rows):
+            return Strip(self._rows[y])
+        return Strip.blank(self.size.width, self.rich_style)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the rows of ``crop``, frame and all.
@@ -302,15 +218,15 @@ class Chart(Widget, can_focus=True):
         between the same edges here, which takes a fraction of the time.
         """
         width, height = self.outer_size
-        strips = self._strips
-        if not strips or len(strips) != height - 2 or strips[-1].cell_length != width - 2:
+        picture = self._painted[0] if self._painted else None
+        if not picture or (picture.width, picture.height) != (width - 2, height - 2):
             return super().render_lines(crop)
         ends = super().render_lines(Region(0, height - 2, width, 2))
         if ends[0] is not self._end:  # else nothing was to be drawn again
             self._end = ends[0]
             left, *_, right = ends[0]
             _, background = self.background_colors
-            rows = [list(strip) for strip in strips[:-1]]
+            rows = self._rows[:-1]
             for each in self.get_line_filters():
                 rows = [each.apply(row, background) for row in rows]
             top = super().render_lines(Region(0, 0, width, 1))

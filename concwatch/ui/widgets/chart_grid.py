@@ -1,26 +1,20 @@
-"""The charts: which there are, and where their lines come from. A new chart is one row of data."""
+"""The charts on the screen, side by side; `concwatch.charts.table` says which there are."""
 
-import math
-from array import array
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
-from msgspec import Struct, structs
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
 from textual.reactive import reactive
 
-from concwatch.ui.renderables.moments import Moment
-from concwatch.ui.renderables.plot import SMALLEST, Line
-from concwatch.ui.renderables.ticks import BYTES, COUNT, RATE, SECONDS, Kind
+from concwatch.charts.annotations import Moment
+from concwatch.charts.lines import LaneSeries
+from concwatch.charts.picture import SMALLEST
+from concwatch.charts.table import BY_METRIC, FEW, ON_SCREEN, drawn_by
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.pointing_chart import PointingChart
 from concwatch.units import format_clock
-
-WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)
-"""Time windows in seconds."""
 
 LEAST_HEIGHT = SMALLEST[1] + 2
 """Cells of a chart that draws, with its frame."""
@@ -28,71 +22,11 @@ LEAST_HEIGHT = SMALLEST[1] + 2
 FRAMES_A_WINDOW = 300
 """How often at most the charts are drawn while the time on them passes once: no dot is finer."""
 
-
-class Samples(Protocol):
-    """One lane's samples over time, of now or of a recording; as `concwatch.lab.series.Series`."""
-
-    def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
-        """Give times and values of one metric from the last one before ``start`` on."""
-        ...
+Describe = Callable[[float, float], str]
+"""Returns what there is to say of a moment, and of so many seconds that end with it."""
 
 
-class Shown(Struct, frozen=True):
-    """One lane's share of the charts."""
-
-    name: str
-    series: Samples
-    color: str
-    """``#rrggbb``"""
-
-
-class Row(Struct, frozen=True):
-    """One chart: its title, the metric of the series that it shows, what kind of value that is."""
-
-    title: str
-    metric: str
-    kind: Kind
-    hint: str = ""
-    extra: bool = False
-    """Shown only where there is room for six."""
-    instead: str = ""
-    """The metric of the chart that stands here, beside others, while this one has no line."""
-    others: str = ""
-    """The metric drawn of lanes that have none of the first, and"""
-    brief: str = ""
-    """The title where there is little room; by its words if empty."""
-    others_title: str = ""
-    """what that is called;"""
-    both: str = ""
-    """and what stands above lines of both."""
-
-
-CHARTS = (
-    Row("RSS", "rss", BYTES, "drag a slider, or press + for 10,000"),
-    Row(
-        "tracemalloc",
-        "traced",
-        BYTES,
-        "traced memory: t turns it on or off",
-        brief="traced",
-        instead="live",
-        others="heap",
-        others_title="runtime heap",
-        both="traced · heap",
-    ),
-    Row("created / s", "created_per_second", RATE, "tasks started a second"),
-    Row("completed / s", "completed_per_second", RATE, "tasks that ended by themselves a second"),
-    Row("live tasks", "live", COUNT, "started and not yet ended", extra=True),
-    Row("wake-up lag", "lag", SECONDS, "how late a sleeper is woken", extra=True, brief="lag"),
-)
-
-DRAWN = tuple(dict.fromkeys(metric for row in CHARTS for metric in (row.metric, row.others) if metric))
-"""The metrics that some chart may draw."""
-
-Tell = Callable[[float, float], str]
-
-
-def _tell(moment: float, span: float) -> str:
+def _clock(moment: float, span: float) -> str:
     return format_clock(moment)
 
 
@@ -120,16 +54,16 @@ class ChartGrid(Container):
     def __init__(self) -> None:
         super().__init__()
         self._due = 0.0
-        self._told: Tell = _tell
+        self._describe: Describe = _clock
         self._span = 0.0
-        self._cursor_told = ""
+        self._cursor_text = ""
 
     def compose(self) -> ComposeResult:
-        """One chart a row."""
-        for index, row in enumerate(CHARTS):
-            extra, current = "extra" if row.extra else "", "-current" if index == self.current else ""
+        """Yield a chart for each row of the table."""
+        for index, spec in enumerate(ON_SCREEN):
+            extra, current = "extra" if index >= FEW else "", "-current" if index == self.current else ""
             yield PointingChart(
-                row.title, row.kind, hint=row.hint, id=f"chart-{row.metric}", classes=f"{extra} {current}"
+                spec.title, spec.kind, hint=spec.hint, id=f"chart-{spec.metric}", classes=f"{extra} {current}"
             )
 
     def watch_current(self, current: int) -> None:
@@ -155,26 +89,26 @@ class ChartGrid(Container):
         self.cursor = event.moment
 
     def watch_cursor(self, cursor: float | None) -> None:
-        """Have all charts read the same moment."""
+        """Move the cursor of all charts."""
         for chart in self.query(Chart):
             chart.cursor = cursor
-        self._tell_cursor()
+        self._show_cursor()
 
-    def _tell_cursor(self) -> None:
-        """Say below each chart which moment the cursor stands at."""
-        text = "" if self.cursor is None else self._told(self.cursor, self._span)
-        if text != self._cursor_told:  # to set it draws the chart's frame again
-            self._cursor_told = text
+    def _show_cursor(self) -> None:
+        """Write below each chart which moment the cursor stands at."""
+        text = "" if self.cursor is None else self._describe(self.cursor, self._span)
+        if text != self._cursor_text:  # to set it draws the chart's frame again
+            self._cursor_text = text
             for chart in self.query(Chart):
                 chart.border_subtitle = Content(text)
 
     def show(
         self,
-        lanes: Sequence[Shown],
+        lanes: Sequence[LaneSeries],
         now: float,
         window: float,
         moments: Sequence[Moment] = (),
-        told: Tell = _tell,
+        describe: Describe = _clock,
     ) -> None:
         """Draw what is visible, if a frame is due.
 
@@ -183,53 +117,28 @@ class ChartGrid(Container):
             now: seconds on the lab's clock.
             window: seconds from the left edge to the right one.
             moments: what to point out on the time axis.
-            told: says in a few words which moment the cursor stands at, and in how many seconds before it
-                things happened that the cursor's column shows.
+            describe: returns in a few words what the cursor points at.
         """
-        self._told = told
+        self._describe = describe
         if self.cursor is not None and not now - window <= self.cursor <= now:
             self.cursor = None  # it has left the charts
         if now < self._due:
             return
         self._due = now + min(2.0, window / FRAMES_A_WINDOW)
-        self._tell_cursor()
-        for row, chart in zip(CHARTS, self.query(Chart), strict=True):
-            if chart.display:
-                chart.window = window
-                drawn, lines = self._drawn(row, lanes, now - window)
-                chart.title, chart.brief, chart.kind = drawn.title, drawn.brief, drawn.kind
-                chart.show(lines, now, moments)
-
-    def _drawn(self, row: Row, lanes: Sequence[Shown], start: float) -> tuple[Row, list[Line]]:
-        """Give what a row's chart draws: its own lines, or those of the one that stands in for it."""
-        row, lines = self._own(row, lanes, start)
-        instead = next((other for other in CHARTS if other.metric == row.instead), None)
-        if lines or instead is None:
-            return row, lines
-        seen = [other for other, chart in zip(CHARTS, self.query(Chart), strict=True) if chart.display]
-        if instead in seen or len(seen) == 1:
-            return row, lines
-        lines = self._lines(instead.metric, lanes, start)
-        return (instead if lines else row), lines
-
-    def _own(self, row: Row, lanes: Sequence[Shown], start: float) -> tuple[Row, list[Line]]:
-        """Give a row's own lines, and the row with a title that says which of its metrics they are."""
-        first = self._lines(row.metric, lanes, start)
-        if not row.others:
-            return row, first
-        other = self._lines(row.others, lanes, start)
-        lines = {line.name: line for line in other + first}
-        order = [lines[lane.name] for lane in lanes if lane.name in lines]
-        if not other:
-            return row, order
-        return structs.replace(row, title=row.both if first else row.others_title, brief=""), order
-
-    @staticmethod
-    def _lines(metric: str, lanes: Sequence[Shown], start: float) -> list[Line]:
-        lines = (Line(lane.name, lane.color, *lane.series.since(metric, start)) for lane in lanes)
-        # A lane that has nothing to show, such as an untraced one, is no line at all.
-        return [line for line in lines if not all(map(math.isnan, line.values))]
+        self._show_cursor()
+        charts = {
+            spec.metric: chart
+            for spec, chart in zip(ON_SCREEN, self.query(Chart), strict=True)
+            if chart.display
+        }
+        for metric, chart in charts.items():
+            spec, lines = drawn_by(BY_METRIC[metric], lanes, now - window)
+            if not lines and spec.spare and spec.spare not in charts and len(charts) > 1:
+                spare, lines = drawn_by(BY_METRIC[spec.spare], lanes, now - window)
+                spec = spare if lines else spec
+            chart.title, chart.brief, chart.kind = spec.title, spec.brief, spec.kind
+            chart.show(lines, now, moments, window)
 
     def redraw(self) -> None:
-        """Have the next `show` draw, whenever it comes."""
+        """Let the next `show` draw, however soon it comes."""
         self._due = 0.0

@@ -6,13 +6,13 @@ from msgspec import Struct
 from textual.content import Content
 
 from concwatch.lab.snapshot import Snapshot
-from concwatch.ui.widgets.phrase import Cell, Taps
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 from concwatch.units import format_count
 from concwatch.worker.engines.pool import default_threads
 
 
 class Row(Struct, frozen=True):
-    """One setting: its label, a short one, the screen's action that changes it, and how it is shown."""
+    """One setting: its label, a short one, the command that changes it, and how it is shown."""
 
     label: str
     short: str
@@ -46,8 +46,8 @@ ROWS = (
 LABEL = "$foreground 55%"
 
 
-class CommonPanel(Taps):
-    """Shows the settings; a click on one runs the screen's action for it."""
+class CommonPanel(ClickableLines):
+    """Shows the settings; a click on one runs the command that changes it."""
 
     DEFAULT_CSS = """
     CommonPanel {
@@ -64,27 +64,23 @@ class CommonPanel(Taps):
         self.follow()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Say one setting a line, or as many as fit in one line where the screen is narrow."""
+        """Return a setting a line, or as many as fit where the panel is one line high."""
         view = self._view
         if view is None:
             return ()
-        if self.screen.has_class("-narrow"):
+        if self.outer_size.height == 1:
             line: list[Cell] = []
             for row in ROWS:
                 text = Content.assemble((row.short, LABEL), row.shown(view))
                 width -= 1 + text.cell_length
                 if width < 0:
                     break
-                line += (Cell(1), Cell(text.cell_length, text, row.action))
+                line += (Cell(1), Cell(text.cell_length, text, do(row.action)))
             return (line,)
         lines = []
         for row in ROWS:
             note = ("  RSS ≈ ×2", "$warning") if row.action == "trace" and view.settings.trace else ""
             text = Content.assemble((f"{row.label:11}", LABEL), row.shown(view), note)
             text = text.truncate(max(0, width - 2), ellipsis=True).pad(1, 1)
-            lines.append((Cell(width, text, row.action),))
+            lines.append((Cell(width, text, do(row.action)),))
         return lines
-
-    async def tapped(self, tap: str) -> None:
-        """Run the action of the row that was clicked."""
-        await self.run_action(f"screen.{tap}")

@@ -1,7 +1,7 @@
 """What a task costs, a line a lane: the answer."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from textual.content import Content
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.measure.figures import BY_NAME, DOUBTS, KEPT, TRACED, Figure
 from concwatch.measure.limited import limited_by
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import UNKNOWN, format_clock, format_count, format_short
 
 GAP = 2
@@ -94,6 +94,9 @@ def _change(now: float | None, before: float | None) -> str:
     return f"{percent:+.{1 if abs(percent) < 10 else 0}f} %".replace("-", "−")
 
 
+LINGER = 3.0
+"""Seconds for which it is still told what limited a lane."""
+
 NAME_WIDTH = 10
 """Cells of an engine's name, or more if one is longer."""
 
@@ -117,11 +120,10 @@ class Shown(NamedTuple):
     view: Snapshot
     colors: list[str]
     narrow: bool
-    tall: bool
     baseline: Snapshot | None
 
 
-class CostTable(Rows):
+class CostTable(TextLines):
     """Shows every lane's cost; its height follows the number of lanes."""
 
     DEFAULT_CSS = """
@@ -144,6 +146,8 @@ class CostTable(Rows):
 
     _shown: Shown | None = None
     _noted = ""
+    _limits: Mapping[str, tuple[str, float]] = {}
+    """Lane → what limits it, and when that was last so (seconds, of the snapshot)."""
 
     def show(
         self, view: Snapshot, colors: list[str], narrow: bool, tall: bool, baseline: Snapshot | None = None
@@ -157,17 +161,18 @@ class CostTable(Rows):
             tall: whether there is room for a line that says what limits a lane.
             baseline: an earlier moment of the same lanes; below each lane then stands what has changed.
         """
-        self._shown = Shown(view, colors, narrow, tall, baseline)
+        self._shown = Shown(view, colors, narrow, baseline)
+        self._limits = dict(self._limits_of(view)) if tall else {}
         self.follow()
         legend = self._legend(view, baseline, self.outer_size.width - len("╭─  ─╮"))
         if legend != self._noted:  # to set it draws everything again
             self._noted = self.border_subtitle = legend
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Give the heading and a line or two a lane, with the columns that have room."""
+        """Return the heading and a line or two a lane, with the columns that have room."""
         if self._shown is None:
             return ()
-        view, colors, narrow, tall, baseline = self._shown
+        view, colors, narrow, baseline = self._shown
         room = self._names(view)
         columns = columns_for(width - room, view.lanes)
         since = f"Δ {format_clock(baseline.elapsed)}" if narrow and baseline else "engine"  # no legend there
@@ -181,12 +186,21 @@ class CostTable(Rows):
             lines.append(
                 Content.assemble((f"{lane.name:{room}}", name), (cells, "" if lane.on else "$foreground 55%"))
             )
-            limit = limited_by(lane, view) if tall else None
-            if limit:
-                lines.append(Content.styled(f"{'  ↳':{room}}{limit}"[:width], "$warning"))
+            if lane.name in self._limits:
+                lines.append(
+                    Content.styled(f"{'  ↳':{room}}{self._limits[lane.name][0]}"[:width], "$warning")
+                )
             if old is not None and (old.on or lane.on):
                 lines.append(Content.styled(self._changes(columns, lane, old, room), "$accent"))
         return lines
+
+    def _limits_of(self, view: Snapshot) -> Iterator[tuple[str, tuple[str, float]]]:
+        """Yield what limits each lane, or did a moment ago: a line that comes and goes cannot be read."""
+        for lane in view.lanes:
+            if limit := limited_by(lane, view):
+                yield lane.name, (limit, view.time)
+            elif lane.on and 0 <= view.time - self._limits.get(lane.name, ("", -math.inf))[1] < LINGER:
+                yield lane.name, self._limits[lane.name]
 
     @staticmethod
     def _names(view: Snapshot) -> int:
@@ -195,7 +209,7 @@ class CostTable(Rows):
 
     @staticmethod
     def _changes(columns: list[Column], lane: LaneSnapshot, old: LaneSnapshot, room: int) -> str:
-        """Say how each figure has changed, below it."""
+        """Return the line that says below each figure how it has changed."""
         *cells, fit = [
             # Where no figure is shown, none has changed.
             ""
@@ -208,7 +222,7 @@ class CostTable(Rows):
         return f"{'  Δ':{room}}{text}{fit:>{GAP + FIT_WIDTH}}"
 
     def _legend(self, view: Snapshot, baseline: Snapshot | None, width: int) -> str:
-        """Say what the marks mean: at length, or in a few words where there is no room for that."""
+        """Return what the marks mean: at length, or in a few words where there is no room for that."""
         columns = columns_for(width - self._names(view), view.lanes)
         marks = {mark for lane in view.lanes for column in columns for mark in column.figure.marks(lane)}
         notes: list[tuple[str, str]] = []

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 
-from concwatch.ui.widgets.phrase import Fitted
+from concwatch.ui.widgets.text_lines import TextLines
 
 MOST_LINES = 4
 """Lines of one item: its name, two of its title, and a blank one."""
@@ -31,7 +31,7 @@ def _row(left: Content, right: Content, width: int) -> Content:
     return left.pad_right(max(0, width - left.cell_length - right.cell_length)) + right
 
 
-class ExperimentList(Fitted):
+class ExperimentList(TextLines):
     """Shows which experiments there are and which is chosen; a click chooses another."""
 
     DEFAULT_CSS = """
@@ -54,24 +54,24 @@ class ExperimentList(Fitted):
         self.follow()
 
     def _layout(self) -> tuple[int, int, int]:
-        """Give the lines of an item, and the first and the last + 1 item that is seen."""
+        """Return the lines of an item, and the first and the last + 1 item that is seen."""
         height, count = self.content_size.height, len(self._items)
         each = max(1, min(MOST_LINES, (height + 1) // max(1, count)))
         seen = min(count, max(1, (height + 1) // each))
         first = min(max(0, self._chosen - seen // 2), count - seen)
         return each, first, first + seen
 
-    def fit(self, width: int) -> Content:
-        """Give as many lines an item as the height has room for."""
+    def rows(self, width: int) -> Sequence[Content]:
+        """Return as many lines an item as the height has room for."""
         if not self._items:
-            return Content()
+            return ()
         if self.content_size.height <= 1:
-            return self._one_line(width)
+            return (self._one_line(width),)
         each, first, last = self._layout()
         lines: list[Content] = []
         for index in range(first, last):
             lines += self._lines(self._items[index], index == self._chosen, width, each)
-        return Content("\n").join(lines)
+        return lines
 
     def _lines(self, item: Item, chosen: bool, width: int, each: int) -> list[Content]:
         bar = ("▌" if chosen else " ", "$accent")
@@ -93,7 +93,7 @@ class ExperimentList(Fitted):
         return _row(left, Content.styled(item.mark, item.style), width)
 
     def on_click(self, event: Click) -> None:
-        """Choose the item under the mouse; in one line, the next."""
+        """Select the item under the mouse; in one line, the next."""
         place = event.get_content_offset(self)
         if place is None or not self._items:
             return

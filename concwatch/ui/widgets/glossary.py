@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from textual.content import Content
 
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 
 WORD_WIDTH = 13
 """Cells of the column of words."""
 
 
-class Glossary(Rows):
+class Glossary(TextLines):
     """Shows each word with its meaning beside it, however many lines that takes."""
 
     DEFAULT_CSS = """
@@ -29,7 +29,7 @@ class Glossary(Rows):
         self._style = style
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Give the lines; a meaning's second goes on below its first."""
+        """Return the lines; a meaning's second goes on below its first."""
         return list(self._lines(max(1, width - WORD_WIDTH)))
 
     def _lines(self, width: int) -> Iterator[Content]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from textual.content import Content
 from textual.style import Style
 
-from concwatch.ui.widgets.phrase import Fitted
+from concwatch.ui.widgets.text_lines import TextLines
 
 GAP = "  "
 
@@ -19,7 +19,7 @@ class Key(NamedTuple):
     action: str
 
 
-class KeyBar(Fitted):
+class KeyBar(TextLines):
     """One line of keys. Textual's Footer makes a widget of each, and the first frame waits for them."""
 
     DEFAULT_CSS = """
@@ -40,8 +40,8 @@ class KeyBar(Fitted):
         super().__init__()
         self._keys = keys
 
-    def fit(self, width: int) -> Content:
-        """Give as many keys as ``width`` cells hold, each whole or not at all."""
+    def rows(self, width: int) -> Sequence[Content]:
+        """Return as many keys as ``width`` cells hold, each whole or not at all."""
         room = width + len(GAP)
         shown: list[Content] = []
         for key in self._keys:
@@ -50,4 +50,4 @@ class KeyBar(Fitted):
                 break
             text = Content.assemble((key.key, "bold $accent"), f" {key.label}")
             shown.append(text.stylize(Style.from_meta({"@click": key.action})))
-        return Content(GAP).join(shown)
+        return (Content(GAP).join(shown),)

@@ -9,9 +9,8 @@ from textual.reactive import reactive
 
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import LaneSnapshot
-from concwatch.ui.messages import LaneToggled, NumberWanted, TargetAsked, TargetMoved
-from concwatch.ui.widgets.phrase import Cell, Taps
 from concwatch.ui.widgets.slider import Slider
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
 
 STEP = 10_000
@@ -36,14 +35,14 @@ CANNOT_RUN = ("✕ cannot run", "$foreground 45%")
 
 
 def forecast(view: LaneSnapshot, tasks: int) -> str:
-    """Say what holding ``tasks`` would take: ``10,000 → about +15 MiB``."""
+    """Return what holding ``tasks`` would take: ``10,000 → about +15 MiB``."""
     size = (tasks - view.live) * view.status.bytes_per_task
     sign = "+" if size >= 0 else "−"
     return f"{format_count(tasks)} → about {sign}{format_bytes(abs(size))}"
 
 
 def holdings(view: LaneSnapshot, hint: str) -> Content:
-    """Say what a lane holds, why it cannot run or has failed, or ``hint`` what to do."""
+    """Return what a lane holds, why it cannot run or has failed, or ``hint`` what to do."""
     status, sample = view.status, view.sample
     if status.missing and not view.on:
         return Content.styled(status.missing, "$foreground 45%")
@@ -64,15 +63,15 @@ def holdings(view: LaneSnapshot, hint: str) -> Content:
 
 
 def switch(view: LaneSnapshot) -> Content:
-    """Say whether a lane is on, and for how long it has stalled, or that its engine cannot run here."""
+    """Return whether a lane is on, and for how long it has stalled, or that its engine cannot run here."""
     text, style = CANNOT_RUN if view.status.missing and not view.on else MARKS[view.status.state]
     if view.on and view.sample.stalled:
         text = f"{text} {format_seconds(view.sample.stalled)}"
     return Content.styled(text, style)
 
 
-class LaneCard(Taps):
-    """Shows one `LaneSnapshot` and turns what a person does into messages."""
+class LaneCard(ClickableLines):
+    """Shows one `LaneSnapshot`; what a person does to it runs a command of the screen's controls."""
 
     DEFAULT_CSS = """
     LaneCard {
@@ -126,7 +125,7 @@ class LaneCard(Taps):
         self.follow()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Say all in three lines, the slider's in the middle, or in one where the screen is narrow."""
+        """Return three lines, the slider's in the middle, or one where the card is one line high."""
         view = self._view
         if view is None:
             return ()
@@ -136,7 +135,7 @@ class LaneCard(Taps):
             if held is None
             else Content.styled(forecast(view, held), "bold $accent")
         )
-        if self.screen.has_class("-narrow"):
+        if self.outer_size.height == 1:
             slider = max(2, width - self._name_cells - STATE - HOLDINGS)
             return (
                 (
@@ -186,22 +185,25 @@ class LaneCard(Taps):
         self.follow()
 
     def watch_color(self, color: str) -> None:
-        """Give the slider the lane's colour."""
+        """Pass the lane's colour on to the slider."""
         self.slider.color = color
         self.follow()
 
     async def tapped(self, tap: str) -> None:
-        """Choose the lane, and switch it, move its target, or ask for a number."""
+        """Select the lane, and switch it, move its target, or ask for a number."""
         self.slider.focus()
         match tap:
             case "state":
-                self.post_message(LaneToggled(self._lane))
+                await self._do("switch")
             case "less":
-                self.post_message(TargetMoved(self._lane, -STEP))
+                await self._do("move", -STEP)
             case "more":
-                self.post_message(TargetMoved(self._lane, STEP))
+                await self._do("move", STEP)
             case _:
-                self.post_message(NumberWanted(self._lane))
+                await self._do("number")
+
+    async def _do(self, command: str, *args: object) -> None:
+        await self.run_action(f"screen.{do(command, *args, self._lane)}")
 
     @on(Slider.Dragged)
     @on(Slider.Cancelled)
@@ -210,6 +212,6 @@ class LaneCard(Taps):
         self.follow()
 
     @on(Slider.Changed)
-    def _ask_target(self, event: Slider.Changed) -> None:
+    async def _ask_target(self, event: Slider.Changed) -> None:
         event.stop()
-        self.post_message(TargetAsked(self._lane, event.value))
+        await self._do("hold", event.value)

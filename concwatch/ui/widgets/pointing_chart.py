@@ -4,8 +4,8 @@ from textual import events
 from textual.binding import Binding
 from textual.message import Message
 
-from concwatch.ui.renderables.moments import column_of, time_of
-from concwatch.ui.renderables.plot import LABEL_WIDTH
+from concwatch.charts.picture import LABEL_WIDTH
+from concwatch.charts.ticks import column_of, time_of
 from concwatch.ui.widgets.chart import Chart
 
 
@@ -27,7 +27,7 @@ class PointingChart(Chart):
         """The cursor was moved to a moment, or away."""
 
         def __init__(self, chart: "PointingChart", moment: float | None, span: float) -> None:
-            """Tell of the ``span`` of seconds that ends with ``moment``, on the lines' clock."""
+            """Make a message about the ``span`` of seconds that ends with ``moment``, on the lines' clock."""
             super().__init__()
             self.chart = chart
             self.moment = moment

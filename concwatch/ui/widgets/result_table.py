@@ -12,7 +12,7 @@ from concwatch.experiments.experiment import Table
 from concwatch.experiments.report import Sheet, SheetRow, sheets
 from concwatch.experiments.runner import CellState, Runner
 from concwatch.text import flat
-from concwatch.ui.widgets.phrase import Phrase
+from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import UNKNOWN
 
 SIZE_WIDTH = 11
@@ -27,7 +27,7 @@ REASONS = {CellState.SKIPPED: "$warning", CellState.FAILED: "$error"}
 
 
 def _how(row: SheetRow, runner: Runner) -> tuple[str, str]:
-    """Say how a cell with a figure stands, or one that is still to come, and in which colour."""
+    """Return how a cell with a figure stands, or one that is still to come, and in which colour."""
     figure = row.figure
     if figure.state is CellState.RUNNING and figure.entry.cell is not None:
         repeats = runner.repeats(figure.entry.cell)
@@ -90,7 +90,7 @@ def tabs(titles: Sequence[str], chosen: int) -> Content:
 
 
 def lessons(sheet: Sheet, cut: Sequence[SheetRow]) -> Content:
-    """Say what a table shows, once it shows something, and what to know before believing it.
+    """Return what a table shows, once it shows something, and what to know before believing it.
 
     Args:
         sheet: the table.
@@ -116,6 +116,7 @@ class ResultTable(Vertical):
         height: 1fr;
         border: round $foreground 25%;
         border-title-color: $foreground;
+        & TextLines { height: auto; }
         & #lessons { height: auto; padding: 0 1; margin-top: 1; }
         & VerticalScroll {
             height: 1fr;
@@ -131,9 +132,9 @@ class ResultTable(Vertical):
 
     def compose(self) -> ComposeResult:
         """Lay out heading, lines and what they show."""
-        yield Phrase(id="heading")
+        yield TextLines(id="heading")
         with VerticalScroll(can_focus=False):
-            yield Phrase(id="rows")
+            yield TextLines(id="rows")
             yield Static(id="lessons")
 
     def show(self, runner: Runner, number: int, colors: Mapping[str, str], narrow: bool) -> None:
@@ -151,11 +152,10 @@ class ResultTable(Vertical):
         width = min(most, max(len(series.name) for series in table.series))
         if self._shown[0] is not table:  # a title that is set is drawn again, changed or not
             self.border_title = tabs([each.title for each in runner.experiment.table], number)
-        self.query_one("#heading", Phrase).say(heading(table, width))
+        self.query_one("#heading", TextLines).say(heading(table, width))
         lines = [result_line(row, runner, colors[row.figure.entry.series.name], width) for row in sheet.rows]
-        rows = self.query_one("#rows", Phrase)
-        rows.styles.height = len(lines)
-        rows.say(Content("\n").join(lines))
+        rows = self.query_one("#rows", TextLines)
+        rows.say(*lines)
         room = rows.size.width
         cut = [
             row for row, line in zip(sheet.rows, lines, strict=True) if row.reason and line.cell_length > room

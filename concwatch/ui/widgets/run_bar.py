@@ -1,11 +1,13 @@
 """What can be done with the chosen experiment, and how far it is."""
 
+from collections.abc import Sequence
+
 from textual.content import Content
 from textual.style import Style
 
 from concwatch.experiments.runner import CellState, Runner
 from concwatch.ui.experiment_runs import ExperimentRuns
-from concwatch.ui.widgets.phrase import Fitted
+from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_count, format_forecast, format_seconds
 
 BAR = 24
@@ -13,13 +15,13 @@ BAR = 24
 
 
 def plan(runner: Runner) -> str:
-    """Say what a runner that has not begun will do: ``12 runs, about 40 s``."""
+    """Return what a runner that has not begun will do: ``12 runs, about 40 s``."""
     runs = sum(runner.repeats(cell) for cell in runner.outcomes)
     return f"{format_count(runs)} {'run' if runs == 1 else 'runs'}, {format_forecast(runner.seconds_left)}"
 
 
 def current(runner: Runner) -> str:
-    """Say what runs: ``threads 5,000, run 2 of 3``."""
+    """Return what runs: ``threads 5,000, run 2 of 3``."""
     cell = runner.current
     if cell is None:
         return ""
@@ -29,7 +31,7 @@ def current(runner: Runner) -> str:
 
 
 def result(runner: Runner) -> tuple[str, str]:
-    """Say how a run ended, and in which colour."""
+    """Return how a run ended, and in which colour."""
     states = [outcome.state for outcome in runner.outcomes.values()]
     done = states.count(CellState.DONE)
     rest = [
@@ -45,7 +47,7 @@ def result(runner: Runner) -> tuple[str, str]:
     return f"done{quick}: {counted}, in {format_seconds(runner.seconds)}", style
 
 
-class RunBar(Fitted):
+class RunBar(TextLines):
     """Two lines: what can be done, and how far it is."""
 
     DEFAULT_CSS = """
@@ -76,12 +78,11 @@ class RunBar(Fitted):
         self._runs, self._name, self._held = runs, name, held
         self.follow()
 
-    def fit(self, width: int) -> Content:
-        """Say it in ``width`` cells."""
+    def rows(self, width: int) -> Sequence[Content]:
+        """Return both lines for ``width`` cells."""
         if self._runs is None:
-            return Content()
-        lines = (self._actions(self._runs, width), self._progress(self._runs, width))
-        return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
+            return ()
+        return (self._actions(self._runs, width), self._progress(self._runs, width))
 
     def _actions(self, runs: ExperimentRuns, width: int) -> Content:
         run = (

@@ -4,9 +4,11 @@ import math
 from array import array
 from collections.abc import Sequence
 
+from concwatch.charts.captions import NO_VALUE
+from concwatch.charts.lines import Line
+from concwatch.charts.scales import BYTES
+from concwatch.charts.ticks import age_ticks, elapsed_ticks
 from concwatch.lab.lane import Lane
-from concwatch.ui.renderables.plot import Line
-from concwatch.ui.renderables.ticks import BYTES, age_ticks, elapsed_ticks
 from concwatch.ui.widgets.chart import Chart
 
 WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0)
@@ -42,9 +44,8 @@ class RunChart(Chart):
                 values.append(math.nan)
             times.extend(added)
             values.extend(rss or math.nan for rss in read)  # of a process on its way out nothing is left
-        self.set_reactive(Chart.window, window)
         lines = [Line("", color, times, values) for color, (times, values) in parts.items() if times]
-        self.show(lines, now)
+        self.show(lines, now, window=window)
 
     def show_trails(self, trails: Sequence[tuple[str, str, Trail]]) -> None:
         """Draw one past run of each series from its beginning.
@@ -54,15 +55,14 @@ class RunChart(Chart):
         """
         self.across, self.title, self._live = elapsed_ticks, "RSS", False
         longest = max((trail[-1][0] for _, _, trail in trails), default=1.0)
-        self.set_reactive(Chart.window, max(longest, 0.5))
         lines = [
             Line(name, color, [time for time, _ in trail], [rss for _, rss in trail])
             for name, color, trail in trails
         ]
-        self.show(lines, max(longest, 0.5))
+        self.show(lines, max(longest, 0.5), window=max(longest, 0.5))
 
     def legend(self) -> list[tuple[str, str]]:
-        """Give the value of what runs, or the names of what ran."""
+        """Return the value of what runs, or the names of what ran."""
         if self._live:
-            return [entry for entry in super().legend() if entry[0] != "–"]
+            return [entry for entry in super().legend() if entry[0] != NO_VALUE]
         return [(line.name, f"bold {line.color}") for line in self.lines]

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
+from concwatch.charts.lines import Line
+from concwatch.charts.scales import BYTES, RATE, SECONDS, Kind
+from concwatch.charts.ticks import size_ticks
 from concwatch.experiments.runner import TableFigure
 from concwatch.measure.units import BYTES as BYTES_UNIT
 from concwatch.measure.units import SCALES
 from concwatch.measure.units import SECONDS as SECONDS_UNIT
-from concwatch.ui.renderables.plot import Line
-from concwatch.ui.renderables.ticks import BYTES, RATE, SECONDS, Kind, size_ticks
 from concwatch.ui.widgets.chart import Chart
 from concwatch.units import format_short
 
@@ -33,7 +34,7 @@ DECIMAL_BYTES = Kind(_decimal, base=1000, smallest=1, calm=64_000, largest=1e15)
 
 
 def kind_of(unit: str) -> Kind:
-    """Give how the values of a table in ``unit`` are written on an axis."""
+    """Return how the values of a table in ``unit`` are written on an axis."""
     kind, factor = SCALES[unit]
     if kind is BYTES_UNIT:
         return DECIMAL_BYTES if factor in (1e3, 1e6, 1e9) else BYTES
@@ -75,13 +76,12 @@ class SizeChart(Chart):
         places = [place for line in lines for place in line.times]
         low, high = min(places, default=0.0), max(places, default=0.0)
         margin = max(MARGIN * (high - low), LEAST if high - low < 2 * LEAST else 0.0)
-        self.set_reactive(Chart.window, high - low + 2 * margin)
         kinds = ((f"{PUBLISHED} published", published), (f"{HERE} here", here))
         self.border_subtitle = Content("  ".join(what for what, drawn in kinds if drawn))
-        self.show(lines, high + margin)
+        self.show(lines, high + margin, window=high - low + 2 * margin)
 
     def legend(self) -> list[tuple[str, str]]:
-        """Give the series; which mark is which stands below them."""
+        """Return the series; which mark is which stands below them."""
         return self._names
 
 

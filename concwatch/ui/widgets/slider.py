@@ -12,8 +12,9 @@ from textual.reactive import reactive
 from textual.style import Style
 from textual.widget import Widget
 
+from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.ui.renderables.slider_bar import SliderBar, SliderStyles
-from concwatch.ui.scale import LARGEST_TARGET, StopScale
+from concwatch.ui.scale import StopScale
 
 
 class Slider(Widget, can_focus=True):
@@ -131,22 +132,6 @@ class Slider(Widget, can_focus=True):
         """Keep the right end from passing the left one."""
         return max(0, maximum)
 
-    def watch_value(self) -> None:
-        """Show the applied target."""
-        self._refresh_if_seen()
-
-    def watch_live(self) -> None:
-        """Show how far the tasks have come."""
-        self._refresh_if_seen()
-
-    def watch_maximum(self) -> None:
-        """Show both marks on the new scale."""
-        self._refresh_if_seen()
-
-    def watch_held(self) -> None:
-        """Show the knob where the hand is."""
-        self._refresh_if_seen()
-
     def watch_color(self, color: str) -> None:
         """Put the colour above the style sheet's, or give way to that."""
         self.styles.color = color or None
@@ -165,6 +150,8 @@ class Slider(Widget, can_focus=True):
         """Refresh when a cell would change: a million tasks arrive in far more ticks than there are cells."""
         if self._bar() != self._drawn:
             self.refresh()
+
+    watch_value = watch_live = watch_maximum = watch_held = _refresh_if_seen
 
     def _styles(self) -> SliderStyles:
         # No component classes: Textual would style one node more for each of them before the first frame.
@@ -253,28 +240,28 @@ class Slider(Widget, can_focus=True):
             self._release()
 
     def on_key(self, event: events.Key) -> None:
-        """Give up the drag on escape."""
+        """Cancel the drag on escape."""
         if event.key == "escape" and self.held is not None:
             event.stop()
             event.prevent_default()
             self._cancel()
 
     def on_mouse_release(self) -> None:
-        """Give up the drag when something else, such as a new screen, took the mouse."""
+        """Cancel the drag when something else, such as a new screen, took the mouse."""
         # The message may tell of the drag before this one, when a press follows a release at once.
         if self.app.mouse_captured is not self:
             self._cancel()
 
     def on_blur(self) -> None:
-        """Give up the drag, since escape would no longer arrive here."""
+        """Cancel the drag, since escape would no longer arrive here."""
         self._cancel()
 
     def on_hide(self) -> None:
-        """Give up the drag, since a hidden widget that holds the mouse would leave nobody any."""
+        """Cancel the drag, since a hidden widget that holds the mouse would leave nobody any."""
         self._cancel()
 
     def on_unmount(self) -> None:
-        """Give the mouse back."""
+        """Release the mouse."""
         self.release_mouse()
 
     def _hold(self, event: events.MouseEvent) -> None:

@@ -7,13 +7,13 @@ from textual.content import Content
 
 from concwatch.lab.snapshot import Snapshot
 from concwatch.system.machine import cores
-from concwatch.ui.widgets.phrase import Rows
+from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_bytes, format_clock, format_percent
 
 MACHINE = f"{platform.python_implementation()} {platform.python_version()} · {cores()} cores"
 
 
-class StatusBar(Rows):
+class StatusBar(TextLines):
     """Machine and rate on the left; concwatch's own share and the clock on the right."""
 
     DEFAULT_CSS = """
@@ -32,11 +32,11 @@ class StatusBar(Rows):
         self.follow()
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Give the one line."""
+        """Return the one line."""
         return (self.fit(width),)
 
     def fit(self, width: int) -> Content:
-        """Say what ``width`` cells have room for; the rest is left out whole."""
+        """Return what ``width`` cells have room for; the rest is left out whole."""
         if self._shown is None:
             return Content()
         view, paused, aside = self._shown

@@ -9,10 +9,9 @@ from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
 
-from concwatch.ui.messages import LaneSelected
 from concwatch.ui.renderables.slider_bar import SliderBar, SliderStyles
 from concwatch.ui.widgets.lane_card import LaneCard
-from concwatch.ui.widgets.phrase import Cell
+from concwatch.ui.widgets.text_lines import Cell, do
 
 
 class Gauge(SliderBar, frozen=True):
@@ -36,7 +35,7 @@ class StillCard(LaneCard):
         return ()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Say all that a lane's card says, with nothing to click."""
+        """Return the lines of a lane's card, with nothing to click."""
         lines = [[cell._replace(tap="") for cell in line] for line in super().lines(width)]
         if len(lines) == 1:
             room = lines[0][2].width
@@ -57,10 +56,10 @@ class StillCard(LaneCard):
         return gauge.content(SliderStyles(lane, pending, stroke, "$foreground 20%"))
 
     async def on_click(self, event: events.Click) -> None:
-        """Choose the lane; what it shows was recorded."""
+        """Select the lane; what it shows was recorded."""
         event.stop()
-        self.post_message(LaneSelected(self._lane))
+        await self.run_action(f"screen.{do('choose', self._lane)}")
         x, y = event.screen_offset - self.content_region.offset
         name = self.lines(self.content_size.width)[0][0]
         if y > 0 or x >= name.width:
-            await self.run_action("screen.refuse")
+            await self.run_action(f"screen.{do('refuse')}")

@@ -9,7 +9,7 @@ from textual.message import Message
 
 from concwatch.ui.moment import format_moment
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, marks_in, share_at
-from concwatch.ui.widgets.phrase import Cell, Taps
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 
 SPEED_WIDTH = 5
 """Cells of the longest speed, ``×0.25``."""
@@ -27,7 +27,7 @@ class Playing(Struct, frozen=True):
     speed: float
 
 
-class Transport(Taps):
+class Transport(ClickableLines):
     """Play and pause, position and length, speed, and a line over the whole recording with its marks."""
 
     DEFAULT_CSS = """
@@ -41,7 +41,7 @@ class Transport(Taps):
         """The play head was taken to a moment by mouse."""
 
         def __init__(self, moment: float) -> None:
-            """Tell of a ``moment`` in seconds since the recording's beginning."""
+            """Make a message about a ``moment``, in seconds since the recording's beginning."""
             super().__init__()
             self.moment = moment
 
@@ -73,7 +73,7 @@ class Transport(Taps):
     # What is seen.
 
     def _before(self, width: int) -> list[Cell]:
-        """Give what stands on the left of the line."""
+        """Return what stands on the left of the line."""
         playing = self._playing
         button = (
             Content.styled(" ▶ ", "bold $success")
@@ -83,23 +83,23 @@ class Transport(Taps):
         place = format_moment(playing.at, self._duration)
         length = f" / {format_moment(self._duration, self._duration)}"
         cells = [
-            Cell(3, button, "play"),
+            Cell(3, button, do("play")),
             Cell(1),
             Cell(len(place), Content.styled(place, "bold")),
             Cell(len(length), Content.styled(length, "$foreground 60%")),
         ]
         speed = [
             Cell(2),
-            Cell(3, Content.styled(" « ", "bold $accent"), "speed(-1)"),
+            Cell(3, Content.styled(" « ", "bold $accent"), do("speed", -1)),
             Cell(SPEED_WIDTH, Content.styled(f"×{playing.speed:g}".center(SPEED_WIDTH), "bold")),
-            Cell(3, Content.styled(" » ", "bold $accent"), "speed(1)"),
+            Cell(3, Content.styled(" » ", "bold $accent"), do("speed", 1)),
         ]
         if _width(cells + speed) + NARROWEST < width:
             cells += speed
         return [*cells, Cell(2)]
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Give the one line."""
+        """Return the one line."""
         before = self._before(width)
         track = self._track_width(before, width)
         line = TransportLine(track, self._share(self._playing.at), self._marks)
@@ -115,19 +115,15 @@ class Transport(Taps):
 
     # What the mouse does.
 
-    async def tapped(self, tap: str) -> None:
-        """Run the screen's action."""
-        await self.run_action(f"screen.{tap}")
-
     def _cell(self, event: events.MouseEvent) -> tuple[int, int]:
-        """Give the cell of the line that is under the mouse, and how many it has."""
+        """Return the cell of the line that is under the mouse, and how many it has."""
         width = self.content_size.width
         before = self._before(width)
         x = event.screen_offset.x - self.content_region.x
         return x - _width(before), self._track_width(before, width)
 
     def _moment(self, event: events.MouseEvent) -> float:
-        """Give the moment under the mouse: exactly that of the play head or of a mark where one is seen."""
+        """Return the moment under the mouse: exactly that of the play head or of a mark where one is seen."""
         cell, width = self._cell(event)
         if self._held is None and cell == cell_of(self._share(self._playing.at), width):
             return self._playing.at
@@ -143,7 +139,7 @@ class Transport(Taps):
             self._hold(self._moment(event))
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Have the play head follow, or say what is under the mouse."""
+        """Move the play head along, or explain what is under the mouse."""
         if self._held is not None:
             event.stop()
             self._hold(self._moment(event))

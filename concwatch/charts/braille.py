@@ -1,8 +1,18 @@
-"""Lines as braille characters: two dots a cell across, four up."""
+"""The canvas: lines as braille characters, two dots a cell across and four up."""
 
 from functools import lru_cache
 
-from concwatch.ui.renderables.plot import Dot, Path
+Dot = tuple[int, int]
+"""Column from the left, row from the bottom."""
+
+Path = tuple[Dot, ...]
+"""Dots that a pen visits without being lifted, never to the left."""
+
+Cell = tuple[str, str]
+"""A character and its colour."""
+
+DASH = 2
+"""Cells in a row that one line gets where several lines share their cells."""
 
 _LEFT = (0x40, 0x04, 0x02, 0x01)
 _RIGHT = (0x80, 0x20, 0x10, 0x08)
@@ -71,3 +81,35 @@ def rasterize(paths: tuple[Path, ...], columns: int, rows: int) -> tuple[str, ..
         else blank
         for low in range(4 * rows - 4, -1, -4)
     )
+
+
+def merge(layers: list[tuple[str, str]], columns: int) -> list[Cell | None]:
+    """Merge one row of all lines: each cell's character and colour, or None where no line passes.
+
+    Cells that lines share show the dots of all of them, and take turns in their colours.
+
+    Args:
+        layers: the characters and the colour of each line that passes the row, the topmost last.
+        columns: width in cells.
+    """
+    if not layers:
+        return [None] * columns
+    if len(layers) == 1:
+        text, color = layers[0]
+        return [None if character == " " else (character, color) for character in text]
+    cells: list[Cell | None] = [None] * columns
+    blanks = (" ",) * len(layers)
+    for column, characters in enumerate(zip(*(text for text, _ in layers), strict=True)):
+        if characters == blanks:
+            continue
+        last = max(characters)  # any braille character comes after a blank
+        if characters.count(" ") == len(layers) - 1:
+            cells[column] = (last, layers[characters.index(last)][1])
+            continue
+        here = [color for (_, color), character in zip(layers, characters, strict=True) if character != " "]
+        dots = 0x2800
+        for character in characters:
+            if character != " ":
+                dots |= ord(character)  # the upper bits are the same in every braille character
+        cells[column] = (chr(dots), here[-1 - column // DASH % len(here)])
+    return cells

@@ -1,7 +1,7 @@
-"""Round tick values for a chart's two axes, and the scale between them."""
+"""The y axis: kinds of values, round ticks for each, and the scale between them."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -11,15 +11,10 @@ from concwatch.units import format_bytes, format_percent, format_rate, format_se
 AIR = 1.04
 """How much higher than its highest value a linear axis reaches at least."""
 
-LABEL_GAP = 3
-"""Blank cells that stay between two labels of the time axis."""
-
 DECIMAL_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 CROSSING_STEPS = (128, 256, 512)
 """Steps for bytes where the ticks pass from one prefix to the next: 512 MiB, 1 GiB, 1.5 GiB."""
 BINARY_STEPS = tuple(sorted((*DECIMAL_STEPS, *CROSSING_STEPS)))
-SHORT_STEPS = (0.05, 0.1, 0.2, 0.5)
-TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800)
 
 
 class Kind(Struct, frozen=True):
@@ -189,97 +184,3 @@ def log_scale(kind: Kind, low: float, high: float, rows: int) -> Scale:
     ticks = {round(scale.row(value)): kind.format(value) for value in reversed(named)}
     placed = tuple(Tick(position, label) for position, label in sorted(ticks.items()))
     return Scale(placed, scale.origin, scale.rows_per_unit, True)
-
-
-Across = Callable[[float, float, int], tuple[Tick, ...]]
-"""Gives the ticks of an x axis by the place at its right end, its length, and its columns.
-
-Places are seconds, or whatever else grows evenly from left to right, such as the logarithm of a size.
-"""
-
-
-def column_at(place: float, end: float, length: float, columns: int) -> int:
-    """Return the column, from 0, in which ``place`` is drawn on an axis that ends at ``end``.
-
-    It counts columns from a place 0 that stays where it is, as the drawing of lines does.
-    """
-    size = round(length / columns, 9)
-    return math.floor(place / size) - math.floor(end / size) + columns - 1
-
-
-def _cell_at(place: float, end: float, length: float, columns: int) -> int:
-    return min(max(0, column_at(place, end, length, 2 * columns) // 2), columns - 1)  # two dots a cell
-
-
-def _all_fit(ticks: Sequence[Tick], columns: int) -> bool:
-    """Return whether at least one blank stands between any two labels, each centred on its tick."""
-    ends = [tick.position - len(tick.label) // 2 + len(tick.label) for tick in ticks]
-    starts = [min(tick.position - len(tick.label) // 2, columns - len(tick.label)) for tick in ticks]
-    return all(start > end for end, start in zip(ends[:-1], starts[1:], strict=True))
-
-
-def size_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
-    """Return the ticks of a logarithmic axis of whole numbers: ``1``, ``10``, ``100``, ``1 k``, ….
-
-    Args:
-        end: the decimal logarithm of the number at the right end.
-        length: so many powers of ten lie between both ends.
-        columns: width of the plot, cells.
-    """
-    ticks: list[Tick] = []
-    for ladder in DECIMAL_LADDERS:
-        values = [ladder.value(index, 1) for index in range(ladder.index_below(10 ** max(0.0, end), 1) + 1)]
-        found = [
-            Tick(_cell_at(math.log10(value), end, length, columns), format_short(value))
-            for value in values
-            if end - length - 1e-9 <= math.log10(value)
-        ]
-        ticks = found or ticks
-        if found and _all_fit(found, columns):
-            break
-    return tuple(ticks) if _all_fit(ticks, columns) else tuple(ticks[:1])
-
-
-def elapsed_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
-    """Return the ticks of an axis of seconds since something began: ``0s``, ``5s``, ``10s``, ….
-
-    Args:
-        end: seconds at the right end.
-        length: seconds from the left end to the right one.
-        columns: width of the plot, cells.
-    """
-    steps = [step for step in (*SHORT_STEPS, *TIME_STEPS) if columns * step / length >= len("0s") + LABEL_GAP]
-    for step in steps:  # those so short that not even the shortest label fits would be ticks without number
-        size, unit = (3600, "h") if step % 3600 == 0 else (60, "m") if step % 60 == 0 else (1, "s")
-        counts = range(math.ceil((end - length) / step), math.floor(end / step + 1e-9) + 1)
-        ticks = [
-            Tick(_cell_at(count * step, end, length, columns), f"{count * step / size:g}{unit}")
-            for count in counts
-        ]
-        if columns * step / length >= max((len(tick.label) for tick in ticks), default=0) + LABEL_GAP:
-            return tuple(ticks)
-    return ()
-
-
-def age_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
-    """Return the ticks of a time axis that ends now."""
-    return time_ticks(length, columns)
-
-
-@lru_cache(maxsize=64)
-def time_ticks(window: float, columns: int) -> tuple[Tick, ...]:
-    """Return the ticks of a time axis that ends now, oldest first: ``-60s`` … ``now``.
-
-    Args:
-        window: seconds from the left edge to the right one.
-        columns: width of the plot, cells.
-    """
-    now = Tick(columns - 1, "now")
-    for step in TIME_STEPS:
-        size, unit = (3600, "h") if step % 3600 == 0 else (60, "m") if step % 60 == 0 else (1, "s")
-        ages = range(step, math.floor(window + 1e-9) + 1, step)
-        labels = [f"-{age // size}{unit}" for age in ages]
-        if ages and (columns - 1) * step / window >= len(labels[-1]) + LABEL_GAP:
-            positions = [round((columns - 1) * (1 - age / window)) for age in ages]
-            return (*map(Tick, reversed(positions), reversed(labels)), now)
-    return (now,)

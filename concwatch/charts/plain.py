@@ -6,16 +6,16 @@ from typing import Any
 
 import plotext
 
-from concwatch.plain_charts.paper import Paper
-from concwatch.ui.renderables.plot import Line, decimate
-from concwatch.ui.renderables.ticks import SHORT_STEPS, TIME_STEPS, Kind, linear_scale
+from concwatch.charts.decimation import Point, decimate
+from concwatch.charts.lines import Line
+from concwatch.charts.paper import Paper
+from concwatch.charts.picture import LABEL_WIDTH
+from concwatch.charts.scales import Kind, linear_scale
+from concwatch.charts.ticks import ELAPSED_STEPS, time_label
 from concwatch.units import format_seconds
 
 HEIGHT = 15
 """Rows of a chart, with its axis and what stands below that."""
-
-LABEL_WIDTH = 8
-"""Columns of the y labels, the same for every kind, so that charts stand in line."""
 
 X_TICK_GAP = 10
 """Columns from one label of the x axis to the next at least."""
@@ -24,9 +24,6 @@ MARK_GAP = 10
 """Columns from one mark on a line to the next."""
 
 THEME = "concwatch"
-
-Point = tuple[int, float]
-"""A column of dots, two a cell, and the value there; NaN where the line is broken."""
 
 
 def draw_chart(lines: Sequence[Line], kind: Kind, seconds: float, paper: Paper) -> list[str]:
@@ -69,7 +66,7 @@ def draw_chart(lines: Sequence[Line], kind: Kind, seconds: float, paper: Paper) 
 
 
 def _figure(paper: Paper) -> Any:
-    """Give plotext's figure with nothing on it but two axes; its own size does not bind it."""
+    """Return plotext's figure with nothing on it but two axes, of a size that the terminal does not bound."""
     plotext.terminal.limit(False, False)
     plotext.add_theme(THEME, text=plotext.pixel(style="dim"))
     figure = plotext.figure.clear()
@@ -81,18 +78,17 @@ def _figure(paper: Paper) -> Any:
 
 
 def seconds_ticks(seconds: float, columns: int) -> tuple[list[float], list[str]]:
-    """Give the ticks of an axis from 0 to ``seconds`` and how they are written: ``0s``, ``5s``, ``10s``."""
+    """Return the ticks of an axis from 0 to ``seconds`` and how they are written: ``0s``, ``5s``, ``10s``."""
     most = max(1, columns // X_TICK_GAP)
-    for step in (*SHORT_STEPS, *TIME_STEPS):
-        if seconds / step <= most:
-            size, unit = (3600, "h") if step % 3600 == 0 else (60, "m") if step % 60 == 0 else (1, "s")
-            times = [step * index for index in range(math.floor(seconds / step + 1e-9) + 1)]
-            return times, [f"{time / size:g}{unit}" for time in times]
-    return [0.0, seconds], ["0s", format_seconds(seconds)]
+    step = next((step for step in ELAPSED_STEPS if seconds / step <= most), None)
+    if step is None:
+        return [0.0, seconds], ["0s", format_seconds(seconds)]
+    times = [step * index for index in range(math.floor(seconds / step + 1e-9) + 1)]
+    return times, [time_label(time, step) for time in times]
 
 
 def _stretches(points: Sequence[Point]) -> list[list[Point]]:
-    """Split points where a NaN stands between them."""
+    """Return the points between NaNs."""
     found: list[list[Point]] = [[]]
     for point in points:
         if math.isnan(point[1]):
@@ -103,7 +99,7 @@ def _stretches(points: Sequence[Point]) -> list[list[Point]]:
 
 
 def _marked(points: Sequence[Point], share: float) -> list[Point]:
-    """Choose where a line is marked: at its highest, and each `MARK_GAP` columns.
+    """Return where a line is marked: at its highest, and each `MARK_GAP` columns.
 
     ``share`` of a gap sets it off from other lines, so that those that lie over each other can be told apart.
     """

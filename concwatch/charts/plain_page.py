@@ -1,18 +1,17 @@
-"""All charts of a run or of a recording, one below the other: which there are, and their legends."""
+"""All charts of a run or of a recording in plain text, one below the other, with their legends."""
 
 import math
 from collections.abc import Iterator, Sequence
 
 import click
-from msgspec import Struct
 
+from concwatch.charts.colors import series_colors
+from concwatch.charts.lines import Line
+from concwatch.charts.paper import Paper
+from concwatch.charts.plain import draw_chart
+from concwatch.charts.table import IN_TEXT, ChartSpec
+from concwatch.charts.traces import Trace
 from concwatch.lab.catalog import SHOWN
-from concwatch.plain_charts.drawing import draw_chart
-from concwatch.plain_charts.paper import Paper
-from concwatch.plain_charts.traces import Trace
-from concwatch.ui.renderables.plot import Line
-from concwatch.ui.renderables.ticks import BYTES, COUNT, RATE, Kind
-from concwatch.ui.series_colors import series_colors
 
 MARKS = "ox+*#@%&"
 """What tells lines apart where there are no colours."""
@@ -24,30 +23,11 @@ SHORTEST_AXIS = 0.1
 BETWEEN = "   "
 """What stands between two entries of a legend."""
 
-
-class Row(Struct, frozen=True):
-    """One chart: its title, the metric that it shows, what kind of value that is."""
-
-    title: str
-    metric: str
-    kind: Kind
-
-
-CHARTS = (
-    Row("RSS", "rss", BYTES),
-    Row("live tasks", "live", COUNT),
-    Row("created / s", "created_per_second", RATE),
-    Row("completed / s", "completed_per_second", RATE),
-    Row("tracemalloc", "traced", BYTES),
-    Row("runtime heap", "heap", BYTES),
-)
-
-
 NOTE = "x: time since a lane's measuring began; beside its name its highest sample"
 
 
 def chart_lines(traces: Sequence[Trace], paper: Paper) -> Iterator[str]:
-    """Give the text of all charts, a line at a time.
+    """Yield the text of all charts, a line at a time.
 
     A figure that nobody knows has no chart, and one that is 0 all the time has a line of text.
     """
@@ -57,18 +37,18 @@ def chart_lines(traces: Sequence[Trace], paper: Paper) -> Iterator[str]:
         return
     colors = series_colors([trace.name for trace in traces], [engine.name for engine in SHOWN], paper.dark)
     zeros = []
-    for row in CHARTS:
+    for spec in IN_TEXT:
         lines = [
-            Line(trace.name[:LONGEST_NAME], color, *trace.metrics[row.metric], MARKS[index % len(MARKS)])
+            Line(trace.name[:LONGEST_NAME], color, *trace.metrics[spec.metric], MARKS[index % len(MARKS)])
             for index, (trace, color) in enumerate(zip(traces, colors, strict=True))
         ]
         lines = [line for line in lines if _known(line)]
         if any(max(_known(line)) > 0 for line in lines):
-            yield from _legend(row, lines, paper)
-            yield from draw_chart(lines, row.kind, max(seconds, SHORTEST_AXIS), paper)
+            yield from _legend(spec, lines, paper)
+            yield from draw_chart(lines, spec.kind, max(seconds, SHORTEST_AXIS), paper)
             yield ""
         elif lines:
-            zeros.append(row.title)
+            zeros.append(spec.title)
     yield from (f"{title}: 0 all the time" for title in zeros)
     yield NOTE
 
@@ -77,12 +57,12 @@ def _known(line: Line) -> list[float]:
     return [value for value in line.values if math.isfinite(value)]
 
 
-def _legend(row: Row, lines: Sequence[Line], paper: Paper) -> Iterator[str]:
-    """Give the title and the entry of each line, on as many lines as they need."""
-    text, room = _styled(row.title, paper, bold=True), paper.width - len(row.title)
+def _legend(spec: ChartSpec, lines: Sequence[Line], paper: Paper) -> Iterator[str]:
+    """Yield the title and the entry of each line, on as many lines as they need."""
+    text, room = _styled(spec.title, paper, bold=True), paper.width - len(spec.title)
     for line in lines:
         mark = line.mark if paper.system is None else "━━"
-        entry = f"{mark} {line.name} {row.kind.format(max(_known(line)))}"[: paper.width - len(BETWEEN)]
+        entry = f"{mark} {line.name} {spec.kind.format(max(_known(line)))}"[: paper.width - len(BETWEEN)]
         if len(BETWEEN + entry) > room:
             yield text
             text, room = "", paper.width

@@ -1,14 +1,17 @@
-"""The colours of an experiment's series: those of the lanes, wherever there is one for the engine."""
+"""The colours of lanes, and of series that are drawn beside them."""
 
 from collections.abc import Sequence
 
-from textual.color import Color
-
 from concwatch.lab.catalog import CATALOG
-from concwatch.ui.palette import ON_DARK, lane_color
 
-PUBLISHED = 0.55
-"""How far a published figure's colour lies on the way from the background to the series' own."""
+ON_DARK = ("#ff7a85", "#ffb454", "#59c9f0", "#a5e065", "#c792ea", "#5ce1c6", "#f78fd0", "#e6db74")
+ON_LIGHT = ("#c4233b", "#a05a00", "#0069a8", "#3c7a00", "#7a35b5", "#007a63", "#b02a80", "#6b6500")
+
+
+def lane_color(index: int, dark: bool) -> str:
+    """Return the colour of lane ``index`` as ``#rrggbb``; after eight they come again."""
+    colors = ON_DARK if dark else ON_LIGHT
+    return colors[index % len(colors)]
 
 
 def engine_order(lanes: Sequence[str]) -> list[str]:
@@ -17,7 +20,7 @@ def engine_order(lanes: Sequence[str]) -> list[str]:
 
 
 def series_colors(engines: Sequence[str], lanes: Sequence[str], dark: bool) -> list[str]:
-    """Give the colour of each series, ``#rrggbb``.
+    """Return the colour of each series, ``#rrggbb``.
 
     The first series of an engine has its lane's colour. A second one of the same engine, or one of an engine
     that is not there yet, takes a colour that is left.
@@ -37,8 +40,3 @@ def series_colors(engines: Sequence[str], lanes: Sequence[str], dark: bool) -> l
     left += range(len(ON_DARK))
     unnamed = iter(range(len(engines)))
     return [lane_color(left[next(unnamed) % len(left)] if index is None else index, dark) for index in chosen]
-
-
-def dimmed(color: str, background: Color) -> str:
-    """Give the shade in which a published figure stands beside the same in ``color``."""
-    return background.blend(Color.parse(color), PUBLISHED, alpha=1.0).hex6.lower()

@@ -23,14 +23,14 @@ def is_sound(text: str) -> bool:
     return not RESIZED.search(text) and all(is_letter(n) for key in keys for n in re.split("[:;]", key))
 
 
-class Typed:
+class InputFilter:
     """What one page types. It may come in pieces, so the end of the last ones is kept."""
 
     def __init__(self) -> None:
         self._end = ""
 
     def take(self, text: str) -> str:
-        """Give ``text``, or nothing where it would make an unsound whole with what came before."""
+        """Return ``text``, or nothing if together with what came before it is unsound."""
         whole = self._end + text
         if not is_sound(whole):
             return ""

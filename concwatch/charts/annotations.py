@@ -1,12 +1,13 @@
-"""Moments on a chart's time axis: marks, and the cursor under which values are read."""
+"""Annotations of a chart: marks on its time axis, and the cursor under which values are read."""
 
-import math
 from collections.abc import Iterable
 
 from msgspec import Struct
 from rich.cells import cell_len
 
-from concwatch.pictures.letters import letters
+from concwatch.charts.braille import Cell
+from concwatch.charts.ticks import column_of
+from concwatch.graphemes import graphemes
 
 LONGEST_TEXT = 24
 """Cells of a mark's text that a chart shows."""
@@ -34,35 +35,6 @@ class Flag(Struct, frozen=True):
     """What is written in the topmost row."""
     start: int = 0
     """The column where the text begins."""
-
-
-def _grid(now: float, window: float, columns: int) -> tuple[float, int]:
-    """Give the width of a column of dots in seconds, and the number of the leftmost one on the clock.
-
-    The same columns as those into which `concwatch.ui.renderables.plot.decimate` sorts the samples.
-    """
-    size = round(window / (2 * columns), 9)
-    return size, math.floor(now / size) - 2 * columns + 1
-
-
-def column_of(time: float, now: float, window: float, columns: int) -> int:
-    """Give the column of cells in which ``time`` stands; it may lie outside the chart.
-
-    Args:
-        time: seconds on the lines' clock.
-        now: the time at the right edge.
-        window: seconds from the left edge to the right one.
-        columns: width of the plot, cells.
-    """
-    size, first = _grid(now, window, columns)
-    return (math.floor(time / size) - first) // 2
-
-
-def time_of(column: int, now: float, window: float, columns: int) -> float:
-    """Give the last moment of a column of cells, at most ``now``; the arguments are those of `column_of`."""
-    size, first = _grid(now, window, columns)
-    # Rounded down by a hair, for the edge itself belongs to the next column.
-    return min(now, (first + 2 * column + 2) * size - 1e-6)
 
 
 def flags(moments: Iterable[Moment], now: float, window: float, columns: int) -> tuple[Flag, ...]:
@@ -99,19 +71,15 @@ def _lettered(column: int, moment: Moment, taken: int, edge: int) -> Flag:
 
 
 def cut(text: str, room: int) -> str:
-    """Give as much of ``text`` as ``room`` cells hold, with ``…`` where it goes on."""
+    """Return as much of ``text`` as ``room`` cells hold, with ``…`` where it goes on."""
     if cell_len(text) <= room:
         return text
     shown = ""
-    for letter, width in letters(text):
+    for letter, width in graphemes(text):
         if cell_len(shown) + width >= room:
             break
         shown += letter
     return shown + "…" if room else ""
-
-
-Cell = tuple[str, str]
-"""A character and its colour."""
 
 
 def draw_flags(row: list[Cell | None], placed: Iterable[Flag], *, floor: bool, top: bool) -> None:
@@ -132,7 +100,7 @@ def draw_flags(row: list[Cell | None], placed: Iterable[Flag], *, floor: bool, t
             row[flag.column] = ("┊", flag.color)
         if top:
             column = flag.start
-            for letter, width in letters(flag.text):
+            for letter, width in graphemes(flag.text):
                 if column + width <= len(row):
                     # What stands in the first of its cells reaches over the others.
                     row[column : column + width] = [(letter, flag.color), *[("", flag.color)] * (width - 1)]

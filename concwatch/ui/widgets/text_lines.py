@@ -1,78 +1,33 @@
-"""Lines of text that are drawn again only when they have changed, and ones whose parts can be clicked."""
+"""Lines of text that are drawn again only when they have changed, and ones whose cells can be clicked."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from textual import on
-from textual.content import Content, Span
-from textual.events import Click, Enter, Leave, MouseDown, MouseMove
+from textual.content import Content
+from textual.events import Click, Leave, MouseDown, MouseMove
 from textual.geometry import Offset, Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Static
 
 from concwatch.ui.renderables.ink import Inks
 
 
-class Phrase(Static):
-    """Text of a size that the style sheet gives, so that a change moves nothing else unless that says so."""
+def do(command: str, *args: object) -> str:
+    """Return the action that runs a command of a screen's controls."""
+    return f"do({command!r}, {args!r})"
 
-    DEFAULT_CSS = """
-    Phrase { text-wrap: nowrap; text-overflow: ellipsis; }
+
+class TextLines(Widget):
+    """Lines of text of which those are drawn again that have changed, and no others.
+
+    What they say is handed to `say`, or depends on the width, and then `rows` gives it.
     """
 
     ALLOW_SELECT = False
 
-    _said: tuple[str, Sequence[Span]] | None = None
-
-    def say(self, content: Content) -> None:
-        """Show ``content``, unless it is what is shown already."""
-        said, self._said = self._said, (content.plain, content.spans)
-        if said == self._said:
-            return
-        width, height = self.styles.width, self.styles.height
-        taller = said is None or said[0].count("\n") != content.plain.count("\n")
-        self.update(
-            content,
-            layout=(width is not None and width.is_auto)
-            or (taller and height is not None and height.is_auto),
-        )
-
-
-class Fitted(Widget):
-    """Text that depends on how many cells there are, and is whole when it is seen for the first time."""
-
-    DEFAULT_CSS = """
-    Fitted { text-wrap: nowrap; text-overflow: ellipsis; }
-    """
-
-    ALLOW_SELECT = False
-
-    _drawn: tuple[str, Sequence[Span]] | None = None
-
-    def fit(self, width: int) -> Content:
-        """Give the text for ``width`` cells."""
-        raise NotImplementedError
-
-    def render(self) -> Content:
-        """Draw the text that fits now."""
-        content = self.fit(self.content_size.width)
-        self._drawn = (content.plain, content.spans)
-        return content
-
-    def follow(self) -> None:
-        """Draw again if that would change a cell."""
-        content = self.fit(self.content_size.width)
-        if self._drawn != (content.plain, content.spans):
-            self.refresh()
-
-
-class Rows(Widget):
-    """Lines of text of which those are drawn again that have changed, and no others."""
-
-    ALLOW_SELECT = False
-
-    _fitted: Sequence[Content] = ()
+    _said: Sequence[Content] = ()
+    _drawn: Sequence[Content] = ()
     _width = -1
     """Cells for which the lines are."""
     _stale = True
@@ -85,9 +40,14 @@ class Rows(Widget):
         self._strips: dict[int, Strip] = {}
         """Lines that have been drawn, by their numbers: each event of the mouse asks for the one below it."""
 
+    def say(self, *lines: Content) -> None:
+        """Show ``lines`` from now on."""
+        self._said = lines
+        self.follow()
+
     def rows(self, width: int) -> Sequence[Content]:
-        """Give the lines for ``width`` cells."""
-        raise NotImplementedError
+        """Return the lines for ``width`` cells."""
+        return self._said
 
     @property
     def _cells(self) -> int:
@@ -98,14 +58,14 @@ class Rows(Widget):
         width = self._cells
         if self._stale or width != self._width:
             self._keep(self.rows(width), width)
-        return self._fitted
+        return self._drawn
 
     def _keep(self, rows: Sequence[Content], width: int) -> None:
-        self._fitted, self._width, self._stale = rows, width, False
+        self._drawn, self._width, self._stale = rows, width, False
         self._strips.clear()
 
     def render(self) -> Content:
-        """Give all lines, to who asks how many there are."""
+        """Return all lines, for who asks how many there are."""
         return Content("\n").join(self._rows_now())
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -116,7 +76,7 @@ class Rows(Widget):
         """Draw one line."""
         style = self.visual_style
         if self._inks is None or self._inks.base is not style:
-            self._inks = Inks(style)
+            self._inks = Inks(style, lambda: self.link_style)
             self._strips.clear()
         rows = self._rows_now()
         if y not in self._strips:
@@ -133,7 +93,7 @@ class Rows(Widget):
 
     def follow(self) -> None:
         """Draw the lines again of which a cell would change."""
-        width, before = self._cells, self._fitted
+        width, before = self._cells, self._drawn
         rows = self.rows(width)
         if width != self._width or len(rows) != len(before):
             height = self.styles.height
@@ -142,17 +102,12 @@ class Rows(Widget):
         elif self._stale:
             self._keep(rows, width)
         else:
-            # Comparing contents compares their text alone.
-            changed = [
-                y
-                for y, (old, new) in enumerate(zip(before, rows, strict=True))
-                if old.plain != new.plain or old.spans != new.spans
-            ]
-            if changed:
-                self.refresh(*(Region(0, y, width, 1) for y in changed))
-            for y in changed:
-                self._strips.pop(y, None)
-            self._fitted = rows
+            for y, (old, new) in enumerate(zip(before, rows, strict=True)):
+                # Comparing contents compares their text alone.
+                if old.plain != new.plain or old.spans != new.spans:
+                    self._strips.pop(y, None)
+                    self.refresh(Region(0, y, width, 1))
+            self._drawn = rows
 
 
 class Cell(NamedTuple):
@@ -165,7 +120,7 @@ class Cell(NamedTuple):
     """Whether the text stands at the right end."""
 
     def draw(self, hovered: bool) -> Content:
-        """Give the text in exactly ``width`` cells, or its beginning and ``…``."""
+        """Return the text in exactly ``width`` cells, or its beginning and ``…``."""
         text = self.content if "\n" not in self.content.plain else self.content.first_line
         room = self.width - text.cell_length
         if room < 0:
@@ -175,21 +130,23 @@ class Cell(NamedTuple):
         return text.stylize("on $foreground 12%") if hovered else text
 
 
-class Taps(Rows):
+class ClickableLines(TextLines):
     """Lines of cells of which some can be clicked. The first frame would wait for a widget of each."""
 
+    _mouse: Offset | None = None
+    """Where on the screen the mouse is, while it is here."""
     _pressed = ""
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Give the cells of each line that has ``width`` cells; each tap stands in one cell only."""
+        """Return the cells of each line that has ``width`` cells; each tap stands in one cell only."""
         raise NotImplementedError
 
     async def tapped(self, tap: str) -> None:
-        """Do what a click on ``tap`` does."""
-        raise NotImplementedError
+        """Do what a click on ``tap`` does: run the screen's action of that name."""
+        await self.run_action(f"screen.{tap}")
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Give the lines, with the cell under the mouse marked if it can be clicked."""
+        """Return the lines, with the cell under the mouse marked if it can be clicked."""
         hovered = self._hovered
         return [
             Content.assemble(*(cell.draw(bool(cell.tap) and cell.tap == hovered) for cell in line)).truncate(
@@ -200,10 +157,10 @@ class Taps(Rows):
 
     @property
     def _hovered(self) -> str:
-        return self._tap_at(self.app.mouse_position) if self.app.mouse_over is self else ""
+        return "" if self._mouse is None else self._tap_at(self._mouse)
 
     def _tap_at(self, where: Offset) -> str:
-        """Give the tap at a place of the screen, if there is one."""
+        """Return the tap at a place of the screen, or an empty text."""
         x, y = where - self.content_region.offset
         lines = self.lines(self.content_size.width)
         if x >= 0 and 0 <= y < len(lines):
@@ -214,9 +171,12 @@ class Taps(Rows):
         return ""
 
     @on(MouseMove)
-    @on(Enter)
     @on(Leave)
-    def _follow_mouse(self) -> None:
+    def _follow_mouse(self, event: MouseMove | Leave) -> None:
+        if isinstance(event, MouseMove):
+            self._mouse = event.screen_offset
+        elif event.node is self:  # not a child's, which bubbles
+            self._mouse = None
         self.styles.pointer = "pointer" if self._hovered else "default"
         self.follow()
 

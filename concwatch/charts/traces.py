@@ -1,26 +1,17 @@
-"""What there is to draw: the series of each lane over the seconds since it began."""
+"""What is drawn in plain text: the series of each lane over the seconds since it began."""
 
 import math
-from array import array
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from msgspec import Struct
 
+from concwatch.charts.lines import Samples
 from concwatch.lab.lab import Lab
 from concwatch.lab.series import METRICS
 from concwatch.recordings.recording import Recording
 
 Values = tuple[Sequence[float], Sequence[float]]
 """Times, in seconds and ascending, and one value for each, NaN where it was not known."""
-
-
-class Samples(Protocol):
-    """One lane's samples over time, as `concwatch.lab.series.Series`."""
-
-    def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
-        """Give times and values of one metric from the last one before ``start`` on."""
-        ...
 
 
 class Trace(Struct, frozen=True):
@@ -37,12 +28,12 @@ class Trace(Struct, frozen=True):
 
 
 def traces_of_labs(labs: Sequence[Lab]) -> list[Trace]:
-    """Give a trace a lane of labs that have ended; each begins with its own lab."""
+    """Return a trace a lane of labs that have ended; each begins with its own lab."""
     return [_trace(lane.engine.name, lane.series, lab.began) for lab in labs for lane in lab.lanes]
 
 
 def traces_of_recording(recording: Recording) -> list[Trace]:
-    """Give a trace a lane of a recording; each begins as its first lab comes in.
+    """Return a trace a lane of a recording; each begins as its first lab comes in.
 
     So what ``concwatch run`` recorded one after another lies over each other, as in its own charts.
     """

@@ -32,7 +32,7 @@ class Paper(Struct, frozen=True):
 
     @classmethod
     def of(cls, stream: TextIO) -> "Paper":
-        """Say what ``stream`` is: anything but a terminal takes no colours, as do some of those."""
+        """Return what ``stream`` can take: only terminals have colours, and not all of them."""
         if not stream.isatty():
             return cls()
         console = Console(file=stream)
@@ -45,7 +45,7 @@ class Paper(Struct, frozen=True):
         )
 
     def ink(self, color: str) -> Ink | None:
-        """Give the nearest that it has to ``#rrggbb``, or None where it has no colours."""
+        """Return the nearest that it has to ``#rrggbb``, or None where it has no colours."""
         if self.system is None:
             return None
         nearest = Color.parse(color).downgrade(self.system)
@@ -60,7 +60,7 @@ def _columns(stream: TextIO) -> int:
 
 
 def check_writes_charts(stream: TextIO) -> None:
-    """See that ``stream`` can take what charts are drawn with.
+    """Check that ``stream`` can take what charts are drawn with.
 
     Raises:
         ValueError: one line that says what to do.

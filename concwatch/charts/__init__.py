@@ -1,0 +1,1 @@
+"""Charts: which there are, how they are scaled, and two painters: for the terminal, and in plain text."""

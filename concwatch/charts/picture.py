@@ -1,0 +1,156 @@
+"""What a chart shows, worked out as plain values that can be compared before anything is painted."""
+
+import math
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from concwatch.charts.annotations import Flag, Moment, flags
+from concwatch.charts.braille import Dot, Path
+from concwatch.charts.decimation import Point, decimate
+from concwatch.charts.lines import Line
+from concwatch.charts.scales import Kind, Scale, Tick, linear_scale, log_scale
+from concwatch.charts.ticks import Across, age_ticks, column_of
+
+LABEL_WIDTH = 8
+"""Cells of the y labels' column, the same for every kind, so that charts stand in line and never jump."""
+
+SMALLEST = (LABEL_WIDTH + 4, 4)
+"""Width and height in cells below which nothing is drawn."""
+
+
+class Picture(Struct, frozen=True):
+    """All that decides what a chart's cells show, save the axes' colours: equal pictures look the same."""
+
+    width: int
+    height: int
+    scale: Scale
+    across: tuple[Tick, ...]
+    """The ticks of the x axis."""
+    lines: tuple[tuple[str, tuple[Path, ...]], ...]
+    """The colour of each line and the paths it is made of, the topmost line last."""
+    marks: tuple[tuple[int, int, str, str], ...] = ()
+    """What stands at points: column, row from the bottom, the character, its colour; the topmost last."""
+    flags: tuple[Flag, ...] = ()
+    """Moments that are pointed out, the topmost last."""
+    cursor: int | None = None
+    """The column of cells in which the cursor stands."""
+
+    @property
+    def columns(self) -> int:
+        """Width of the plot in cells, without its labels and axis."""
+        return self.width - LABEL_WIDTH - 1
+
+    @property
+    def rows(self) -> int:
+        """Height of the plot in cells, without the labels below it."""
+        return self.height - 1
+
+
+def _dot(column: int, value: float, scale: Scale, rows: int) -> Dot:
+    """Place a value on the grid of dots: two a column, four a row.
+
+    The second dot from below is the middle of the cell, where the axis has its tick.
+    """
+    return (column, min(4 * rows - 1, round(4 * min(scale.row(value), rows)) + 1))
+
+
+def _paths(points: Sequence[Point], scale: Scale, rows: int) -> tuple[Path, ...]:
+    """Place decimated points on the grid of dots, split at gaps, without points inside a level stretch."""
+    # As `_dot` does, written out: this is done for each dot of each line in each frame.
+    top, origin, dots_per_unit = 4 * rows - 1, scale.origin, 4 * scale.rows_per_unit
+    logarithmic, log10, isnan = scale.logarithmic, math.log10, math.isnan
+    paths: list[list[Dot]] = [[]]
+    path, last, level = paths[0], (0, 0), False
+    for column, value in points:
+        if isnan(value):
+            if path:
+                path = []
+                paths.append(path)
+            continue
+        if logarithmic:
+            value = log10(value) if value > 0 else origin
+        dots = (value - origin) * dots_per_unit
+        height = (round(dots) + 1 if dots < top - 1 else top) if dots > 0 else 1
+        dot = (column, height)
+        if not path:
+            level = False
+        else:
+            if last[0] < 0 <= column:
+                last = path[-1] = _at_left_edge(last, dot)
+            if last[1] != height:
+                level = False
+            elif last[0] == column:
+                continue
+            elif level:
+                path.pop()
+            else:
+                level = True
+        path.append(dot)
+        last = dot
+    return tuple([tuple(path) for path in paths if path and path[-1][0] >= 0])
+
+
+def _at_left_edge(outside: Dot, inside: Dot) -> Dot:
+    """Return where the line from ``outside`` to ``inside`` crosses column 0."""
+    share = -outside[0] / (inside[0] - outside[0])
+    return (0, round(outside[1] + share * (inside[1] - outside[1])))
+
+
+def compose(
+    lines: Sequence[Line],
+    *,
+    width: int,
+    height: int,
+    now: float,
+    window: float,
+    kind: Kind,
+    logarithmic: bool = False,
+    across: Across = age_ticks,
+    moments: Sequence[Moment] = (),
+    cursor: float | None = None,
+) -> Picture | None:
+    """Work out what a chart shows; cheap next to `paint`, so compare its result before painting it.
+
+    Args:
+        lines: what to draw, the topmost last.
+        width: cells, labels included.
+        height: cells, labels included.
+        now: the time at the right edge, seconds on the lines' clock.
+        window: seconds from the left edge to the right one.
+        kind: what the values are.
+        logarithmic: whether the y axis is.
+        across: returns the ticks of the x axis, by default those of one that ends now.
+        moments: what to point out on the x axis, the topmost last.
+        cursor: the moment at which values are read.
+
+    Returns:
+        The picture, or None where there is no room for one.
+    """
+    if width < SMALLEST[0] or height < SMALLEST[1]:
+        return None
+    columns, rows = width - LABEL_WIDTH - 1, height - 1
+    series = [decimate(line.times, line.values, now - window, now, 2 * columns) for line in lines]
+    shown = [value for points in series for _, value in points if not math.isnan(value)]
+    if logarithmic:
+        drawable = [value for value in shown if value > 0]
+        scale = log_scale(kind, min(drawable, default=kind.calm), max(drawable, default=kind.calm), rows)
+    else:
+        scale = linear_scale(kind, max(shown, default=0), rows)
+    paths = ((line.color, _paths(points, scale, rows)) for line, points in zip(lines, series, strict=True))
+    marks = (
+        (dot[0] // 2, dot[1] // 4, line.mark, line.color)
+        for line, points in zip(lines, series, strict=True)
+        for dot in (_dot(*point, scale, rows) for point in points if line.mark and not math.isnan(point[1]))
+    )
+    column = None if cursor is None else column_of(cursor, now, window, columns)
+    return Picture(
+        width,
+        height,
+        scale,
+        across(now, window, columns),
+        tuple(paths),
+        tuple(marks),
+        flags(moments, now, window, columns),
+        column if column is not None and 0 <= column < columns else None,
+    )

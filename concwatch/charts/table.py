@@ -1,0 +1,81 @@
+"""The charts that there are, on the screen and in plain text; a new chart is one row."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct, structs
+
+from concwatch.charts.lines import LaneSeries, Line, lines_of
+from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, Kind
+
+WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)
+"""Seconds that the charts on the screen may show."""
+
+FEW = 4
+"""Charts on a screen that has no room for all."""
+
+
+class ChartSpec(Struct, frozen=True):
+    """One chart: what it shows, what that is called, and where."""
+
+    metric: str
+    """Of `concwatch.lab.series.METRICS`."""
+    title: str
+    kind: Kind
+    hint: str = ""
+    """What is said in place of a plot while there are no lines."""
+    place: int = 0
+    """Where it stands on the screen, from 1; those after `FEW` need room for all; 0 is nowhere."""
+    plain: bool = True
+    """Whether it is drawn in plain text."""
+    brief: str = ""
+    """The title where there is little room; by its words if empty."""
+    spare: str = ""
+    """The metric of the chart that stands here, beside others, while this one has no line."""
+    other: str = ""
+    """The metric that is drawn of lanes that have none of the first."""
+    both: str = ""
+    """The title above lines of both metrics."""
+
+
+CHARTS = (
+    ChartSpec("rss", "RSS", BYTES, "drag a slider, or press + for 10,000", 1),
+    ChartSpec("live", "live tasks", COUNT, "started and not yet ended", 5),
+    ChartSpec("created_per_second", "created / s", RATE, "tasks started a second", 3),
+    ChartSpec("completed_per_second", "completed / s", RATE, "tasks that ended by themselves a second", 4),
+    ChartSpec(
+        "traced",
+        "tracemalloc",
+        BYTES,
+        "traced memory: t turns it on or off",
+        2,
+        brief="traced",
+        spare="live",
+        other="heap",
+        both="traced · heap",
+    ),
+    ChartSpec("heap", "runtime heap", BYTES),
+    ChartSpec("lag", "wake-up lag", SECONDS, "how late a sleeper is woken", 6, plain=False, brief="lag"),
+)
+"""In the order of plain text."""
+
+BY_METRIC = {spec.metric: spec for spec in CHARTS}
+
+ON_SCREEN = tuple(sorted((spec for spec in CHARTS if spec.place), key=lambda spec: spec.place))
+
+IN_TEXT = tuple(spec for spec in CHARTS if spec.plain)
+
+DRAWN = tuple(dict.fromkeys(metric for spec in ON_SCREEN for metric in (spec.metric, spec.other) if metric))
+"""The metrics that some chart on the screen may draw."""
+
+
+def drawn_by(spec: ChartSpec, lanes: Sequence[LaneSeries], start: float) -> tuple[ChartSpec, list[Line]]:
+    """Return a chart, its title that of the metrics that are drawn, and its lines since ``start``."""
+    first = lines_of(spec.metric, lanes, start)
+    other = lines_of(spec.other, lanes, start) if spec.other else []
+    if not other:
+        return spec, first
+    lines = {line.name: line for line in other + first}
+    title = spec.both if first else BY_METRIC[spec.other].title
+    return structs.replace(spec, title=title, brief=""), [
+        lines[lane.name] for lane in lanes if lane.name in lines
+    ]

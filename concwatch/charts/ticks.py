@@ -1,0 +1,121 @@
+"""The x axis: the column in which a place stands, and the ticks that are labelled.
+
+Places are seconds, or whatever else grows evenly from left to right, such as the logarithm of a size.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from concwatch.charts.scales import DECIMAL_LADDERS, Tick
+from concwatch.units import format_short
+
+LABEL_GAP = 3
+"""Blank cells that stay between two labels of a time axis."""
+
+TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800)
+ELAPSED_STEPS = (0.05, 0.1, 0.2, 0.5, *TIME_STEPS)
+
+Across = Callable[[float, float, int], tuple[Tick, ...]]
+"""Returns the ticks of an x axis by the place at its right end, its length, and its columns of cells."""
+
+
+def column_grid(end: float, length: float, columns: int) -> tuple[float, int]:
+    """Return the width of a column, and the number of the leftmost one counted from place 0.
+
+    A column's edges are multiples of its width, so what falls into it never changes as the axis moves on.
+    """
+    # Rounded, for the last bits of a length differ from call to call and would move samples across edges.
+    width = round(length / columns, 9)
+    return width, math.floor(end / width) - columns + 1
+
+
+def column_of(place: float, end: float, length: float, columns: int) -> int:
+    """Return the column of cells, from 0, in which ``place`` stands; it may lie outside the chart.
+
+    Args:
+        place: on the axis, in its unit.
+        end: the place at the right edge.
+        length: from the left edge to the right one.
+        columns: width of the plot, cells; a cell has two columns of dots.
+    """
+    width, first = column_grid(end, length, 2 * columns)
+    return (math.floor(place / width) - first) // 2
+
+
+def time_of(column: int, end: float, length: float, columns: int) -> float:
+    """Return the last moment of a column of cells, at most ``end``; arguments as for `column_of`."""
+    width, first = column_grid(end, length, 2 * columns)
+    # Rounded down by a hair, for the edge itself belongs to the next column.
+    return min(end, (first + 2 * column + 2) * width - 1e-6)
+
+
+def time_label(seconds: float, step: float) -> str:
+    """Return how a tick at ``seconds`` is written where ticks are ``step`` seconds apart: ``45s``, ``2m``."""
+    size, unit = (3600, "h") if step % 3600 == 0 else (60, "m") if step % 60 == 0 else (1, "s")
+    return f"{seconds / size:g}{unit}"
+
+
+def _place(place: float, label: str, end: float, length: float, columns: int) -> Tick:
+    return Tick(min(max(0, column_of(place, end, length, columns)), columns - 1), label)
+
+
+def _all_fit(ticks: Sequence[Tick], columns: int) -> bool:
+    """Return whether at least one blank stands between any two labels, each centred on its tick."""
+    ends = [tick.position - len(tick.label) // 2 + len(tick.label) for tick in ticks]
+    starts = [min(tick.position - len(tick.label) // 2, columns - len(tick.label)) for tick in ticks]
+    return all(start > end for end, start in zip(ends[:-1], starts[1:], strict=True))
+
+
+def size_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
+    """Return the ticks of a logarithmic axis of whole numbers: ``1``, ``10``, ``100``, ``1 k``, ….
+
+    Args:
+        end: the decimal logarithm of the number at the right end.
+        length: so many powers of ten lie between both ends.
+        columns: width of the plot, cells.
+    """
+    ticks: list[Tick] = []
+    for ladder in DECIMAL_LADDERS:
+        values = [ladder.value(index, 1) for index in range(ladder.index_below(10 ** max(0.0, end), 1) + 1)]
+        found = [
+            _place(math.log10(value), format_short(value), end, length, columns)
+            for value in values
+            if end - length - 1e-9 <= math.log10(value)
+        ]
+        ticks = found or ticks
+        if found and _all_fit(found, columns):
+            break
+    return tuple(ticks) if _all_fit(ticks, columns) else tuple(ticks[:1])
+
+
+def elapsed_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
+    """Return the ticks of an axis of seconds since something began: ``0s``, ``5s``, ``10s``, …."""
+    for step in ELAPSED_STEPS:
+        if columns * step / length < len("0s") + LABEL_GAP:
+            continue  # so short a step would be ticks without number
+        counts = range(math.ceil((end - length) / step), math.floor(end / step + 1e-9) + 1)
+        ticks = [
+            _place(count * step, time_label(count * step, step), end, length, columns) for count in counts
+        ]
+        if columns * step / length >= max((len(tick.label) for tick in ticks), default=0) + LABEL_GAP:
+            return tuple(ticks)
+    return ()
+
+
+def age_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
+    """Return the ticks of a time axis that ends now, oldest first: ``-60s`` … ``now``."""
+    return time_ticks(length, columns)
+
+
+@lru_cache(maxsize=64)
+def time_ticks(window: float, columns: int) -> tuple[Tick, ...]:
+    """Return what `age_ticks` does for a window of so many seconds."""
+    now = Tick(columns - 1, "now")
+    for step in TIME_STEPS:
+        ages = range(step, math.floor(window + 1e-9) + 1, step)
+        labels = [f"-{time_label(age, step)}" for age in ages]
+        if ages and (columns - 1) * step / window >= len(labels[-1]) + LABEL_GAP:
+            positions = [round((columns - 1) * (1 - age / window)) for age in ages]
+            return (*map(Tick, reversed(positions), reversed(labels)), now)
+    return (now,)

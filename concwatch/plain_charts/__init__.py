@@ -1,1 +1,0 @@
-"""Charts in plain text: the series of a run or of a recording in a log, over ssh, in a README."""

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from concwatch.commands.group import Commands
-from concwatch.commands.options import ENGINES, RATE, max_memory, screenshots
-from concwatch.commands.record import open_recorder, record
+from concwatch.commands.options import ENGINES, RATE, max_memory, open_recorder, record, screenshots
 from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.console import BAD_INPUT, print_error
 from concwatch.lab.catalog import SHOWN, Engine

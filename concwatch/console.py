@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from concwatch.lab.lab import Lab
     from concwatch.measure.expect import Verdict
     from concwatch.measure.figures import Figure
-    from concwatch.measure.run import Row
+    from concwatch.measure.run import EngineResult
 
 BAD_INPUT = 2
 """Exit status for what was asked wrongly."""
@@ -96,7 +96,7 @@ class ProgressLine:
         self._live = sys.stderr.isatty()
 
     def show(self, lab: "Lab", lane: str, text: str) -> None:
-        """Say what ``lane`` is doing."""
+        """Show what ``lane`` is doing."""
         line = f"{lane}: {text} · workers take {format_bytes(lab.total_rss)}"
         print_note(f"\r\x1b[K{line}" if self._live else line, nl=not self._live)
 
@@ -115,7 +115,7 @@ COLUMNS = (
 """
 
 
-def print_table(rows: "Sequence[Row]", expected: "Callable[[str], Collection[str]]") -> None:
+def print_table(rows: "Sequence[EngineResult]", expected: "Callable[[str], Collection[str]]") -> None:
     """Print what was measured as a table, and below it what there is to know of it.
 
     Args:
@@ -158,7 +158,7 @@ def print_table(rows: "Sequence[Row]", expected: "Callable[[str], Collection[str
             click.echo(f"{doubt.mark} {doubt.note}")
 
 
-def _print_repeats(rows: "Sequence[Row]", known: "Sequence[Figure]") -> None:
+def _print_repeats(rows: "Sequence[EngineResult]", known: "Sequence[Figure]") -> None:
     """Print the median of each figure over its runs, its range, and the 95 % interval of the mean."""
     from concwatch.measure.units import SHARE
 
@@ -228,10 +228,10 @@ class ExperimentProgress:
             return
         try:
             while True:
-                self._tell_cells()
+                self._print_cells_done()
                 await asyncio.sleep(PROGRESS_INTERVAL)
         finally:
-            self._tell_cells()
+            self._print_cells_done()
 
     async def _follow_with_bar(self) -> None:
         import asyncio
@@ -262,12 +262,10 @@ class ExperimentProgress:
                 text += f" ({_ordinal(min(run, repeats))} of {repeats})"
         return plain(f"{runner.experiment.name}: {text} · {format_forecast(runner.seconds_left)} left")
 
-    def _tell_cells(self) -> None:
-        from concwatch.experiments.runner import State
-
+    def _print_cells_done(self) -> None:
         outcomes = self._runner.outcomes
         for number, (cell, outcome) in enumerate(outcomes.items(), 1):
-            if cell in self._told or outcome.state in (State.WAITING, State.RUNNING):
+            if cell in self._told or outcome.state.open:
                 continue
             self._told.add(cell)
             took = format_seconds(sum(run.seconds for run in outcome.runs))

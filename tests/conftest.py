@@ -8,10 +8,10 @@ import time
 import pytest
 from hypothesis import settings
 
-from concwatch.lab.fake import FakeWorkers
 from concwatch.lab.lab import Lab
 from concwatch.system.machine import Load
 from tests import virtual_time
+from tests.fake import FakeWorkers
 
 # The same examples in every run: a change is judged by itself, not by the luck of the day. New ones are
 # looked for with --hypothesis-profile=explore.

@@ -3,7 +3,6 @@
 from collections import deque
 
 from concwatch.lab.catalog import CATALOG, Engine
-from concwatch.lab.fake import FakePages, FakeWorkers
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
@@ -11,6 +10,7 @@ from concwatch.links.messages import Applied, Ready, Tick
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
+from tests.fake import FakePages, FakeWorkers
 
 GIB = 1 << 30
 ENGINES = {engine.name: engine for engine in CATALOG}

@@ -18,7 +18,6 @@ from textual.widget import Widget
 
 from concwatch.demos.keyboard import key_event
 from concwatch.lab.catalog import SHOWN, Engine
-from concwatch.lab.fake import FakeLink, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
@@ -33,6 +32,7 @@ from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.slider import Slider
+from tests.fake import FakeLink, FakeWorkers, Fault
 
 GIB = 1 << 30
 MEMORY = Memory(16 * GIB, 12 * GIB, "memory")

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG
-from concwatch.lab.fake import Costs, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.system.child import ROOT
+from tests.fake import Costs, Fault
 from tests.made_recording import made_lines
 
 

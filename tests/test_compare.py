@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from concwatch.cli import main
 from concwatch.comparing.difference import Difference
-from concwatch.comparing.quantity import Quantity
-from concwatch.lab.fake import Costs
+from concwatch.comparing.side import Quantity
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import EngineFacts, blank_sample
 from concwatch.measure.measured import Measured
@@ -28,6 +27,7 @@ from concwatch.recordings.format import (
     SettingsLine,
     encode,
 )
+from tests.fake import Costs
 from tests.made_recording import made_lines
 
 MACHINE = {

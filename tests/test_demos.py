@@ -26,7 +26,6 @@ from concwatch.demos.keyboard import key_event
 from concwatch.demos.player import Played, play
 from concwatch.demos.stage import Stage, source_of
 from concwatch.lab.catalog import SHOWN, find
-from concwatch.lab.fake import FakeWorkers, Fault
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
@@ -34,6 +33,7 @@ from concwatch.pictures.drawing import PicturesMissing
 from concwatch.pictures.film import HELD
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.ui.app import ConcwatchApp
+from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.screen import MEMORY, WALLS, svg_lines
 

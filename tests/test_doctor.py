@@ -26,7 +26,6 @@ from concwatch.doctor.proof import MOST_THREADS, most_asked, prove
 from concwatch.doctor.report import proof_rows, rows, verdict
 from concwatch.doctor.terminal import terminal_problems
 from concwatch.lab.catalog import CATALOG, find
-from concwatch.lab.fake import Costs, FakeWorkers, Fault
 from concwatch.lab.forecast import UNBOUND, Fit
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -35,6 +34,7 @@ from concwatch.system.child import ROOT
 from concwatch.system.memory import BUDGET
 from concwatch.system.thread_limits import first_limit, thread_limits
 from concwatch.system.walls import Wall
+from tests.fake import Costs, FakeWorkers, Fault
 from tests.low_walls import low_pid_max, low_user_limit
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells all its limits")

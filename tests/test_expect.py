@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, find
-from concwatch.lab.fake import Costs, Fault
 from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, about_engines, judge, read_expectation
 from concwatch.measure.measurement import Result
-from concwatch.measure.run import Row
+from concwatch.measure.run import EngineResult
 from concwatch.measure.units import KINDS
 from concwatch.units import LARGEST_COUNT
+from tests.fake import Costs, Fault
 
 # How it is written.
 
@@ -132,7 +132,7 @@ def test_the_help_names_every_figure_comparison_and_unit():
 
 
 def result(**figures):
-    return Row("asyncio", 1_000, [Result("asyncio", 1_000, figures=figures)])
+    return EngineResult("asyncio", 1_000, [Result("asyncio", 1_000, figures=figures)])
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_nothing_was_measured_of_a_worker_that_never_came_up():
     wanted = read_expectation("asyncio.failed <= 0")
     assert wanted.judge(result()).shown == "not measured"
     assert wanted.judge(result(failed=0)).holds
-    assert judge([wanted], [Row("uvloop", 5)]) == []
+    assert judge([wanted], [EngineResult("uvloop", 5)]) == []
 
 
 def test_what_was_measured_is_exact_where_it_would_look_like_what_was_expected():

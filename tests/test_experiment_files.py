@@ -7,7 +7,7 @@ import pytest
 
 from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.loading import load, shipped
-from concwatch.experiments.runner import Choice, Runner, State
+from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.lab.catalog import PYTHONS
 from concwatch.lab.lab import Lab
 from concwatch.measure.units import SCALES
@@ -182,12 +182,12 @@ def test_an_experiment_runs_at_its_smallest_sizes(name, runners):
     for figure in runner.figures():
         table, series = figure.entry.table, figure.entry.series
         where = f"{table.title}, {series.name}, {figure.entry.size}"
-        if figure.state is State.ABSENT:
+        if figure.state is CellState.ABSENT:
             assert series.optional, where
-        elif figure.state is State.SKIPPED and "pip install" in figure.reason:
+        elif figure.state is CellState.SKIPPED and "pip install" in figure.reason:
             missing.add(figure.reason)
         else:
-            assert figure.state is State.DONE, f"{where}: {figure.reason}"
+            assert figure.state is CellState.DONE, f"{where}: {figure.reason}"
             low, high = EXPECTED[name][table.reading]
             assert low <= figure.here * SCALES[table.unit][1] <= high, f"{where}: {figure.here} {table.unit}"
     if missing:

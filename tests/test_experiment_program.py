@@ -15,7 +15,7 @@ from concwatch.experiments.cell import Cell
 from concwatch.experiments.loading import PROGRAMS, decode, load
 from concwatch.experiments.measure import NotMeasuredError
 from concwatch.experiments.program import MissingError, find_runtime, run_program
-from concwatch.experiments.runner import Choice, Runner, State
+from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 
@@ -182,7 +182,7 @@ def test_what_is_missing_skips_the_cell_and_says_what_brings_it(
     runner = Runner(experiment(tmp_path, FILE.replace("own.py", name)), Choice(repeats=1), make_lab)
     asyncio.run(runner.run())
     for outcome in runner.outcomes.values():
-        assert (outcome.state, outcome.runs) == (State.SKIPPED, [])
+        assert (outcome.state, outcome.runs) == (CellState.SKIPPED, [])
         assert outcome.reason.startswith(reason)
 
 

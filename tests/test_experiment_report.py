@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from concwatch.experiments.loading import decode
 from concwatch.experiments.outputs import FORMATS, outputs, save
 from concwatch.experiments.report import Occasion, sentence, sheets
-from concwatch.experiments.report_csv import HEADER, report_csv
-from concwatch.experiments.report_json import report_json
+from concwatch.experiments.report_data import CSV_HEADER, report_csv, report_json
 from concwatch.experiments.report_markdown import report_markdown
 from concwatch.experiments.report_pyperf import report_pyperf, why_not_pyperf
-from concwatch.experiments.runner import Choice, Runner, State
+from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.experiments.table import WIDTH, table_lines
 from concwatch.files import why_not_writable, write_whole
 from concwatch.measure.measurement import Result
@@ -153,7 +152,7 @@ def toy(text=TOY, **choice):
 def runner():
     """A result with everything in it that there can be."""
     runner = toy()
-    done, kib = State.DONE, 1024
+    done, kib = CellState.DONE, 1024
     fill(
         runner,
         "Traced memory",
@@ -177,20 +176,27 @@ def runner():
         ran("traced_added", 1_472 * kib, 1_473 * kib, live=1000),
     )
     fill(
-        runner, "Traced memory", "asyncio", 5000, State.FAILED, ran("traced_added", 7_000 * kib, live=5000),
-        "7 tasks failed: a task failed: KeyError: 7",
+        runner, "Traced memory", "asyncio", 5000, CellState.FAILED,
+        ran("traced_added", 7_000 * kib, live=5000), "7 tasks failed: a task failed: KeyError: 7",
     )  # fmt: skip
     fill(runner, "Peak memory", "asyncio", 1000, done, ran("peak_rss", 40 * MIB, 38 * MIB, trail=TRAIL))
     fill(
-        runner, "Peak memory", "asyncio", 1_000_000, State.SKIPPED,
+        runner, "Peak memory", "asyncio", 1_000_000, CellState.SKIPPED,
         reason="needs about 1.41 GiB, the memory budget is 800 MiB",
     )  # fmt: skip
     fill(
-        runner, "Peak memory", "uvloop", 1000, State.SKIPPED, reason="needs uvloop: pip install uvloop",
+        runner, "Peak memory", "uvloop", 1000, CellState.SKIPPED, reason="needs uvloop: pip install uvloop",
     )  # fmt: skip
     flags = ["uvloop 0.22.1"]
     fill(runner, "Created", "asyncio", 100_000, done, ran("create_rate_cpu", 150_321.5, 151_000, 149_000))
-    fill(runner, "Created", "uvloop", 100_000, State.WAITING, ran("create_rate_cpu", 181_234.6, flags=flags))
+    fill(
+        runner,
+        "Created",
+        "uvloop",
+        100_000,
+        CellState.WAITING,
+        ran("create_rate_cpu", 181_234.6, flags=flags),
+    )
     return runner
 
 
@@ -261,7 +267,7 @@ def test_lists_of_numbers_take_one_line_each(runner):
 
 def test_the_csv_has_one_line_a_figure(runner):
     lines = list(csv.DictReader(report_csv(runner, OCCASION).splitlines()))
-    assert tuple(lines[0]) == HEADER
+    assert tuple(lines[0]) == CSV_HEADER
     assert len(lines) == len(runner.figures()) - 1  # of an engine that is not there, unpublished
     by = {(line["table"], line["engine"], line["size"]): line for line in lines}
     assert float(by["Traced memory", "threads", "1000"]["here"]) == 2_900
@@ -280,7 +286,7 @@ def test_markdown_tables_have_as_many_cells_in_every_row(runner):
 
 def test_no_line_of_the_text_table_is_wider_than_a_hundred_columns(runner):
     for figure in runner.figures():
-        if figure.entry.cell is not None and figure.state is State.FAILED:
+        if figure.entry.cell is not None and figure.state is CellState.FAILED:
             runner.outcomes[figure.entry.cell].reason = "a reason that does not end: " + "word " * 60
     lines = text_table(runner).splitlines()
     assert max(map(len, lines)) <= WIDTH
@@ -290,7 +296,7 @@ def test_no_line_of_the_text_table_is_wider_than_a_hundred_columns(runner):
 def test_a_whole_result_says_nothing_of_partial():
     runner = toy()
     for outcome in runner.outcomes.values():
-        outcome.state = State.DONE
+        outcome.state = CellState.DONE
     for report in (report_markdown(runner, OCCASION), text_table(runner)):
         assert "partial" not in report.lower()
     assert json.loads(report_json(runner, OCCASION))["partial"] is False
@@ -314,7 +320,7 @@ def sentences(text, *filled):
 
 def done(table, engine, size, reading, *values):
     """Give a cell that was run twice at least: what rests on a single run says so."""
-    return table, engine, size, State.DONE, ran(reading, *(values * 2 if len(values) == 1 else values))
+    return table, engine, size, CellState.DONE, ran(reading, *(values * 2 if len(values) == 1 else values))
 
 
 def test_two_series_are_compared_at_the_largest_size_where_both_were_measured():
@@ -366,7 +372,7 @@ def test_without_published_figures_the_lowest_and_the_highest_are_named():
 
 
 def test_a_conclusion_from_a_single_run_or_from_runs_far_apart_says_so():
-    once = "Created", "asyncio", 100_000, State.DONE, ran("create_rate_cpu", 150_000)
+    once = "Created", "asyncio", 100_000, CellState.DONE, ran("create_rate_cpu", 150_000)
     found = sentences(TOY, once, done("Created", "uvloop", 100_000, "create_rate_cpu", 180_000))
     assert found[2].endswith("1.2 × that), by a single run")
     text = TOY.replace(
@@ -377,7 +383,7 @@ def test_a_conclusion_from_a_single_run_or_from_runs_far_apart_says_so():
     apart = done("Created", "asyncio", 100_000, "create_rate_cpu", 140_000, 160_000)
     found = sentences(text, apart, done("Created", "uvloop", 100_000, "create_rate_cpu", 180_000))
     assert found[2] == "at 100,000 tasks uvloop reaches 1.2 × what asyncio reaches, by unsteady runs"
-    traced = "Traced memory", "threads", 1, State.DONE, ran("traced_added", 3.924 * 1024)
+    traced = "Traced memory", "threads", 1, CellState.DONE, ran("traced_added", 3.924 * 1024)
     assert sentences(TOY, traced)[0] == "here 0.50 × the published figure for 1 task, by a single run"
 
 
@@ -401,8 +407,8 @@ def test_a_single_series_says_its_figures():
 def test_nothing_measured_is_said_with_what_became_of_it():
     found = sentences(
         TOY,
-        ("Traced memory", "threads", 1, State.FAILED, ran("traced_added", 5), "killed"),
-        ("Traced memory", "asyncio", 1, State.SKIPPED, (), "too large"),
+        ("Traced memory", "threads", 1, CellState.FAILED, ran("traced_added", 5), "killed"),
+        ("Traced memory", "asyncio", 1, CellState.SKIPPED, (), "too large"),
     )
     assert found[0] == "nothing was measured: 1 failed, 4 not run, 1 skipped"
     assert found[1] == "nothing was measured: 4 not run, 2 published only"
@@ -465,7 +471,7 @@ def compare(*files):
 def test_pyperf_reads_its_file_with_every_run_as_a_value_in_seconds(runner, tmp_path):
     import pyperf
 
-    fill(runner, "Nothing", "threads", 7, State.DONE, ran("burst_seconds", 0.25))
+    fill(runner, "Nothing", "threads", 7, CellState.DONE, ran("burst_seconds", 0.25))
     file = tmp_path / "times.json"
     file.write_text(report_pyperf(runner, OCCASION))
     suite = pyperf.BenchmarkSuite.load(str(file))
@@ -483,8 +489,10 @@ def test_pyperf_reads_its_file_with_every_run_as_a_value_in_seconds(runner, tmp_
 def test_pyperf_compares_two_files(runner, tmp_path):
     files = [str(tmp_path / "before.json"), str(tmp_path / "after.json")]
     Path(files[0]).write_text(report_pyperf(runner, OCCASION))
-    fill(runner, "Created", "asyncio", 100_000, State.DONE, ran("create_rate_cpu", 75_000, 75_500, 75_100))
-    fill(runner, "Created", "uvloop", 100_000, State.DONE, ran("create_rate_cpu", 181_234.6 * 2))
+    fill(
+        runner, "Created", "asyncio", 100_000, CellState.DONE, ran("create_rate_cpu", 75_000, 75_500, 75_100)
+    )
+    fill(runner, "Created", "uvloop", 100_000, CellState.DONE, ran("create_rate_cpu", 181_234.6 * 2))
     Path(files[1]).write_text(report_pyperf(runner, OCCASION))
     found = compare(*files)
     assert (found.returncode, found.stderr) == (0, "")

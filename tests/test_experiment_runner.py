@@ -9,14 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from concwatch.experiments.loading import decode
-from concwatch.experiments.runner import Choice, Runner, State
-from concwatch.lab.fake import Costs, FakeLink, FakeWorkers, Fault
+from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.lab.lab import CLOSE_LIMIT, Lab
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.measure.measured import Measured
 from concwatch.system.memory import Memory
 from concwatch.system.walls import Wall
+from tests.fake import Costs, FakeLink, FakeWorkers, Fault
 
 GIB = 1 << 30
 
@@ -133,7 +133,7 @@ def rates(*values):
 def test_median_and_spread_are_over_all_repeats():
     links = Scripted(asyncio=rates(100_000, 104_000, 98_000))
     (figure,) = run(experiment("asyncio"), links).figures()
-    assert figure.state is State.DONE
+    assert figure.state is CellState.DONE
     assert figure.runs == pytest.approx((100_000, 104_000, 98_000))
     assert figure.here == pytest.approx(100_000)
     assert figure.spread == pytest.approx(0.06)
@@ -223,7 +223,7 @@ def test_what_the_memory_budget_cannot_hold_is_skipped_and_never_started():
     links = Scripted()
     runner = run(experiment("asyncio", sizes=(1000, 100_000)), links, budget=100 << 20, repeats=1)
     small, large = runner.figures()
-    assert (small.state, large.state) == (State.DONE, State.SKIPPED)
+    assert (small.state, large.state) == (CellState.DONE, CellState.SKIPPED)
     assert large.reason == "needs about 164 MiB, the memory budget is 100 MiB"
     assert large.here is None
     assert len(links.starts) == 1
@@ -245,15 +245,15 @@ def test_an_engine_that_is_not_installed_is_skipped_with_what_to_install(monkeyp
         importlib.util, "find_spec", lambda name, *rest: None if name == "uvloop" else real(name, *rest)
     )
     missing, there = run(experiment("uvloop", "asyncio"), repeats=1).figures()
-    assert (missing.state, there.state) == (State.SKIPPED, State.DONE)
+    assert (missing.state, there.state) == (CellState.SKIPPED, CellState.DONE)
     assert missing.reason == "needs uvloop: pip install uvloop"
 
 
 def test_an_engine_that_there_is_none_of_stands_with_what_was_published():
     what = experiment('engine = "smalltalk", optional = true, published = { 1000 = 77.5 }', "asyncio")
     absent, there = run(what, repeats=1).figures()
-    assert (absent.state, absent.entry.published, absent.here) == (State.ABSENT, 77.5, None)
-    assert there.state is State.DONE
+    assert (absent.state, absent.entry.published, absent.here) == (CellState.ABSENT, 77.5, None)
+    assert there.state is CellState.DONE
 
 
 def test_a_lab_that_cannot_be_made_skips_its_cell():
@@ -263,14 +263,14 @@ def test_a_lab_that_cannot_be_made_skips_its_cell():
     runner = Runner(experiment("asyncio"), Choice(), make_lab)
     fast(runner.run())
     (figure,) = runner.figures()
-    assert (figure.state, figure.reason) == (State.SKIPPED, "no page can be served")
+    assert (figure.state, figure.reason) == (CellState.SKIPPED, "no page can be served")
 
 
 def test_a_wall_that_is_hit_fails_the_cell_with_its_name():
     links = Scripted(asyncio=[Costs(most=300, wall="pid_max")])
     what = experiment("asyncio", reading="rss", unit="MB", action="hold", workload="hold")
     (figure,) = run(what, links).figures()
-    assert (figure.state, figure.here) == (State.FAILED, None)
+    assert (figure.state, figure.here) == (CellState.FAILED, None)
     assert figure.reason == "pid_max (65,530): 300 of 1,000 live"
 
 
@@ -288,7 +288,7 @@ def test_failed_tasks_fail_the_cell_with_the_first_reason():
         return (Failing if engine.name == "uvloop" else FakeLink)(engine, None, faults)
 
     failed, done = run(experiment("uvloop", "asyncio"), links, repeats=1).figures()
-    assert (failed.state, done.state) == (State.FAILED, State.DONE)
+    assert (failed.state, done.state) == (CellState.FAILED, CellState.DONE)
     assert failed.reason == "7 tasks failed: a task failed: KeyError: 7"
 
 
@@ -296,8 +296,8 @@ def test_a_worker_that_is_killed_fails_its_cell_while_the_rest_runs():
     faults = {"uvloop": [Fault(0.6, Ended("killed by SIGKILL"))]}
     runner = run(experiment("uvloop", "asyncio"), FakeWorkers(faults=faults), repeats=2)
     killed, done = runner.figures()
-    assert (killed.state, killed.reason, killed.runs) == (State.FAILED, "killed by SIGKILL", ())
-    assert (done.state, len(done.runs)) == (State.DONE, 2)
+    assert (killed.state, killed.reason, killed.runs) == (CellState.FAILED, "killed by SIGKILL", ())
+    assert (done.state, len(done.runs)) == (CellState.DONE, 2)
     assert not runner.partial
 
 
@@ -305,7 +305,7 @@ def test_runs_before_a_failure_are_kept():
     links = Scripted(asyncio=[Costs(), Costs(most=3)])
     what = experiment("asyncio", reading="rss", unit="MB", action="hold", workload="hold")
     (figure,) = run(what, links).figures()
-    assert (figure.state, len(figure.runs)) == (State.FAILED, 1)
+    assert (figure.state, len(figure.runs)) == (CellState.FAILED, 1)
 
 
 # How far it is, and how it is stopped.

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from concwatch.lab.fake import Costs, FakeLink, FakeWorkers, Fault
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import Applied, Error, Limit, Reached, Ready, Tick
+from tests.fake import Costs, FakeLink, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, Bench
 
 

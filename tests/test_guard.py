@@ -13,7 +13,6 @@ from concwatch.lab import forecast as forecasting
 from concwatch.lab.admission import why_too_many
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.cost import Cost
-from concwatch.lab.fake import Costs, FakeWorkers
 from concwatch.lab.forecast import (
     FILES_KEPT,
     HTTP_BYTES,
@@ -38,6 +37,7 @@ from concwatch.system.memory import BUDGET, Memory, memory_now
 from concwatch.system.walls import Wall
 from concwatch.ui.screens.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen
+from tests.fake import Costs, FakeWorkers
 from tests.lab_driver import ENGINES, Bench
 from tests.screen import stage
 

@@ -6,7 +6,6 @@ import pytest
 
 from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.events import KEPT, EventLog
-from concwatch.lab.fake import Costs, FakePages, FakeWorkers, Fault
 from concwatch.lab.forecast import IDLE, MARGIN, OFFERED, Fit
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane_state import State
@@ -16,6 +15,7 @@ from concwatch.links.messages import Limit
 from concwatch.system.memory import BUDGET
 from concwatch.system.walls import Wall
 from concwatch.text import plain
+from tests.fake import Costs, FakePages, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, GIB, Bench, end, hand_bench, standing, tick
 
 MIB = 1 << 20

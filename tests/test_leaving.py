@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from concwatch.lab.catalog import SHOWN
-from concwatch.lab.fake import FakeWorkers
 from concwatch.lab.lab import Lab
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.screens.monitor import MonitorScreen
+from tests.fake import FakeWorkers
 from tests.screen import stage
 
 

@@ -14,7 +14,6 @@ from textual.theme import BUILTIN_THEMES
 
 from concwatch.charts.colors import ON_DARK, ON_LIGHT
 from concwatch.lab.catalog import CATALOG, SHOWN, Engine
-from concwatch.lab.fake import COSTS, FakeLink, Fault
 from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import State
@@ -23,6 +22,7 @@ from concwatch.links.messages import Error
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
+from tests.fake import COSTS, FakeLink, Fault
 from tests.screen import Workers, stage, svg_lines
 
 MIB = 1 << 20

@@ -13,25 +13,25 @@ from hypothesis import strategies as st
 from lab_driver import ENGINES, GIB
 
 from concwatch.cli import main
-from concwatch.comparing.quantity import COMPARED
 from concwatch.comparing.recorded import read_recording
+from concwatch.comparing.side import COMPARED
 from concwatch.console import COLUMNS as SHOWN
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.measure import run_once
 from concwatch.experiments.readings import BOTH, READINGS, TRACED
-from concwatch.lab.fake import Costs, FakeWorkers
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.measure.expect import EXPECTABLE
 from concwatch.measure.figures import BY_NAME, FIGURES
-from concwatch.measure.run import Row, Session
+from concwatch.measure.run import EngineResult, Session
 from concwatch.recordings.format import cut_time
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
+from tests.fake import Costs, FakeWorkers
 
 RAW = {
     "lane", "time", "traced", "virtual", "tick_time", "gc", "measured_live", "cpu_seconds",
@@ -60,7 +60,7 @@ def test_every_name_that_is_used_is_that_of_a_figure():
     used = {*EXPECTABLE, *READINGS, *BOTH, *TRACED, *SHOWN, *(figure.name for figure in COMPARED)}
     assert used <= set(BY_NAME)
     assert set(COLUMNS) - set(BY_NAME) == RAW
-    row = Row("asyncio", 5, [])
+    row = EngineResult("asyncio", 5, [])
     row.results.append(_result())
     assert set(row.as_json(())) - KEYS == set(EXPECTABLE)
 

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 
 from concwatch.cli import main
 from concwatch.experiments.loading import decode
-from concwatch.experiments.runner import Choice, Runner, State
+from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.lab.catalog import PYTHONS
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import HOST, PageServer
@@ -439,8 +439,8 @@ async def test_a_server_killed_in_mid_run_fails_its_cell_and_the_rest_of_the_exp
         os.kill(servers[0].pid, signal.SIGKILL)
         await running
     first, second = runner.figures()
-    assert first.state is State.FAILED
+    assert first.state is CellState.FAILED
     assert re.fullmatch(r"10 tasks failed: page server killed by SIGKILL.*", first.reason)
-    assert second.state is State.DONE
+    assert second.state is CellState.DONE
     assert 0.5 <= second.here < PATIENCE
     assert all(gone(server.pid) for server in servers)

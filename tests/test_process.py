@@ -15,7 +15,7 @@ from concwatch.links.link import Ended, Flood, Garbage, Noise
 from concwatch.links.messages import Applied, Error, Ready, Tick
 from concwatch.links.pipe_bytes import MOST_LINES
 from concwatch.links.process import NOISE_KEPT, WorkerProcess
-from concwatch.system.child import ended_how
+from concwatch.system.child import describe_exit
 from concwatch.wire import LONGEST_LINE
 from tests.lab_driver import ENGINES
 
@@ -170,8 +170,8 @@ async def test_an_end_by_a_signal_is_told_with_its_name(run, name):
 
 
 def test_signals_without_a_name_have_a_number():
-    assert ended_how(-63) == "killed by signal 63"
-    assert ended_how(0) == "exited with status 0"
+    assert describe_exit(-63) == "killed by signal 63"
+    assert describe_exit(0) == "exited with status 0"
 
 
 async def test_a_program_that_is_not_there_is_an_end_with_its_reason(run):

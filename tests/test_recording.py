@@ -24,7 +24,6 @@ from screen import stage
 
 from concwatch.cli import main
 from concwatch.lab.events import KEPT
-from concwatch.lab.fake import FakeWorkers, Fault
 from concwatch.lab.lane_state import State
 from concwatch.lab.series import METRICS, RATES, Series
 from concwatch.lab.settings import Settings
@@ -32,7 +31,7 @@ from concwatch.lab.snapshot import COLUMNS, blank_sample
 from concwatch.links.link import Ended
 from concwatch.measure.figures import FIGURES
 from concwatch.recordings import writers
-from concwatch.recordings.format import KIND, VERSION, cut_time, rounded, tell_time
+from concwatch.recordings.format import KIND, VERSION, cut_time, format_position, rounded
 from concwatch.recordings.history import FINEST, STEPS, RecordedSeries
 from concwatch.recordings.listing import FINISHED, find_recordings
 from concwatch.recordings.load import load, parse
@@ -41,6 +40,7 @@ from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
 from concwatch.system.walls import Wall
+from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 
 LIMIT = 30.0
@@ -469,7 +469,7 @@ def test_a_recording_can_be_read_while_it_is_written(tmp_path):
         bench.pass_(3)
         found = load(tmp_path / name)
         assert found.samples == recorder.samples == 30
-        assert found.cut == f"being written, so far {tell_time(found.duration)}, 30 samples"
+        assert found.cut == f"being written, so far {format_position(found.duration)}, 30 samples"
         recorder.stop("done")
 
 
@@ -1056,7 +1056,7 @@ def test_however_the_program_ends_its_recording_ends_in_order(tmp_path, end_it, 
      (3_723.45, 1, "1:02:03.4"), (-1, 1, "00:00.0"), (754.0, 0, "12:34")],
 )  # fmt: skip
 def test_times_are_told_as_they_are_and_not_rounded_up(seconds, digits, text):
-    assert tell_time(seconds, digits) == text
+    assert format_position(seconds, digits) == text
 
 
 @given(st.floats(0, 1e6))

@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from lab_driver import ENGINES
 
 from concwatch.cli import main
-from concwatch.lab.fake import Costs, FakeWorkers, Fault
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
 from concwatch.measure import measurement as module
 from concwatch.measure.run import Session
 from concwatch.system.child import ROOT
+from tests.fake import Costs, FakeWorkers, Fault
 
 PATIENCE = 80
 LANE_KEYS = {

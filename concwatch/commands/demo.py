@@ -109,7 +109,7 @@ def command(
         if screen and no_screen:
             raise ValueError(f"--screen: {no_screen}")
         demos = [load(path.stem) for path in shipped()] if name is None else [load(name)]
-        wanted = {demo.name: formats or _usual_formats(demo, every) for demo in demos}
+        wanted = {demo.name: formats or _default_formats(demo, every) for demo in demos}
         for several in wanted.values():
             check_formats(several)
         folder = _folder(out or FOLDER)
@@ -119,7 +119,7 @@ def command(
         options = [f"--out={folder}"]
         options += [f"--size={size[0]}x{size[1]}"] if size else []
         options += [f"--max-memory={max_memory}"] if max_memory is not None else []
-        worst, stopped = run_until_signal(_play_apart(wanted, options))
+        worst, stopped = run_until_signal(_play_in_processes(wanted, options))
         sys.exit(128 + stopped if stopped else worst)
     (demo,) = demos
     captures = Captures(demo.name, demo.title, wanted[demo.name])
@@ -131,7 +131,7 @@ def command(
     sys.exit(played.status or int(not written))
 
 
-async def _play_apart(wanted: Mapping[str, Sequence[str]], options: Sequence[str]) -> int:
+async def _play_in_processes(wanted: Mapping[str, Sequence[str]], options: Sequence[str]) -> int:
     """Play demos one after another, each in a process of its own, and its film in one more.
 
     What the program itself takes is on the pictures: it must not be what earlier demos and films left.
@@ -171,7 +171,7 @@ def _list(ctx: click.Context) -> None:
         click.echo(f"{'':{width}}  {demo.about}")
 
 
-def _usual_formats(demo: Demo, every: bool) -> Sequence[str]:
+def _default_formats(demo: Demo, every: bool) -> Sequence[str]:
     return ("svg",) if not every else ("png", *FILM) if demo.filmed else ("png",)
 
 

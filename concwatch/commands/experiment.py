@@ -15,7 +15,7 @@ from concwatch.console import ExperimentProgress, print_error, print_experiments
 from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.outputs import outputs, save
 from concwatch.experiments.report import Occasion
-from concwatch.experiments.runner import Choice, Runner, State
+from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.experiments.table import table_lines
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
@@ -91,7 +91,7 @@ def command(
             click.echo(text, nl=False)
         if not any(output.standard for output in wanted):
             print_lines(table_lines(runner, occasion))
-    failed = any(outcome.state is State.FAILED for outcome in runner.outcomes.values())
+    failed = any(outcome.state is CellState.FAILED for outcome in runner.outcomes.values())
     sys.exit(128 + stopped if stopped else int(failed or bool(problems)))
 
 

@@ -30,7 +30,7 @@ NAMES = (
 )
 """Each has its file in this folder, and its `command` there."""
 
-TELLS = "settings"
+LENIENT = "settings"
 """The command that runs whatever is wrong with the settings: it tells what."""
 
 
@@ -92,7 +92,7 @@ class Commands(click.Group):
             click.ClickException: one line: what is wrong with the file or the command's variables.
         """
         names = (SCREEN, *NAMES)
-        if name == TELLS:
+        if name == LENIENT:
             with suppress(click.ClickException):
                 return configuration.default_map(name, command, configuration.read_tables())[0]
             return {}

@@ -1,17 +1,21 @@
 """What the commands' options read: a text of a person's, or one line that says what was expected."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from concwatch.lab.catalog import find
+from concwatch.lab.catalog import Engine, find
 from concwatch.lab.pages import read_workload
 from concwatch.system.memory import memory_now
 from concwatch.text import nearest
 from concwatch.units import format_bytes, parse_count, parse_size
 from concwatch.worker.collector import MODES
+
+if TYPE_CHECKING:
+    from concwatch.recordings.recorder import Recorder
 
 
 class BadValue(click.BadParameter):
@@ -42,24 +46,19 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.5 made it ge
         return [part.strip() for part in rv.split(";") if part.strip()]
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 86_400:
-        raise ValueError(f'"{text[:40]}" is not a time: expected seconds from 0 to 86,400')
-    return seconds
+def number(least: float, most: float, problem: str) -> Callable[[str], float]:
+    """Return what reads a number from ``least`` to ``most``, or raises a ValueError: ``"x" is {problem}``."""
 
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value <= most:
+            raise ValueError(f'"{text[:40]}" is {problem}')
+        return value
 
-def _rate(text: str) -> float:
-    try:
-        hz = float(text)
-    except ValueError:
-        hz = 0.0
-    if not 0.5 <= hz <= 50:
-        raise ValueError(f'"{text[:40]}" is not a rate: expected samples a second from 0.5 to 50')
-    return hz
+    return read
 
 
 def _counts(text: str) -> tuple[int, ...]:
@@ -123,8 +122,8 @@ def _budget(text: str) -> int:
 
 COUNT = Parsed(parse_count)
 SIZE = Parsed(_budget)
-SECONDS = Parsed(_seconds)
-RATE = Parsed(_rate)
+SECONDS = Parsed(number(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
+RATE = Parsed(number(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
 COUNTS = Parsed(_counts)
 THREADS = Parsed(_threads)
 MODE = Parsed(_mode)
@@ -151,3 +150,27 @@ screenshots = click.option(
     show_default=True,
     help="Where the keys s and S save pictures; made when it is needed.",
 )
+
+record = click.option(
+    "--record",
+    metavar="FILE",
+    help='Record the session into FILE, a new file; compressed if its name ends in ".gz".',
+)
+
+
+def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | None":
+    """Make the file of a recording, if one is wanted; it begins with the first lab that is followed.
+
+    Raises:
+        click.UsageError: one line: there can be no such file.
+    """
+    if file is None:
+        return None
+    from concwatch.recordings.recorder import Recorder, called  # only here: few sessions are recorded
+    from concwatch.recordings.writers import open_writer
+
+    path = Path(file)
+    try:
+        return Recorder(path, open_writer(path), called(), engines)
+    except ValueError as error:
+        raise click.UsageError(f"--record: {error}") from None

@@ -11,10 +11,10 @@ import msgspec
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN
 from concwatch.console import print_json
-from concwatch.recordings.format import tell_time
+from concwatch.recordings.format import format_position
 from concwatch.recordings.listing import FINISHED, Summary, find_recordings
 from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN
-from concwatch.text import plain
+from concwatch.text import flat, plain
 from concwatch.units import format_bytes, format_count
 
 COLORS = {FINISHED: "green", WRITTEN: "cyan", CUT: "yellow", DAMAGED: "red"}
@@ -62,7 +62,7 @@ def _print(found: Sequence[Summary], folder: Path) -> None:
         (
             _cell(Path(summary.file).name),
             _local(summary.began),
-            tell_time(summary.seconds),
+            format_position(summary.seconds),
             format_count(summary.samples),
             format_bytes(summary.size),
             summary.state,
@@ -87,7 +87,7 @@ def _print(found: Sequence[Summary], folder: Path) -> None:
 
 def _cell(text: str) -> str:
     """Return what a file says as it stands in a table: on one line."""
-    return " ".join(plain(text).split())
+    return flat(plain(text))
 
 
 def _local(began: str) -> str:

@@ -5,28 +5,18 @@ from pathlib import Path
 
 import click
 
-from concwatch.commands.options import Parsed, screenshots
+from concwatch.commands.options import Parsed, number, screenshots
 from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.console import BAD_INPUT, print_error
 
-SLOWEST, FASTEST = 0.1, 100.0
-
-
-def _speed(text: str) -> float:
-    try:
-        speed = float(text.strip().removeprefix("×").removesuffix("x"))
-    except ValueError:
-        speed = 0.0
-    if not SLOWEST <= speed <= FASTEST:
-        raise ValueError(f'"{text[:40]}" is not a speed: expected a number from 0.1 to 100, such as 2')
-    return speed
+_read_speed = number(0.1, 100, "not a speed: expected a number from 0.1 to 100, such as 2")
 
 
 @click.command("replay")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option(
     "--speed",
-    type=Parsed(_speed),
+    type=Parsed(lambda text: _read_speed(text.strip().removeprefix("×").removesuffix("x"))),
     default="1",
     show_default=True,
     metavar="N",

@@ -8,8 +8,18 @@ from collections.abc import Sequence
 import click
 
 from concwatch.commands.chart import check_chart, print_charts
-from concwatch.commands.options import COUNTS, MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed, max_memory
-from concwatch.commands.record import open_recorder, record
+from concwatch.commands.options import (
+    COUNTS,
+    MODE,
+    REPEATS,
+    SECONDS,
+    THREADS,
+    WORKLOAD,
+    Parsed,
+    max_memory,
+    open_recorder,
+    record,
+)
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import ProgressLine, print_error, print_json, print_note, print_table, print_verdicts
 from concwatch.lab.admission import why_too_many

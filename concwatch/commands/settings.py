@@ -15,7 +15,7 @@ from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN, options_of
 from concwatch.console import BAD_INPUT, print_error, print_json
 from concwatch.files import write_whole
-from concwatch.text import plain
+from concwatch.text import flat, plain
 from concwatch.units import UNKNOWN
 
 SOURCES = {ParameterSource.ENVIRONMENT: "variable", ParameterSource.DEFAULT_MAP: "file"}
@@ -70,7 +70,7 @@ def command(ctx: click.Context, json: bool, init: bool) -> None:
         resolved, wrong = configuration.resolve(name, own, tables)
         problems += wrong
         rows += _rows(name, resolved)
-    problems = [" ".join(problem.split()) for problem in problems]
+    problems = [flat(problem) for problem in problems]
     if json:
         print_json({"file": str(path), "there": there, "settings": rows, "problems": problems})
     else:
@@ -118,7 +118,7 @@ def _shown(row: Mapping[str, object]) -> str:
         case list() as parts:
             return plain(", ".join(map(str, parts)))
         case value:
-            return plain(" ".join(str(value or row["default"] or UNKNOWN).split()))
+            return plain(flat(str(value or row["default"] or UNKNOWN)))
 
 
 def _write(path: Path, commands: Mapping[str, click.Command]) -> None:

@@ -9,7 +9,7 @@ if sys.platform != "win32":
 FIXED = ("dumb", "unknown")
 """What TERM says of a terminal whose cursor cannot be moved, such as an editor's window for commands."""
 
-USUAL = (24, 80)
+DEFAULT_SIZE = (24, 80)
 """Lines and columns of a terminal that does not know its size."""
 
 
@@ -40,5 +40,5 @@ def take_terminal() -> tuple[int, int]:
     if sys.platform != "win32":
         for descriptor in (*found, sys.stdout.fileno()):
             if 0 in os.get_terminal_size(descriptor):
-                termios.tcsetwinsize(descriptor, USUAL)
+                termios.tcsetwinsize(descriptor, DEFAULT_SIZE)
     return found

@@ -9,7 +9,7 @@ that the spread is unknown.
 import math
 from dataclasses import dataclass
 
-from concwatch.comparing.quantity import Quantity
+from concwatch.comparing.side import Quantity
 from concwatch.measure.measured import Measured
 
 EXACT = 9

@@ -11,10 +11,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from concwatch.comparing.quantity import Quantity
-from concwatch.comparing.side import Fact, Side, Subject, joined, machine_facts, tell_moment
+from concwatch.comparing.side import Fact, Quantity, Side, Subject, format_iso, joined, machine_facts
 from concwatch.experiments.cell import Cell
-from concwatch.experiments.runner import State
+from concwatch.experiments.runner import CellState
 from concwatch.measure.figures import BY_NAME
 from concwatch.measure.measured import Measured
 from concwatch.measure.units import SCALES
@@ -23,25 +22,25 @@ from concwatch.text import flat
 KIND = 'a result of the experiment "{}"'
 
 
-class Row(Struct, frozen=True):
+class ResultRow(Struct, frozen=True):
     """One line of a table."""
 
     series: str
     engine: str
     size: int
-    state: State
+    state: CellState
     repeats: tuple[float, ...]
     cell: int | None = None
     reason: str | None = None
 
 
-class Table(Struct, frozen=True):
+class ResultTable(Struct, frozen=True):
     """One table."""
 
     title: str
     reading: str
     unit: str
-    rows: tuple[Row, ...]
+    rows: tuple[ResultRow, ...]
 
 
 class Name(Struct, frozen=True):
@@ -69,7 +68,7 @@ class ExperimentFile(Struct, frozen=True):
 
     experiment: Name
     machine: dict[str, Any]
-    tables: tuple[Table, ...]
+    tables: tuple[ResultTable, ...]
     cells: tuple[RanCell, ...]
     concwatch: str = ""
     begun: str = ""
@@ -97,7 +96,7 @@ def read_experiment(text: bytes, name: str) -> Side:
             cell = file.cells[row.cell]
             subject = _subject(table, row, cell)
             measured = Measured.of(row.repeats)
-            if measured is None or row.state in (State.FAILED, State.SKIPPED):
+            if measured is None or row.state in (CellState.FAILED, CellState.SKIPPED):
                 missing[subject] = _why(row)
                 continue
             figures[subject] = measured
@@ -106,7 +105,7 @@ def read_experiment(text: bytes, name: str) -> Side:
     return Side(
         name,
         KIND.format(flat(file.experiment.name)),
-        f"experiment {flat(file.experiment.name)}, begun {tell_moment(file.begun)}",
+        f"experiment {flat(file.experiment.name)}, begun {format_iso(file.begun)}",
         figures,
         machine_facts(file.machine, file.concwatch),
         workers,
@@ -115,7 +114,7 @@ def read_experiment(text: bytes, name: str) -> Side:
     )
 
 
-def _subject(table: Table, row: Row, cell: Cell) -> Subject:
+def _subject(table: ResultTable, row: ResultRow, cell: Cell) -> Subject:
     if table.unit not in SCALES:
         raise ValueError(f'unknown unit "{table.unit}": expected one of {", ".join(SCALES)}')
     figure = BY_NAME.get(table.reading)
@@ -130,7 +129,7 @@ def _options(cell: Cell) -> tuple[tuple[str, object], ...]:
     return tuple((name, getattr(cell, name)) for name in names)
 
 
-def _why(row: Row) -> str:
-    if row.state in (State.WAITING, State.RUNNING):
+def _why(row: ResultRow) -> str:
+    if row.state.open:
         return "not run"
     return flat(f"{row.state.value}: {row.reason}" if row.reason else row.state.value)

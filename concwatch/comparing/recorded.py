@@ -7,7 +7,7 @@ value.
 
 from collections.abc import Iterator, Sequence
 
-from concwatch.comparing.side import Fact, Side, Subject, joined, lane_figures, machine_facts, tell_moment
+from concwatch.comparing.side import Fact, Side, Subject, format_iso, joined, lane_figures, machine_facts
 from concwatch.lab.cost import NEAR_ALL
 from concwatch.lab.snapshot import LaneSnapshot, Sample
 from concwatch.measure.figures import read
@@ -43,7 +43,7 @@ def read_recording(recording: Recording, name: str) -> Side:
     return Side(
         name,
         KIND,
-        f"recorded {tell_moment(recording.header.began)} UTC, {length.text}",
+        f"recorded {format_iso(recording.header.began)} UTC, {length.text}",
         figures,
         {**machine_facts(recording.header.machine, recording.header.concwatch), "length": length},
         facts,

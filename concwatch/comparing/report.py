@@ -24,7 +24,7 @@ SHORTEST_LABEL = 12
 
 
 @dataclass(frozen=True)
-class Row:
+class FigureRow:
     """One figure of both."""
 
     label: str
@@ -53,7 +53,7 @@ def table_lines(comparison: Comparison) -> Iterable[Piece]:
         yield from wrapped(f"fails · {failure}", "bad", "  ")
 
 
-def _grid(sections: Mapping[str, Sequence[Row]]) -> Iterable[Piece]:
+def _grid(sections: Mapping[str, Sequence[FigureRow]]) -> Iterable[Piece]:
     """Write a table a section; columns stand below each other in all of them."""
     rows = [row for group in sections.values() for row in group]
     titles, *cells = without_unknown([HEADER, *(row.cells for row in rows)])
@@ -109,14 +109,14 @@ def _full_name(subject: Subject) -> str:
     return f"{subject.section} · {_label(subject)}"
 
 
-def _sections(comparison: Comparison) -> Mapping[str, Sequence[Row]]:
+def _sections(comparison: Comparison) -> Mapping[str, Sequence[FigureRow]]:
     """Return the rows by section; those of a table by size."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[FigureRow]] = {}
     failing = set(comparison.failing)
     for subject, difference in comparison.differences.items():
         tone = "" if not difference.real else "doubt" if difference.worse_by > 0 else "good"
         tone = "bad" if subject in failing else tone
-        row = Row(_label(subject), subject.size or 0, _cells(difference), difference.verdict, tone)
+        row = FigureRow(_label(subject), subject.size or 0, _cells(difference), difference.verdict, tone)
         found.setdefault(subject.section, []).append(row)
     return {name: sorted(rows, key=lambda row: row.size) for name, rows in found.items()}
 

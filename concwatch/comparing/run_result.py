@@ -10,8 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from concwatch.comparing.quantity import COMPARED
-from concwatch.comparing.side import Fact, Side, Subject, joined, lane_figures, machine_facts
+from concwatch.comparing.side import COMPARED, Fact, Side, Subject, joined, lane_figures, machine_facts
 from concwatch.measure.measured import Measured
 from concwatch.units import format_count
 

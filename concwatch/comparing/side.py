@@ -3,12 +3,49 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from concwatch.comparing.quantity import COMPARED, Quantity, quantity_of
+from concwatch.measure.figures import BY_NAME
 from concwatch.measure.measured import Measured
-from concwatch.units import format_bytes
+from concwatch.measure.units import RATE, Unit
+from concwatch.units import format_bytes, format_figure
 
 ALIKE = 0.05
 """Share by which numbers that describe a measurement, such as its length, may differ without a word."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a figure measures."""
+
+    unit: Unit
+    worse: int
+    """Where worse lies: 1 for more, -1 for less, 0 for neither."""
+    table_unit: str = ""
+    """What the numbers count, where a table has one unit for all; else the figure's own."""
+
+    @property
+    def counted(self) -> str:
+        """What the numbers count."""
+        return self.table_unit or ("tasks/s" if self.unit is RATE else self.unit.name)
+
+    def shown(self, value: float) -> str:
+        """Return a value for a person."""
+        return format_figure(value) if self.table_unit else self.unit.format(value)
+
+    def shown_change(self, change: float) -> str:
+        """Return a difference for a person, with its sign."""
+        sign = "+" if change > 0 else "-" if change < 0 else ""
+        return f"{sign}{self.shown(abs(change))}"
+
+
+COMPARED = tuple(
+    BY_NAME[name]
+    for name in (
+        "rss_per_task", "traced_per_task", "cpu_per_task", "create_rate", "completed_mean", "completion_rate",
+        "duration_p50", "duration_p99", "start_delay_p99", "wake_lag_p99", "gc_seconds", "idle_rss",
+        "peak_rss", "retained_rss", "stop_seconds",
+    )
+)  # fmt: skip
+"""The figures of a lane that are compared, of two runs or of two recordings."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +112,9 @@ def lane_figures(
 ) -> dict[Subject, Measured]:
     """Return the figures of a lane, each with its value in every one of ``runs`` that has it."""
     return {
-        Subject(engine, figure.title, quantity_of(figure.name), engine, size, key=figure.name): measured
+        Subject(
+            engine, figure.title, Quantity(figure.unit, figure.worse), engine, size, key=figure.name
+        ): measured
         for figure in COMPARED
         if (measured := Measured.of(run[figure.name] for run in runs))
     }
@@ -101,6 +140,6 @@ def joined(parts: Iterable[str]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def tell_moment(text: str) -> str:
+def format_iso(text: str) -> str:
     """Write a moment, in ISO 8601, for a person: to the second, and as it stands there."""
     return text[:19].replace("T", " ")

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from concwatch.system.machine import cores
 from concwatch.system.memory import DEFAULT_SHARE, memory_now
-from concwatch.system.walls import cgroup_folders, process_limits, read_number, read_text, stack_size
+from concwatch.system.open_files import process_limits
+from concwatch.system.walls import cgroup_folders, read_number, read_text, stack_size
 
 
 class Machine(Struct, frozen=True):

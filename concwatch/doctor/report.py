@@ -22,11 +22,11 @@ OVERCOMMIT = (
     "no more is promised than there is (vm.overcommit_memory 2)",
 )
 
-Row = Sequence[tuple[str, str]]
+Pieces = Sequence[tuple[str, str]]
 """Pieces of text, each with its tone: heading, good, doubt, bad, quiet, copy (a command), or nothing."""
 
 
-def rows(examination: Examination) -> Iterator[Row]:
+def rows(examination: Examination) -> Iterator[Pieces]:
     """Yield all of it."""
     for group in (
         _machine(examination.machine),
@@ -40,7 +40,7 @@ def rows(examination: Examination) -> Iterator[Row]:
     yield from _advice(examination.for_more)
 
 
-def _facts(heading: str, *facts: tuple[str, ...]) -> Iterator[Row]:
+def _facts(heading: str, *facts: tuple[str, ...]) -> Iterator[Pieces]:
     """Yield facts that have a text: label, text, and if need be what explains it and the tone of the text."""
     room = WIDTH - LABEL - 2
     yield ((heading, "heading"),)
@@ -57,7 +57,7 @@ def _known(value: int | None, form: Callable[[float], str] = format_count) -> st
     return UNKNOWN if value is None else form(value)
 
 
-def _machine(machine: Machine) -> Iterator[Row]:
+def _machine(machine: Machine) -> Iterator[Pieces]:
     total, available = format_bytes(machine.memory_total), format_bytes(machine.memory_available)
     group = f"bound by the control group {machine.memory_group}" if machine.memory_group else ""
     share = format_percent(machine.budget / max(1, machine.memory_available))
@@ -83,7 +83,7 @@ def _machine(machine: Machine) -> Iterator[Row]:
     )
 
 
-def _limits(limits: Sequence[ThreadLimit]) -> Iterator[Row]:
+def _limits(limits: Sequence[ThreadLimit]) -> Iterator[Pieces]:
     first = first_limit(limits)
     names = max(LABEL, *(len(limit.name) for limit in limits))
     heads = "".join(f"{name:>11}" for name in ("value", "used", "free", "threads"))
@@ -102,7 +102,7 @@ def _in_unit(wall: str, value: int) -> str:
     return format_bytes(value) if "memory" in wall else format_count(value)
 
 
-def _engines(engines: Sequence[EngineForecast]) -> Iterator[Row]:
+def _engines(engines: Sequence[EngineForecast]) -> Iterator[Pieces]:
     heads = f"{'tasks':>13}  {'then':24}{'a task':>12}"
     yield ((f"{'Engines & forecast':{LABEL + 2}}", "heading"), (heads, "quiet"))
     for row in engines:
@@ -121,7 +121,7 @@ def _named(names: str, workload: str) -> str:
     return f"{names} {workload}" if workload == FETCHES else names
 
 
-def _terminal(problems: Sequence[str]) -> Iterator[Row]:
+def _terminal(problems: Sequence[str]) -> Iterator[Pieces]:
     yield (("Terminal", "heading"),)
     if not problems:
         yield (("  nothing is in the way of the screen", "good"),)
@@ -129,7 +129,7 @@ def _terminal(problems: Sequence[str]) -> Iterator[Row]:
         yield from (((f"  {line}", "doubt"),) for line in textwrap.wrap(problem, WIDTH - 2))
 
 
-def _versions(versions: Versions) -> Iterator[Row]:
+def _versions(versions: Versions) -> Iterator[Pieces]:
     lacking = ", ".join(f"{name} ({extra})" for name, extra in versions.missing.items())
     return _facts(
         "Versions",
@@ -138,7 +138,7 @@ def _versions(versions: Versions) -> Iterator[Row]:
     )
 
 
-def _advice(advices: Sequence[Advice]) -> Iterator[Row]:
+def _advice(advices: Sequence[Advice]) -> Iterator[Pieces]:
     yield (("For more", "heading"),)
     if not advices:
         yield (("  nothing is known that would help", ""),)
@@ -151,7 +151,7 @@ def _advice(advices: Sequence[Advice]) -> Iterator[Row]:
             yield ((f"    → {format_count(advice.tasks)} tasks of {advice.engines[0]}{after}", "quiet"),)
 
 
-def proof_rows(proof: Proof) -> Iterator[Row]:
+def proof_rows(proof: Proof) -> Iterator[Pieces]:
     """Yield what became of the proof."""
     wall = proof.wall or "none was met"
     if proof.wall and proof.wall_value is not None:

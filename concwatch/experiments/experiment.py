@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -12,6 +12,12 @@ from concwatch.lab.catalog import CATALOG
 
 MILLION = 1_000_000
 REPEATS = 3
+
+DEFAULTS: dict[str, Any] = {
+    "action": BURST, "workload": "sleep:10", "trace": False, "gc": "default", "threads": None,
+    "stack": None, "chunks": 1, "read_after": None, "seconds": 1.0,
+}  # fmt: skip
+"""How a run is made where neither series nor table says it."""
 
 
 class How(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -159,18 +165,10 @@ def entries(experiment: Experiment, *, quick: bool = False, sizes: Sequence[int]
                 cell = Cell(
                     engine=series.engine,
                     size=size,
-                    action=said(table, series, "action", BURST),
-                    workload=said(table, series, "workload", "sleep:10"),
-                    trace=said(table, series, "trace", False),
-                    gc=said(table, series, "gc", "default"),
-                    threads=said(table, series, "threads", None),
-                    stack=said(table, series, "stack", None),
-                    chunks=said(table, series, "chunks", 1),
                     older=older if said(table, series, "older", False) else 0,
-                    read_after=said(table, series, "read_after", None),
-                    seconds=said(table, series, "seconds", 1.0),
                     program=series.program,
                     repeats=said(table, series, "repeats", 1 if size >= MILLION else REPEATS),
+                    **{key: said(table, series, key, default) for key, default in DEFAULTS.items()},
                 )
                 absent = series.optional and series.engine not in known
                 published = series.published.get(size)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.report import Occasion
-from concwatch.experiments.report_csv import report_csv
-from concwatch.experiments.report_json import report_json
+from concwatch.experiments.report_data import report_csv, report_json
 from concwatch.experiments.report_markdown import report_markdown
 from concwatch.experiments.report_pyperf import report_pyperf, why_not_pyperf
 from concwatch.experiments.runner import Runner

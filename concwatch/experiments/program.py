@@ -19,16 +19,15 @@ from concwatch.experiments.measure import NotMeasuredError
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import fetches
 from concwatch.measure.measurement import LONGEST_BURST, Result, page_problem, while_stepping
-from concwatch.runtimes.building import BuildError, build, tell_version
+from concwatch.runtimes.building import BuildError, build, tool_version
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
 from concwatch.runtimes.runtime import HERE, Runtime
 from concwatch.system.child import (
-    NICENESS,
-    child_setup,
+    describe_exit,
     end_session,
-    ended_how,
     explain_start_error,
     last_words,
+    start_child,
 )
 from concwatch.system.process import Sampler
 from concwatch.units import format_seconds
@@ -134,7 +133,7 @@ async def _run_program(lab: Lab, cell: Cell) -> Result:
     try:
         command = await build([way], cell.engine, _ignore, _ignore)
         places = way.found()
-        version = await tell_version(way.tools[0], places[way.tools[0].name]) if way.tools else ""
+        version = await tool_version(way.tools[0], places[way.tools[0].name]) if way.tools else ""
     except BuildError as error:
         raise NotMeasuredError(str(error)) from None
     if way.language == "CPython":
@@ -161,14 +160,7 @@ async def _run(engine: str, command: Sequence[str]) -> Result:
     clock = asyncio.get_running_loop().time
     began = clock()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            preexec_fn=child_setup(NICENESS),
-        )
+        process = await start_child(command)
     except OSError as error:
         raise NotMeasuredError(
             f"{Path(command[0]).name} could not be started: {explain_start_error(error)}"
@@ -192,7 +184,7 @@ async def _run(engine: str, command: Sequence[str]) -> Result:
             task.cancel()
     out, noise = (end.decode(errors="replace") for end in ends)
     if process.returncode:
-        _tell_failure(process.returncode, last_words(noise))
+        _raise_failure(process.returncode, last_words(noise))
     if "peak_rss" not in run.figures:
         raise NotMeasuredError("ended before its memory could be read")
     told = re.search(r"^(\d+(?:\.\d+)?)\s*\Z", out, re.MULTILINE)
@@ -201,12 +193,12 @@ async def _run(engine: str, command: Sequence[str]) -> Result:
     return run
 
 
-def _tell_failure(status: int, words: str) -> NoReturn:
+def _raise_failure(status: int, words: str) -> NoReturn:
     """Raise what a failed program's exit status and last words come to."""
     package = re.match(r"ModuleNotFoundError: No module named '(\w+)'", words)
     if package:
         raise MissingError(f"needs {package[1]}: pip install {package[1]}")
-    raise NotMeasuredError(ended_how(status) + (f": {words}" if words else ""))
+    raise NotMeasuredError(describe_exit(status) + (f": {words}" if words else ""))
 
 
 async def _keep_end(stream: asyncio.StreamReader, end: bytearray) -> None:

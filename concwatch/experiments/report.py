@@ -8,7 +8,7 @@ from datetime import datetime
 
 from concwatch.experiments.experiment import Source, Table
 from concwatch.experiments.readings import READINGS, TRACED
-from concwatch.experiments.runner import Figure, Runner, State
+from concwatch.experiments.runner import CellState, Runner, TableFigure
 from concwatch.measure.units import RATE, SCALES
 from concwatch.system.machine import describe_machine, program_version
 from concwatch.text import flat
@@ -60,10 +60,10 @@ class Occasion:
 
 
 @dataclass(frozen=True)
-class Row:
+class SheetRow:
     """One line of a table as a person reads it; what is not known is `UNKNOWN`."""
 
-    figure: Figure
+    figure: TableFigure
     size: str
     engine: str
     published: str
@@ -82,7 +82,7 @@ class Sheet:
     """One table of an experiment with what has been measured, its rows by size."""
 
     table: Table
-    rows: tuple[Row, ...]
+    rows: tuple[SheetRow, ...]
     live: tuple[str, ...]
     """Where fewer tasks were live at the reading than the size says."""
 
@@ -103,7 +103,7 @@ def sheets(runner: Runner) -> list[Sheet]:
     figures = runner.figures()
     found = []
     for table in runner.experiment.table:
-        own = sorted((each for each in figures if each.entry.table is table and _tells(each)), key=_size)
+        own = sorted((each for each in figures if each.entry.table is table and _listed(each)), key=_size)
         rows = tuple(_row(figure, runner) for figure in own)
         live = tuple(note for figure in own if (note := _live_note(figure, runner)))
         found.append(Sheet(table, rows, live))
@@ -126,7 +126,7 @@ def progress_note(runner: Runner) -> str:
     """Return how much of it has been measured, where that is not all; else an empty string."""
     if not runner.partial:
         return ""
-    tried = sum(outcome.state not in (State.WAITING, State.RUNNING) for outcome in runner.outcomes.values())
+    tried = sum(not outcome.state.open for outcome in runner.outcomes.values())
     return f"partial: stopped after {tried} of {len(runner.outcomes)} cells"
 
 
@@ -136,21 +136,21 @@ def runtimes(runner: Runner) -> list[str]:
     return sorted({", ".join([run.runtime, *run.flags]) for run in runs if run.runtime})
 
 
-def _tells(figure: Figure) -> bool:
+def _listed(figure: TableFigure) -> bool:
     """Whether there is anything to say of it: of an engine that there is none of, only what was published."""
-    return figure.state is not State.ABSENT or figure.entry.published is not None
+    return figure.state is not CellState.ABSENT or figure.entry.published is not None
 
 
-def _size(figure: Figure) -> int:
+def _size(figure: TableFigure) -> int:
     return figure.entry.size
 
 
 # Rows.
 
 
-def _row(figure: Figure, runner: Runner) -> Row:
+def _row(figure: TableFigure, runner: Runner) -> SheetRow:
     entry, here = figure.entry, figure.here
-    return Row(
+    return SheetRow(
         figure,
         size=format_count(entry.size),
         engine=flat(entry.series.name),
@@ -163,13 +163,13 @@ def _row(figure: Figure, runner: Runner) -> Row:
     )
 
 
-def _reason(figure: Figure) -> str:
+def _reason(figure: TableFigure) -> str:
     match figure.state:
-        case State.ABSENT:
+        case CellState.ABSENT:
             return "published only"
-        case State.WAITING | State.RUNNING:
+        case CellState.WAITING | CellState.RUNNING:
             return "not run"
-        case State.DONE:
+        case CellState.DONE:
             return f"not told: its worker gave no {figure.entry.table.reading}"
     reason = f"{figure.state.value}: {flat(figure.reason)}"
     if not figure.runs:
@@ -178,16 +178,16 @@ def _reason(figure: Figure) -> str:
     return f"{reason} (until then {values})"
 
 
-def _remarks(figure: Figure, runner: Runner) -> Iterable[str]:
+def _remarks(figure: TableFigure, runner: Runner) -> Iterable[str]:
     cell = figure.entry.cell
     assert cell is not None
     if figure.unsteady:
         yield "unsteady"
-    if figure.state is not State.DONE:
+    if figure.state is not CellState.DONE:
         yield f"{len(figure.runs)} of {runner.repeats(cell)} runs"
 
 
-def _live_note(figure: Figure, runner: Runner) -> str:
+def _live_note(figure: TableFigure, runner: Runner) -> str:
     """Return how many tasks were live at the reading, where a figure for all of them misleads."""
     cell = figure.entry.cell
     # Of a burst nothing else is read at one moment; what is held has been waited for.
@@ -203,7 +203,7 @@ def _live_note(figure: Figure, runner: Runner) -> str:
 # Sentences.
 
 
-def sentence(table: Table, figures: Sequence[Figure]) -> str:
+def sentence(table: Table, figures: Sequence[TableFigure]) -> str:
     """Return what a table shows, in one sentence made of its measured figures.
 
     Args:
@@ -217,13 +217,13 @@ def sentence(table: Table, figures: Sequence[Figure]) -> str:
     return _compared(table, found) or _against_published(table, found) or _among_themselves(table, found)
 
 
-def _nothing(figures: Sequence[Figure]) -> str:
-    names = {State.WAITING: "not run", State.RUNNING: "not run", State.ABSENT: "published only"}
+def _nothing(figures: Sequence[TableFigure]) -> str:
+    names = {CellState.WAITING: "not run", CellState.RUNNING: "not run", CellState.ABSENT: "published only"}
     counts = Counter(names.get(figure.state, figure.state.value) for figure in figures)
     return "nothing was measured: " + ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _compared(table: Table, found: Sequence[Figure]) -> str:
+def _compared(table: Table, found: Sequence[TableFigure]) -> str:
     """Put the two series side by side that the file names, at its size or the largest that both have."""
     if table.compare is None:
         return ""
@@ -248,7 +248,7 @@ def _compared(table: Table, found: Sequence[Figure]) -> str:
     return f"{at} {takes[0]} {_times(ratio)} what {takes[1]}{end}{doubt}"
 
 
-def _against_published(table: Table, found: Sequence[Figure]) -> str:
+def _against_published(table: Table, found: Sequence[TableFigure]) -> str:
     ratios = [(figure, figure.ratio) for figure in found if figure.ratio is not None]
     if not ratios:
         return ""
@@ -262,7 +262,7 @@ def _against_published(table: Table, found: Sequence[Figure]) -> str:
     return f"here {_range(ratio for _, ratio in ratios)} {which}{detail}{_doubt(*ends)}"
 
 
-def _among_themselves(table: Table, found: Sequence[Figure]) -> str:
+def _among_themselves(table: Table, found: Sequence[TableFigure]) -> str:
     """Name the lowest and the highest at the largest size that most series have in common."""
     counts = Counter(figure.entry.size for figure in found)
     size = max(counts, key=lambda each: (counts[each], each))
@@ -278,7 +278,7 @@ def _among_themselves(table: Table, found: Sequence[Figure]) -> str:
     )
 
 
-def _of_few(table: Table, found: Sequence[Figure]) -> str:
+def _of_few(table: Table, found: Sequence[TableFigure]) -> str:
     """Return the first and the last figure of each series, where no two have a size in common."""
     parts = []
     for name in list(dict.fromkeys(map(_name, found)))[:NAMED]:
@@ -289,7 +289,7 @@ def _of_few(table: Table, found: Sequence[Figure]) -> str:
     return "; ".join(parts)
 
 
-def _doubt(*figures: Figure) -> str:
+def _doubt(*figures: TableFigure) -> str:
     """Return what makes a conclusion from ``figures`` uncertain: a single run, or runs that lie far apart."""
     if any(len(figure.runs) == 1 for figure in figures):
         return ", by a single run"
@@ -300,15 +300,15 @@ def _over(this: float | None, that: float | None) -> float | None:
     return this / that if this is not None and that is not None and that > 0 < this else None
 
 
-def _name(figure: Figure) -> str:
+def _name(figure: TableFigure) -> str:
     return flat(figure.entry.series.name)
 
 
-def _value(table: Table, figure: Figure) -> str:
+def _value(table: Table, figure: TableFigure) -> str:
     return f"{format_figure(figure.here or 0.0)} {table.unit}"
 
 
-def _verb(table: Table, figure: Figure) -> str:
+def _verb(table: Table, figure: TableFigure) -> str:
     """Return the verb that goes with a series: threads take, a pool of threads takes; rates they reach."""
     verb, ending = ("reach", "es") if SCALES[table.unit][0] is RATE else ("take", "s")
     head = re.split(r",| of | with ", _name(figure))[0]

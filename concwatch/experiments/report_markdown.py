@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from concwatch.experiments.report import (
     HEADER,
     Occasion,
-    Row,
     Sheet,
+    SheetRow,
     cite,
     progress_note,
     runtimes,
@@ -66,7 +66,7 @@ def _sheet(sheet: Sheet) -> Iterable[str]:
         yield f"- {markdown(note)}"
 
 
-def _cells(row: Row) -> Sequence[str]:
+def _cells(row: SheetRow) -> Sequence[str]:
     spread = [row.spread] if row.spread != UNKNOWN else []
     marks = ", ".join([*spread, *row.remarks]) or UNKNOWN
     return row.size, row.engine, row.published, row.here or row.reason, row.ratio, marks

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from concwatch.experiments.experiment import Experiment, Table
 from concwatch.experiments.report import Occasion, Sheet, sheets
-from concwatch.experiments.runner import Figure, Runner
+from concwatch.experiments.runner import Runner, TableFigure
 from concwatch.measure.units import RATE, SCALES, SECONDS
 from concwatch.text import flat
 from concwatch.units import format_count
@@ -62,7 +62,7 @@ def _timed_cells(sheet: Sheet, runner: Runner) -> Iterable[tuple[str, list[float
         yield f"{table}: {series} {format_count(cell.size)}", values, runtime
 
 
-def _seconds(figure: Figure) -> list[float]:
+def _seconds(figure: TableFigure) -> list[float]:
     """Return the seconds that each run took."""
     kind, factor = SCALES[figure.entry.table.unit]
     if kind is SECONDS:

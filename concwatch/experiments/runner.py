@@ -23,7 +23,7 @@ UNSTEADY = 0.10
 """Spread over which a cell is marked."""
 
 
-class State(Enum):
+class CellState(Enum):
     """What has become of a cell."""
 
     WAITING = "waiting"
@@ -34,12 +34,17 @@ class State(Enum):
     ABSENT = "absent"
     """There is no such engine yet; what was published stands alone."""
 
+    @property
+    def open(self) -> bool:
+        """Whether it has not been tried to the end."""
+        return self in (CellState.WAITING, CellState.RUNNING)
+
 
 @dataclass
-class Outcome:
+class CellOutcome:
     """What has become of one cell."""
 
-    state: State = State.WAITING
+    state: CellState = CellState.WAITING
     reason: str = ""
     """Why there are no figures."""
     runs: list[Result] = field(default_factory=list)
@@ -47,11 +52,11 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Figure:
+class TableFigure:
     """One line of the result, with what has been measured so far; figures in the table's unit."""
 
     entry: Entry
-    state: State
+    state: CellState
     reason: str
     here: float | None
     """The median over the runs; of a cell that failed there is none, though its runs are kept."""
@@ -95,8 +100,8 @@ class Runner:
         self.choice = choice
         self._make_lab = make_lab
         self.entries = entries(experiment, quick=choice.quick, sizes=choice.sizes)
-        self.outcomes: dict[Cell, Outcome] = {
-            entry.cell: Outcome() for entry in self.entries if entry.cell is not None
+        self.outcomes: dict[Cell, CellOutcome] = {
+            entry.cell: CellOutcome() for entry in self.entries if entry.cell is not None
         }
         self.lab: Lab | None = None
         """The lab of the present run."""
@@ -110,7 +115,7 @@ class Runner:
     @property
     def partial(self) -> bool:
         """Whether cells are left that have not been tried."""
-        return any(outcome.state in (State.WAITING, State.RUNNING) for outcome in self.outcomes.values())
+        return any(outcome.state.open for outcome in self.outcomes.values())
 
     def repeats(self, cell: Cell) -> int:
         """Return how often a cell is run."""
@@ -129,46 +134,46 @@ class Runner:
                 await self._run_cell(cell, outcome)
         finally:
             for outcome in self.outcomes.values():
-                if outcome.state is State.RUNNING:
-                    outcome.state = State.WAITING
+                if outcome.state is CellState.RUNNING:
+                    outcome.state = CellState.WAITING
             self.current, self.over = None, True
             self._ended = asyncio.get_running_loop().time()
 
-    async def _run_cell(self, cell: Cell, outcome: Outcome) -> None:
-        outcome.state = State.RUNNING
+    async def _run_cell(self, cell: Cell, outcome: CellOutcome) -> None:
+        outcome.state = CellState.RUNNING
         for _ in range(self.repeats(cell)):
             self._run_began = asyncio.get_running_loop().time()
             try:
                 self.lab = lab = self._make_lab([] if cell.program else [cell.row()], cell.settings)
             except ValueError as error:  # what the lab itself needs is not here
-                outcome.state, outcome.reason = State.SKIPPED, str(error)
+                outcome.state, outcome.reason = CellState.SKIPPED, str(error)
                 return
             why_not = cell.why_not(lab)
             if why_not is not None:
                 await lab.close()
-                outcome.state, outcome.reason = State.SKIPPED, why_not
+                outcome.state, outcome.reason = CellState.SKIPPED, why_not
                 return
             try:
                 outcome.runs.append(await (run_program if cell.program else run_once)(lab, cell))
             except NotMeasuredError as error:
                 absent = isinstance(error, MissingError)
-                outcome.state, outcome.reason = State.SKIPPED if absent else State.FAILED, str(error)
+                outcome.state, outcome.reason = CellState.SKIPPED if absent else CellState.FAILED, str(error)
                 return
-        outcome.state = State.DONE
+        outcome.state = CellState.DONE
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[TableFigure]:
         """Return every line of the result as it stands."""
         return [self._figure(entry) for entry in self.entries]
 
-    def _figure(self, entry: Entry) -> Figure:
+    def _figure(self, entry: Entry) -> TableFigure:
         if entry.cell is None:
             reason = f"no engine {entry.series.engine} yet"
-            return Figure(entry, State.ABSENT, reason, None, None, None, ())
+            return TableFigure(entry, CellState.ABSENT, reason, None, None, None, ())
         outcome, factor = self.outcomes[entry.cell], SCALES[entry.table.unit][1]
         measured = Measured.of_runs(outcome.runs, entry.table.reading)
-        shown = None if outcome.state in (State.FAILED, State.SKIPPED) else measured
+        shown = None if outcome.state in (CellState.FAILED, CellState.SKIPPED) else measured
         here = shown.median / factor if shown else None
-        return Figure(
+        return TableFigure(
             entry,
             outcome.state,
             outcome.reason,
@@ -197,7 +202,7 @@ class Runner:
         pace = took / expected
         left = 0.0
         for cell, outcome in self.outcomes.items():
-            if outcome.state in (State.WAITING, State.RUNNING):
+            if outcome.state.open:
                 left += cell.expected_seconds() * max(0, self.repeats(cell) - len(outcome.runs))
         left *= pace
         if self.current is not None:  # of the present run a part is over, as far as anybody can tell

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from concwatch.experiments.report import HEADER, Occasion, Row, Sheet, cite, progress_note, sheets
-from concwatch.experiments.runner import Runner, State
+from concwatch.experiments.report import HEADER, Occasion, Sheet, SheetRow, cite, progress_note, sheets
+from concwatch.experiments.runner import CellState, Runner
 from concwatch.layout import WIDTH, Piece, aligned, cut, without_unknown, wrapped
 from concwatch.units import format_seconds
 
@@ -56,8 +56,8 @@ def _grid(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
         yield from wrapped(row.reason or ", ".join(row.remarks), _tone(row), indent, start)
 
 
-def _tone(row: Row) -> str:
-    if row.figure.state is State.FAILED:
+def _tone(row: SheetRow) -> str:
+    if row.figure.state is CellState.FAILED:
         return "bad"
     if row.reason:
         return "quiet"
@@ -76,7 +76,7 @@ def _sparks(sheet: Sheet, runner: Runner) -> list[str]:
     return [_spark(trail, min(values), max(values)) for trail in trails]
 
 
-def _trail(row: Row, runner: Runner) -> list[int]:
+def _trail(row: SheetRow, runner: Runner) -> list[int]:
     cell = row.figure.entry.cell
     runs = runner.outcomes[cell].runs if cell is not None and not row.reason else []
     return [rss for _, rss in runs[-1].trail] if runs else []

@@ -100,7 +100,7 @@ class CostMeter:
 
 
 class CpuMeter:
-    """Tells the seconds of CPU that one task takes, over what the idle worker takes.
+    """Measures the seconds of CPU that one task takes, over what the idle worker takes.
 
     Once tasks end that is CPU time since the first end by tasks that ended since; until then it is CPU time
     since the first task was asked for by tasks created.

@@ -10,7 +10,8 @@ from concwatch.lab.cost import Cost
 from concwatch.lab.settings import Settings, fetches
 from concwatch.system.memory import BUDGET
 from concwatch.system.open_files import WALL as OPEN_FILES
-from concwatch.system.walls import Wall, process_limits
+from concwatch.system.open_files import process_limits
+from concwatch.system.walls import Wall
 from concwatch.units import LARGEST_COUNT, format_bytes, format_count
 from concwatch.worker.engines.pool import default_threads
 from concwatch.worker.workloads import USER, parse

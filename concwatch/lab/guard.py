@@ -178,4 +178,4 @@ class Guard:
             "warning",
         )
         took = format_bytes(largest.rss)
-        largest.give_up(f"stopped at {took}: the machine's {memory.bound} was nearly gone")
+        largest.fail(f"stopped at {took}: the machine's {memory.bound} was nearly gone")

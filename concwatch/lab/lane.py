@@ -90,7 +90,7 @@ class Lane:
         self._hz = hz
         self._load = load
         self._link: Link | None = None
-        self._again = False
+        self._respawn = False
         self._resumes = 0  # the target to take up again when switched on
         self._clear(0.0)
 
@@ -106,7 +106,7 @@ class Lane:
         """Why the worker would not run the last burst."""
         self.granted = 0
         """How many of the tasks asked for it may hold at present."""
-        self._news: Reached | None = None  # since the last tick
+        self._fresh: Reached | None = None  # since the last tick
         self._parts: list[Reached] = []  # of a target that is granted bit by bit
         self._asked_at: tuple[Load, float] | None = None  # the machine, and the worker's CPU seconds
         self._since = now
@@ -142,18 +142,18 @@ class Lane:
     @property
     def wanted(self) -> bool:
         """Whether there is a worker, or will be one when the last has ended."""
-        return self.on or self._again
+        return self.on or self._respawn
 
     def switch_on(self, settings: Settings, now: float) -> None:
         """Start a worker for the last target, if there is none; one on its way out is waited for."""
         if self._link is not None:
-            self._again = not self.on
-            self.settings = settings if self._again else self.settings
+            self._respawn = not self.on
+            self.settings = settings if self._respawn else self.settings
             return
-        self._again = False
+        self._respawn = False
         self.missing = self.engine.missing()
         if self.missing:
-            self._fail(self.missing)
+            self.fail(self.missing)
             return
         self._clear(now)
         self.limit = None
@@ -165,7 +165,7 @@ class Lane:
     def switch_off(self, now: float) -> None:
         """Have the worker end; it is killed if it takes longer than `STOP_LIMIT`."""
         self._resumes = self.asked
-        self.target, self._again = 0, False
+        self.target, self._respawn = 0, False
         if self._link is None:
             self.state, self.reason = State.OFF, ""
             return
@@ -236,7 +236,7 @@ class Lane:
             self._link.send("halt", wall=wall, value=value)
 
     def apply(self, settings: Settings) -> None:
-        """Tell the worker what is new in ``settings``."""
+        """Send the worker what is new in ``settings``."""
         old, self.settings = self.settings, settings
         if not self.on or self.tally.ready is None:
             return
@@ -303,8 +303,8 @@ class Lane:
                 self._take_end(arrival, now)
 
     def _take_tick(self, tick: Tick, now: float) -> None:
-        wrong = self.tally.add_tick(tick, now, self.target > 0, self._news)
-        self._news = None
+        wrong = self.tally.add_tick(tick, now, self.target > 0, self._fresh)
+        self._fresh = None
         if wrong:
             self._take_garbage(f"a tick that cannot be: {wrong}")
             return
@@ -327,7 +327,7 @@ class Lane:
             self._take_garbage("ready for the second time")
             return
         if ready.protocol != PROTOCOL:
-            self._fail(f"speaks version {ready.protocol} of the wire: expected {PROTOCOL}")
+            self.fail(f"speaks version {ready.protocol} of the wire: expected {PROTOCOL}")
             return
         self.tally.ready, self.tally.flags = ready, ready.flags
         # The rate comes last, since a tick follows it at once, and with that tick the lane begins.
@@ -362,7 +362,7 @@ class Lane:
             self._send_target()
 
     def _take_reached(self, reached: Reached) -> None:
-        self._news = reached
+        self._fresh = reached
         if reached.target != self.granted:  # it crossed with a newer target
             if reached.created or reached.cancelled:
                 self._log.add(self._now, reached_text(reached))
@@ -416,7 +416,7 @@ class Lane:
             return
         if error.command in self._waiting:
             # What this lane was to run it cannot: better no worker than one that runs something else.
-            self._fail(message)
+            self.fail(message)
             return
         if error.command == "workload" and self._workloads:
             # The worker goes on with what it runs; asked for again, the refused one is sent again.
@@ -430,7 +430,7 @@ class Lane:
 
     def _take_garbage(self, message: str) -> None:
         if reason := self._log.add_garbage(message):
-            self._fail(reason)
+            self.fail(reason)
 
     def _take_end(self, ended: Ended, now: float) -> None:
         stopping = self.state is State.STOPPING
@@ -442,16 +442,17 @@ class Lane:
         elif self.state is not State.FAILED and ended.ran and self.tally.ready is None:
             self._cannot_run(ended.reason)
         elif self.state is not State.FAILED:
-            self._fail(ended.reason)
-        if self._again:
+            self.fail(ended.reason)
+        if self._respawn:
             self.switch_on(self.settings, now)
 
     def _cannot_run(self, reason: str) -> None:
         """Fail before the worker stood: what its engine needs is there, and does not work."""
-        self._fail(self.engine.broken(reason))
+        self.fail(self.engine.broken(reason))
         self.missing = self.reason if self.engine.needs else None
 
-    def _fail(self, reason: str) -> None:
+    def fail(self, reason: str) -> None:
+        """End the worker by force; the lane has failed, and says why."""
         if self._link is not None:
             self._link.kill()
         self.state, self.reason = State.FAILED, plain(reason)
@@ -540,7 +541,7 @@ class Lane:
         """Follow the clock from one state to the next."""
         self._log.summarize(now)
         if self.state is State.STARTING and now - self._since > self.start_limit:
-            self._fail(f"did not stand within {format_seconds(self.start_limit)}")
+            self.fail(f"did not stand within {format_seconds(self.start_limit)}")
         elif self.state is State.RUNNING and self.stalled_for(now):
             self.state = State.STALLED
         elif self.state is State.STALLED and not self.stalled_for(now):
@@ -560,10 +561,6 @@ class Lane:
         """End the worker by force."""
         if self._link is not None:
             self._link.kill()
-
-    def give_up(self, reason: str) -> None:
-        """End the worker by force, and have the lane say why."""
-        self._fail(reason)
 
     def _say(self, text: str, severity: Severity = "info") -> None:
         self._note(self.engine.name, text, severity)

@@ -7,7 +7,7 @@ import sys
 from typing import Protocol
 
 from concwatch.page_server.page import BACKLOG, PATH
-from concwatch.system.child import child_setup, ended_how, explain_start_error, python_command
+from concwatch.system.child import child_setup, describe_exit, explain_start_error, python_command
 from concwatch.worker.workloads import HTTP, parse
 
 HOST = "127.0.0.1"
@@ -119,7 +119,7 @@ class PageServer:
         size = self._words.seek(0, 2)
         self._words.seek(max(0, size - LAST_WORDS))
         last = self._words.read().decode(errors="replace").strip().splitlines()
-        return ended_how(status) + (f": {last[-1][:300]}" if last else "")
+        return describe_exit(status) + (f": {last[-1][:300]}" if last else "")
 
     def close(self) -> None:
         """End it by force: there is nothing that it would have to save."""

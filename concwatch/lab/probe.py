@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from concwatch.lab.catalog import Engine
 from concwatch.links.messages import Error, Ready, decode
-from concwatch.system.child import child_setup, ended_how, explain_start_error, last_words
+from concwatch.system.child import child_setup, describe_exit, explain_start_error, last_words
 from concwatch.units import format_seconds
 
 LIMIT = 10.0
@@ -57,4 +57,4 @@ class Try:
                 case Error(message=message):
                     return self._engine.broken(message)
         words = last_words(noise.decode(errors="replace"))
-        return self._engine.broken(ended_how(self._process.returncode) + (f": {words}" if words else ""))
+        return self._engine.broken(describe_exit(self._process.returncode) + (f": {words}" if words else ""))

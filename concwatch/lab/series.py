@@ -57,7 +57,13 @@ def fill_back(rates: "array[float]", rss: "array[float]", at: int) -> None:
 
 
 def extremes(values: Sequence[float]) -> tuple[float, float]:
-    """Return the least and the greatest of ``values``; NaN for both where all are NaN."""
+    """Return the least and the greatest of ``values``; NaN for both where all are NaN.
+
+    ``min`` and ``max`` pass over a NaN unless it comes first, so only there is one looked for: this runs
+    over hours of samples.
+    """
+    if values and not isnan(values[0]):
+        return min(values), max(values)
     known = [value for value in values if not isnan(value)]
     return (min(known), max(known)) if known else (nan, nan)
 

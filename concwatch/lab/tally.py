@@ -1,6 +1,7 @@
 """What is known of one worker since its start, by each tick and each look at its process."""
 
 import math
+from typing import Any
 
 from concwatch.lab.cost import CostMeter, CpuMeter
 from concwatch.lab.histogram import Histogram
@@ -9,6 +10,13 @@ from concwatch.lab.snapshot import Sample
 from concwatch.links.messages import BurstDone, Reached, Ready, Tick, contradiction
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading
+
+OF_READING = ("rss", "cpu", "threads", "virtual", "cpu_seconds")
+OF_TICK = (
+    "live", "created", "completed", "failed", "cancelled", "queued", "gc", "traced", "tracer", "heap",
+    "switches",
+)  # fmt: skip
+"""What a sample takes as it is from the last look at the process, and from the last tick."""
 
 
 def finite(value: float) -> float | None:
@@ -118,35 +126,24 @@ class Tally:
         """Return what is known now, rates since the last sample; ``interval`` is the seconds between two."""
         reading, tick, cost = self.reading, self.tick, self.meter.cost
         created, completed = self._rates.take(now)
+        known: dict[str, Any] = {
+            **{name: getattr(reading, name, None) for name in OF_READING},
+            **{name: getattr(tick, name, None) for name in OF_TICK},
+        }
         return Sample(
             lane=lane,
             time=now,
-            rss=reading.rss if reading else None,
-            traced=tick.traced if tick else None,
-            heap=tick.heap if tick else None,
             created_per_second=finite(created),
             completed_per_second=finite(completed),
-            live=tick.live if tick else None,
             lag=max(tick.lag, now - self.tick_at - interval) if tick else None,
-            cpu=reading.cpu if reading else None,
-            threads=reading.threads if reading else None,
-            virtual=reading.virtual if reading else None,
             tick_time=tick.time if tick else None,
-            created=tick.created if tick else None,
-            completed=tick.completed if tick else None,
-            failed=tick.failed if tick else None,
-            cancelled=tick.cancelled if tick else None,
-            queued=tick.queued if tick else None,
-            gc=tick.gc if tick else None,
-            tracer=tick.tracer if tick else None,
             completed_mean=finite(self._rates.mean_completed),
             stalled=stalled,
             rss_per_task=cost.rss if cost else None,
             traced_per_task=cost.traced if cost else None,
             measured_live=cost.live if cost else None,
-            cpu_seconds=reading.cpu_seconds if reading else None,
             cpu_per_task=self._cpu.per_task,
-            switches=tick.switches if tick else None,
             switches_per_second=finite(self._switches.rate),
             others=self.others,
+            **known,
         )

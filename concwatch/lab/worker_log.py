@@ -66,13 +66,13 @@ class WorkerLog:
     def add_noise(self, text: str) -> None:
         """Take what was written to standard error."""
         if text.strip():
-            self._tell_first("noise", f"wrote: {text.strip().splitlines()[0][:LONGEST_NOISE]}", "info")
+            self._log_first("noise", f"wrote: {text.strip().splitlines()[0][:LONGEST_NOISE]}", "info")
 
     def add_flood(self, message: str) -> None:
         """Take that the worker is made to wait."""
-        self._tell_first(message, message, "warning")
+        self._log_first(message, message, "warning")
 
-    def _tell_first(self, kind: str, text: str, severity: Severity) -> None:
+    def _log_first(self, kind: str, text: str, severity: Severity) -> None:
         if kind not in self._told:
             self._told.add(kind)
             self._say(text, severity)

@@ -12,7 +12,7 @@ from concwatch import wire
 from concwatch.links.link import Arrival, Ended, Flood, Garbage, Noise
 from concwatch.links.messages import decode, shown
 from concwatch.links.pipe_bytes import PipeBytes, PipeLines
-from concwatch.system.child import NICENESS, child_setup, ended_how, explain_start_error, last_words
+from concwatch.system.child import NICENESS, child_setup, describe_exit, explain_start_error, last_words
 from concwatch.system.process import Reading, Sampler
 
 NOISE_KEPT = 4_000
@@ -120,7 +120,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             return
         self._over = True
         words = last_words(self._last_noise.decode(errors="replace"))
-        self._ended = Ended(ended_how(status) + (f": {words}" if words else ""))
+        self._ended = Ended(describe_exit(status) + (f": {words}" if words else ""))
         self._transport.close()
 
     # What a lane calls.

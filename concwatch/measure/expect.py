@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from concwatch.lab.catalog import AT, CATALOG, find
 from concwatch.measure.figures import BY_NAME, figures
-from concwatch.measure.run import Row
-from concwatch.text import nearest
+from concwatch.measure.run import EngineResult
+from concwatch.text import flat, nearest
 from concwatch.units import format_exactly
 
 EXPECTABLE = {figure.name: figure for figure in figures()}
@@ -36,7 +36,7 @@ class Expectation:
     value: float
     """In the figure's own unit: bytes, seconds, tasks, per second."""
 
-    def judge(self, row: Row) -> "Verdict":
+    def judge(self, row: EngineResult) -> "Verdict":
         """Hold it against what was measured of its engine at one size."""
         measured = row.median(self.figure)
         holds = measured is not None and COMPARISONS[self.op](measured, self.value)
@@ -84,7 +84,7 @@ def read_expectation(text: str) -> Expectation:
     Raises:
         ValueError: one line that names what is wrong and what was expected.
     """
-    written = " ".join(text.split())
+    written = flat(text)
     found = _PARTS.fullmatch(written)
     engine, dot, figure = (part.strip() for part in found["left"].rpartition(".")) if found else ("", "", "")
     if found is None or not (engine and dot and figure):
@@ -135,7 +135,7 @@ def _name_in_run(wanted: Expectation, names: Collection[str]) -> str:
     return name
 
 
-def judge(expectations: Sequence[Expectation], rows: Sequence[Row]) -> list[Verdict]:
+def judge(expectations: Sequence[Expectation], rows: Sequence[EngineResult]) -> list[Verdict]:
     """Hold each against what was measured of its engine, at every size."""
     return [wanted.judge(row) for wanted in expectations for row in rows if row.engine == wanted.engine]
 

@@ -20,7 +20,7 @@ class Rule:
     rests_on: tuple[str, ...]
     """The figures that it goes by."""
     applies: Callable[[LaneSnapshot, Snapshot], bool]
-    tell: Callable[[LaneSnapshot, Snapshot], str]
+    text: Callable[[LaneSnapshot, Snapshot], str]
 
 
 def _collecting(lane: LaneSnapshot) -> float:
@@ -91,4 +91,4 @@ def limited_by(lane: LaneSnapshot, lab: Snapshot) -> str | None:
     """Return what limits a lane, in one sentence; None where nothing does, or nothing runs."""
     if lane.status.state not in STANDING or not lane.status.peak_live:
         return None
-    return next((rule.tell(lane, lab) for rule in RULES if rule.applies(lane, lab)), None)
+    return next((rule.text(lane, lab) for rule in RULES if rule.applies(lane, lab)), None)

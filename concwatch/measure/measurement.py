@@ -45,7 +45,7 @@ class Plan:
     stop: bool = True
     """Whether the end of the tasks is measured, too."""
     enough: Callable[[Lane], str | None] = lambda lane: None
-    """Says why to break off while tasks are created, or None."""
+    """Returns why to break off while tasks are created, or None."""
     at_most: Callable[[Lane], None] = lambda lane: None
     """Called once, as soon as all that could be created has been."""
 
@@ -161,7 +161,7 @@ class Measurement:
         await asyncio.sleep(SETTLE)
         problem = await page_problem(lab)
         if problem:
-            lane.give_up(problem)
+            lane.fail(problem)
         if not lane.on:
             return  # a target would start another worker
         self._describe()
@@ -232,7 +232,7 @@ class Measurement:
         await self._until(lambda: False, SETTLE)
 
     def _conclude(self) -> None:
-        """Say how it ended."""
+        """Note how it ended."""
         lane, result, asked = self._lane, self.result, self._plan.tasks
         self._describe()
         failed = result.last.failed if result.last else 0

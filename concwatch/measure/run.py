@@ -16,7 +16,7 @@ ANSWERED_BY = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}
 
 
 @dataclass
-class Row:
+class EngineResult:
     """What was measured of one engine at one size, as often as was asked for."""
 
     engine: str
@@ -112,7 +112,7 @@ class Session:
     """How long to hold the tasks once all have started."""
     repeats: int = 1
     together: bool = False
-    rows: list[Row] = field(default_factory=list)
+    rows: list[EngineResult] = field(default_factory=list)
     """By size, then by engine; those begun."""
     events: list[Event] = field(default_factory=list)
 
@@ -130,7 +130,7 @@ class Session:
         groups = [list(self.engines)] if self.together else [[engine] for engine in self.engines]
         for tasks in self.sizes:
             for group in groups:
-                rows = {engine.name: Row(engine.name, tasks) for engine in group}
+                rows = {engine.name: EngineResult(engine.name, tasks) for engine in group}
                 for _ in range(self.repeats):
                     lab = make_lab(group)
                     self.rows += [row for row in rows.values() if not row.results]

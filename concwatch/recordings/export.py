@@ -17,7 +17,7 @@ from concwatch.text import nearest
 BATCH = 2_000
 """Rows written at once."""
 
-Row = tuple[Any, ...]
+SampleRow = tuple[Any, ...]
 
 
 def read_columns(text: str) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def read_columns(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*COLUMNS[:2], *names)))
 
 
-def rows(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[Row]:
+def rows(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[SampleRow]:
     """Yield a row a sample: the value of each column, the lane by its name; None for what was not known."""
     pick = attrgetter(*columns)
     lanes = [lane.name for lane in recording.lanes]
@@ -49,7 +49,7 @@ def rows(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[Row
         yield (*values[:place], lanes[sample.lane], *values[place + 1 :])
 
 
-def _batches(found: Iterator[Row]) -> Iterator[list[Row]]:
+def _batches(found: Iterator[SampleRow]) -> Iterator[list[SampleRow]]:
     while batch := list(islice(found, BATCH)):
         yield batch
 

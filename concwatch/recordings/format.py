@@ -278,7 +278,7 @@ def rounded(value: float | None) -> float | None:
     return int(short) if short.is_integer() and abs(short) < 2**53 else short
 
 
-def tell_time(seconds: float, digits: int = 1) -> str:
+def format_position(seconds: float, digits: int = 1) -> str:
     """Write a time in a recording: ``00:12.3``, ``1:02:03.4``; cut, not rounded."""
     whole = max(0, math.floor(seconds * 10**digits))
     minutes, rest = divmod(whole, 60 * 10**digits)

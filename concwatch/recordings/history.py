@@ -9,16 +9,6 @@ from typing import Generic, Protocol, TypeVar
 from concwatch.lab.events import KEPT, Entry, Log
 from concwatch.lab.series import METRICS, extremes
 
-
-def quick_extremes(values: list[float]) -> tuple[float, float]:
-    """Return the least and the greatest of ``values``; NaN for both where all are NaN.
-
-    ``min`` and ``max`` pass over a NaN unless it comes first, so only there is one looked for: this runs
-    over hours of samples.
-    """
-    return extremes(values) if math.isnan(values[0]) else (min(values), max(values))
-
-
 STEPS = (1, 10, 100)
 """Samples that one pair of extremes stands for, from one level to the next."""
 
@@ -35,7 +25,7 @@ class Level:
         self.values = array("d")
         for start in range(0, len(values) // step * step, step):
             self.times.extend((times[start], times[start + step // 2]))
-            self.values.extend(quick_extremes(known[start : start + step]))
+            self.values.extend(extremes(known[start : start + step]))
 
 
 class RecordedSeries:

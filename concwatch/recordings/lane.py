@@ -13,7 +13,7 @@ from concwatch.lab.series import RATES
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, blank_sample
 from concwatch.recordings.format import LaneLine
 from concwatch.recordings.history import RecordedSeries, Timeline
-from concwatch.text import plain
+from concwatch.text import flat, plain
 
 _sample = msgspec.json.Decoder(Sample)
 
@@ -41,7 +41,7 @@ class RecordedLane:
             lines: the line of each sample, all of which can be read.
             changes: what changed slowly.
         """
-        self.name = " ".join(plain(engine.name).split())  # tables have it in a line
+        self.name = flat(plain(engine.name))  # tables have it in a line
         self.engine = replace(engine, name=self.name)
         self.times = times
         """When each sample was taken, seconds since the recording began."""

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from concwatch.lab.series import METRICS, RATES, fill_back
 from concwatch.lab.snapshot import COLUMNS, EngineFacts, Sample
-from concwatch.recordings.format import KIND, VERSION, Header, LaneLine, Line, tell_time
+from concwatch.recordings.format import KIND, VERSION, Header, LaneLine, Line, format_position
 from concwatch.recordings.lane import CHUNK, RecordedLane
 from concwatch.recordings.reading import DAMAGED, EXPECTED, WRITTEN, read_text
 from concwatch.recordings.recording import Recording
@@ -133,18 +133,18 @@ def parse(text: bytes, name: str, lack: str = "") -> Recording:
     lanes = _read_lanes(header, groups, objects, counted)
     others = [line for line in objects if not isinstance(line, LaneLine)]
     recording = Recording(header, lanes, others, damaged=counted.lines)
-    recording.cut = _tell_cut(recording, lack)
+    recording.cut = _where_cut(recording, lack)
     return recording
 
 
 _BREAKS = {DAMAGED: "its compressed text is damaged: cut off after", WRITTEN: "being written, so far"}
 
 
-def _tell_cut(recording: Recording, lack: str) -> str:
+def _where_cut(recording: Recording, lack: str) -> str:
     """Return where a recording breaks off, if it does."""
     if recording.end is not None:
         return "its compressed text is damaged" if lack == DAMAGED else ""
-    where = f"{tell_time(recording.duration)}, {counted(recording.samples, 'sample')}"
+    where = f"{format_position(recording.duration)}, {counted(recording.samples, 'sample')}"
     return f"{_BREAKS.get(lack, 'cut off after')} {where}"
 
 

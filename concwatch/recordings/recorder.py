@@ -15,7 +15,7 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.lane import facts
 from concwatch.lab.snapshot import LaneSnapshot, Sample, Snapshot
 from concwatch.recordings import format as lines
-from concwatch.recordings.format import VERSION, cut_time, encode, rounded, tell_time, written
+from concwatch.recordings.format import VERSION, cut_time, encode, format_position, rounded, written
 from concwatch.recordings.writers import FileWriter, Lost
 from concwatch.system.machine import describe_machine, program_version
 
@@ -113,7 +113,7 @@ class Recorder:
             return
         now = snapshot.time
         try:
-            for line in self._news(snapshot, self._lab, self._began):
+            for line in self._changes(snapshot, self._lab, self._began):
                 self._put(line)
                 self.samples += isinstance(line, Sample)
             self.seconds = cut_time(now - self._began)
@@ -123,7 +123,7 @@ class Recorder:
         except (OSError, ValueError) as error:
             self._fail(error)
 
-    def _news(self, snapshot: Snapshot, lab: Lab, began: float) -> Iterator[lines.Line | Sample]:
+    def _changes(self, snapshot: Snapshot, lab: Lab, began: float) -> Iterator[lines.Line | Sample]:
         """Yield the lines of what was not so at the last look."""
         time = cut_time(max(0.0, snapshot.time - began))
         if self._is_new("settings", snapshot.settings):
@@ -168,7 +168,7 @@ class Recorder:
         elif isinstance(error, Lost):
             self.problem = f"recording stopped: {self.path}: {why}: all of it is lost"
         else:
-            lost = f"what came after {tell_time(self.seconds)} is not in it"
+            lost = f"what came after {format_position(self.seconds)} is not in it"
             self.problem = f"recording stopped: {self.path}: {why}: {lost}"
         with contextlib.suppress(OSError, ValueError):  # it would be the same trouble once more
             end()

@@ -11,11 +11,11 @@ from pathlib import Path
 from concwatch.runtimes import store
 from concwatch.runtimes.runtime import TIME_LIMIT, Runtime
 from concwatch.runtimes.tool import Found, Tool, numbers
-from concwatch.system.child import NICENESS, child_setup, end_session
+from concwatch.system.child import end_session, start_child
 from concwatch.units import format_seconds
 
 VERSION_LIMIT = 20.0
-"""Seconds that a tool may take to tell its version."""
+"""Seconds that a tool may take to report its version."""
 
 MOST_LINES = 20
 """Lines of a build's output that are told at most."""
@@ -29,7 +29,7 @@ LAST_WORDS = 2.0
 LOOK = 0.1
 """Seconds between two looks whether somebody else has built the same."""
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class BuildError(Exception):
@@ -50,37 +50,37 @@ def choose(ways: Sequence[Runtime]) -> Runtime:
 
 
 async def build(
-    ways: Sequence[Runtime], engine: str, tell: Tell, tell_built: Callable[[float], None]
+    ways: Sequence[Runtime], engine: str, report: Report, report_seconds: Callable[[float], None]
 ) -> list[str]:
     """Have everything built that is not, and give the command that starts a worker of ``engine``.
 
     Args:
         ways: how it can be had, the best first.
         engine: its name.
-        tell: is told, a line at a time, what is being built and what the build writes.
-        tell_built: is told how many seconds a build took; not called where there was none to do.
+        report: is told, a line at a time, what is being built and what the build writes.
+        report_seconds: is told how many seconds a build took; not called where there was none to do.
 
     Raises:
         BuildError: there will be no worker, and why.
     """
     way = choose(ways)
     places = way.found()
-    versions = [await tell_version(tool, places[tool.name]) for tool in way.tools if tool.version]
+    versions = [await tool_version(tool, places[tool.name]) for tool in way.tools if tool.version]
     out = store.folder() / way.key(" ".join(versions))
     if way.build and not store.is_built(out):
         began = time.monotonic()
-        tell(f"building with {way.language} {versions[0]}")
+        report(f"building with {way.language} {versions[0]}")
 
         async def make() -> None:
             with store.half_built(out.name) as part:
                 for command in way.build:
-                    await _run(way, way.fill(command, places, part, engine), part, tell)
+                    await _run(way, way.fill(command, places, part, engine), part, report)
 
         try:
             await _once(out, make)
         except OSError as error:
             raise BuildError(f"cannot be built in {store.folder()}: {error.strerror or error}") from None
-        tell_built(time.monotonic() - began)
+        report_seconds(time.monotonic() - began)
     return way.fill(way.run, places, out, engine)
 
 
@@ -94,7 +94,7 @@ async def _once(out: Path, make: Callable[[], Awaitable[None]]) -> None:
             await asyncio.sleep(LOOK)
 
 
-async def tell_version(tool: Tool, found: Found) -> str:
+async def tool_version(tool: Tool, found: Found) -> str:
     """Ask a tool for its version, unless a file has told it."""
     version = found.stated
     if version is None:
@@ -111,14 +111,14 @@ async def tell_version(tool: Tool, found: Found) -> str:
     return version
 
 
-async def _run(way: Runtime, command: list[str], folder: Path, tell: Tell) -> None:
+async def _run(way: Runtime, command: list[str], folder: Path, report: Report) -> None:
     """Run one command of a build; what it writes is told."""
     status, text = await _output(command, folder, way.variables(), TIME_LIMIT)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for line in lines[:MOST_LINES]:
-        tell(line[:300])
+        report(line[:300])
     if len(lines) > MOST_LINES:
-        tell(f"… and {len(lines) - MOST_LINES} lines more")
+        report(f"… and {len(lines) - MOST_LINES} lines more")
     if status:
         why = next(filter(ERROR.search, lines), _last(text))
         raise BuildError(f"build failed: {why[:300]}")
@@ -132,16 +132,7 @@ async def _output(
     Whatever happens to the caller, the command and all that it started have ended then.
     """
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=folder,
-            env=variables,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=child_setup(NICENESS),
-        )
+        process = await start_child(command, asyncio.subprocess.STDOUT, folder, variables)
     except OSError as error:
         raise BuildError(f"{command[0]} could not be started: {error.strerror or error}") from None
     try:

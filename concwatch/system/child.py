@@ -1,10 +1,11 @@
 """Processes that this program starts: what each does before its program, how it is ended, how it ended."""
 
+import asyncio
 import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from concwatch.system import open_files
@@ -61,6 +62,29 @@ def child_setup(niceness: int) -> Callable[[], None] | None:
     return setup
 
 
+async def start_child(
+    command: Sequence[str],
+    stderr: int = asyncio.subprocess.PIPE,
+    folder: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> asyncio.subprocess.Process:
+    """Start a program that is given nothing to read, in a session of its own.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    return await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=stderr,
+        cwd=folder,
+        env=variables,
+        start_new_session=True,
+        preexec_fn=child_setup(NICENESS),
+    )
+
+
 def explain_start_error(error: BaseException) -> str:
     """Return why a process could not be started: the system's words, and the limit where one was hit."""
     if open_files.is_refusal(error):
@@ -82,7 +106,7 @@ def end_session(pid: int) -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
-def ended_how(status: int) -> str:
+def describe_exit(status: int) -> str:
     """Return how a process ended: by which signal, or with which exit status."""
     if status < 0:
         try:

@@ -1,10 +1,10 @@
-"""The limit on open files, of which every connection is one."""
+"""The limits of this process, and the one on open files, of which every connection is one."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Optional
+    from typing import Optional, Tuple
 
 WALL = "ulimit -n"
 """How the limit is called: by the command that tells and sets it."""
@@ -26,14 +26,21 @@ def raise_limit() -> None:
         return
 
 
-def limit_now() -> Optional[int]:
-    """Return the number of files that this process may have open, where that can be told."""
+def process_limits(name: str) -> Tuple[Optional[int], Optional[int]]:
+    """Return the soft and the hard limit that ``resource`` calls ``name``; None for none."""
     try:
         import resource  # in some builds itself a file to open, which may be what cannot be done
-    except (ImportError, OSError):
-        return None
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return None if soft == resource.RLIM_INFINITY else soft
+
+        found = resource.getrlimit(getattr(resource, name))
+    except (ImportError, AttributeError, OSError):  # Windows has no such limits
+        return None, None
+    soft, hard = (None if limit == resource.RLIM_INFINITY else limit for limit in found)
+    return soft, hard
+
+
+def limit_now() -> Optional[int]:
+    """Return the number of files that this process may have open, where that can be told."""
+    return process_limits("RLIMIT_NOFILE")[0]
 
 
 def is_refusal(error: Optional[BaseException]) -> bool:

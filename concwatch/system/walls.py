@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from concwatch.system.open_files import process_limits
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Dict, List, Optional, Tuple
@@ -159,18 +161,6 @@ def cgroup_folders(
 def stack_size() -> int:
     """Return the bytes of stack that the system gives to a new thread."""
     return process_limits("RLIMIT_STACK")[0] or DEFAULT_STACK
-
-
-def process_limits(name: str) -> Tuple[Optional[int], Optional[int]]:
-    """Return the soft and the hard limit that ``resource`` calls ``name``, None for no limit."""
-    try:
-        import resource
-
-        found = resource.getrlimit(getattr(resource, name))
-    except (ImportError, AttributeError):  # Windows has no such limits
-        return None, None
-    soft, hard = (None if limit == resource.RLIM_INFINITY else limit for limit in found)
-    return soft, hard
 
 
 def _bound_as_user() -> bool:

@@ -2,7 +2,7 @@
 
 import re
 
-from concwatch.recordings.format import tell_time
+from concwatch.recordings.format import format_position
 from concwatch.text import one_line
 from concwatch.units import parse_seconds
 
@@ -18,7 +18,7 @@ def format_moment(seconds: float, duration: float) -> str:
     All moments of one recording take the same number of cells, so that nothing jumps while it is played.
     """
     a_hair = 1e-6  # seconds, for ten steps of 0.1 s do not add up to 1
-    return tell_time(seconds + a_hair).rjust(len(tell_time(duration + a_hair)))
+    return format_position(seconds + a_hair).rjust(len(format_position(duration + a_hair)))
 
 
 def read_moment(text: str, duration: float) -> float:
@@ -30,7 +30,7 @@ def read_moment(text: str, duration: float) -> float:
     text = text.strip()
     seconds = _seconds(text, duration)
     if seconds > duration:
-        end = tell_time(duration)
+        end = format_position(duration)
         raise ValueError(f'"{one_line(text[:40])}" is behind the end: expected a moment from 0:00 to {end}')
     return seconds
 

@@ -39,9 +39,9 @@ class SessionRecording:
         """Return how much is recorded, in a few words; nothing where nothing is."""
         if self._recorder is None or not self._recorder.on:
             return ""
-        from concwatch.recordings.format import tell_time  # as in `begin`
+        from concwatch.recordings.format import format_position  # as in `begin`
 
-        return f"● rec {tell_time(self._recorder.seconds, 0)} · {format_bytes(self._recorder.size)}"
+        return f"● rec {format_position(self._recorder.seconds, 0)} · {format_bytes(self._recorder.size)}"
 
     def follow(self, lab: Lab) -> None:
         """Record ``lab``, if it is to be recorded from the start."""

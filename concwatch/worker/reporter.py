@@ -32,7 +32,7 @@ class Reporter:
         self._soon = threading.Event()
         self._busy = threading.Lock()  # held while a tick is made, whose own bytes are no task's
         self.memory: Callable[[], Dict[str, int]] = dict
-        """Gives ``traced`` and ``tracer`` in bytes while tracing, else nothing."""
+        """Returns ``traced`` and ``tracer`` in bytes while tracing, else nothing."""
 
     def traced(self) -> Optional[int]:
         """Return the bytes traced between two ticks, or None while nothing is traced."""

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 import psutil
 
 from concwatch.lab.catalog import SHOWN
-from concwatch.lab.fake import FakeWorkers
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
+from tests.fake import FakeWorkers
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, environment, quiet
 

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from concwatch.charts.table import DRAWN
 from concwatch.lab.catalog import PYTHONS, Engine
-from concwatch.lab.fake import FakeLink
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot
@@ -29,6 +28,7 @@ from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.process import Reading
+from tests.fake import FakeLink
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, environment, quiet
 

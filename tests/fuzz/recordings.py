@@ -13,7 +13,7 @@ from concwatch.comparing.report import report_markdown, table_lines
 from concwatch.lab.series import METRICS
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import as_csv
-from concwatch.recordings.format import KIND, Line, tell_time
+from concwatch.recordings.format import KIND, Line, format_position
 from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import GZIP, Text, decompress
@@ -99,7 +99,7 @@ def check_list(data: bytes) -> None:
     (_folder() / NAME).write_bytes(data)
     for summary in find_recordings(_folder()):
         format_count(summary.samples)
-        tell_time(summary.seconds)
+        format_position(summary.seconds)
 
 
 def check_result(data: bytes) -> None:

@@ -9,8 +9,8 @@ from textual.style import Style
 from textual.widgets import Static
 
 from concwatch.experiments.experiment import Table
-from concwatch.experiments.report import Row, Sheet, sheets
-from concwatch.experiments.runner import Runner, State
+from concwatch.experiments.report import Sheet, SheetRow, sheets
+from concwatch.experiments.runner import CellState, Runner
 from concwatch.text import flat
 from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import UNKNOWN
@@ -22,24 +22,24 @@ LONGEST_NAME = 22
 LONGEST_NAME_NARROW = 13
 """Cells of a series' name, where 80 cells must do."""
 
-REASONS = {State.SKIPPED: "$warning", State.FAILED: "$error"}
+REASONS = {CellState.SKIPPED: "$warning", CellState.FAILED: "$error"}
 """The colour in which it is said why there is no figure."""
 
 
-def _how(row: Row, runner: Runner) -> tuple[str, str]:
+def _how(row: SheetRow, runner: Runner) -> tuple[str, str]:
     """Return how a cell with a figure stands, or one that is still to come, and in which colour."""
     figure = row.figure
-    if figure.state is State.RUNNING and figure.entry.cell is not None:
+    if figure.state is CellState.RUNNING and figure.entry.cell is not None:
         repeats = runner.repeats(figure.entry.cell)
         return f"▸ {min(len(figure.runs) + 1, repeats)} of {repeats}", "bold $accent"
     if row.reason:
         return (row.reason if runner.over else "", "$foreground 45%")
-    spread = "one run" if row.spread == UNKNOWN and figure.state is State.DONE else row.spread
+    spread = "one run" if row.spread == UNKNOWN and figure.state is CellState.DONE else row.spread
     doubt = ", ".join(row.remarks)
     return (f"{spread}  {doubt}" if doubt else spread, "$warning" if doubt else "$foreground 75%")
 
 
-def result_line(row: Row, runner: Runner, color: str, name_width: int) -> Content:
+def result_line(row: SheetRow, runner: Runner, color: str, name_width: int) -> Content:
     """Write one line of the table."""
     state = row.figure.state
     name = row.engine if len(row.engine) <= name_width else f"{row.engine[: name_width - 1]}…"
@@ -48,7 +48,7 @@ def result_line(row: Row, runner: Runner, color: str, name_width: int) -> Conten
         (f"{name:{name_width}}", color),
         (f"{row.published:>{FIGURE_WIDTH}}", "$foreground 70%"),
     )
-    if row.reason and state not in (State.WAITING, State.RUNNING):
+    if row.reason and state not in (CellState.WAITING, CellState.RUNNING):
         return Content.assemble(left, "  ", (row.reason, REASONS.get(state, "$foreground 50%")))
     here, ratio = row.here or UNKNOWN, row.ratio
     line = Content.assemble(
@@ -60,7 +60,7 @@ def result_line(row: Row, runner: Runner, color: str, name_width: int) -> Conten
         ),
         _how(row, runner),
     )
-    return line.stylize("on $accent 18%") if state is State.RUNNING else line
+    return line.stylize("on $accent 18%") if state is CellState.RUNNING else line
 
 
 def heading(table: Table, name_width: int) -> Content:
@@ -89,7 +89,7 @@ def tabs(titles: Sequence[str], chosen: int) -> Content:
     return Content.assemble(Content("").join(numbers), " ", titles[chosen])
 
 
-def lessons(sheet: Sheet, cut: Sequence[Row]) -> Content:
+def lessons(sheet: Sheet, cut: Sequence[SheetRow]) -> Content:
     """Return what a table shows, once it shows something, and what to know before believing it.
 
     Args:
@@ -161,7 +161,7 @@ class ResultTable(Vertical):
             row for row, line in zip(sheet.rows, lines, strict=True) if row.reason and line.cell_length > room
         ]
         self._teach(lessons(sheet, cut))
-        running = [index for index, row in enumerate(sheet.rows) if row.figure.state is State.RUNNING]
+        running = [index for index, row in enumerate(sheet.rows) if row.figure.state is CellState.RUNNING]
         self._follow(table, running[0] if running else None)
 
     def _teach(self, said: Content) -> None:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.style import Style
 
-from concwatch.experiments.runner import Runner
-from concwatch.experiments.runner import State as CellState
+from concwatch.experiments.runner import CellState, Runner
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_count, format_forecast, format_seconds

@@ -8,7 +8,7 @@ from textual.content import Content
 from concwatch.charts.lines import Line
 from concwatch.charts.scales import BYTES, RATE, SECONDS, Kind
 from concwatch.charts.ticks import size_ticks
-from concwatch.experiments.runner import Figure
+from concwatch.experiments.runner import TableFigure
 from concwatch.measure.units import BYTES as BYTES_UNIT
 from concwatch.measure.units import SCALES
 from concwatch.measure.units import SECONDS as SECONDS_UNIT
@@ -50,7 +50,9 @@ class SizeChart(Chart):
         self.set_reactive(Chart.logarithmic, True)
         self._names: list[tuple[str, str]] = []
 
-    def compare(self, figures: Sequence[Figure], colors: Mapping[str, str], dim: Mapping[str, str]) -> None:
+    def compare(
+        self, figures: Sequence[TableFigure], colors: Mapping[str, str], dim: Mapping[str, str]
+    ) -> None:
         """Draw the figures of one table.
 
         Args:

@@ -38,7 +38,7 @@ class Engine:
         self.on_reached: Callable[[], None] = lambda: None
         """Called when a target has been met, or a burst has ended."""
         self.traced: Callable[[], Optional[int]] = lambda: None
-        """Gives the bytes traced now, or None while nothing is traced."""
+        """Returns the bytes traced now, or None while nothing is traced."""
         self.bursts: Deque[Burst] = deque()
         """Bursts asked for and not begun."""
         self._inbox: Deque[Callable[[], None]] = deque()

@@ -47,19 +47,19 @@ class FileWall:
             goal.settle(live)
             self._hit = wanted, live
 
-    def look(self, tell: Callable[..., None]) -> None:
-        """Have ``tell`` called, on the engine's own thread, when no task has failed so since the last look.
+    def look(self, report: Callable[..., None]) -> None:
+        """Have ``report`` called, on the engine's own thread, when no task has failed so since the last look.
 
         Args:
-            tell: takes how many stand, the target there was, the wall's name and value, the system's words.
+            report: takes how many stand, the target there was, the wall's name and value, the system's words.
         """
         if self._hit is not None and not self._fresh:
-            self._submit(lambda: self._tell(tell))
+            self._submit(lambda: self._report(report))
         self._fresh = False
 
-    def _tell(self, tell: Callable[..., None]) -> None:
+    def _report(self, report: Callable[..., None]) -> None:
         from errno import EMFILE  # only here, as everything that an idle worker can do without
 
         hit, self._hit = self._hit, None
         if hit is not None and hit[1] == self._goal.target:  # else another target was asked for meanwhile
-            tell(hit[1], hit[0], open_files.WALL, open_files.limit_now(), os.strerror(EMFILE))
+            report(hit[1], hit[0], open_files.WALL, open_files.limit_now(), os.strerror(EMFILE))

@@ -1,5 +1,7 @@
-"""An experiment's result as one JSON object: every figure, every run, and what it was measured with."""
+"""An experiment's result for programs: as one JSON object with every run, and as CSV, a line a figure."""
 
+import csv
+import io
 import json
 import re
 from dataclasses import asdict
@@ -8,8 +10,8 @@ from pathlib import Path
 from msgspec import to_builtins
 
 from concwatch.experiments.cell import Cell
-from concwatch.experiments.report import Occasion, Row, Sheet, runtimes, sheets
-from concwatch.experiments.runner import Outcome, Runner
+from concwatch.experiments.report import Occasion, Sheet, SheetRow, runtimes, sheets
+from concwatch.experiments.runner import CellOutcome, Runner
 from concwatch.measure.measurement import Result
 
 _NUMBERS = re.compile(r"\[\n\s+(?:[-+.\deE]+,\n\s+)*[-+.\deE]+\n\s+\]")
@@ -48,14 +50,14 @@ def as_object(runner: Runner, occasion: Occasion) -> dict[str, object]:
 def _table(sheet: Sheet, cells: list[Cell]) -> dict[str, object]:
     told = {name: getattr(sheet.table, name) for name in ("title", "reading", "unit", "counted", "note")}
     rows = [
-        {**told_row(row), "cell": None if cell is None else cells.index(cell)}
+        {**_row(row), "cell": None if cell is None else cells.index(cell)}
         for row in sheet.rows
         for cell in [row.figure.entry.cell]
     ]
     return {**told, "sentence": sheet.sentence, "rows": rows}
 
 
-def told_row(row: Row) -> dict[str, object]:
+def _row(row: SheetRow) -> dict[str, object]:
     """Return a line of a table: figures in the table's unit, the spread as a share."""
     figure, entry = row.figure, row.figure.entry
     return {
@@ -74,7 +76,7 @@ def told_row(row: Row) -> dict[str, object]:
     }
 
 
-def _cell(cell: Cell, outcome: Outcome, runner: Runner) -> dict[str, object]:
+def _cell(cell: Cell, outcome: CellOutcome, runner: Runner) -> dict[str, object]:
     return {
         **asdict(cell),
         "program": cell.program and Path(cell.program).name,
@@ -92,3 +94,25 @@ def _run(run: Result) -> dict[str, object]:
         **{name: getattr(run, name) for name in names},
         "trail": [list(point) for point in run.trail],
     }
+
+
+CSV_HEADER = (
+    "experiment", "table", "series", "engine", "size", "reading", "unit", "published", "here", "ratio",
+    "spread", "repeats", "state", "reason",
+)  # fmt: skip
+
+
+def report_csv(runner: Runner, _: Occasion) -> str:
+    """Write every line of every table; figures in the table's unit, the spread as a share."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CSV_HEADER, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for sheet in sheets(runner):
+        of = {
+            "experiment": runner.experiment.name,
+            "table": sheet.table.title,
+            "reading": sheet.table.reading,
+        }
+        for row in sheet.rows:
+            writer.writerow({**_row(row), **of, "repeats": len(row.figure.runs)})
+    return text.getvalue()

@@ -31,7 +31,7 @@ from concwatch.pictures.drawing import PicturesMissing
 from concwatch.pictures.film import HELD, Frame, make_gif
 from concwatch.pictures.fonts import FOLDER, is_drawn
 from concwatch.pictures.inks import MOST, make_palette
-from concwatch.pictures.png import PIXELS, to_png, draw_png
+from concwatch.pictures.png import PIXELS, draw_png, to_png
 from concwatch.system.child import ROOT
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.recording_driver import RecordedTerminal

@@ -630,7 +630,7 @@ def test_in_a_browser_the_screen_shows_charts_and_obeys_the_mouse_until_the_page
         browser.sees("→ about")
         browser.let_go()
         browser.sees("started in")
-        target = re.search(r"target ([\d,]+) →", "\n".join(browser.lines()))[1]
+        target = re.search(r"([\d,]+) tasks? started in", "\n".join(browser.lines()))[1]
         assert int(target.replace(",", "")) >= 1_000
         until(lambda: tasks_live(browser) == target, lambda: f"{target} are live: {tasks_live(browser)}")
         until(lambda: worker.memory_info().rss > idle + 500 * int(target.replace(",", "")), "it weighs more")

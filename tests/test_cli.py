@@ -266,7 +266,7 @@ def test_a_lane_held_back_is_limited_and_a_failure_unless_expected(fakes):
     result = invoke("run", "asyncio", *QUICK)
     assert result.exit_code == 1
     assert "asyncio: limited: pid_max (65,530)" in result.stdout.splitlines()
-    assert "300 of 1,000 stand, pid_max (65,530) holds back the rest" in result.stderr
+    assert "pid_max (65,530) reached at 300 of 1,000 tasks" in result.stderr
     assert invoke("run", "asyncio", *QUICK, "--expect", "asyncio.peak_live >= 300").exit_code == 0
 
 

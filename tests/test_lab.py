@@ -294,7 +294,7 @@ def test_a_lane_that_waits_for_its_worker_is_held_back_too():
     bench.lab.set_target(lane, 5_000)
     bench.pass_()
     assert (lane.state, lane.target, lane.limit.wall) == (State.STARTING, 0, "memory budget")
-    assert bench.texts("warning")[0] == "0 of 5,000 stand, memory budget (1 MiB) holds back the rest"
+    assert bench.texts("warning")[0] == "memory budget (1 MiB) reached at 0 of 5,000 tasks"
     bench.links.last.stand()
     bench.pass_()
     assert lane.state is State.RUNNING

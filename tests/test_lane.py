@@ -542,7 +542,7 @@ def test_a_limit_is_told_with_its_wall_and_the_lane_goes_on():
     bench.pass_()
     assert (lane.state, lane.target, lane.limit.wall) == (State.RUNNING, 21_800, "vm.max_map_count")
     assert bench.texts("warning") == [
-        "21,800 of 50,000 stand, vm.max_map_count (65,530) holds back the rest: can't start new thread"
+        "vm.max_map_count (65,530) reached at 21,800 of 50,000 tasks: can't start new thread"
     ]
     bench.lab.set_target(lane, 1_000)
     assert lane.limit is None
@@ -556,7 +556,7 @@ def test_a_limit_that_crossed_with_a_newer_target_does_not_undo_it():
     link.say(Limit(300, 50_000, "memory budget", 1 << 30))
     bench.pass_()
     assert (lane.target, lane.limit) == (20_000, None)
-    assert "300 of 50,000 stand, memory budget (1 GiB) holds back the rest" in bench.texts("warning")
+    assert "memory budget (1 GiB) reached at 300 of 50,000 tasks" in bench.texts("warning")
 
 
 def test_a_reached_that_crossed_with_a_newer_target_is_not_taken_for_it():
@@ -570,8 +570,8 @@ def test_a_reached_that_crossed_with_a_newer_target_is_not_taken_for_it():
     bench.pass_()
     assert lane.reached.cancelled == 100
     assert bench.texts()[-2:] == [
-        "target 100 → 100 started in 10 ms (10 k/s)",
-        "target 0 → 100 stopped in 500 ms",
+        "100 tasks started in 10 ms (10 k/s)",
+        "100 tasks stopped in 500 ms",
     ]
 
 

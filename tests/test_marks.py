@@ -44,7 +44,7 @@ async def test_commands_and_notes_stand_on_the_charts():
         await s.run(5)
         assert all(s.text(s.chart(metric)).count("▴") == 2 for metric in ("rss", "created_per_second"))
         await s.press("m")
-        await s.sees("what happens at this moment?", "mark 1")
+        await s.sees("a note for this moment", "mark 1")
         await s.run(3)  # the moment is that of the key, however long the typing takes
         await s.enter("all started")
         await s.press("enter")

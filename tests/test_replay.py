@@ -144,7 +144,7 @@ async def test_the_first_frame_tells_the_recording_and_its_machine_and_any_other
         assert "21 Nov 2026" in heading
         if size[0] > 80:
             assert f"{MACHINE['python']} · {MACHINE['cores']} cores · 24 GiB" in heading
-            assert "itself 5 % CPU · 41 MiB" in heading
+            assert "monitor 5 % CPU · 41 MiB" in heading
             await s.sees("pool 7 threads")  # as many as there were there, not here
         assert "Hz" not in heading
         await s.sees("1 threads", "2 pool", "● on", "RSS/task", "00:00.0 / 05:00.0", "×1")
@@ -232,7 +232,7 @@ def _without_track(card):
     """Leave out the slider and the words that move it: those are the monitor's."""
     words = [word for word in card.split() if word not in ("−10k", "+10k")]
     kept = [word for word in words if not set(word) <= set("━╍─●┃")]
-    return " ".join(kept).replace("drag to start", "").strip()
+    return " ".join(kept).replace("drag the slider", "").strip()
 
 
 # Playing.

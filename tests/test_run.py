@@ -141,7 +141,7 @@ def test_the_memory_budget_limits_a_lane_and_names_itself():
     (lane,) = json.loads(done.stdout)["lanes"]
     assert (lane["state"], lane["reason"]) == ("limited", "memory budget (80 MiB)")
     assert 0 < lane["peak_live"] < 20_000
-    assert "memory budget (80 MiB) holds back the rest" in done.stderr
+    assert "memory budget (80 MiB) reached at" in done.stderr
     assert lane["created"] == lane["cancelled"]
 
 

@@ -460,7 +460,7 @@ async def switched_on(served, count):
 
 async def started(page):
     seen, type_ = page
-    await soon(lambda: b"drag to start" in seen, "the screen is shown")
+    await soon(lambda: b"drag the slider" in seen, "the screen is shown")
     await type_("+")
     await soon(lambda: b"10,000" in seen and b"live" in seen, "10,000 tasks are live")
 
@@ -609,7 +609,7 @@ def test_in_a_browser_the_screen_shows_charts_and_obeys_the_mouse_until_the_page
 ):
     with Served() as served, contextlib.closing(Browser(tmp_path)) as browser:
         browser.open(served.url)
-        browser.sees("RSS", "live tasks", "what a task costs", "drag to start", "○ off", "1 asyncio")
+        browser.sees("RSS", "live tasks", "what a task costs", "drag the slider", "○ off", "1 asyncio")
         columns, lines = browser.run("return [seenTerminal.cols, seenTerminal.rows]")
         assert columns >= 120
         assert lines >= 40
@@ -642,7 +642,7 @@ def test_in_a_browser_the_screen_shows_charts_and_obeys_the_mouse_until_the_page
         assert_gone([screen, worker])
         assert served.screens() == []
         browser.open(served.url)
-        browser.sees("drag to start")
+        browser.sees("drag the slider")
         browser.type("+")
         until(lambda: tasks_live(browser) == "10,000", "10,000 are live")
         everything = served.tree.children(recursive=True)
@@ -667,7 +667,7 @@ def test_in_a_browser_the_letters_fit_each_size_of_the_window_and_the_edges_have
     with Served() as served, contextlib.closing(Browser(tmp_path)) as browser:
         browser.window(1280, 900, 2)
         browser.open(served.url)
-        browser.sees("drag to start")
+        browser.sees("drag the slider")
         for width, height, dots in [(1280, 900, 2), (800, 600, 2), (1500, 900, 1)]:
             browser.window(width, height, dots)
             letters = {900: 16, 600: 11}[height]

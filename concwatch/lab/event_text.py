@@ -1,7 +1,7 @@
 """A worker's reports as sentences for the event log."""
 
 from concwatch.links.messages import BurstDone, Limit, Reached
-from concwatch.units import format_bytes, format_count, format_rate, format_seconds
+from concwatch.units import counted, format_bytes, format_count, format_rate, format_seconds
 
 
 def name_wall(limit: Limit) -> str:
@@ -13,26 +13,24 @@ def name_wall(limit: Limit) -> str:
 
 
 def limit_text(limit: Limit) -> str:
-    """Return how many stand and what holds back the rest."""
+    """Return how many tasks there are, and what stops the rest."""
     detail = f": {limit.detail}" if limit.detail else ""
-    return (
-        f"{format_count(limit.standing)} of {format_count(limit.wanted)} stand, "
-        f"{name_wall(limit)} holds back the rest{detail}"
-    )
+    tasks = f"{format_count(limit.standing)} of {format_count(limit.wanted)} tasks"
+    return f"{name_wall(limit)} reached at {tasks}{detail}"
 
 
 def reached_text(reached: Reached) -> str:
     """Return what became of a target, how long it took, and how fast that was."""
     took = format_seconds(reached.seconds)
-    target = f"target {format_count(reached.target)}"
     if not reached.created:
-        return f"{target} → {format_count(reached.cancelled)} stopped in {took}"
+        left = f", {format_count(reached.target)} left" if reached.target else ""
+        return f"{counted(reached.cancelled, 'task')} stopped in {took}{left}"
     speed = format_rate(reached.created / reached.seconds) if reached.seconds > 0 else "at once"
-    live = "" if reached.live >= reached.target else f", {format_count(reached.live)} of them live"
-    return f"{target} → {format_count(reached.created)} started in {took} ({speed}){live}"
+    live = "" if reached.live >= reached.target else f", {format_count(reached.live)} still live"
+    return f"{counted(reached.created, 'task')} started in {took} ({speed}){live}"
 
 
 def burst_text(done: BurstDone) -> str:
-    """Return how long a burst took, and how much of that its creation."""
+    """Return how long a burst took, and how much of that was spent creating it."""
     took, created = format_seconds(done.seconds), format_seconds(done.create_seconds)
-    return f"burst of {format_count(done.tasks)} over in {took}, created in {created}"
+    return f"burst of {counted(done.tasks, 'task')} finished in {took}, created in {created}"

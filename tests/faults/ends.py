@@ -72,16 +72,16 @@ def by(number: int) -> Callable[[Terminal], object]:
 
 
 def plus(times: int, shown: str, terminal: Terminal) -> None:
-    terminal.until(lambda: "drag to start" in terminal.text(), "the screen is shown")
+    terminal.until(lambda: "drag the slider" in terminal.text(), "the screen is shown")
     terminal.type("t" + "+" * times)  # untraced: it starts them sooner
     terminal.until(lambda: f"{shown} live" in terminal.text(), f"{shown} tasks are live")
 
 
 def hold(times: int, shown: str, terminal: Terminal) -> None:
     """Have tasks wait until they are told to stop: the first sleepers would end before the last come."""
-    terminal.until(lambda: "drag to start" in terminal.text(), "the screen is shown")
+    terminal.until(lambda: "drag the slider" in terminal.text(), "the screen is shown")
     terminal.type("w")
-    terminal.until(lambda: "what shall each task do?" in terminal.text(), "it asks for the workload")
+    terminal.until(lambda: "what each task does" in terminal.text(), "it asks for the workload")
     terminal.type("hold\r")  # in place of what stands there, which is selected
     terminal.until(lambda: "hold ▾" in terminal.text(), "the workload is chosen")
     plus(times, shown, terminal)
@@ -93,7 +93,7 @@ def says(text: str, times: int, terminal: Terminal) -> None:
 
 def starting(terminal: Terminal) -> None:
     """Switch four lanes on, and stop looking at a moment by chance."""
-    terminal.until(lambda: "drag to start" in terminal.text(), "the screen is shown")
+    terminal.until(lambda: "drag the slider" in terminal.text(), "the screen is shown")
     terminal.type("1 2 3 4 ")
     terminal.until(terminal.family, "a worker starts")
     end = time.monotonic() + random.uniform(0, 0.3)
@@ -314,7 +314,7 @@ def lose_screen_input() -> str:
         streams.terminal("stdin")
         with Terminal("-m", "concwatch", streams=streams.theirs) as terminal:
             streams.started()
-            terminal.until(lambda: "drag to start" in terminal.text(), "the screen is shown")
+            terminal.until(lambda: "drag the slider" in terminal.text(), "the screen is shown")
             os.write(streams.ours["stdin"], b"3+")
             terminal.until(lambda: "10,000 live" in terminal.text(), "10,000 tasks are live")
             family = terminal.family()

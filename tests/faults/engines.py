@@ -134,7 +134,7 @@ def told_by_screen(source: str, place: str, told: str) -> None:
         with Terminal(
             "-m", "concwatch", "--engines", "uvloop,asyncio", told={"PYTHONPATH": folder}
         ) as terminal:
-            terminal.until(lambda: "drag to start" in terminal.text(), "the screen is shown")
+            terminal.until(lambda: "drag the slider" in terminal.text(), "the screen is shown")
             terminal.type("1 ")
             terminal.until(lambda: "✕ cannot run" in terminal.text(), "the engine is greyed out")
             terminal.until(lambda: told in terminal.text(), "why")

@@ -73,8 +73,8 @@ class RealLab:
         limit = lane.limit
         assert limit is not None
         assert (limit.wall, limit.value, limit.wanted) == (wall, value, tasks), limit
-        (text,) = [text for text in self.told(lane)[before:] if "holds back the rest" in text]
-        assert f"{wall} ({value:,}) holds back the rest" in text, text
+        (text,) = [text for text in self.told(lane)[before:] if "reached at" in text]
+        assert f"{wall} ({value:,}) reached at" in text, text
         await self.ticks(lane, 2)
         return limit.standing
 

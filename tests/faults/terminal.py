@@ -157,7 +157,7 @@ class Terminal:
 
     def switch_on(self) -> list[psutil.Process]:
         """Have the one lane hold 10,000 tasks, and give the worker's processes."""
-        self.until(lambda: "drag to start" in self.text(), "the screen is shown")
+        self.until(lambda: "drag the slider" in self.text(), "the screen is shown")
         self.type("+")
         self.until(lambda: "10,000 live" in self.text(), "10,000 tasks are live")
         found = self.workers()

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.faults.fault import Fault
 from tests.faults.terminal import PATIENCE, Terminal
 
-STARTED = "10,000 started"
+STARTED = "10,000 tasks started"
 RESIZES = 100
 SIZES = ((1, 1), (20, 5), (59, 14), (80, 24), (120, 40), (200, 60), (300, 100), (2, 100), (300, 2))
 """What a terminal is resized to, one after another by chance."""
@@ -20,7 +20,7 @@ SIZES = ((1, 1), (20, 5), (59, 14), (80, 24), (120, 40), (200, 60), (300, 100), 
 def start_and_end(
     size: tuple[int, int] = (120, 40),
     told: Mapping[str, str] | None = None,
-    shown: str = "drag to start",
+    shown: str = "drag the slider",
     resizes: int = 0,
 ) -> str:
     """Have 10,000 tasks started by keys, ``resizes`` done meanwhile, and the program left by key."""

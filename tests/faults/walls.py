@@ -306,7 +306,7 @@ def screen_without_files() -> None:
     if not sys.platform.startswith("linux"):
         raise Impossible("only Linux lets one process set another's limits")
     with Terminal("-m", "concwatch", "--engines", "asyncio,pool") as terminal:
-        terminal.until(lambda: "drag to start" in terminal.text(), "the screen is shown")
+        terminal.until(lambda: "drag the slider" in terminal.text(), "the screen is shown")
         terminal.type("1 ")
         terminal.until(lambda: "on: CPython" in terminal.text(), "the first lane is on")
         usual = terminal.monitor.rlimit(psutil.RLIMIT_NOFILE)
@@ -316,7 +316,7 @@ def screen_without_files() -> None:
             lambda: "could not be started: Too many open files: ulimit -n (" in terminal.text(), "why"
         )
         terminal.type("1+")
-        terminal.until(lambda: "10,000 started in" in terminal.text(), "the other lane goes on")
+        terminal.until(lambda: "10,000 tasks started in" in terminal.text(), "the other lane goes on")
         terminal.monitor.rlimit(psutil.RLIMIT_NOFILE, usual)
         terminal.type("2 ")
         terminal.until(lambda: terminal.text().count("on: CPython") > 1, "on again works")

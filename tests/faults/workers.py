@@ -163,7 +163,7 @@ async def without_memory() -> str:
             )
             if s.faulty.limit is not None:
                 assert "memory" in s.faulty.limit.wall, s.faulty.limit
-                await s.tells("stand, ulimit -v memory")
+                await s.tells("ulimit -v memory (")
                 s.lab.set_target(s.faulty, 100)
                 await s.until(
                     lambda: s.faulty.live == 100 or s.faulty.state is State.FAILED, "it shrinks", PATIENCE

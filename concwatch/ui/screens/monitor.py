@@ -84,7 +84,7 @@ class LabControls:
 
         self._screen.ask(
             answer,
-            f"how many tasks shall {self._lane(index).engine.name} hold?",
+            f"number of tasks: {self._lane(index).engine.name}",
             str(self._lane(index).target),
             lambda text: parse_count(text, LARGEST_TARGET),
             lambda tasks: forecast(self._screen.view.lanes[index], tasks),
@@ -140,7 +140,7 @@ class LabControls:
 
         self._screen.ask(
             answer,
-            "what shall each task do?",
+            "what each task does",
             self._lab.settings.workload,
             read,
             lambda spec: f"{spec}: enter applies it; running tasks are replaced",
@@ -179,7 +179,7 @@ class LabControls:
 
         self._screen.ask(
             answer,
-            "what happens at this moment?",
+            "a note for this moment",
             f"mark {sum(mark.kind == NOTE for mark in self._lab.marks.since(0)) + 1}",
             read,
             lambda text: f"enter marks {format_clock(moment - self._lab.began)} on the charts",
@@ -201,7 +201,7 @@ class LabControls:
 
         self._screen.ask(
             answer,
-            "how many threads shall a pool have?",
+            "number of threads in the pool",
             str(self._lab.settings.threads or default_threads()),
             read,
             lambda count: f"{format_count(count)} threads serve its jobs",

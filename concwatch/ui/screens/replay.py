@@ -141,7 +141,7 @@ class ReplayControls:
 
         self._screen.ask(
             answer,
-            "to which moment?",
+            "jump to a moment",
             format_moment(self._source.at, duration).strip(),
             lambda text: read_moment(text, duration),
             lambda moment: f"{format_moment(moment, duration)} of {format_moment(duration, duration)}",

@@ -52,7 +52,7 @@ class FitColumn(Column, frozen=True):
     @property
     def heading(self) -> str:
         """What stands above it."""
-        return f"{'fits, then the wall':{self.cells}}"
+        return f"{'fits, limited by':{self.cells}}"
 
     def text(self, lane: LaneSnapshot) -> str:
         """Return what it says of a lane."""

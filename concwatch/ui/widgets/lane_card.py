@@ -81,7 +81,7 @@ class LaneCard(ClickableLines):
     }
     """
 
-    HINT = "drag to start"
+    HINT = "drag the slider"
     """What a lane says that is off."""
     NUDGES = True
     """Whether there are words to click that move the target."""

@@ -35,7 +35,7 @@ class ReplayBar(StatusBar):
         )
         cpu, rss = view.machine.cpu, view.machine.rss
         known = cpu is not None and rss is not None
-        own = f"itself {format_percent(cpu or 0.0)} CPU · {format_bytes(rss or 0)}" if known else ""
+        own = f"monitor {format_percent(cpu or 0.0)} CPU · {format_bytes(rss or 0)}" if known else ""
         parts = [
             (f"  {self._file}", "bold"),
             (f"  {self._facts}", "$foreground 60%"),

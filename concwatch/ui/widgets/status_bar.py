@@ -51,7 +51,7 @@ class StatusBar(TextLines):
         room = width - left.cell_length - len(clock)
         machine = view.machine
         own = (
-            f"itself {format_percent(machine.cpu)} CPU · {format_bytes(machine.rss)}   "
+            f"monitor {format_percent(machine.cpu)} CPU · {format_bytes(machine.rss)}   "
             if machine.cpu is not None and machine.rss is not None
             else ""
         )

@@ -52,7 +52,7 @@ class CommonPanel(ClickableLines):
     DEFAULT_CSS = """
     CommonPanel {
         height: 6;
-        padding: 0 1;
+        padding: 0 0 0 1;
     }
     """
 

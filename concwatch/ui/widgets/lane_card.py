@@ -76,7 +76,7 @@ class LaneCard(ClickableLines):
     DEFAULT_CSS = """
     LaneCard {
         height: 4;
-        padding: 0 1;
+        padding: 0 0 0 1;
         & Slider { margin-top: 1; }
     }
     """

@@ -12,7 +12,7 @@ from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, Optional
+    from typing import Callable, ClassVar, Dict, Optional
 
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
@@ -96,7 +96,11 @@ def _payload(baton: Baton, size: int) -> None:
 
 
 def _spin(baton: Baton, seconds: float) -> None:
-    end = thread_time() + seconds
+    spin_until(baton, thread_time() + seconds)
+
+
+def spin_until(baton: Baton, end: float) -> None:
+    """Use CPU time until this thread has had ``end`` seconds of it."""
     while thread_time() < end:
         baton.check()
         for _ in range(SPINS_A_CHECK):
@@ -121,6 +125,9 @@ class BlockingEngine(Engine):
     """Runs tasks that block threads; how a task gets its thread is up to the engines below."""
 
     can = (*Engine.can, "stack")
+
+    bodies: ClassVar[Dict[str, Callable[..., None]]] = BODIES
+    """Workload → what a task does."""
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
@@ -155,7 +162,7 @@ class BlockingEngine(Engine):
 
             self._body = find_fetch(workload, coroutine=False)
         else:
-            self._body = partial(BODIES[workload.word], self._baton, *workload.values)
+            self._body = partial(self.bodies[workload.word], self._baton, *workload.values)
 
     def set_stack(self, size: int) -> None:
         """Set the bytes of stack of threads started from now on."""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import threading
 
-from concwatch.worker.engines.blocking import BlockingEngine
+from concwatch.worker.engines.blocking import BODIES, BlockingEngine, spin_until
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Optional
+    from typing import Callable, ClassVar, Dict, Optional
 
 
 class ThreadsEngine(BlockingEngine):
     """Runs each task as a ``threading.Thread``."""
+
+    # What a thread has used before it comes to its task, above all in waiting for the interpreter's lock, is
+    # part of what the task is to use.
+    bodies: ClassVar[Dict[str, Callable[..., None]]] = {**BODIES, "spin": spin_until}
 
     def start_one(self, created: Optional[float] = None) -> None:
         """Start one thread; raises `RuntimeError` at a wall."""

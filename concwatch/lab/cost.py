@@ -102,8 +102,10 @@ class CostMeter:
 class CpuMeter:
     """Measures the seconds of CPU that one task takes, over what the idle worker takes.
 
-    Once tasks end that is CPU time since the first end by tasks that ended since; until then it is CPU time
-    since the first task was asked for by tasks created.
+    Once tasks end that is CPU time by tasks that ended, both since a moment at which as many had ended as are
+    live: what has begun takes part of its time before such a span and part of it in it, which evens out once
+    tasks no longer begin together. Before that it is since the first end, and before ten have ended CPU time
+    by tasks created since the first was asked for.
     """
 
     def __init__(self) -> None:
@@ -114,7 +116,9 @@ class CpuMeter:
         # Time, CPU seconds and tasks created: at the last look, and before the first task.
         self._last: tuple[float, float, int] | None = None
         self._first: tuple[float, float, int] | None = None
-        self._ending: tuple[float, float, int] | None = None  # the same at the first end, with tasks ended
+        # The same with tasks ended: at the first end, and when as many had ended since as were live.
+        self._ending: tuple[float, float, int] | None = None
+        self._steady: tuple[float, float, int] | None = None
 
     def add(self, tick: Tick, reading: Reading, asked: bool) -> None:
         """Take one look at the worker; whether tasks are ``asked`` for now."""
@@ -136,9 +140,13 @@ class CpuMeter:
         since, tasks = self._first, tick.created - self._first[2]
         if self._ending is not None and ended - self._ending[2] >= LEAST_ENDED:
             since, tasks = self._ending, ended - self._ending[2]
+            if self._steady is None and tasks >= tick.live:
+                self._steady = now, used, ended
+        if self._steady is not None and ended - self._steady[2] >= max(LEAST_ENDED, tick.live):
+            since, tasks = self._steady, ended - self._steady[2]
         if tasks > 0:
             self.per_task = max(0.0, used - since[1] - self._idle * (now - since[0])) / tasks
 
     def changed(self) -> None:
         """Note that tasks do something else from now on."""
-        self.per_task = self._first = self._ending = self._idle_since = None
+        self.per_task = self._first = self._ending = self._steady = self._idle_since = None

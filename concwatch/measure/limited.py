@@ -8,6 +8,9 @@ from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.system.memory import BUDGET
 from concwatch.units import format_count, format_percent, format_rate, format_seconds
 
+CERTAIN = 0.9
+"""Share of its CPU time up to which time in collection is believed to be that."""
+
 REACHED = 0.98
 """Share of the target from which on it counts as reached."""
 
@@ -28,6 +31,11 @@ def _collecting(lane: LaneSnapshot) -> float:
     used = lane.sample.cpu_seconds
     # Collection is timed by the clock: on a busy machine more than its CPU time.
     return min(1.0, (lane.sample.gc or 0.0) / max(used, 0.1)) if used is not None else 0.0
+
+
+def _much(share: float) -> str:
+    """Return a share in words where the clock, which goes on while others have the core, makes it too large."""
+    return format_percent(share) if share < CERTAIN else "most"
 
 
 def _short(lane: LaneSnapshot) -> bool:
@@ -64,7 +72,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "collector", ("gc_seconds", "cpu_seconds"),
         lambda lane, lab: "gc" in lane.status.can and (lane.sample.gc or 0.0) >= 1.0 and _collecting(lane) >= 0.25 and lab.settings.gc == "default",
-        lambda lane, _: f"the collector: {format_percent(_collecting(lane))} of its CPU time in collection: frozen (g) avoids it",
+        lambda lane, _: f"the collector: {_much(_collecting(lane))} of its CPU time in collection: frozen (g) avoids it",
     ),
     Rule(
         "lock", ("cpu", "threads"),

@@ -1,6 +1,6 @@
 import re
 
-from benchmarks.rows import BENCHMARKS
+from tests.benchmarks.rows import BENCHMARKS
 
 
 def test_every_benchmark_has_a_name_of_its_own_and_rows():

@@ -9,7 +9,6 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from lab_driver import Bench
 from msgspec.structs import astuple
 
 from concwatch.cli import main
@@ -20,6 +19,7 @@ from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
+from tests.lab_driver import Bench
 
 NAMES = ("asyncio", "pool")
 

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lab_driver import ENGINES, GIB
 
 from concwatch.cli import main
 from concwatch.comparing.recorded import read_recording
@@ -32,6 +31,7 @@ from concwatch.recordings.writers import open_writer
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from tests.fake import Costs, FakeWorkers
+from tests.lab_driver import ENGINES, GIB
 
 RAW = {
     "lane", "time", "traced", "virtual", "tick_time", "gc", "measured_live", "cpu_seconds",

@@ -21,7 +21,6 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
-from screen import stage, svg_lines
 from textual.errors import NoWidget
 
 from concwatch.pictures import drawing, film, glyphs
@@ -36,6 +35,7 @@ from concwatch.system.child import ROOT
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.recording_driver import RecordedTerminal
 from concwatch.ui.screen_strips import screen_strips
+from tests.screen import stage, svg_lines
 
 GROUND = (41, 41, 41)
 """Rich's own, where a program leaves it to the terminal."""

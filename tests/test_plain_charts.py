@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lab_driver import Bench
 from rich.color import ColorSystem
 
 from concwatch.charts.lines import Line
@@ -30,6 +29,7 @@ from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
+from tests.lab_driver import Bench
 
 PATIENCE = 80
 NAMES = ("asyncio", "uvloop", "threads")

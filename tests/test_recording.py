@@ -19,8 +19,6 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from lab_driver import ENGINES, Bench, end, standing, tick
-from screen import stage
 
 from concwatch.cli import main
 from concwatch.lab.events import KEPT
@@ -42,6 +40,8 @@ from concwatch.system.child import ROOT
 from concwatch.system.walls import Wall
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
+from tests.lab_driver import ENGINES, Bench, end, standing, tick
+from tests.screen import stage
 
 LIMIT = 30.0
 """Seconds that anything real may take, on however loaded a machine."""

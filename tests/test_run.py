@@ -10,7 +10,6 @@ import time
 
 import pytest
 from click.testing import CliRunner
-from lab_driver import ENGINES
 
 from concwatch.cli import main
 from concwatch.lab.lab import Lab
@@ -20,6 +19,7 @@ from concwatch.measure import measurement as module
 from concwatch.measure.run import Session
 from concwatch.system.child import ROOT
 from tests.fake import Costs, FakeWorkers, Fault
+from tests.lab_driver import ENGINES
 
 PATIENCE = 80
 LANE_KEYS = {

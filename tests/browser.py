@@ -139,7 +139,7 @@ class Browser:
         until(lambda: not missing(), lambda: f"seen: {missing()} in\n" + "\n".join(self.lines()))
 
     def find(self, text):
-        """Give column and line of the first place where a text stands, in cells."""
+        """Return column and line of the first place where a text stands, in cells."""
         return next((row.index(text), line) for line, row in enumerate(self.lines()) if text in row)
 
     def mouse(self, *cells, held=False):

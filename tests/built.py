@@ -9,7 +9,7 @@ from concwatch.runtimes.building import build
 
 @cache
 def start_command(engine: Engine) -> list[str]:
-    """Give the command of an engine; raises `BuildError` where it cannot be built."""
+    """Return the command of an engine; raises `BuildError` where it cannot be built."""
     if not engine.ways:
         return engine.command()
     told: list[str] = []

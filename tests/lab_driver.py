@@ -51,12 +51,12 @@ class HandLink:
         self.say(*(Applied(type_, 0.0) for type_ in ("workload", "refill", *can[:2], "rate")), tick(time))
 
     def names(self):
-        """Give the types of all that was sent."""
+        """Return the types of all that was sent."""
         return [type_ for type_, _ in self.sent]
 
 
 def tick(time, live=0, created=None, **fields):
-    """Give a tick whose counters add up: what was created and lives no more was cancelled."""
+    """Return a tick whose counters add up: what was created and lives no more was cancelled."""
     created = live if created is None else created
     return Tick(time, created, live, 0, 0, created - live, **fields)
 
@@ -145,7 +145,7 @@ class Bench:
             self.pass_()
 
     def snapshot(self, name):
-        """Give the lane ``name`` of a snapshot taken now."""
+        """Return the lane ``name`` of a snapshot taken now."""
         return next(lane for lane in self.lab.snapshot(self.now).lanes if lane.name == name)
 
     def texts(self, *weights):
@@ -153,13 +153,13 @@ class Bench:
 
 
 def hand_bench(**arguments):
-    """Give a bench with one toy lane, and the lane; its links are worked by hand."""
+    """Return a bench with one toy lane, and the lane; its links are worked by hand."""
     bench = Bench(links=HandLinks(), engines=[TOY], **arguments)
     return bench, bench.lab.lanes[0]
 
 
 def standing(**arguments):
-    """Give a bench whose toy lane runs, the lane, and its link."""
+    """Return a bench whose toy lane runs, the lane, and its link."""
     bench, lane = hand_bench(**arguments)
     bench.lab.switch(lane, True)
     trace = bench.lab.settings.trace

@@ -59,7 +59,7 @@ def _target(lane: int, now: float) -> int:
 
 
 def _changes(lane: int, name: str, index: int, now: float, hz: float) -> Iterator[Line]:
-    """Give what is said of a lane at one moment, besides its sample."""
+    """Yield what is said of a lane at one moment, besides its sample."""
     if index % round(CHANGE * hz) == round((5 + lane) * hz):
         target = _target(lane, now)
         yield MarkLine(now, name, "target", f"{target:,}")
@@ -89,7 +89,7 @@ def _lane_line(lane: int, now: float, target: int) -> LaneLine:
 
 
 def _live(lane: int, now: float) -> int:
-    """Give how many are live: two seconds after each change of a target they all are, or all are gone."""
+    """Return how many are live: two seconds after each change of a target they all are, or all are gone."""
     since = now - 5 - lane
     if since < 0:
         return 0
@@ -98,7 +98,7 @@ def _live(lane: int, now: float) -> int:
 
 
 def _peak(lane: int, now: float) -> int:
-    """Give the most that have been live until the end of the minute."""
+    """Return the most that have been live until the end of the minute."""
     changes = range(int(max(0.0, now - 5 - lane + CHANGE) // CHANGE))
     return max((_target(lane, change * CHANGE) for change in changes), default=0)
 

@@ -31,7 +31,7 @@ def _figure(text: str) -> float:
 
 
 def _one(text: str, pattern: str) -> float:
-    """Give the one figure that ``pattern`` finds, which may be said more than once."""
+    """Return the one figure that ``pattern`` finds, which may be said more than once."""
     found = {_figure(figure) for figure in re.findall(pattern, text)}
     if len(found) != 1:
         raise ArticleError(f"{pattern}: found {sorted(found) or 'nothing'}: expected one figure")
@@ -39,7 +39,7 @@ def _one(text: str, pattern: str) -> float:
 
 
 def _rows(text: str, pattern: str) -> Figures:
-    """Give the sizes and figures that ``pattern`` finds, each size once."""
+    """Return the sizes and figures that ``pattern`` finds, each size once."""
     found = [(int(_figure(size)), _figure(figure)) for size, figure in re.findall(pattern, text)]
     if not found or len(dict(found)) != len(found):
         raise ArticleError(f"{pattern}: found {found}: expected rows of different sizes")
@@ -162,7 +162,7 @@ ARTICLES: dict[str, tuple[str, Callable[[str], Tables]]] = {
 
 
 def written(experiment: Experiment) -> Tables:
-    """Give the published figures in an experiment's file."""
+    """Return the published figures in an experiment's file."""
     return {
         (table.title, series.name): series.published
         for table in experiment.table
@@ -172,7 +172,7 @@ def written(experiment: Experiment) -> Tables:
 
 
 def differences(file: Tables, article: Tables) -> Iterator[str]:
-    """Say each figure that the one has and the other has not."""
+    """Yield each figure that the one has and the other has not."""
     for place in {**article, **file}:
         here, there = file.get(place, {}), article.get(place, {})
         for size in sorted({*here, *there}):
@@ -185,7 +185,7 @@ def differences(file: Tables, article: Tables) -> Iterator[str]:
 
 
 def check(name: str, folder: Path) -> tuple[int, list[str]]:
-    """Give the number of figures in an experiment's file, and what is wrong with them."""
+    """Return the number of figures in an experiment's file, and what is wrong with them."""
     experiment = load(name)
     begin, read = ARTICLES[name]
     (path,) = folder.glob(f"{begin}_*.txt")
@@ -196,7 +196,7 @@ def check(name: str, folder: Path) -> tuple[int, list[str]]:
 
 
 def _words(experiment: Experiment) -> Iterator[str]:
-    """Give what is quoted of the source and has to stand in the article letter by letter."""
+    """Yield what is quoted of the source and has to stand in the article letter by letter."""
     source = experiment.source
     assert source is not None
     yield source.article

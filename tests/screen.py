@@ -82,7 +82,7 @@ class ScriptedLink(FakeLink):
             self.said.append(answer)
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Give what was scripted after what a fake worker says."""
+        """Return what was scripted after what a fake worker says."""
         said, self.said = self.said, []
         return [*super().arrivals(now), *said]
 

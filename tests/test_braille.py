@@ -23,7 +23,7 @@ DOTS = {
 
 
 def dots(rows):
-    """Give column and row of every dot that is set, from the lower left corner."""
+    """Return column and row of every dot that is set, from the lower left corner."""
     return {
         (2 * x + dx, 4 * y + dy)
         for y, row in enumerate(reversed(rows))

@@ -121,6 +121,19 @@ def test_cpu_of_a_task_that_ends_is_what_was_used_over_the_idle_worker_by_tasks_
     assert worker.pass_(50, create=10, end=10, each=0.01) == pytest.approx(0.01)
 
 
+def test_cpu_of_tasks_that_begin_together_counts_no_part_of_those_that_have_not_ended():
+    meter = CpuMeter()
+    for step in range(30):
+        meter.add(Tick(step / 10, 0, 0, 0, 0, 0), Reading(IDLE, 0.0, 3, cpu_seconds=0.0), False)
+    for step in range(1, 61):
+        # One core for 50 tasks of 10 ms each: all but the first are half done when the next of them end.
+        used = step / 10
+        ended = max(1, round((used - 50 * 0.005) / 0.01))
+        report = Tick(3 + used, ended + 50, 50, ended, 0, 0)
+        meter.add(report, Reading(IDLE, 1.0, 53, cpu_seconds=used), True)
+    assert meter.per_task == pytest.approx(0.01, rel=0.01)
+
+
 def test_cpu_of_growth_is_what_was_used_by_tasks_created_until_enough_have_ended():
     worker = Busy()
     worker.pass_(30, asked=False)

@@ -91,7 +91,7 @@ class Kept:
         self._engine, self._worker = "", None
 
     def take(self, engine, folder):
-        """Give a worker of ``engine``, started in ``folder``, that is as at its start."""
+        """Return a worker of ``engine``, started in ``folder``, that is as at its start."""
         worker = self._worker
         if worker and self._engine == engine and worker.process.poll() is None:
             worker.renew()

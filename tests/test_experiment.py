@@ -37,7 +37,7 @@ def read(text):
 
 
 def complaint(text):
-    """Give what is said of a wrong file, without the file's name in front."""
+    """Return what is said of a wrong file, without the file's name in front."""
     with pytest.raises(ValueError, match=r"^mine\.toml: ") as caught:
         read(text)
     message = str(caught.value)

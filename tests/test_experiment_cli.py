@@ -353,7 +353,7 @@ def on_terminal(files):
 
 
 def read_until(terminal, word):
-    """Give what the terminal was sent, up to a line with ``word`` in it."""
+    """Return what the terminal was sent, up to a line with ``word`` in it."""
     text = b""
     while word not in text.decode(errors="ignore"):
         text += os.read(terminal, 65_536)

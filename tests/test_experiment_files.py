@@ -128,7 +128,7 @@ BRIEF = {"sleep:10": "sleep:1", "ticks:1x10": "ticks:1x1"}
 
 
 def smallest(experiment: Experiment) -> Experiment:
-    """Give the same with nothing said of a quick look, which then takes the smallest size of each series.
+    """Return the same with nothing said of a quick look, which then takes the smallest size of each series.
 
     Of the other languages two stand for all, and nobody sleeps ten seconds: programs that do have a test of
     their own.

@@ -128,7 +128,7 @@ TRAIL = [(-0.01, 20 * MIB), (0.09, 24 * MIB), (0.19, 38 * MIB), (0.29, 31 * MIB)
 
 
 def ran(reading, *values, **about):
-    """Give runs with one figure each."""
+    """Return runs with one figure each."""
     about = {"seconds": 2.25, "own_seconds": 1.5, "runtime": "CPython 3.11.7", **about}
     return [Result("", figures={reading: value}, **about) for value in values]
 
@@ -311,7 +311,7 @@ def test_a_column_in_which_nothing_is_known_is_left_out(runner):
 
 
 def sentences(text, *filled):
-    """Give the sentence of each table, once cells have been filled."""
+    """Return the sentence of each table, once cells have been filled."""
     runner = toy(text)
     for each in filled:
         fill(runner, *each)
@@ -319,7 +319,7 @@ def sentences(text, *filled):
 
 
 def done(table, engine, size, reading, *values):
-    """Give a cell that was run twice at least: what rests on a single run says so."""
+    """Return a cell that was run twice at least: what rests on a single run says so."""
     return table, engine, size, CellState.DONE, ran(reading, *(values * 2 if len(values) == 1 else values))
 
 

@@ -99,7 +99,7 @@ def experiment(*series, reading="create_rate_cpu", unit="tasks/s", sizes=(1000,)
 
 
 def prepare(what, links, *, budget=None, walls=(), **choice):
-    """Give a runner whose labs are all arithmetic, on the running loop's clock."""
+    """Return a runner whose labs are all arithmetic, on the running loop's clock."""
 
     def make_lab(engines, settings):
         return Lab(

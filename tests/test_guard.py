@@ -209,7 +209,7 @@ def grow(lane, bench, tasks):
 
 
 def growing(budget=300 * MIB, **costs):
-    """Give a bench whose lane stands, the lane, and its worker: one that creates 2 M tasks a second."""
+    """Return a bench whose lane stands, the lane, and its worker: one that creates 2 M tasks a second."""
     costs = {"asyncio": Costs(**({"create_rate": 2e6} | costs))}
     bench = Bench("asyncio", links=FakeWorkers(costs=costs), budget=budget, settings=Settings("hold"))
     (lane,) = bench.lab.lanes
@@ -292,7 +292,7 @@ class Machine:
 
 
 def three_lanes(machine):
-    """Give a bench whose lanes hold 100, 50,000 and 20,000 tasks."""
+    """Return a bench whose lanes hold 100, 50,000 and 20,000 tasks."""
     bench = Bench("pool", "asyncio", "uvloop", memory=machine)
     for lane, tasks in zip(bench.lab.lanes, (100, 50_000, 20_000), strict=True):
         bench.lab.set_target(lane, tasks)

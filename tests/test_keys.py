@@ -1,8 +1,15 @@
 """The tables of keys, from which bindings, bar, help and palette are made."""
 
+import ast
+
 import pytest
 
 from concwatch.ui import keys
+from concwatch.ui.chart_control import ChartControl
+from concwatch.ui.screens.experiments import ExperimentsScreen
+from concwatch.ui.screens.lanes import LanesScreen
+from concwatch.ui.screens.monitor import LabControls
+from concwatch.ui.screens.replay import ReplayControls
 
 TABLES = {"monitor": keys.MONITOR, "replay": keys.REPLAY, "experiments": keys.EXPERIMENTS}
 
@@ -21,6 +28,21 @@ def test_a_key_is_told_of_or_belongs_to_one_that_is(table):
         if row.action != keys.do("refuse"):
             assert row.action.split(",")[0] in told, row
     assert all(row.shown for row in TABLES[table] if row.help or row.bar)
+
+
+@pytest.mark.parametrize(("table", "controls"), [("monitor", LabControls), ("replay", ReplayControls)])
+def test_each_command_of_a_key_is_there(table, controls):
+    parts = (controls, ChartControl, LanesScreen)
+    for row in TABLES[table]:
+        if row.action.startswith("do("):
+            command, _ = ast.literal_eval(row.action[2:])
+            assert any(hasattr(part, command) for part in parts), command
+
+
+def test_each_action_of_the_experiments_is_there():
+    for row in keys.EXPERIMENTS:
+        if not row.action.startswith("app."):
+            assert hasattr(ExperimentsScreen, f"action_{row.action.partition('(')[0]}"), row.action
 
 
 def test_keys_with_the_same_help_share_a_line():

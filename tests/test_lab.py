@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 
 def running(*names, **arguments):
-    """Give a bench all of whose lanes run."""
+    """Return a bench all of whose lanes run."""
     bench = Bench(*names, **arguments)
     for lane in bench.lab.lanes:
         bench.lab.switch(lane, True)
@@ -199,7 +199,7 @@ async def test_the_page_server_ends_with_the_lab():
 
 
 def over_budget(*names, budget=100 * MIB, **arguments):
-    """Give a bench whose lanes all wanted a million tasks and were stopped by the budget."""
+    """Return a bench whose lanes all wanted a million tasks and were stopped by the budget."""
     bench = running(*names, budget=budget, **arguments)
     for lane in bench.lab.lanes:
         bench.lab.set_target(lane, 1_000_000)

@@ -615,6 +615,21 @@ async def test_the_memory_budget_stops_growth_and_says_so_in_card_and_log():
         assert re.search(r"all memory budget: workers take .* of 60 MiB: growth stopped", events)
         assert "memory budget (60 MiB) reached at" in events
         assert s.lab.total_rss < 60 * MIB
+        # What limited it can still be read for a moment, and then no more.
+        s.lab.set_target(lane, 100)
+        await s.run(1)
+        await s.sees("↳ the memory budget", within=s.monitor.query_one("CostTable"))
+        await s.run(5)
+        assert "↳" not in s.text(s.monitor.query_one("CostTable"))
+
+
+async def test_a_scrollbar_beside_the_lanes_leaves_their_sliders_as_wide_as_they_were():
+    async with stage((120, 40)) as s:
+        side, width = s.monitor.query_one("#side"), s.slider("asyncio").size.width
+        assert not side.show_vertical_scrollbar
+        await s.pilot.resize_terminal(120, 36)
+        await s.until(lambda: side.show_vertical_scrollbar, "a scrollbar")
+        assert s.slider("asyncio").size.width == width
 
 
 async def test_a_wall_is_named_in_card_and_log_and_the_lane_goes_on():

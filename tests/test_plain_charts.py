@@ -64,12 +64,12 @@ def a_recording(tmp_path_factory):
 
 
 def drawn(traces, paper=None):
-    """Give the lines of all charts."""
+    """Return the lines of all charts."""
     return list(chart_lines(traces, paper or Paper()))
 
 
 def trace(name, times, values, metric="rss"):
-    """Give a trace that has one metric."""
+    """Return a trace that has one metric."""
     return Trace(name, {row.metric: ((), ()) for row in CHARTS} | {metric: (times, values)})
 
 
@@ -86,7 +86,7 @@ def refused(*arguments):
 
 
 def on_a_terminal(*arguments, columns, **told):
-    """Give what the real command writes on a terminal of so many columns."""
+    """Return what the real command writes on a terminal of so many columns."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environ = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLORFGBG")}

@@ -46,7 +46,7 @@ def concwatch(*arguments, cwd=ROOT, check=None):
 
 
 def measured(*arguments, cwd=ROOT, check=0):
-    """Give the object that ``concwatch run --json`` prints."""
+    """Return the object that ``concwatch run --json`` prints."""
     return json.loads(concwatch("run", *arguments, "--json", cwd=cwd, check=check).stdout)
 
 
@@ -171,7 +171,7 @@ def test_tasks_that_fail_are_counted_and_told_unless_they_are_expected(tmp_path)
 
 
 def fake_run(*names, tasks=1_000, seconds=0.1, settings=None, budget=None, together=True, **workers):
-    """Give what each engine came to as JSON, the events, and what was said meanwhile."""
+    """Return what each engine came to as JSON, the events, and what was said meanwhile."""
     links, said = FakeWorkers(**workers), []
     session = Session([ENGINES[name] for name in names], [tasks], seconds, together=together)
 

@@ -8,7 +8,7 @@ import asyncio
 import selectors
 
 
-class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]  # chosen at run time
+class _Selector(selectors.SelectSelector):
     """Says what is ready, and has time pass in place of waiting."""
 
     passed = 0.0

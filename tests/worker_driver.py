@@ -187,7 +187,7 @@ class Worker:
         return self.wait("tick", lambda tick: self.moment(tick) > now and where(tick), len(self.reports))
 
     def moment(self, tick: Report) -> float:
-        """Give when a tick was made, on this process's clock: a worker's own may begin anywhere."""
+        """Return when a tick was made, on this process's clock: a worker's own may begin anywhere."""
         return tick["time"] + self._ahead
 
     def next_ticks(self, count: int = 3) -> list[Report]:
@@ -257,7 +257,7 @@ class Worker:
 
 
 def usual(ready: Report) -> dict[str, dict[str, object]]:
-    """Give the optional commands that have a worker be as it said it was at first."""
+    """Return the optional commands that have a worker be as it said it was at first."""
     commands: dict[str, dict[str, object]] = {"trace": {"on": False}, "gc": {"mode": "default"}}
     for flag in ready["flags"]:
         if flag.endswith(" threads"):

@@ -29,7 +29,7 @@ from concwatch.lab.settings import Settings
     "in which other programs may meet the same limit.",
 )
 def command(max_memory: int | None, json: bool, prove: bool) -> None:
-    """Tell what this machine can hold, what would stop it, and what to change for more.
+    """Show what this machine can hold, what would stop it, and what to change for more.
 
     Needs nothing. What the system does not tell is said to be unknown.
 

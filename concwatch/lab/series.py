@@ -44,7 +44,7 @@ class Columns:
 
 
 def fill_back(rates: "array[float]", rss: "array[float]", at: int) -> None:
-    """Give the samples since the last tick before number ``at`` the rate that came with that one, in place.
+    """Set in the samples since the last tick before number ``at`` the rate that came with that one, in place.
 
     Args:
         rates: a rate for each sample, NaN where no tick had come since the one before.

@@ -149,7 +149,7 @@ class ConcwatchApp(LanesApp):
             self.notify(f"not recorded: {why}", severity="error", markup=False)
 
     def _tell_recording(self, recorder: "Recorder", done: str) -> None:
-        """Say what was done, or why it could not be."""
+        """Notify of what was done, or why it could not be."""
         if recorder.problem:
             self.notify(recorder.problem, severity="error", markup=False)
         else:

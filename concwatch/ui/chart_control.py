@@ -47,7 +47,7 @@ class ChartControl:
         self._changed()
 
     def zoom(self) -> None:
-        """Give one chart all the room, the one in focus if there is one, or take it back."""
+        """Enlarge one chart, the one in focus if there is one, or show all again."""
         grid = self._grid
         focused = grid.screen.focused
         if not grid.single and isinstance(focused, Chart):

@@ -51,7 +51,7 @@ class RecordedTerminal:
         self.write(BEGIN)
 
     def end(self) -> None:
-        """Give the terminal back, as much later as a film holds its last frame."""
+        """Restore the terminal, as much later as a film holds its last frame."""
         self.output.append((self._clock() - self._began + HELD, END))
 
     def write(self, data: str) -> None:
@@ -103,7 +103,7 @@ class RecordedTerminal:
                 super().start_application_mode()
 
             def stop_application_mode(self) -> None:
-                """Give the terminal back."""
+                """Restore the terminal."""
                 super().stop_application_mode()
                 terminal.end()
 

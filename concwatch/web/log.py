@@ -25,7 +25,7 @@ class OneLine(logging.Handler):
         self._told: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell it, unless the same has just been told."""
+        """Write it, unless the same has just been written."""
         error = record.exc_info[1] if record.exc_info else None
         kind = f"{str(record.msg).partition(chr(10))[0]} {type(error).__name__}"
         now = time.monotonic()

@@ -110,7 +110,7 @@ class Session:
         await self.close()
 
     async def _watch(self, transport: asyncio.Transport) -> None:
-        """Give the page up when it is gone, though nothing says so.
+        """Close the page when it is gone, though nothing says so.
 
         A page is there as long as it says something, be it the answer to a ping, or takes what waits for it:
         a slow one answers late, since a ping comes after all that was painted before.

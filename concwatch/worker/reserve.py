@@ -33,5 +33,5 @@ class Reserve:
         self._bytes = bytes(SIZE)
 
     def let_go(self) -> None:
-        """Give it to whatever needs it now."""
+        """Free it for whatever needs it now."""
         self._bytes = None

@@ -111,7 +111,7 @@ IDLE = {
 
 
 def create_rate(tasks: int, coroutine: str, collect: bool = True) -> float:
-    """Give asyncio tasks created and started per second by a list of ``create_task`` and one ``sleep(0)``."""
+    """Return asyncio tasks created and started a second by a list of ``create_task`` and a ``sleep(0)``."""
     script = CREATE.format(tasks=tasks, coroutine=coroutine)
     if not collect:
         script = f"import gc\ngc.disable()\n{script}"
@@ -151,13 +151,13 @@ def _running(script: str) -> Iterator[tuple["subprocess.Popen[str]", psutil.Proc
 
 
 def idle_rss(engine: str) -> float:
-    """Give the RSS in bytes of an interpreter in which ``engine`` stands idle."""
+    """Return the RSS in bytes of an interpreter in which ``engine`` stands idle."""
     with _running(IDLE[engine]) as (_, process):
         return float(process.memory_info().rss)
 
 
 def rss_per_task(engine: str, tasks: int) -> float:
-    """Give the bytes of RSS that each of ``tasks`` sleeping tasks adds."""
+    """Return the bytes of RSS that each of ``tasks`` sleeping tasks adds."""
     with _running(HOLDING[engine].format(tasks=tasks)) as (script, process):
         before = process.memory_info().rss
         assert script.stdin is not None

@@ -17,7 +17,7 @@ UNIT = "tasks/s"
 
 
 def _rate(engine: str, gc: str, tasks: int) -> float:
-    """Give ``create_rate`` of one run, in tasks per second."""
+    """Return ``create_rate`` of one run, in tasks per second."""
     arguments = ["--tasks", str(tasks), "--workload", "sleep:600", "--seconds", "0", "--gc", gc, "--json"]
     done = subprocess.run(
         [PYTHON, "-m", "concwatch", "run", engine, *arguments],

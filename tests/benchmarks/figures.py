@@ -19,7 +19,7 @@ BUSY = 15.0
 
 
 def environment() -> dict[str, str]:
-    """Give the environment of what is measured: this one, with bytecode cached as it is for a user."""
+    """Return the environment of what is measured: this one, with bytecode cached as it is for a user."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
@@ -34,7 +34,7 @@ class Reach:
     """Whether the limit is for the ``ratio`` of measured to reference, or for what was ``measured``."""
 
     def holds(self, measured: float, ratio: float | None) -> bool | None:
-        """Say whether it is reached; None where there is no ratio."""
+        """Return whether it is reached; None where there is no ratio."""
         value = ratio if self.of == "ratio" else measured
         if value is None:
             return None
@@ -136,6 +136,6 @@ def alternate(rounds: int, **measures: Callable[[], float | Sequence[float]]) ->
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Give the value below which ``share`` of ``values`` lie (nearest rank)."""
+    """Return the value below which ``share`` of ``values`` lie (nearest rank)."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, round(share * len(ordered) + 0.5) - 1))]

@@ -60,12 +60,12 @@ def _look(engine: str, tasks: int) -> dict[str, int]:
 
 
 def idle_rss(engine: str) -> float:
-    """Give the RSS in bytes of a worker that holds nothing."""
+    """Return the RSS in bytes of a worker that holds nothing."""
     return float(_look(engine, 0)["idle"])
 
 
 def rss_per_task(engine: str, tasks: int) -> float:
-    """Give the bytes of RSS that each of ``tasks`` sleeping tasks adds to a worker."""
+    """Return the bytes of RSS that each of ``tasks`` sleeping tasks adds to a worker."""
     found = _look(engine, tasks)
     return (found["full"] - found["idle"]) / tasks
 

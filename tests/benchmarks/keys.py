@@ -31,7 +31,7 @@ END_KEY = "\x1b[F"
 
 
 def _labelled(terminal: Terminal, label: str) -> bool:
-    """Say whether all charts looked at have ``label`` below them."""
+    """Return whether all charts looked at have ``label`` below them."""
     return sum(label in terminal.line(row)[:COVERED] for row in range(len(terminal.rows))) == CHARTS
 
 

@@ -111,7 +111,7 @@ QUICK_SIZES = {"memory-per-task": 1_000, "creation-rate": 100_000}
 
 
 def _bare(cell: Cell, reading: str) -> float:
-    """Give what the script of the published method prints: bytes, or tasks a second."""
+    """Return what the script of the published method prints: bytes, or tasks a second."""
     script = SCRIPTS[reading, cell.engine != "threads"].format(
         size=cell.size, older=cell.older, read_after=cell.read_after, run=RUN[cell.engine]
     )

@@ -100,7 +100,7 @@ class _NoisyLink(FakeLink):
     chance = random.Random(4)
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Give what a fake worker says, less smooth."""
+        """Return what a fake worker says, less smooth."""
         return [
             replace(
                 one,
@@ -114,7 +114,7 @@ class _NoisyLink(FakeLink):
         ]
 
     def reading(self) -> Reading | None:
-        """Give what a fake worker has, in whole pages."""
+        """Return what a fake worker has, in whole pages."""
         found = super().reading()
         return found and Reading(
             found.rss // 4096 * 4096, self.chance.randrange(1000) / 1000, found.threads, 5_000_000_000

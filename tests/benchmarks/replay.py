@@ -21,7 +21,7 @@ COLUMNS = range(50, 110)
 
 
 def _finished(terminal: Terminal, pressed: float) -> float:
-    """Give the milliseconds from a press to the last byte of the picture that it made."""
+    """Return the milliseconds from a press to the last byte of the picture that it made."""
     terminal.until(lambda: terminal.read_at > pressed)
     while terminal.read(STILL):
         pass

@@ -193,14 +193,14 @@ def _pairs() -> Mapping[str, Pair]:
 
 
 def _bare(command: Sequence[str], tasks: int) -> tuple[float, float]:
-    """Give the seconds that a bare program took, and its bytes a task."""
+    """Return the seconds that a bare program took, and its bytes a task."""
     done = subprocess.run([*command, str(tasks)], stdout=subprocess.PIPE, check=True, timeout=300)
     found = json.loads(done.stdout)
     return found["seconds"], (found["rss"] - found["rss_before"]) / tasks
 
 
 def _worker(command: Sequence[str], tasks: int) -> tuple[float, float]:
-    """Give the same of a worker, looked at in the same moment: when all are live."""
+    """Return the same of a worker, looked at in the same moment: when all are live."""
     with Worker("", command=command, patience=PATIENCE) as worker:
         process = psutil.Process(worker.ready["pid"])
         worker.do("workload", spec="sleep:3600", word="sleep", seconds=3600)
@@ -211,7 +211,7 @@ def _worker(command: Sequence[str], tasks: int) -> tuple[float, float]:
 
 
 def _million(command: Sequence[str], tasks: int) -> tuple[float, float, float]:
-    """Give the seconds until all are held, the longest between two ticks, and from ``stop`` to the end."""
+    """Return the seconds until all are held, the longest between two ticks, and from ``stop`` to the end."""
     with Worker("", command=command, patience=PATIENCE) as worker:
         worker.do("workload", spec="sleep:3600", word="sleep", seconds=3600)
         before = max(0, len(worker.ticks) - 1)
@@ -226,7 +226,7 @@ def _million(command: Sequence[str], tasks: int) -> tuple[float, float, float]:
 
 
 def _start(command: Sequence[str]) -> float:
-    """Give the seconds from a worker's start to its ``ready``."""
+    """Return the seconds from a worker's start to its ``ready``."""
     began = time.monotonic()
     with Worker("", command=command, patience=PATIENCE):
         return time.monotonic() - began

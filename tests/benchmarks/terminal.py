@@ -68,7 +68,7 @@ class Terminal:
         return self._rows
 
     def line(self, row: int) -> str:
-        """Give one row of the screen, from 0."""
+        """Return one row of the screen, from 0."""
         return "".join(self.rows[row])
 
     @property
@@ -77,7 +77,7 @@ class Terminal:
         return "\n".join(map("".join, self.rows))
 
     def find(self, text: str) -> tuple[int, int]:
-        """Give row and column of the first ``text`` on screen.
+        """Return row and column of the first ``text`` on screen.
 
         Raises:
             LookupError: it is not there.

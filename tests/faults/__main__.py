@@ -104,7 +104,7 @@ def run(fault: Fault, times: int) -> Tally:
 
 
 def row(tally: Tally) -> str:
-    """Give one row of the table, in Markdown."""
+    """Return one row of the table, in Markdown."""
     if tally.impossible:
         return f"| {tally.what} | – | – | not tried: {tally.impossible} |"
     lost = "; ".join(

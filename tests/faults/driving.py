@@ -51,18 +51,18 @@ def thorough() -> bool:
 
 
 def engines(*names: str) -> Sequence[str]:
-    """Give those of ``names`` to be tried: all that are there, or in haste the first alone."""
+    """Return those of ``names`` to be tried: all that are there, or in haste the first alone."""
     there = [name for name in names if find([name])[0].missing() is None]
     return there if thorough() else there[:1]
 
 
 def toy(name: str) -> Engine:
-    """Give a row for a worker that is not one of the catalog's."""
+    """Return a row for a worker that is not one of the catalog's."""
     return Engine(name, "one toy", 1_000)
 
 
 def share(times: list[float], part: float) -> float:
-    """Give the seconds that so large a part of ``times`` kept below."""
+    """Return the seconds that so large a part of ``times`` kept below."""
     return sorted(times)[min(len(times) - 1, math.floor(len(times) * part))] if times else 0.0
 
 
@@ -96,7 +96,7 @@ class Pulse:
         return self.peak - self.baseline
 
     def figures(self) -> str:
-        """Say what was measured."""
+        """Return what was measured."""
         late, busy = (
             f"{share(times, 0.95) * 1000:.0f} ms at p95, {share(times, 1.0) * 1000:.0f} ms at worst"
             for times in (self.late, self.busy)
@@ -125,7 +125,7 @@ class FaultyStage(Stage):
     well: Lane
 
     def told(self, lane: Lane | None = None) -> list[str]:
-        """Give the events of a lane, the faulty one by default, oldest first."""
+        """Return the events of a lane, the faulty one by default, oldest first."""
         name = (lane or self.faulty).engine.name
         return [event.text for event in self.lab.events.since(0) if event.lane == name]
 

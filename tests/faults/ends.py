@@ -29,7 +29,7 @@ LOST = 141
 
 
 def limit() -> float:
-    """Give the seconds in which all must have gone: in the ordinary suite other tests share the machine."""
+    """Return the seconds in which all must have gone: in the ordinary suite other tests share the machine."""
     return GONE if thorough() else PATIENCE
 
 
@@ -193,7 +193,7 @@ main()
 
 
 def crashing(module: str, owner: str, name: str) -> tuple[str, str]:
-    """Give the program with one of its functions broken as soon as SIGUSR1 has come."""
+    """Return the program with one of its functions broken as soon as SIGUSR1 has come."""
     return "-c", CRASH.format(module=module, owner=owner, name=name)
 
 

@@ -82,7 +82,7 @@ async def switched_on(source: str, told: str) -> None:
 
 
 def broken(name: str) -> Callable[[], str]:
-    """Give the injection of a broken package."""
+    """Return the injection of a broken package."""
 
     def inject() -> str:
         need_uvloop()

@@ -35,11 +35,11 @@ class RealLab:
     lab: Lab
 
     def lane(self, name: str) -> Lane:
-        """Give the lane of an engine."""
+        """Return the lane of an engine."""
         return next(lane for lane in self.lab.lanes if lane.engine.name == name)
 
     def told(self, lane: Lane) -> list[str]:
-        """Give a lane's events, oldest first."""
+        """Return a lane's events, oldest first."""
         return [event.text for event in self.lab.events.since(0) if event.lane == lane.engine.name]
 
     async def until(self, condition: Callable[[], object], what: str, patience: float = PATIENCE) -> None:

@@ -60,7 +60,7 @@ class CountedWorker(WorkerProcess):
     taken = 0
 
     def arrivals(self, now: float):
-        """Give what has come, and count."""
+        """Return what has come, and count."""
         found = super().arrivals(now)
         self.taken += sum(isinstance(arrival, Tick) for arrival in found)
         return found
@@ -96,7 +96,7 @@ class Soaked:
 
     @property
     def told(self) -> str:
-        """Say it in a line."""
+        """Return it in a line."""
         tasks = sum(lane.completed for lane in self.lanes)
         ticks = sum(lane.ticks_taken for lane in self.lanes)
         grown = (
@@ -165,7 +165,7 @@ def median(values: list[int]) -> int:
 
 
 def whole(lane: Lane) -> bool:
-    """Tell whether a lane holds nothing, and all that was created is in its counters."""
+    """Return whether a lane holds nothing, and all that was created is in its counters."""
     tick = lane.tally.tick
     return (
         tick is not None and tick.live == 0 and tick.created == tick.completed + tick.failed + tick.cancelled

@@ -42,7 +42,7 @@ def set_size(terminal: int, size: tuple[int, int]) -> None:
 
 
 def plain(output: bytes) -> str:
-    """Give what a program wrote, without what moves and colours it."""
+    """Return what a program wrote, without what moves and colours it."""
     text = output.decode("utf-8", "replace")
     return re.sub(r"\x1b(\[[0-?]*[ -/]*[@-~]|[PX^_\]].*?(\x1b\\|\x07)|.)", "", text)
 

@@ -45,5 +45,5 @@ def stand():
 
 
 def command(script: str) -> list[str]:
-    """Give the command of a worker that runs ``script`` behind the functions above."""
+    """Return the command of a worker that runs ``script`` behind the functions above."""
     return [sys.executable, "-c", BEHAVES + script]

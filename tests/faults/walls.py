@@ -42,7 +42,7 @@ def wrapped(setup: str) -> Wrap:
 
 
 def low(lower: Callable[[Sequence[str]], tuple[Sequence[str], int]]) -> tuple[Wrap, int]:
-    """Give what runs a worker's command below a wall, and the wall's value."""
+    """Return what runs a worker's command below a wall, and the wall's value."""
     try:
         _, value = lower([])
     except pytest.skip.Exception as reason:
@@ -327,7 +327,7 @@ def screen_without_files() -> None:
 
 
 def lossless(act: Callable[[], None]) -> Callable[[], str]:
-    """Give an injection by which nothing was lost if it ends."""
+    """Return an injection by which nothing was lost if it ends."""
 
     def inject() -> str:
         act()

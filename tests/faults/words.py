@@ -154,7 +154,7 @@ LISTS = {"flags", "can", "workloads", "durations", "delays"}
 
 
 def wrong_lines() -> Iterator[str]:
-    """Give a line for each field of each report and each kind of what it must not hold."""
+    """Yield a line for each field of each report and each kind of what it must not hold."""
     for type_, right in RIGHT.items():
         for name in right:
             wrong: list[object] = [{}, [[]], True]

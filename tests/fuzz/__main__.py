@@ -34,7 +34,7 @@ def main() -> None:
     seeds, words = [seed.read_bytes() for seed in target.seeds], [word.encode() for word in target.words]
 
     def mutate(data: bytes, longest: int, seed: int) -> bytes:
-        """Give other bytes: of libFuzzer's making, or a seed's with something else in a few places.
+        """Return other bytes: of libFuzzer's making, or a seed's with something else in a few places.
 
         What compiled code reads shows no branches, so libFuzzer alone would try nothing but the shortest.
         """

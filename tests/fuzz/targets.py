@@ -89,7 +89,7 @@ NUMBERS = (
 
 
 def typed(data: bytes) -> str:
-    """Give what arrives when these bytes are typed: what is no UTF-8 comes as halves of surrogates."""
+    """Return what arrives when these bytes are typed: what is no UTF-8 comes as halves of surrogates."""
     return data.decode(errors="surrogateescape")
 
 

@@ -13,7 +13,7 @@ by_name = pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.n
 
 
 def inputs(target: Target) -> st.SearchStrategy[bytes]:
-    """Give bytes, words of the trade in any order, and seeds of which a part is something else."""
+    """Return bytes, words of the trade in any order, and seeds of which a part is something else."""
     words = st.sampled_from([word.encode() for word in target.words])
     few = st.lists(words | st.binary(max_size=4), max_size=20).map(b"".join)
     seeds = st.sampled_from([seed.read_bytes() for seed in target.seeds])

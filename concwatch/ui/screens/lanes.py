@@ -1,6 +1,6 @@
 """What every screen of lanes has: cards, charts, costs, events, and how one looks at them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import ClassVar, TypeVar
 
@@ -207,14 +207,9 @@ class LanesScreen(Sized[None]):
     # What a person chooses.
 
     async def action_do(self, command: str, args: tuple[object, ...]) -> None:
-        """Run a command of the controls, the charts or the screen; one that nobody has is refused."""
-        for part in (self.controls, self.charts, self):
-            run: Callable[..., Awaitable[None] | None] | None = getattr(part, command, None)
-            if run is not None:
-                done = run(*args)
-                if done is not None:
-                    await done
-                return
+        """Run a command: a method of the controls, of the charts' control, or of the screen."""
+        part = next(part for part in (self.controls, self.charts, self) if hasattr(part, command))
+        getattr(part, command)(*args)
 
     @on(DescendantFocus)
     def _follow_focus(self, event: DescendantFocus) -> None:

@@ -95,7 +95,7 @@ class LabControls:
         self._lab.trim(self._lane())
 
     def how(self) -> None:
-        """Say how the chosen lane is measured."""
+        """Show how the chosen lane is measured."""
         from textual.content import Content
 
         from concwatch.lab.engine_notes import engine_notes

@@ -14,7 +14,7 @@ LABEL_WIDTH = 9
 
 
 def facts(experiment: Experiment) -> dict[str, str]:
-    """Say where the published figures come from, of what machine they are, and how it is measured here."""
+    """Return where the published figures come from, of what machine they are, and how it is measured here."""
     source = experiment.source
     return {
         "source": OURS if source is None else cite(source),
@@ -24,7 +24,7 @@ def facts(experiment: Experiment) -> dict[str, str]:
 
 
 def describe(experiment: Experiment) -> Content:
-    """Say everything about an experiment but its figures."""
+    """Return everything about an experiment but its figures."""
     rows = [(label, text) for label, text in facts(experiment).items() if text]
     return Content("\n\n").join(
         [Content(flat(experiment.about))]

@@ -26,11 +26,11 @@ class CaptionBar(Static):
     ALLOW_SELECT = False
 
     def __init__(self, caption: str) -> None:
-        """Say ``caption``."""
+        """Show ``caption``."""
         super().__init__(self._written(caption))
 
     def say(self, caption: str) -> None:
-        """Say something else."""
+        """Show another text."""
         self.update(self._written(caption))
 
     @staticmethod

@@ -35,7 +35,7 @@ def _tell(event: Event, color: str, room: int) -> Sequence[Content]:
 
 
 def _wrap(line: Content, width: int) -> Iterator[tuple[int, Content]]:
-    """Give the rows of one line of text, each with the place where it begins."""
+    """Yield the rows of one line of text, each with the place where it begins."""
     if line.cell_length <= width:
         yield 0, line
         return
@@ -81,7 +81,7 @@ class EventLines(Widget):
         return self._rows
 
     def _blank(self, rows: int) -> int:
-        """Give the blank lines above so many rows: the view, which is at the end, begins with the first."""
+        """Return the blank lines above so many rows: the view, which is at the end, begins with the first."""
         view = self.parent.content_size.height if isinstance(self.parent, Widget) else 0
         return max(0, (self._count or 0) - max(rows, view))
 
@@ -90,7 +90,7 @@ class EventLines(Widget):
         return self._count or len(self._rows_for(width))
 
     def render(self) -> Content:
-        """Give all the text, to who selects some of it."""
+        """Return all the text, to who selects some of it."""
         return Content("\n").join(self._lines)
 
     def notify_style_update(self) -> None:

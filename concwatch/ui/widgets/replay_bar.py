@@ -23,7 +23,7 @@ class ReplayBar(StatusBar):
         self._cut = cut
 
     def fit(self, width: int) -> Content:
-        """Say what ``width`` cells have room for; the rest is left out whole, from the right."""
+        """Return what ``width`` cells have room for; the rest is left out whole, from the right."""
         if self._shown is None:
             return Content()
         view, _, _ = self._shown

@@ -21,7 +21,7 @@ def _told(size: Size) -> str:
 
 
 def notice(size: Size) -> Content:
-    """Say it, the most needed first: of a very small terminal the end is cut off."""
+    """Return the lines, the most needed first: of a very small terminal the end is cut off."""
     return Content.assemble(
         (_told(size), "bold"),
         " is too small: ",
@@ -48,9 +48,9 @@ class RoomNotice(Static):
     """
 
     def __init__(self, size: Size) -> None:
-        """Say at first that ``size`` is what there is."""
+        """Show what is needed for a terminal of ``size``."""
         super().__init__(notice(size))
 
     def show(self, size: Size) -> None:
-        """Say what is needed and that ``size`` is what there is."""
+        """Show that the terminal now has ``size``."""
         self.update(notice(size))

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +73,7 @@ def _make_part(path: Path) -> Path:
     Raises:
         OSError: there can be none.
     """
-    part = _target(path).with_name(f".concwatch-{secrets.token_hex(8)}.part")
+    part = _target(path).with_name(f".concwatch-{os.urandom(8).hex()}.part")
     part.touch(exist_ok=False)
     return part
 

@@ -74,7 +74,7 @@ class ChartGrid(Container):
 
     def watch_single(self) -> None:
         """Show one chart or several, as they have room and as is asked for."""
-        alone = self.single or self.size.height < 2 * LEAST_HEIGHT
+        alone = self.single or 0 < self.size.height < 2 * LEAST_HEIGHT  # 0 until it is laid out
         self.set_class(alone, "-single")
         self._due = 0.0
 

@@ -575,13 +575,13 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_a_neighbour_of_whatever_name_stays(tmp_path, monkeypatch):
-    names = ["a.txt.part", ".concwatch-taken.part"]
+    names = ["a.txt.part", f".concwatch-{bytes(8).hex()}.part"]
     for name in names:
         (tmp_path / name).write_text("mine")
     assert why_not_writable(tmp_path / "a.txt") is None
     write_whole(tmp_path / "a.txt", "new")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["a.txt", *names])
-    monkeypatch.setattr("concwatch.files.secrets.token_hex", lambda *_: "taken")
+    monkeypatch.setattr("os.urandom", bytes)
     assert why_not_writable(tmp_path / "a.txt") == "File exists"
     with pytest.raises(FileExistsError):
         write_whole(tmp_path / "a.txt", "newer")

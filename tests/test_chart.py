@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.segment import Segment
 from textual.app import App
 
-from concwatch.charts.captions import caption
+from concwatch.charts.captions import Entry, caption
 from concwatch.charts.lines import Line
 from concwatch.charts.scales import BYTES, RATE
 from concwatch.ui.widgets.chart import Chart, PictureRow
@@ -64,7 +64,7 @@ async def test_shows_lines_and_their_values():
         app.chart.show([RED, BLUE, GREEN], 60.0)
         await pilot.pause()
         text = screen_text(app)
-    assert "RSS  159 MiB 29.5 MiB 318 MiB" in text
+    assert "RSS  thre 159M asyn 29.5M uvlo 318M" in text
     assert "300 MiB┤" in text
     assert "-60s" in text
     assert "now" in text
@@ -126,7 +126,7 @@ async def test_a_gap_has_no_value():
     async with app.run_test(size=(44, 14)) as pilot:
         app.chart.show([Line("a", "#ff0000", TIMES, [math.nan] * 61), Line("b", "#00ff00", [], [])], 60.0)
         await pilot.pause()
-        assert "created / s  – –" in screen_text(app)
+        assert "created / s  a –  b –" in screen_text(app)
 
 
 async def test_the_focused_chart_stands_out():
@@ -145,30 +145,33 @@ def said(*arguments):
     return "".join(text for text, _ in caption(*arguments))
 
 
-ENTRIES = st.lists(st.sampled_from(["0/s", "159 MiB", "1.25 GiB"]), max_size=6)
+NAMES = ["threads", "pool", "asyncio", "asyncio-eager", "uvloop"]
+VALUES = st.sampled_from(["0/s", "159 MiB", "1.25 GiB", "–"])
+ENTRIES = st.lists(st.tuples(st.sampled_from(NAMES), VALUES), max_size=5, unique_by=lambda entry: entry[0])
 
 
-@given(title=st.sampled_from(["RSS", "tasks created / s"]), texts=ENTRIES, width=st.integers(12, 60))
-def test_a_caption_fits_and_cuts_no_value(title, texts, width):
-    shown = said(title, [(text, "bold red") for text in texts], width)
-    assert len(shown) <= width
-    heading, _, rest = shown.partition("  ")
-    assert heading in (title, "tasks created", "tasks") or heading.endswith("…")
-    assert title.startswith(heading.rstrip("…").rstrip())
-    kept = rest.removesuffix("…").rstrip()
-    brief = [{"0/s": "0", "159 MiB": "159M", "1.25 GiB": "1.25G"}[text] for text in texts]
-    assert kept in {" ".join(each[:count]) for each in (texts, brief) for count in range(len(texts) + 1)}
+def entries(*pairs):
+    return [Entry(name, value, "red") for name, value in pairs]
 
 
-def test_a_caption_gives_up_its_units_then_its_title_then_values():
-    entries = [("185/s", "red"), ("2.81 k/s", "blue"), ("3.42 k/s", "green")]
-    assert said("tasks created / s", entries, 60) == "tasks created / s  185/s 2.81 k/s 3.42 k/s"
-    assert said("tasks created / s", entries, 36) == "tasks created / s  185 2.81k 3.42k"
-    assert said("tasks created / s", entries, 30) == "tasks created  185 2.81k 3.42k"
-    assert said("tasks created / s", entries, 20) == "tasks created  185 …"
-    assert said("completed / s", entries, 24) == "completed  185 2.81k …"
-    assert said("tracemalloc", entries, 27) == "tracemall…  185 2.81k 3.42k"
-    assert said("tracemalloc", entries, 27, "traced") == "traced  185 2.81k 3.42k"
-    assert said("tracemalloc", entries, 60, "traced").startswith("tracemalloc  ")
-    named = [("t 11.1 MiB", "bold"), ("a 52 MiB", "bold"), ("–", "bold")]
-    assert said("RSS", named, 21) == "RSS  t 11.1M a 52M –"
+@given(title=st.sampled_from(["RSS", "tasks created / s"]), pairs=ENTRIES, width=st.integers(12, 90))
+def test_a_caption_fits_and_cuts_no_value_and_no_name_below_what_tells_it_apart(title, pairs, width):
+    parts = [text for text, _ in caption(title, entries(*pairs), width)]
+    assert len("".join(parts)) <= width
+    assert parts[0] in (title, "tasks created", "tasks") or parts[0].endswith("…")
+    shown = [text for text in parts[1:] if text.strip() and "…" not in text]
+    for (name, value), cut, told in zip(pairs, shown[::2], shown[1::2], strict=False):
+        assert sum(other.startswith(cut) for other, _ in pairs) == 1 or cut == name
+        assert told[0] == value[0]
+    assert "…" in parts[-1] or len(shown) == 2 * len(pairs) or not shown
+
+
+def test_a_caption_gives_up_units_names_digits_its_title_and_entries_in_turn():
+    rates = entries(("threads", "185/s"), ("asyncio", "2.81 k/s"), ("uvloop", "3.42 k/s"))
+    assert said("created / s", rates, 62) == "created / s  threads 185/s  asyncio 2.81 k/s  uvloop 3.42 k/s"
+    assert said("created / s", rates, 51) == "created / s  threads 185 asyncio 2.81k uvloop 3.42k"
+    assert said("created / s", rates, 44) == "created / s  thre 185 asyn 2.81k uvlo 3.42k"
+    assert said("created / s", rates, 34) == "created / s  t 185 a 2.81k u 3.42k"
+    assert said("created / s", rates, 32) == "created / s  t 185 a 2.8k u 3.4k"
+    assert said("created / s", rates, 30) == "created  t 185 a 2.8k u 3.4k"
+    assert said("created / s", rates, 20) == "created  t 185 …"

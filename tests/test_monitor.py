@@ -436,15 +436,19 @@ async def test_pause_stands_still_while_collecting_goes_on_and_then_catches_up()
         await s.press("p")
         await s.until(lambda: picture(chart) != before, "the chart catches up")
         assert "charts paused" not in s.text()
-        await s.sees("RSS 140 MiB", within=chart)
-        top = [row for row in picture(chart) if any("⠀" < char <= "⣿" for char in row)]
+        await s.sees("RSS asyncio 140 MiB", within=chart)
+        top = [row for row in picture(chart) if any(char in "▌▐▀▄█▖▗▘▝▙▟▛▜▞▚" for char in row)]
         assert len(top) >= 5, "what came during the pause is drawn"
 
 
 async def test_window_and_logarithmic_axis_change_every_chart():
     async with stage(engines=PAIR) as s:
         await s.switch_on("asyncio", tasks=10_000)
-        await s.run(20)
+        await s.run(5)
+        await s.sees("-10s", within=s.chart("rss"))
+        await s.run(15)
+        await s.sees("-20s", within=s.chart("rss"))
+        await s.run(60)
         await s.sees("-60s", within=s.chart("rss"))
         linear = picture(s.chart("rss"))
         await s.press("right_square_bracket")
@@ -472,7 +476,7 @@ async def test_charts_carry_each_lanes_value_in_its_colour():
         await s.switch_on("asyncio", tasks=10_000)
         await s.switch_on("uvloop", tasks=10_000)
         await s.run(3)
-        await s.sees("RSS 32 MiB 37 MiB", within=s.chart("rss"))
+        await s.sees("RSS asyncio 32 MiB uvloop 37 MiB", within=s.chart("rss"))
         title = s.text(s.chart("rss"))
         row = s.lines()[s.chart("rss").region.y][s.chart("rss").region.x :]
         for value, color in (("32 MiB", ON_DARK[0]), ("37 MiB", ON_DARK[1])):
@@ -918,14 +922,16 @@ async def test_the_live_tasks_stand_where_nothing_is_traced_unless_they_are_seen
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(1)
         assert s.shown_charts() == ["RSS", "live tasks", *CHARTS[2:4]]
-        await s.sees("live tasks 10 k", within=s.chart("traced"))
+        await s.sees("live tasks asyncio 10 k", within=s.chart("traced"))
         await s.press("t")
         await s.run(2)
         assert s.shown_charts() == CHARTS[:4]
-        await s.press("t")
-        await s.run(100)
         await s.press("z", "c")
         await s.until(lambda: s.shown_charts() == ["tracemalloc"], "a chart that is alone is itself")
+        await s.press("z", "t")
+        await s.run(100)
+        await s.press("z")
+        await s.until(lambda: s.shown_charts() == ["created / s"], "what has nothing to show is passed over")
         await s.press("z")
         await s.pilot.resize_terminal(200, 60)
         await s.until(lambda: s.shown_charts() == CHARTS, "six charts are themselves")
@@ -1079,10 +1085,10 @@ async def test_the_heap_of_another_runtime_stands_where_pythons_tracer_does():
     async with stage(engines=OTHERS, settings=Settings(trace=True)) as s:
         await s.switch_on("go", tasks=10_000)
         await s.run(2)
-        await s.sees("runtime heap 4.86 MiB", within=s.chart("traced"))
+        await s.sees("runtime heap go 4.86 MiB", within=s.chart("traced"))
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(2)
-        await s.sees("traced · heap 13.9 MiB 4.86 MiB", within=s.chart("traced"))
+        await s.sees("traced · heap asyn 13.9M go 4.86M", within=s.chart("traced"))
 
 
 async def test_how_a_lane_is_measured_is_told_by_a_key():

@@ -5,18 +5,20 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from concwatch.charts.braille import rasterize
 from concwatch.charts.decimation import decimate
 from concwatch.charts.lines import Line
 from concwatch.charts.picture import LABEL_WIDTH, compose
 from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, SHARE, Kind, linear_scale, log_scale
+from concwatch.charts.strokes import rasterize
 from concwatch.charts.terminal import paint
 from concwatch.charts.ticks import elapsed_ticks, size_ticks, time_ticks
 
 MIB = 1024**2
+BLOCKS = set("▖▘▌▗▄▚▙▝▞▀▛▐▟▜█")
 KINDS = st.sampled_from([BYTES, COUNT, RATE, SHARE])
 VALUES = st.floats(allow_nan=True, allow_infinity=False)
 SERIES = st.lists(st.tuples(st.floats(0, 100), VALUES), max_size=40).map(sorted)
@@ -62,6 +64,15 @@ def sizes_picture(*series, width=44, height=12, margin=0.2, kind=BYTES):
         logarithmic=True,
         across=size_ticks,
     )
+
+
+def shades(found):
+    """Return which cells of each row of a plot, the top one first, have another background."""
+    rows = paint(found, "#888888", "#333333", "#000000")[:-1]
+    cells = [
+        [segment.style.bgcolor.name != "#000000" for segment in row for _ in segment.text] for row in rows
+    ]
+    return [row[LABEL_WIDTH + 1 :] for row in cells]
 
 
 def colors(strips):
@@ -202,16 +213,42 @@ def test_closed_columns_do_not_change_as_the_window_moves():
 
 def test_a_line_enters_from_the_left_edge():
     _, rows = picture(Line("a", "#ff0000", [10.0, 70.0], [5 * MIB, 5 * MIB]), now=80.0)
-    drawn = max(rows[:-1], key=lambda row: sum("\u2800" < char <= "\u28ff" for char in row))
-    assert drawn[LABEL_WIDTH + 1] != " "
-    assert drawn[LABEL_WIDTH + 1] > "\u2800"
+    drawn = max(rows[:-1], key=lambda row: sum(char in BLOCKS for char in row))
+    assert drawn[LABEL_WIDTH + 1] in BLOCKS
 
 
 def test_a_value_lies_in_the_row_of_its_label():
     _, rows = picture(line([100 * MIB] * 61), line([300 * MIB] * 61, "#00ff00"))
     for label in ("100 MiB", "300 MiB"):
         row = next(row for row in rows if label in row)
-        assert set(row[LABEL_WIDTH + 1 :]) == {"⠤"}
+        assert set(row[LABEL_WIDTH + 1 :]) == {"▄"}
+
+
+def test_the_area_below_a_lone_line_is_shaded_but_no_floor_and_no_gap():
+    values = [100 * MIB] * 20 + [math.nan] * 20 + [100 * MIB] * 21
+    lone = compose([line(values)], width=44, height=12, now=60, window=60, kind=BYTES)
+    rows = shades(lone)
+    at = lone.rows - 1 - next(tick.position for tick in lone.scale.ticks if tick.label == "100 MiB")
+    assert not any(map(any, rows[: at + 1]))
+    assert all(row[1] and row[-2] and not row[len(row) // 2] for row in rows[at + 1 : -1])
+    assert not any(rows[-1])
+    two = [line(values), line(values, "#00ff00")]
+    assert not any(map(any, shades(compose(two, width=44, height=12, now=60, window=60, kind=BYTES))))
+
+
+def test_names_stand_at_the_ends_of_lines_where_there_is_room_and_never_on_each_other():
+    levels = {"asyncio": 10, "uvloop": 11, "go": 200}
+    lines = [structs.replace(line([level * MIB] * 61), name=name) for name, level in levels.items()]
+    over = structs.replace(lines[2], values=[200 * MIB] * 30 + [math.nan] * 31)
+    wide, narrow, ended = (
+        compose(shown, width=width, height=16, now=60, window=60, kind=BYTES)
+        for shown, width in ((lines, 90), (lines, 60), ([*lines[:2], over], 90))
+    )
+    assert sorted(name for _, name, _ in wide.names) == ["asyncio", "go", "uvloop"]
+    assert len({row for row, _, _ in wide.names}) == 3
+    assert wide.columns == 90 - LABEL_WIDTH - 1 - len(" asyncio")
+    assert not narrow.names
+    assert sorted(name for _, name, _ in ended.names) == ["asyncio", "uvloop"]
 
 
 def test_gaps_are_not_bridged():
@@ -219,7 +256,7 @@ def test_gaps_are_not_bridged():
     _, rows = picture(line(values))
     row = next(row for row in rows if "100 MiB" in row)[LABEL_WIDTH + 1 :]
     assert row[len(row) // 2] == "┈"
-    assert row[2] == row[-3] == "⠤"
+    assert row[2] == row[-3] == "▄"
 
 
 def test_lines_on_top_of_each_other_stay_visible():
@@ -323,7 +360,7 @@ def test_a_mark_stands_in_the_column_and_row_of_its_labels():
     ticks = {tick.label: LABEL_WIDTH + 1 + tick.position for tick in size_ticks(4.2, 2.4, 51)}
     assert bottom[ticks["100"]] == top[ticks["10 k"]] == "●"
     assert "#ff0000" in colors(strips)
-    between = [row for row in rows if any("\u2800" < char <= "\u28ff" for char in row)]
+    between = [row for row in rows if any(char in BLOCKS for char in row)]
     assert len(between) > 4, "they are joined"
 
 

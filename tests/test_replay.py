@@ -12,7 +12,6 @@ import pytest
 from textual.content import Content
 from textual.events import MouseScrollDown
 
-from concwatch.charts.table import WINDOWS
 from concwatch.recordings.format import EventLine, MarkLine, encode
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
@@ -195,7 +194,7 @@ async def test_everything_is_as_the_monitor_showed_it(tmp_path, monkeypatch):
             s.monitor.query_one("ChartGrid").redraw()  # else they may be some tenths of a second old
             s.monitor.look()
             await s.settle()
-            seen.append((s.clock.now, s.monitor.charts.window, parts(s, s.monitor)))
+            seen.append((s.clock.now, s.monitor.query_one("ChartGrid").window, parts(s, s.monitor)))
             s.clock.now = round(s.clock.now + 0.05, 3)  # what is asked for next is asked for later
 
         await s.press("t")  # so that no chart is empty: what one says then is the monitor's own
@@ -221,7 +220,7 @@ async def test_everything_is_as_the_monitor_showed_it(tmp_path, monkeypatch):
     async with replay(path, size=(120, 41)) as s:  # one line more: the one that is played along
         await s.press("space")
         for at, window, expected in reversed(seen):
-            s.replay.charts.change_window(window - s.replay.charts.window)
+            s.replay.charts.chosen, s.replay.charts.grows = window, False
             await s.type(f"{at:.6f}")
             found = parts(s, s.replay)
             for part, text in expected.items():
@@ -452,10 +451,9 @@ async def test_a_moment_is_typed_and_what_is_none_says_why(made):
 async def test_window_axis_and_next_chart_are_those_of_the_monitor(made):
     async with replay(made) as s:
         await s.pause_at("290")
-        await s.sees("-60s", within=s.chart("rss"))
-        await s.press("right_square_bracket", "right_square_bracket")
         await s.sees("-4m", within=s.chart("rss"))
-        assert WINDOWS[s.replay.charts.window] == 300
+        await s.press("left_square_bracket", "left_square_bracket")
+        await s.sees("-60s", within=s.chart("rss"))
         linear = s.text(s.chart("rss"))
         await s.press("l")
         assert s.text(s.chart("rss")) != linear

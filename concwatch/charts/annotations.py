@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from rich.cells import cell_len
 
-from concwatch.charts.braille import Cell
+from concwatch.charts.strokes import Cell
 from concwatch.charts.ticks import column_of
 from concwatch.graphemes import graphemes
 

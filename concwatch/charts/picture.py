@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 
 from msgspec import Struct
+from rich.cells import cell_len
 
-from concwatch.charts.annotations import Flag, Moment, flags
-from concwatch.charts.braille import Dot, Path
+from concwatch.charts.annotations import Flag, Moment, cut, flags
 from concwatch.charts.decimation import Point, decimate
 from concwatch.charts.lines import Line
 from concwatch.charts.scales import Kind, Scale, Tick, linear_scale, log_scale
+from concwatch.charts.strokes import UP, Dot, Path
 from concwatch.charts.ticks import Across, age_ticks, column_of
 
 LABEL_WIDTH = 8
@@ -17,6 +18,16 @@ LABEL_WIDTH = 8
 
 SMALLEST = (LABEL_WIDTH + 4, 4)
 """Width and height in cells below which nothing is drawn."""
+
+
+ROOMY = 56
+"""Columns of a plot from which on names stand at the right ends of its lines."""
+
+LONGEST_NAME = 11
+"""Cells of a name there."""
+
+EXACT = 1e-6
+"""Dots by which a value may miss a tick and is still at it."""
 
 
 class Picture(Struct, frozen=True):
@@ -35,11 +46,15 @@ class Picture(Struct, frozen=True):
     """Moments that are pointed out, the topmost last."""
     cursor: int | None = None
     """The column of cells in which the cursor stands."""
+    margin: int = 0
+    """Cells at the right in which names stand."""
+    names: tuple[tuple[int, str, str], ...] = ()
+    """Row from the bottom, text and colour of each."""
 
     @property
     def columns(self) -> int:
-        """Width of the plot in cells, without its labels and axis."""
-        return self.width - LABEL_WIDTH - 1
+        """Width of the plot in cells, without its labels, axis and margin."""
+        return self.width - LABEL_WIDTH - 1 - self.margin
 
     @property
     def rows(self) -> int:
@@ -48,18 +63,18 @@ class Picture(Struct, frozen=True):
 
 
 def _dot(column: int, value: float, scale: Scale, rows: int) -> Dot:
-    """Place a value on the grid of dots: two a column, four a row.
+    """Place a value on the grid of dots: two a column, `UP` a row.
 
-    The second dot from below is the middle of the cell, where the axis has its tick.
+    A value at a tick has the lower dot of the tick's cell, so that 0 stands on the floor.
     """
-    return (column, min(4 * rows - 1, round(4 * min(scale.row(value), rows)) + 1))
+    return (column, min(UP * rows - 1, math.ceil(UP * min(scale.row(value), rows) - EXACT)))
 
 
 def _paths(points: Sequence[Point], scale: Scale, rows: int) -> tuple[Path, ...]:
     """Place decimated points on the grid of dots, split at gaps, without points inside a level stretch."""
     # As `_dot` does, written out: this is done for each dot of each line in each frame.
-    top, origin, dots_per_unit = 4 * rows - 1, scale.origin, 4 * scale.rows_per_unit
-    logarithmic, log10, isnan = scale.logarithmic, math.log10, math.isnan
+    top, origin, dots_per_unit = UP * rows - 1, scale.origin, UP * scale.rows_per_unit
+    logarithmic, log10, isnan, ceil = scale.logarithmic, math.log10, math.isnan, math.ceil
     paths: list[list[Dot]] = [[]]
     path, last, level = paths[0], (0, 0), False
     for column, value in points:
@@ -71,7 +86,7 @@ def _paths(points: Sequence[Point], scale: Scale, rows: int) -> tuple[Path, ...]
         if logarithmic:
             value = log10(value) if value > 0 else origin
         dots = (value - origin) * dots_per_unit
-        height = (round(dots) + 1 if dots < top - 1 else top) if dots > 0 else 1
+        height = (ceil(dots - EXACT) if dots < top else top) if dots > 0 else 0
         dot = (column, height)
         if not path:
             level = False
@@ -130,6 +145,8 @@ def compose(
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return None
     columns, rows = width - LABEL_WIDTH - 1, height - 1
+    margin = _margin(lines, columns)
+    columns -= margin
     series = [decimate(line.times, line.values, now - window, now, 2 * columns) for line in lines]
     shown = [value for points in series for _, value in points if not math.isnan(value)]
     if logarithmic:
@@ -137,10 +154,12 @@ def compose(
         scale = log_scale(kind, min(drawable, default=kind.calm), max(drawable, default=kind.calm), rows)
     else:
         scale = linear_scale(kind, max(shown, default=0), rows)
-    paths = ((line.color, _paths(points, scale, rows)) for line, points in zip(lines, series, strict=True))
+    drawn = list(zip(lines, series, strict=True))
+    paths = tuple((line.color, _paths(points, scale, rows)) for line, points in drawn)
+    ends = [path[-1][-1] if path and path[-1][-1][0] >= 2 * columns - 2 else None for _, path in paths]
     marks = (
-        (dot[0] // 2, dot[1] // 4, line.mark, line.color)
-        for line, points in zip(lines, series, strict=True)
+        (dot[0] // 2, dot[1] // UP, line.mark, line.color)
+        for line, points in drawn
         for dot in (_dot(*point, scale, rows) for point in points if line.mark and not math.isnan(point[1]))
     )
     column = None if cursor is None else column_of(cursor, now, window, columns)
@@ -149,8 +168,36 @@ def compose(
         height,
         scale,
         across(now, window, columns),
-        tuple(paths),
+        paths,
         tuple(marks),
         flags(moments, now, window, columns),
         column if column is not None and 0 <= column < columns else None,
+        margin,
+        _names(lines, [end and end[1] // UP for end in ends], rows, margin - 1) if margin else (),
     )
+
+
+def _margin(lines: Sequence[Line], columns: int) -> int:
+    """Return the cells that names take at the right, of a plot that has so many ``columns`` with them."""
+    longest = max((cell_len(line.name) for line in lines if not line.mark), default=0)
+    return 1 + min(longest, LONGEST_NAME) if len(lines) > 1 and longest and columns >= ROOMY else 0
+
+
+def _names(
+    lines: Sequence[Line], ends: Sequence[int | None], rows: int, room: int
+) -> tuple[tuple[int, str, str], ...]:
+    """Place the names of lines that reach the right edge each beside its end, or one row from it.
+
+    Args:
+        lines: those of the chart.
+        ends: the row in which each ends; None for one that does not reach the edge.
+        rows: of the plot.
+        room: cells for a name.
+    """
+    placed: dict[int, tuple[int, str, str]] = {}
+    for line, end in zip(lines, ends, strict=True):
+        for row in () if end is None else (end, end + 1, end - 1):
+            if row not in placed and 0 <= row < rows:
+                placed[row] = (row, cut(line.name, room), line.color)
+                break
+    return tuple(placed.values())

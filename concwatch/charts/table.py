@@ -10,6 +10,9 @@ from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, Kind
 WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)
 """Seconds that the charts on the screen may show."""
 
+SPANS = (10.0, 15.0, 20.0, 30.0, 45.0, *WINDOWS[2:])
+"""Seconds that a chart shows while it has not yet as much to show as was chosen."""
+
 FEW = 4
 """Charts on a screen that has no room for all."""
 
@@ -66,6 +69,11 @@ IN_TEXT = tuple(spec for spec in CHARTS if spec.plain)
 
 DRAWN = tuple(dict.fromkeys(metric for spec in ON_SCREEN for metric in (spec.metric, spec.other) if metric))
 """The metrics that some chart on the screen may draw."""
+
+
+def span(seconds: float, most: float = WINDOWS[-1]) -> float:
+    """Return the shortest of `SPANS` that holds so many seconds, but ``most`` at most."""
+    return min(most, next((each for each in SPANS if seconds <= each), most))
 
 
 def drawn_by(spec: ChartSpec, lanes: Sequence[LaneSeries], start: float) -> tuple[ChartSpec, list[Line]]:

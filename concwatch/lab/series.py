@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
-from math import isnan, nan
+from math import inf, isnan, nan
 
 from concwatch.lab.snapshot import Sample
 
@@ -74,6 +74,11 @@ class Series:
     def __init__(self) -> None:
         self._fine = Columns()
         self._coarse = Columns()
+
+    @property
+    def began(self) -> float:
+        """The time of the oldest sample, infinite before the first."""
+        return next((part.times[0] for part in (self._coarse, self._fine) if part.times), inf)
 
     def append(self, sample: Sample) -> None:
         """Add one sample, later than all before; what is not known becomes NaN, a gap."""

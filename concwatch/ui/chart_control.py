@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from concwatch.charts.table import ON_SCREEN, WINDOWS
+from concwatch.charts.table import ON_SCREEN, WINDOWS, span
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import ChartGrid
 
@@ -14,21 +14,22 @@ class ChartControl:
         """Control ``grid``; ``changed`` draws it anew."""
         self._grid = grid
         self._changed = changed
-        self.window = WINDOWS.index(60.0)
-        """Which of `WINDOWS` the charts show."""
+        self.chosen = 60.0
+        """Seconds that the charts show, one of `WINDOWS`."""
+        self.grows = True
+        """Whether they show less while there is not so much to show: until a person chooses."""
         self.paused = False
         """Whether the charts stand still."""
 
-    @property
-    def seconds(self) -> float:
-        """The time that the charts show."""
-        return WINDOWS[self.window]
+    def window(self, seconds: float) -> float:
+        """Return the seconds that the charts show while there are so many ``seconds`` to show."""
+        return span(seconds, self.chosen) if self.grows else self.chosen
 
     def change_window(self, step: int) -> None:
         """Show a longer or a shorter time."""
-        self.window = max(0, min(len(WINDOWS) - 1, self.window + step))
-        for chart in self._grid.query(Chart):
-            chart.window = self.seconds
+        shown = self._grid.window
+        others = [each for each in WINDOWS if (each > shown if step > 0 else each < shown)]
+        self.chosen, self.grows = (min if step > 0 else max)(others, default=shown), False
         self.redraw()
 
     def logarithmic(self) -> None:
@@ -42,18 +43,25 @@ class ChartControl:
         self.redraw()
 
     def next_chart(self) -> None:
-        """Show the next chart where there is room for one only."""
-        self._grid.current = (self._grid.current + 1) % len(ON_SCREEN)
+        """Show the next chart that has a line, where there is room for one only."""
+        self._grid.current = self._from(self._grid.current + 1)
         self._changed()
 
     def zoom(self) -> None:
-        """Enlarge one chart, the one in focus if there is one, or show all again."""
+        """Enlarge one chart that has a line, the one in focus if it does, or show all again."""
         grid = self._grid
         focused = grid.screen.focused
-        if not grid.single and isinstance(focused, Chart):
-            grid.current = list(grid.query(Chart)).index(focused)
+        if not grid.single:
+            wanted = list(grid.query(Chart)).index(focused) if isinstance(focused, Chart) else grid.current
+            grid.current = self._from(wanted)
         grid.single = not grid.single
         grid.call_after_refresh(self._changed)
+
+    def _from(self, wanted: int) -> int:
+        """Return the first chart with a line from ``wanted`` on, or of all; ``wanted`` if there is none."""
+        wanted %= len(ON_SCREEN)
+        filled = self._grid.filled()
+        return next((at for at in filled if at >= wanted), filled[0] if filled else wanted)
 
     def redraw(self) -> None:
         """Draw the charts now, also where they were drawn a moment ago."""

@@ -137,9 +137,8 @@ def _names(chart: Chart, width: int, last: Strip) -> list[Strip]:
     title = str(chart.border_title)
     rows = [Strip([Segment("  ", ground)])]
     for name, color in {line.name: line.color for line in chart.lines if line.name not in title}.items():
-        # Without colours the title has each lane's first letter before its value.
-        grey = Segment(f"{name[:1]} {name}", ground + Style(color=chart.rich_style.color))
-        entry = grey if chart.app.no_color else Segment(f"● {name}", ground + Style(color=color))
+        ink = chart.rich_style.color if chart.app.no_color else color
+        entry = Segment(f"● {name}", ground + Style(color=ink))
         if rows[-1].cell_length > 2 and rows[-1].cell_length + entry.cell_length + 2 > width:
             rows.append(Strip([Segment("  ", ground)]))
         rows[-1] = Strip.join([rows[-1], Strip([entry, Segment("  ", ground)])])

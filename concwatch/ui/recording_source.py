@@ -25,6 +25,8 @@ class RecordingSource:
 
     def __init__(self, recording: Recording, head: PlayHead, clock: Callable[[], float]) -> None:
         """Show ``recording`` at its play head ``head``, which goes by ``clock`` (seconds)."""
+        self.began = 0.0
+        """Times are seconds since the recording's beginning."""
         self.recording = recording
         self.head = head
         self.clock = clock

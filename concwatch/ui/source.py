@@ -1,5 +1,6 @@
 """What a screen of lanes shows: live lanes, or lanes as they were recorded."""
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -33,6 +34,11 @@ class Source(Protocol):
         """What was asked for until this moment, and what a person noted."""
         ...
 
+    @property
+    def began(self) -> float:
+        """The time of the first sample, on the snapshot's clock; infinite before it."""
+        ...
+
     def largest_target(self, lane: int) -> int:
         """Return the tasks at the end of a lane's slider."""
         ...
@@ -54,6 +60,11 @@ class LabSource:
     def series(self) -> Sequence[Series]:
         """Return the series of each lane."""
         return [lane.series for lane in self._lab.lanes]
+
+    @property
+    def began(self) -> float:
+        """When the first worker was looked at."""
+        return min((lane.series.began for lane in self._lab.lanes), default=math.inf)
 
     def largest_target(self, lane: int) -> int:
         """Return a million, or what the limits on threads let this machine hold."""

@@ -10,10 +10,10 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 
-from concwatch.charts.braille import rasterize
 from concwatch.charts.lines import Line
 from concwatch.charts.picture import compose
 from concwatch.charts.scales import BYTES, RATE, Kind
+from concwatch.charts.strokes import rasterize
 from concwatch.charts.terminal import paint
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, alternate, environment

@@ -191,7 +191,7 @@ class LanesScreen(Sized[None]):
         shown = [LaneSeries(*lane) for lane in zip(names, self._source.series(), self._colors, strict=True)]
         theme = self.app.theme_variables
         colors = dict(zip(names, self._colors, strict=True))
-        seconds = self.charts.seconds
+        seconds = self.charts.window(view.time - self._source.began)
         marks = self._marks.moments(view, seconds, colors, theme["foreground"], theme["accent"])
         self._grid.show(shown, view.time, seconds, marks, partial(self._marks.tell, view))
 

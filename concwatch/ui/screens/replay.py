@@ -9,7 +9,7 @@ from textual import on
 from textual.geometry import Size
 from textual.widget import Widget
 
-from concwatch.charts.table import DRAWN
+from concwatch.charts.table import DRAWN, span
 from concwatch.lab.marks import NOTE, mark_text
 from concwatch.lab.snapshot import Snapshot
 from concwatch.recordings.format import Header
@@ -196,6 +196,7 @@ class ReplayScreen(LanesScreen):
         self._stale = False
         super().__init__(self._playing, size)
         self.controls = ReplayControls(self._playing, self)
+        self.charts.chosen = span(recording.duration)
 
     # What is seen.
 

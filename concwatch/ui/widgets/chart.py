@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from concwatch.charts.annotations import Moment
-from concwatch.charts.captions import NO_VALUE, caption, value_text
+from concwatch.charts.captions import Entry, caption, value_text
 from concwatch.charts.lines import Line
 from concwatch.charts.picture import Picture, compose
 from concwatch.charts.scales import Kind
@@ -163,6 +163,11 @@ class Chart(Widget, can_focus=True):
             self._rows = paint(picture, *colors) if picture else []
             self.refresh()
 
+    @property
+    def picture(self) -> Picture | None:
+        """What is drawn, None where there are no lines or there is no room."""
+        return self._painted[0] if self._painted else None
+
     def _axis_colors(self) -> Colors:
         """Return the colours of axis, grid and background, worked out once each time Textual styles them."""
         styled = self.get_component_styles("chart--axis").node
@@ -178,17 +183,12 @@ class Chart(Widget, can_focus=True):
             self._caption = parts
             self.border_title = Content.assemble(*parts)
 
-    def legend(self) -> list[tuple[str, str]]:
-        """Return what stands behind the title, text and style: the value that each line has now.
-
-        Where no colour says whose it is, the first letter of the line's name does.
-        """
-        entries, bare = [], self.has_pseudo_class("nocolor")
-        for line in self.lines:
-            value = value_text(line, self.kind, self.now, self.cursor)
-            letter = f"{line.name[:1]} " if bare and value != NO_VALUE else ""
-            entries.append((letter + value, f"bold {line.color}"))
-        return entries
+    def legend(self) -> list[Entry]:
+        """Return what stands behind the title: each line's name, and the value that it has now."""
+        return [
+            Entry(line.name, value_text(line, self.kind, self.now, self.cursor), line.color)
+            for line in self.lines
+        ]
 
     watch_cursor = watch_window = watch_logarithmic = _on_resize = _update
 
@@ -218,7 +218,7 @@ class Chart(Widget, can_focus=True):
         between the same edges here, which takes a fraction of the time.
         """
         width, height = self.outer_size
-        picture = self._painted[0] if self._painted else None
+        picture = self.picture
         if not picture or (picture.width, picture.height) != (width - 2, height - 2):
             return super().render_lines(crop)
         ends = super().render_lines(Region(0, height - 2, width, 2))

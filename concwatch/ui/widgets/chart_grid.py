@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
 from textual.reactive import reactive
+from textual.widgets import Static
 
 from concwatch.charts.annotations import Moment
 from concwatch.charts.lines import LaneSeries
@@ -39,7 +40,20 @@ class ChartGrid(Container):
         grid-size: 2;
         width: 1fr;
         height: 1fr;
+        layers: charts caption;
+        & Chart { layer: charts; }
         & .extra { display: none; }
+        & #caption {
+            layer: caption;
+            dock: bottom;
+            display: none;
+            width: 100%;
+            height: auto;
+            padding: 0 2;
+            background: $panel;
+            color: $foreground;
+            &.-shown { display: block; }
+        }
     }
     """
 
@@ -53,10 +67,15 @@ class ChartGrid(Container):
 
     def __init__(self) -> None:
         super().__init__()
+        self.window = 0.0
+        """Seconds from the left edge to the right one."""
         self._due = 0.0
         self._describe: Describe = _clock
         self._span = 0.0
-        self._cursor_text = ""
+        self._lanes: Sequence[LaneSeries] = ()
+        self._now = 0.0
+        self._caption = Static(id="caption")
+        self._told = ""
 
     def compose(self) -> ComposeResult:
         """Yield a chart for each row of the table."""
@@ -65,6 +84,7 @@ class ChartGrid(Container):
             yield PointingChart(
                 spec.title, spec.kind, hint=spec.hint, id=f"chart-{spec.metric}", classes=f"{extra} {current}"
             )
+        yield self._caption
 
     def watch_current(self, current: int) -> None:
         """Bring up the chart that is to be seen alone."""
@@ -93,12 +113,17 @@ class ChartGrid(Container):
         self._show_cursor()
 
     def _show_cursor(self) -> None:
-        """Write below each chart which moment the cursor stands at."""
+        """Write over the lower edge which moment the cursor stands at."""
         text = "" if self.cursor is None else self._describe(self.cursor, self._span)
-        if text != self._cursor_text:  # to set it draws the chart's frame again
-            self._cursor_text = text
-            for chart in self.query(Chart):
-                chart.border_subtitle = Content(text)
+        if text != self._told:
+            self._told = text
+            self._caption.set_class(bool(text), "-shown")
+            self._caption.update(Content(text))
+
+    def filled(self) -> list[int]:
+        """Return which charts have a line to show."""
+        start = self._now - self.window
+        return [at for at, spec in enumerate(ON_SCREEN) if drawn_by(spec, self._lanes, start)[1]]
 
     def show(
         self,
@@ -117,7 +142,9 @@ class ChartGrid(Container):
             moments: what to point out on the time axis.
             describe: returns in a few words what the cursor points at.
         """
-        self._describe = describe
+        self._describe, self._lanes, self._now = describe, lanes, now
+        if window != self.window:
+            self.window, self._due = window, 0.0
         if self.cursor is not None and not now - window <= self.cursor <= now:
             self.cursor = None  # it has left the charts
         if now < self._due:

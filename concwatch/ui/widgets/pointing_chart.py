@@ -40,7 +40,7 @@ class PointingChart(Chart):
 
     @property
     def _columns(self) -> int:
-        return max(1, self.content_size.width - LABEL_WIDTH - 1)
+        return self.picture.columns if self.picture else 1
 
     def _point_at(self, column: int) -> None:
         """Move the cursor to a column of cells, or away from the chart."""

@@ -4,15 +4,16 @@ import math
 from array import array
 from collections.abc import Sequence
 
-from concwatch.charts.captions import NO_VALUE
+from concwatch.charts.captions import NO_VALUE, Entry
 from concwatch.charts.lines import Line
 from concwatch.charts.scales import BYTES
+from concwatch.charts.table import span
 from concwatch.charts.ticks import age_ticks, elapsed_ticks
 from concwatch.lab.lane import Lane
 from concwatch.ui.widgets.chart import Chart
 
-WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0)
-"""Seconds that the live chart shows: the least that hold all, or the last."""
+LONGEST = 300.0
+"""Seconds that the live chart shows at most."""
 
 Trail = Sequence[tuple[float, int]]
 """Seconds since the first task was asked for, and RSS in bytes."""
@@ -34,7 +35,7 @@ class RunChart(Chart):
             seconds: how long it has been running.
         """
         self.across, self.title, self._live = age_ticks, "RSS", True
-        window = next((window for window in WINDOWS if seconds <= window), WINDOWS[-1])
+        window, names = span(seconds, LONGEST), {color: lane.engine.name for lane, color in lanes}
         parts: dict[str, tuple[array[float], array[float]]] = {}
         for lane, color in lanes:
             times, values = parts.setdefault(color, (array("d"), array("d")))
@@ -44,7 +45,9 @@ class RunChart(Chart):
                 values.append(math.nan)
             times.extend(added)
             values.extend(rss or math.nan for rss in read)  # of a process on its way out nothing is left
-        lines = [Line("", color, times, values) for color, (times, values) in parts.items() if times]
+        lines = [
+            Line(names[color], color, times, values) for color, (times, values) in parts.items() if times
+        ]
         self.show(lines, now, window=window)
 
     def show_trails(self, trails: Sequence[tuple[str, str, Trail]]) -> None:
@@ -61,8 +64,8 @@ class RunChart(Chart):
         ]
         self.show(lines, max(longest, 0.5), window=max(longest, 0.5))
 
-    def legend(self) -> list[tuple[str, str]]:
+    def legend(self) -> list[Entry]:
         """Return the value of what runs, or the names of what ran."""
         if self._live:
-            return [entry for entry in super().legend() if entry[0] != NO_VALUE]
-        return [(line.name, f"bold {line.color}") for line in self.lines]
+            return [entry for entry in super().legend() if entry.value != NO_VALUE]
+        return [Entry(line.name, "", line.color) for line in self.lines]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
+from concwatch.charts.captions import Entry
 from concwatch.charts.lines import Line
 from concwatch.charts.scales import BYTES, RATE, SECONDS, Kind
 from concwatch.charts.ticks import size_ticks
@@ -48,7 +49,7 @@ class SizeChart(Chart):
         super().__init__("by size", BYTES, hint="figures by size come here")
         self.across = size_ticks
         self.set_reactive(Chart.logarithmic, True)
-        self._names: list[tuple[str, str]] = []
+        self._names: list[Entry] = []
 
     def compare(
         self, figures: Sequence[TableFigure], colors: Mapping[str, str], dim: Mapping[str, str]
@@ -71,7 +72,7 @@ class SizeChart(Chart):
             found = [(figure.entry.size, figure.here) for figure in own]
             published += _line(name, dim[name], said, factor, PUBLISHED)
             here += _line(name, colors[name], found, factor, HERE)
-            self._names.append((name, f"bold {colors[name]}"))
+            self._names.append(Entry(name, "", colors[name]))
         lines = [*published, *here]
         places = [place for line in lines for place in line.times]
         low, high = min(places, default=0.0), max(places, default=0.0)
@@ -80,7 +81,7 @@ class SizeChart(Chart):
         self.border_subtitle = Content("  ".join(what for what, drawn in kinds if drawn))
         self.show(lines, high + margin, window=high - low + 2 * margin)
 
-    def legend(self) -> list[tuple[str, str]]:
+    def legend(self) -> list[Entry]:
         """Return the series; which mark is which stands below them."""
         return self._names
 

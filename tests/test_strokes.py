@@ -6,30 +6,36 @@ import plotext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concwatch.charts.braille import rasterize
+from concwatch.charts.strokes import UP, rasterize
 
 COLUMNS, ROWS = 20, 10
-DOTS = {
-    0x40: (0, 0),
-    0x04: (0, 1),
-    0x02: (0, 2),
-    0x01: (0, 3),
-    0x80: (1, 0),
-    0x20: (1, 1),
-    0x10: (1, 2),
-    8: (1, 3),
+QUADRANTS = {
+    "▖": 1,
+    "▘": 2,
+    "▌": 3,
+    "▗": 4,
+    "▄": 5,
+    "▚": 6,
+    "▙": 7,
+    "▝": 8,
+    "▞": 9,
+    "▀": 10,
+    "▛": 11,
+    "▐": 12,
 }
-"""Column and row of each bit of a braille character, from its lower left corner."""
+QUADRANTS |= {"▟": 13, "▜": 14, "█": 15, " ": 0}
+DOTS = {1: (0, 0), 2: (0, 1), 4: (1, 0), 8: (1, 1)}
+"""Column and row of each quarter of a block, from its lower left corner."""
 
 
 def dots(rows):
     """Return column and row of every dot that is set, from the lower left corner."""
     return {
-        (2 * x + dx, 4 * y + dy)
+        (2 * x + dx, UP * y + dy)
         for y, row in enumerate(reversed(rows))
         for x, character in enumerate(row)
         for bit, (dx, dy) in DOTS.items()
-        if character != " " and ord(character) & bit
+        if QUADRANTS[character] & bit
     }
 
 
@@ -40,15 +46,15 @@ def drawn_by_plotext(path):
     figure.ruler(["x", "y"]).frequency(0).alignment(lim="edge")
     figure.plot_size(COLUMNS, ROWS)
     figure.ruler("x").lim(0, 2 * COLUMNS)
-    figure.ruler("y").lim(0, 4 * ROWS)
+    figure.ruler("y").lim(0, UP * ROWS)
     # A dot's middle is half a dot from its edge.
     xs, ys = [x + 0.5 for x, _ in path], [y + 0.5 for _, y in path]
-    figure.draw(figure.signal(xs, ys, marker=plotext.marker("braille")).lines())
+    figure.draw(figure.signal(xs, ys, marker=plotext.marker("hd")).lines())
     return figure.build().string(colorless=True).splitlines()
 
 
 paths = st.lists(
-    st.tuples(st.integers(0, 2 * COLUMNS - 1), st.integers(0, 4 * ROWS - 1)), min_size=1, max_size=8
+    st.tuples(st.integers(0, 2 * COLUMNS - 1), st.integers(0, UP * ROWS - 1)), min_size=1, max_size=8
 ).map(lambda path: tuple(sorted(path, key=lambda dot: dot[0])))
 
 
@@ -77,7 +83,7 @@ def test_a_line_has_no_holes_and_is_one_dot_thick(path):
 
 
 def test_several_paths_do_not_touch():
-    rows = rasterize((((0, 0), (3, 0)), ((10, 39), (10, 39)), ((20, 5),)), COLUMNS, ROWS)
-    assert dots(rows) == {(0, 0), (1, 0), (2, 0), (3, 0), (10, 39), (20, 5)}
+    rows = rasterize((((0, 0), (3, 0)), ((10, 19), (10, 19)), ((20, 5),)), COLUMNS, ROWS)
+    assert dots(rows) == {(0, 0), (1, 0), (2, 0), (3, 0), (10, 19), (20, 5)}
     assert {len(row) for row in rows} == {COLUMNS}
     assert rasterize((), 3, 2) == ("   ", "   ")

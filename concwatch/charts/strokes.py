@@ -1,4 +1,8 @@
-"""The canvas: lines as braille characters, two dots a cell across and four up."""
+"""The canvas: lines as quadrant blocks, two dots a cell across and two up, which join to solid strokes.
+
+Braille has twice the dots up, but between them a terminal leaves gaps: where a value jumps a line is a
+ladder, and from a few steps away it is not seen.
+"""
 
 from functools import lru_cache
 
@@ -14,19 +18,16 @@ Cell = tuple[str, str]
 DASH = 2
 """Cells in a row that one line gets where several lines share their cells."""
 
-_LEFT = (0x40, 0x04, 0x02, 0x01)
-_RIGHT = (0x80, 0x20, 0x10, 0x08)
-"""The bit of each dot in a braille character's code, from the bottom up."""
+UP = 2
+"""Dots a cell has from bottom to top."""
 
+_CHARACTERS = " ▖▘▌▗▄▚▙▝▞▀▛▐▟▜█"
+"""By the dots of the left column (the lower two bits, the lower dot first) and of the right one."""
 
-def _character(left: int, right: int) -> str:
-    dots = sum(bit for row, bit in enumerate(_LEFT) if left >> row & 1)
-    dots += sum(bit for row, bit in enumerate(_RIGHT) if right >> row & 1)
-    return chr(0x2800 | dots) if dots else " "
+_DOTS = {character: dots for dots, character in enumerate(_CHARACTERS)}
 
-
-_CHARACTERS = tuple(_character(dots & 15, dots >> 4) for dots in range(256))
-"""By the dots of the left column (the lower four bits) and of the right one."""
+LOWER_FREE = frozenset("▘▀▛▝▜")
+"""Characters whose free dots all lie below a dot that is set."""
 
 
 def _stroke(columns: list[int], start: Dot, end: Dot) -> None:
@@ -59,12 +60,12 @@ def rasterize(paths: tuple[Path, ...], columns: int, rows: int) -> tuple[str, ..
     """Draw the paths of one line; a line that has not changed comes from the cache.
 
     Args:
-        paths: within ``2 * columns`` by ``4 * rows`` dots; columns never go back.
+        paths: within ``2 * columns`` by ``UP * rows`` dots; columns never go back.
         columns: width in cells.
         rows: height in cells.
 
     Returns:
-        One string for each row, top row first, of braille characters and blanks.
+        One string for each row, top row first, of blocks and blanks.
     """
     dots = [0] * (2 * columns)
     for path in paths:
@@ -76,11 +77,31 @@ def rasterize(paths: tuple[Path, ...], columns: int, rows: int) -> tuple[str, ..
     blank = " " * columns
     pairs = list(zip(dots[::2], dots[1::2], strict=True))
     return tuple(
-        "".join([_CHARACTERS[left >> low & 15 | (right >> low & 15) << 4] for left, right in pairs])
-        if used >> low & 15
+        "".join([_CHARACTERS[left >> low & 3 | (right >> low & 3) << 2] for left, right in pairs])
+        if used >> low & 3
         else blank
-        for low in range(4 * rows - 4, -1, -4)
+        for low in range(UP * (rows - 1), -1, -UP)
     )
+
+
+@lru_cache(maxsize=16)
+def below(rows: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
+    """Return which cells lie in the area below a line, floor and gaps left out.
+
+    Args:
+        rows: of the line, as `rasterize` returns them.
+
+    Returns:
+        For each row, top row first, whether each of its cells does.
+    """
+    height = len(rows)
+    areas = []
+    for column in zip(*rows, strict=True):
+        lowest = max((at for at in range(height) if column[at] != " "), default=height)
+        if lowest < height and column[lowest] not in LOWER_FREE:
+            lowest += 1
+        areas.append([lowest <= at < height - 1 for at in range(height)])
+    return tuple(zip(*areas, strict=True))
 
 
 def merge(layers: list[tuple[str, str]], columns: int) -> list[Cell | None]:
@@ -102,14 +123,13 @@ def merge(layers: list[tuple[str, str]], columns: int) -> list[Cell | None]:
     for column, characters in enumerate(zip(*(text for text, _ in layers), strict=True)):
         if characters == blanks:
             continue
-        last = max(characters)  # any braille character comes after a blank
+        last = max(characters)  # any block comes after a blank
         if characters.count(" ") == len(layers) - 1:
             cells[column] = (last, layers[characters.index(last)][1])
             continue
         here = [color for (_, color), character in zip(layers, characters, strict=True) if character != " "]
-        dots = 0x2800
+        dots = 0
         for character in characters:
-            if character != " ":
-                dots |= ord(character)  # the upper bits are the same in every braille character
-        cells[column] = (chr(dots), here[-1 - column // DASH % len(here)])
+            dots |= _DOTS[character]
+        cells[column] = (_CHARACTERS[dots], here[-1 - column // DASH % len(here)])
     return cells

@@ -174,4 +174,4 @@ def test_a_caption_gives_up_units_names_digits_its_title_and_entries_in_turn():
     assert said("created / s", rates, 34) == "created / s  t 185 a 2.81k u 3.42k"
     assert said("created / s", rates, 32) == "created / s  t 185 a 2.8k u 3.4k"
     assert said("created / s", rates, 30) == "created  t 185 a 2.8k u 3.4k"
-    assert said("created / s", rates, 20) == "created  t 185 …"
+    assert said("created / s", rates, 20) == "created / s  t 185 …"

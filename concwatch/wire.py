@@ -108,8 +108,9 @@ Commands, concwatch to worker
               is not replaced.
 ``workload``  ``spec``, ``url``: what each task does, see below; where to fetch, for ``http`` alone. Besides
               these the parts of the spec, so that no worker has to read it: ``word``, and where the word has
-              them ``seconds``, ``count``, ``size`` in bytes. Live tasks are cancelled and replaced. Answered
-              by ``error``, with nothing changed, where the spec is wrong, or what it needs is not there.
+              them ``seconds``, ``to``, ``count``, ``size`` in bytes. Live tasks are cancelled and replaced.
+              Answered by ``error``, with nothing changed, where the spec is wrong, or what it needs is not
+              there.
 ``halt``      ``wall``, ``value``: stop growing. What is live becomes the target, and a ``limit`` report
               with this wall and value answers.
 ``rate``      ``hz``: send this many ticks a second, 0.1 to 100.
@@ -131,6 +132,7 @@ Optional, see ``can``:
 Workloads
 =========
 ``sleep:SECONDS``         sleep that long                    ``hold``           wait until cancelled
+``sleep:SECONDS..TO``     sleep that long at least and at most, spread evenly over tasks
 ``ticks:COUNTxSECONDS``   sleep so many times that long      ``nop``            end at once
 ``payload:BYTES``         hold that much touched memory until cancelled
 ``spin:SECONDS``          use that much CPU time             ``module:function``  the user's own

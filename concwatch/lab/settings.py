@@ -7,7 +7,7 @@ from msgspec import Struct
 from concwatch.worker.workloads import HTTP, parse
 
 PARTS = {
-    "sleep": ("seconds",),
+    "sleep": ("seconds", "to"),
     "spin": ("seconds",),
     "ticks": ("count", "seconds"),
     "payload": ("size",),

@@ -1,4 +1,4 @@
-"""What a task does, as words: ``sleep:10``, ``ticks:10x0.1``, ``hold``, ``http``, ``app.jobs:fetch``."""
+"""What a task does, as words: ``sleep:10``, ``sleep:5..15``, ``ticks:10x0.1``, ``app.jobs:fetch``."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ class Workload:
         self.spec = spec
         self.url: Optional[str] = None
 
+    @property
+    def lengths(self) -> Optional[Spread]:
+        """What returns how long each task sleeps, where that varies."""
+        if self.word == "sleep" and len(self.values) == 2:
+            return Spread(*map(float, map(str, self.values)))
+        return None
+
 
 def _is_number(text: str) -> bool:
     whole, _, fraction = text.partition(".")
@@ -42,6 +49,16 @@ def _seconds(text: str) -> float:
     if not _is_number(text) or float(text) > LONGEST:
         raise ValueError(f"expected seconds from 0 to {LONGEST:,.0f}")
     return float(text)
+
+
+def _lengths(text: str) -> Tuple[object, ...]:
+    least, dots, most = text.partition("..")
+    if not dots:
+        return (_seconds(text),)
+    lengths = (_seconds(least), _seconds(most))
+    if lengths[0] >= lengths[1]:
+        raise ValueError(f'expected the shorter sleep first, as in "5..15", not "{text[:40]}"')
+    return lengths
 
 
 def _size(text: str) -> int:
@@ -66,10 +83,30 @@ def _steps(text: str) -> Tuple[object, ...]:
     return number, _seconds(seconds)
 
 
+class Spread:
+    """Returns another length at each call, spread evenly from ``least`` to ``most`` seconds.
+
+    Each is the golden ratio further on: of any number in a row no part of the span has many more than another
+    (an additive recurrence, as in quasi-Monte Carlo methods). A generator of random numbers would weigh a
+    megabyte in every worker.
+    """
+
+    __slots__ = ("_at", "_least", "_span")
+
+    def __init__(self, least: float, most: float) -> None:
+        self._at, self._least, self._span = 0.0, least, most - least
+
+    def __call__(self) -> float:
+        self._at = at = (self._at + GOLDEN) % 1.0
+        return self._least + at * self._span
+
+
+GOLDEN = 0.6180339887498949
+
 HTTP = "http"
 
 FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
-    "sleep": ("sleep:SECONDS", "sleep that long", lambda text: (_seconds(text),)),
+    "sleep": ("sleep:SECONDS", "sleep that long; 5..15: each its own time between the two", _lengths),
     "ticks": ("ticks:COUNTxSECONDS", "sleep so many times that long", _steps),
     "hold": ("hold", "wait until told to stop", lambda text: ()),
     "payload": ("payload:BYTES", "hold that much memory until told to stop", lambda text: (_size(text),)),

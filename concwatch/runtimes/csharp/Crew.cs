@@ -12,7 +12,9 @@ namespace Concwatch
         readonly Action ended; // one for all, called when one has ended: so that this adds nothing to a task
         readonly Action<Exception> failed;
 
-        // All last equally long, so they end in the order in which they began, or nearly: only the first is
+        const double Pause = 0.05, Share = 0.05; // seconds between two looks at all, and of the time
+
+        // Where all last equally long they end in the order in which they began, or nearly: only the first is
         // looked at. One that ends before the first is counted a moment late.
         readonly Queue<Member> standing = new Queue<Member>();
         readonly Queue<Member> leaving = new Queue<Member>(); // were told to end, and have not yet
@@ -23,6 +25,11 @@ namespace Concwatch
             this.ended = ended;
             this.failed = failed;
         }
+
+        /// <summary>Whether each task lasts another time: from time to time all are looked at.</summary>
+        public bool Varied { get; set; }
+
+        double looksAgain;
 
         /// <summary>Live tasks that were not told to end.</summary>
         public int Standing => standing.Count;
@@ -61,6 +68,29 @@ namespace Concwatch
         {
             CountEnded(standing, counts.CountCompleted);
             CountEnded(leaving, counts.CountCancelled);
+            if (Varied && Clock.Now >= looksAgain)
+            {
+                double began = Clock.Now;
+                LookAtAll();
+                double now = Clock.Now;
+                looksAgain = now + Math.Max(Pause, (now - began) / Share);
+            }
+        }
+
+        void LookAtAll()
+        {
+            for (int left = standing.Count; left > 0; left--)
+            {
+                Member member = standing.Dequeue();
+                if (member.Task.IsCompleted)
+                {
+                    Count(member, counts.CountCompleted);
+                }
+                else
+                {
+                    standing.Enqueue(member);
+                }
+            }
         }
 
         void CountEnded(Queue<Member> members, Action count)

@@ -49,7 +49,7 @@ namespace Concwatch
                 }
                 if (!Adjust())
                 {
-                    wake.WaitOne();
+                    wake.WaitOne(crew.Varied ? 50 : Timeout.Infinite); // milliseconds
                 }
             }
         }
@@ -100,6 +100,7 @@ namespace Concwatch
         public void Use(Command workload)
         {
             body = Workload.Read(workload, bare);
+            crew.Varied = workload.Value("to") != null;
             failureTold = false;
             Goal.Replace(crew.Standing);
         }

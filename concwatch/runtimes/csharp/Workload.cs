@@ -14,6 +14,7 @@ namespace Concwatch
         const long MostTicks = 1000 * 1000;
         const long Largest = int.MaxValue - 64; // bytes: what one array can be
         const int Page = 4096;
+        const double Golden = 0.6180339887498949;
         const double Turn = 0.001; // seconds of spinning before others get theirs
 
         public static readonly string[] Words = { "sleep", "ticks", "hold", "payload", "spin", "nop" };
@@ -28,7 +29,12 @@ namespace Concwatch
             {
                 case "sleep":
                     TimeSpan length = Length(command);
-                    return Sleeping(length, bare);
+                    if (command.Value("to") == null)
+                    {
+                        return Sleeping(length, bare);
+                    }
+                    Func<TimeSpan> lengths = Spread(length, Length(command, "to"));
+                    return token => Sleeping(lengths(), bare)(token);
                 case "hold":
                     return Sleeping(Timeout.InfiniteTimeSpan, bare);
                 case "ticks":
@@ -57,8 +63,19 @@ namespace Concwatch
             return token => SleepAsync(length, token);
         }
 
-        static TimeSpan Length(Command command) =>
-            TimeSpan.FromTicks((long)(command.Number("seconds", 0, Longest, "seconds") * TimeSpan.TicksPerSecond));
+        static TimeSpan Length(Command command, string key = "seconds") =>
+            TimeSpan.FromTicks((long)(command.Number(key, 0, Longest, "seconds") * TimeSpan.TicksPerSecond));
+
+        /// <summary>Returns what gives each task another length, evenly spread over all of them.</summary>
+        static Func<TimeSpan> Spread(TimeSpan least, TimeSpan most)
+        {
+            double at = 0;
+            return () =>
+            {
+                at = (at + Golden) % 1;
+                return least + TimeSpan.FromTicks((long)(at * (most - least).Ticks));
+            };
+        }
 
         static async Task SleepAsync(TimeSpan length, CancellationToken token)
         {

@@ -7,6 +7,7 @@
 -type body() :: fun(() -> term()).
 
 -define(LONGEST, 1.0e6).
+-define(GOLDEN, 0.6180339887498949).
 -define(MOST_TICKS, 1_000_000).
 -define(LARGEST_PAYLOAD, (1 bsl 34)).
 %% Steps of one turn of spinning, two reductions each: a process is put aside after 4,000.
@@ -19,6 +20,10 @@ words() -> [<<"sleep">>, <<"ticks">>, <<"hold">>, <<"payload">>, <<"spin">>, <<"
 
 %% @doc Throws what is wrong where the command asks for nothing that a task here could do.
 -spec body(cw_wire:command()) -> body().
+body(#{<<"word">> := <<"sleep">>, <<"to">> := _} = Command) ->
+    Least = milliseconds(Command),
+    Span = ceil(1000 * cw_wire:number(<<"to">>, 0, ?LONGEST, Command)) - Least,
+    fun() -> timer:sleep(Least + trunc(Span * spread())) end;
 body(#{<<"word">> := <<"sleep">>} = Command) ->
     Milliseconds = milliseconds(Command),
     fun() -> timer:sleep(Milliseconds) end;
@@ -44,6 +49,11 @@ body(Command) ->
 %% The clock that wakes processes counts in milliseconds, and never wakes one early.
 milliseconds(Command) ->
     ceil(1000 * cw_wire:number(<<"seconds">>, 0, ?LONGEST, Command)).
+
+%% A number from 0 to 1, evenly spread over all tasks. What `rand` keeps would weigh on each of them.
+spread() ->
+    At = erlang:unique_integer([positive]) * ?GOLDEN,
+    At - trunc(At).
 
 ticks(0, _Milliseconds) ->
     ok;

@@ -34,6 +34,11 @@ func (c Command) bad(key, expected string) error {
 	return fmt.Errorf("%q is %.60s: expected %s", key, shown, expected)
 }
 
+func (c Command) has(key string) bool {
+	_, is := c.fields[key]
+	return is
+}
+
 func (c Command) word(key string) (string, error) {
 	value, is := c.fields[key].(string)
 	if !is {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,17 +33,21 @@ func bodyOf(command Command) (Body, error) {
 	}
 	switch word {
 	case "sleep", "spin":
-		length, err := command.seconds()
+		length, err := command.seconds("seconds")
 		if word == "spin" {
 			return spin(length), err
 		}
-		return pause(length), err
+		if err != nil || !command.has("to") {
+			return pause(length), err
+		}
+		most, err := command.seconds("to")
+		return pauses(length, most), err
 	case "ticks":
 		count, err := command.whole("count", 1, mostTicks)
 		if err != nil {
 			return nil, err
 		}
-		length, err := command.seconds()
+		length, err := command.seconds("seconds")
 		return ticks(count, length), err
 	case "hold":
 		return hold, nil
@@ -54,21 +60,34 @@ func bodyOf(command Command) (Body, error) {
 	return nil, fmt.Errorf("workload \"%.60s\": expected one of %s", spec, strings.Join(words, ", "))
 }
 
-func (c Command) seconds() (time.Duration, error) {
-	value, err := c.number("seconds", "seconds", 0, longest)
+func (c Command) seconds(key string) (time.Duration, error) {
+	value, err := c.number(key, "seconds", 0, longest)
 	return time.Duration(value * float64(time.Second)), err
 }
 
 func pause(length time.Duration) Body {
+	return func(quit <-chan struct{}) bool { return sleep(length, quit) }
+}
+
+// pauses has each task sleep another time, evenly spread over all of them.
+func pauses(least, most time.Duration) Body {
+	const golden = 0.6180339887498949
+	var count atomic.Uint64
+	span := float64(most - least)
 	return func(quit <-chan struct{}) bool {
-		timer := time.NewTimer(length)
-		select {
-		case <-timer.C:
-			return true
-		case <-quit:
-			timer.Stop()
-			return false
-		}
+		_, at := math.Modf(float64(count.Add(1)) * golden)
+		return sleep(least+time.Duration(at*span), quit)
+	}
+}
+
+func sleep(length time.Duration, quit <-chan struct{}) bool {
+	timer := time.NewTimer(length)
+	select {
+	case <-timer.C:
+		return true
+	case <-quit:
+		timer.Stop()
+		return false
 	}
 }
 

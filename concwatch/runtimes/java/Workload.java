@@ -3,6 +3,7 @@ import java.lang.management.ThreadMXBean;
 import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /** What one task does; it throws {@link InterruptedException} when it was cancelled. */
@@ -13,6 +14,7 @@ interface Workload {
     ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     int LONGEST_ARRAY = Integer.MAX_VALUE - 8;
     double LONGEST = 1_000_000;
+    double GOLDEN = 0.6180339887498949;
     long TURN = 1_000_000;
     long AWAY = 50_000;
 
@@ -27,18 +29,20 @@ interface Workload {
         String spec = command.word("spec");
         return switch (String.valueOf(command.fields().get("word"))) {
             case "sleep" -> {
-                Duration length = seconds(command);
-                yield () -> Thread.sleep(length);
+                Duration length = seconds(command, "seconds");
+                yield command.fields().containsKey("to")
+                        ? spread(length, seconds(command, "to"))
+                        : () -> Thread.sleep(length);
             }
             case "ticks" -> {
-                Duration length = seconds(command);
+                Duration length = seconds(command, "seconds");
                 long count = command.whole("count", 1_000_000);
                 yield () -> ticks(count, length);
             }
             case "hold" -> Workload::hold;
             case "payload" -> new Payload((int) command.whole("size", LONGEST_ARRAY));
             case "spin" -> {
-                long total = seconds(command).toNanos();
+                long total = seconds(command, "seconds").toNanos();
                 yield () -> spin(total);
             }
             case "nop" -> () -> {};
@@ -47,8 +51,18 @@ interface Workload {
         };
     }
 
-    private static Duration seconds(Command command) {
-        return Duration.ofNanos(Math.round(command.number("seconds", 0, LONGEST) * 1e9));
+    private static Duration seconds(Command command, String key) {
+        return Duration.ofNanos(Math.round(command.number(key, 0, LONGEST) * 1e9));
+    }
+
+    /** Has each task sleep another time, evenly spread over all of them. */
+    private static Workload spread(Duration least, Duration most) {
+        AtomicLong count = new AtomicLong();
+        long span = most.minus(least).toNanos();
+        return () -> {
+            double at = count.incrementAndGet() * GOLDEN % 1;
+            Thread.sleep(least.plusNanos(Math.round(at * span)));
+        };
     }
 
     private static void ticks(long count, Duration length) throws InterruptedException {

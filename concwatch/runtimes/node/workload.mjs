@@ -17,11 +17,25 @@ function cpuTime() {
 const milliseconds = (fields) =>
   number(fields, "seconds", 0, LONGEST, "seconds") * 1000;
 
+const GOLDEN = 0.6180339887498949;
+
+/** Return what tells how long each sleep is, in milliseconds: the same, or evenly spread up to `to`. */
+function lengths(fields) {
+  const least = milliseconds(fields);
+  if (fields.to === undefined) return () => least;
+  const span = number(fields, "to", 0, LONGEST, "seconds") * 1000 - least;
+  let at = 0;
+  return () => {
+    at = (at + GOLDEN) % 1;
+    return least + at * span;
+  };
+}
+
 /** Word → what each task does. */
 const BODIES = {
   sleep: (fields) => {
-    const length = milliseconds(fields);
-    return (task) => task.sleep(length);
+    const length = lengths(fields);
+    return (task) => task.sleep(length());
   },
   ticks: (fields) => {
     const count = whole(fields, "count", MOST_TICKS);
@@ -57,8 +71,8 @@ const BODIES = {
 
 /** Word → how long a bare timer waits that does the same. */
 const TIMERS = {
-  sleep: milliseconds,
-  hold: () => Infinity,
+  sleep: lengths,
+  hold: () => () => Infinity,
 };
 
 export const WORDS = Object.keys(BODIES);
@@ -87,12 +101,12 @@ function timerStarters(length, ended, timings) {
   };
   const startTimed = () => {
     const began = now();
-    return new Timer(length, (timer) => {
+    return new Timer(length(), (timer) => {
       timings.tookSince(began);
       expire(timer);
     });
   };
-  return [() => new Timer(length, expire), startTimed];
+  return [() => new Timer(length(), expire), startTimed];
 }
 
 // What all tasks share is in the closure: as arguments it would weigh on each of them.

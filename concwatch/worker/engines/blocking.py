@@ -162,7 +162,11 @@ class BlockingEngine(Engine):
 
             self._body = find_fetch(workload, coroutine=False)
         else:
-            self._body = partial(self.bodies[workload.word], self._baton, *workload.values)
+            body, lengths = self.bodies[workload.word], workload.lengths
+            if lengths:
+                self._body = lambda: body(self._baton, lengths())
+            else:
+                self._body = partial(body, self._baton, *workload.values)
 
     def set_stack(self, size: int) -> None:
         """Set the bytes of stack of threads started from now on."""

@@ -119,8 +119,11 @@ class EventLoopEngine(Engine):
 
             self._body = find_fetch(workload, coroutine=True)
         else:
-            body = BODIES[workload.word]
-            self._body = partial(body, *workload.values) if workload.values else body
+            body, lengths = BODIES[workload.word], workload.lengths
+            if lengths:
+                self._body = lambda: body(lengths())
+            else:
+                self._body = partial(body, *workload.values) if workload.values else body
         self._keep = workload.word not in ANCHORED
         self._batch = Batch()  # how long they take to create is not known any more
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
-    from concwatch.worker.workloads import Workload
+    from concwatch.worker.workloads import Spread, Workload
 
 
 def _ticks(count: int, seconds: float) -> None:
@@ -86,6 +86,7 @@ class GeventEngine(Engine):
         self._lateness = Lateness()
         # Greenlets are called with their arguments: a partial would have each keep 500 bytes more of stack.
         self._call: Tuple[Any, ...] = (_nop,)
+        self._lengths: Optional[Spread] = None  # what gives each call its last argument
         self._ended_bound = self._ended  # made once, so that tasks share it
         Begun.ended = self._timed_ended
         self._kept: Set[gevent.Greenlet] = set()  # to be found when they are to be killed
@@ -109,6 +110,7 @@ class GeventEngine(Engine):
 
     def load(self, workload: Workload) -> None:
         """Make ``workload`` what new tasks do; the user's own must be a plain function."""
+        self._lengths = None
         if workload.word == USER:
             from concwatch.worker.user_function import (
                 find_function,
@@ -118,7 +120,8 @@ class GeventEngine(Engine):
         elif workload.word == HTTP:
             self._call = (_find_fetch(workload),)
         else:
-            self._call = (BODIES[workload.word], *workload.values)
+            self._lengths = workload.lengths
+            self._call = (BODIES[workload.word], *(() if self._lengths else workload.values))
         self._batch = Batch()  # how long they take to create is not known any more
 
     def serve(self) -> None:
@@ -164,7 +167,8 @@ class GeventEngine(Engine):
             count -= skipped
 
     def _create_some(self, count: int, timed_from: Optional[float] = None) -> None:
-        spawn, call, ended, keep = gevent.spawn, self._call, self._ended_bound, self._kept.add
+        spawn, call, lengths = gevent.spawn, self._call, self._lengths
+        ended, keep = self._ended_bound, self._kept.add
         made = 0
         try:
             if timed_from is not None:
@@ -172,7 +176,7 @@ class GeventEngine(Engine):
                 # What is ready runs in order: this right before the greenlet.
                 gevent.get_hub().loop.run_callback(self._begun, timed)
             while made < count:
-                greenlet = spawn(*call)
+                greenlet = spawn(*call, lengths()) if lengths else spawn(*call)
                 made += 1
                 greenlet.rawlink(ended)
                 keep(greenlet)
@@ -217,11 +221,11 @@ class GeventEngine(Engine):
 
     def _spawn(self, count: int) -> List[gevent.Greenlet]:
         """Create so many greenlets without a pause, up to a wall; none has begun yet."""
-        spawn, call = gevent.spawn, self._call
+        spawn, call, lengths = gevent.spawn, self._call, self._lengths
         tasks: List[gevent.Greenlet] = []
         try:
             for _ in range(count):
-                tasks.append(spawn(*call))
+                tasks.append(spawn(*call, lengths()) if lengths else spawn(*call))
         except MemoryError as error:
             self.hit_wall(error)
         return tasks

@@ -55,6 +55,7 @@ impl Engine {
 
     pub fn start(&mut self, work: Work, slot: u32, timed: bool) -> io::Result<Handle> {
         self.maps.take(self.started)?;
+        let work = work.next();
         let quit = Arc::new(Quit(AtomicBool::new(false)));
         let task = Arc::clone(&quit);
         let thread = thread::Builder::new().spawn(move || {
@@ -78,7 +79,7 @@ struct Quit(AtomicBool);
 impl Quit {
     fn run(&self, work: Work) -> Option<()> {
         match work {
-            Work::Sleep(length) => self.sleep(length),
+            Work::Sleep(length) | Work::Spread(length, _) => self.sleep(length),
             Work::Ticks(count, length) => (0..count).try_for_each(|_| self.sleep(length)),
             Work::Hold => self.hold(),
             Work::Payload(size) => {

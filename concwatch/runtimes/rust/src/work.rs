@@ -5,11 +5,15 @@ use crate::{
     json::Value,
     system::{self, Clock},
 };
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
 
 pub const WORDS: &[&str] = &["sleep", "ticks", "hold", "payload", "spin", "nop"];
 
 const LONGEST: f64 = 1e9; // seconds: what can be added to any clock
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
 const LARGEST: u64 = 1 << 62;
 
 /// How long a task spins before others get their turn.
@@ -18,6 +22,8 @@ const TURN: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy)]
 pub enum Work {
     Sleep(Duration),
+    /// A sleep of another length for each task, from the one to the other.
+    Spread(Duration, Duration),
     Ticks(u64, Duration),
     Hold,
     Payload(usize),
@@ -28,12 +34,14 @@ pub enum Work {
 impl Work {
     pub fn read(command: &Command) -> Result<Self, String> {
         let spec = command.text("spec")?;
-        let seconds = || {
+        let length = |key| {
             command
-                .number("seconds", 0.0..=f64::MAX, "seconds, 0 or more")
+                .number(key, 0.0..=f64::MAX, "seconds, 0 or more")
                 .map(|it| Duration::from_secs_f64(it.min(LONGEST)))
         };
+        let seconds = || length("seconds");
         Ok(match command.text("word")? {
+            "sleep" if command.has("to") => Work::Spread(seconds()?, length("to")?),
             "sleep" => Work::Sleep(seconds()?),
             "ticks" => Work::Ticks(command.whole("count", LARGEST)?, seconds()?),
             "hold" => Work::Hold,
@@ -48,6 +56,18 @@ impl Work {
                 ));
             }
         })
+    }
+
+    /// What one task does: of what varies, its share.
+    pub fn next(self) -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        match self {
+            Work::Spread(least, most) => {
+                let at = (COUNT.fetch_add(1, Relaxed) as f64 * GOLDEN).fract();
+                Work::Sleep(least + most.saturating_sub(least).mul_f64(at))
+            }
+            work => work,
+        }
     }
 }
 

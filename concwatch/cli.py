@@ -1,13 +1,25 @@
 """The program's arguments: without a command they open the screen."""
 
-import gc
+import gc as collector
 import sys
 from pathlib import Path
 
 import click
 
 from concwatch.commands.group import Commands
-from concwatch.commands.options import ENGINES, RATE, max_memory, open_recorder, record, screenshots
+from concwatch.commands.options import (
+    ENGINES,
+    MODE,
+    RATE,
+    TASKS,
+    THEME,
+    WINDOW,
+    WORKLOAD,
+    max_memory,
+    open_recorder,
+    record,
+    screenshots,
+)
 from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.console import BAD_INPUT, print_error
 from concwatch.lab.catalog import SHOWN, Engine
@@ -15,6 +27,7 @@ from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
 from concwatch.system.machine import program_version
 from concwatch.ui.in_page import in_page, take_size
+from concwatch.worker.collector import MODES
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -59,6 +72,38 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     metavar="FOLDER",
     help="Where the key r puts recordings.",
 )
+@click.option(
+    "--tasks",
+    type=TASKS,
+    metavar="ENGINE=N,...",
+    help='Tasks to start with, such as "asyncio=10k,threads=1k".',
+)
+@click.option(
+    "--workload",
+    type=WORKLOAD,
+    default="sleep:5..15",
+    show_default=True,
+    metavar="W",
+    help="What each task does; see concwatch run --help.",
+)
+@click.option("--refill/--no-refill", default=True, show_default=True, help="Replace tasks that end.")
+@click.option("--trace/--no-trace", default=True, show_default=True, help="Trace Python's allocations.")
+@click.option(
+    "--gc",
+    type=MODE,
+    default="default",
+    show_default=True,
+    metavar="|".join(MODES),
+    help="Garbage collector.",
+)
+@click.option(
+    "--window",
+    type=WINDOW,
+    metavar="TIME",
+    show_default="the one chosen last, else 60 s",
+    help='Time that the charts grow to show, such as "30s" or "10min".',
+)
+@click.option("--theme", type=THEME, metavar="NAME", show_default="the one chosen last", help="Colours.")
 @click.pass_context
 def main(
     ctx: click.Context,
@@ -68,6 +113,13 @@ def main(
     screenshots: Path,
     record: str | None,
     recordings: str,
+    tasks: dict[Engine, int] | None,
+    workload: str,
+    refill: bool,
+    trace: bool,
+    gc: str,
+    window: float | None,
+    theme: str | None,
 ) -> None:
     """Watch what one more task costs: threads, pool jobs, asyncio and uvloop tasks, live.
 
@@ -76,7 +128,7 @@ def main(
     Options can be kept in a file or in variables: see concwatch settings --help.
     """
     if ctx.invoked_subcommand is not None:
-        gc.enable()  # which `concwatch.__main__` left off; the screen has it on after its first frame
+        collector.enable()  # which `concwatch.__main__` left off; the screen has it on after its first frame
         for name in ctx.params:
             if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
                 option = "--" + name.replace("_", "-")
@@ -91,23 +143,41 @@ def main(
     if problem:
         print_error(problem)
         sys.exit(BAD_INPUT)
-    from concwatch.ui.app import ConcwatchApp  # only here: it takes a fifth of a second
+    # Only here: the screen takes a fifth of a second.
+    from concwatch.commands.kept import Kept, keep, read_kept
+    from concwatch.ui.app import Begin, ConcwatchApp
     from concwatch.ui.hangup import end_with_page, end_with_terminal
     from concwatch.ui.session_recording import SessionRecording
 
-    recording = SessionRecording(Path(recordings), open_recorder(record, engines or SHOWN))
+    tasks = tasks or {}
+    lanes = list(dict.fromkeys((*(engines or SHOWN), *tasks)))
+    settings = Settings(workload=workload, refill=refill, trace=trace, gc=gc)
+    recording = SessionRecording(Path(recordings), open_recorder(record, lanes))
+    kept = read_kept()
 
     if page:
         end_with_page(sys.stdin.fileno())
     else:
         end_with_terminal(*take_terminal())
     app = ConcwatchApp(
-        lambda: Lab(engines or SHOWN, settings=Settings(trace=True), budget=max_memory, hz=rate),
+        lambda: Lab(lanes, settings=settings, budget=max_memory, hz=rate),
         screenshots,
         make_run_lab=lambda rows, settings: Lab(rows, settings=settings, budget=max_memory),
         recording=recording,
+        begin=Begin(
+            theme or kept.theme,
+            window or kept.window,
+            {engine.name: count for engine, count in tasks.items()},
+        ),
     )
+    began_with = app.theme
     app.run(size=take_size() if page else None)
+    if not page:
+        chosen = Kept(app.theme if app.theme != began_with else kept.theme, app.window or kept.window)
+        if chosen != kept:
+            keep(chosen)
+        for path in (*recording.paths, *app.saved):
+            click.echo(f"saved {path}")
     if recording.problem:  # the event log, which told of it, is gone; or it was at the very end
         print_error(recording.problem)
     sys.exit(app.return_code or 0)

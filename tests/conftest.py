@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import tempfile
 import time
 
 import pytest
@@ -22,6 +23,8 @@ settings.load_profile("same")
 
 # Nor by the settings of who runs it: this is an empty file, for this process and those that it starts.
 os.environ["CONCWATCH_SETTINGS"] = os.devnull
+
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="concwatch-state-")
 
 # Nor by nohup, or by a shell that runs this in the background: what is started here would ignore signals.
 if hasattr(signal, "SIGHUP"):

@@ -435,7 +435,7 @@ async def test_pause_stands_still_while_collecting_goes_on_and_then_catches_up()
         await s.sees("100,000 live", within=s.card("asyncio"))  # only the charts stand still
         await s.press("p")
         await s.until(lambda: picture(chart) != before, "the chart catches up")
-        assert "charts paused" not in s.text()
+        assert "charts paused" not in s.text(s.monitor.query_one("StatusBar"))
         await s.sees("RSS asyncio 140 MiB", within=chart)
         top = [row for row in picture(chart) if any(char in "▌▐▀▄█▖▗▘▝▙▟▛▜▞▚" for char in row)]
         assert len(top) >= 5, "what came during the pause is drawn"
@@ -732,7 +732,7 @@ async def test_a_click_beside_a_terminal_that_has_shrunk_does_the_palette_no_har
 
 
 async def test_themes_change_light_ones_too_and_the_lanes_colours_follow():
-    async with stage(engines=PAIR) as s:
+    async with stage((120, 50), engines=PAIR) as s:
         await s.switch_on("asyncio", "uvloop", tasks=10_000)
         await s.run(3)
         table, events = s.monitor.query_one("CostTable"), s.monitor.query_one("EventView")

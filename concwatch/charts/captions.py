@@ -1,6 +1,7 @@
 """What stands in a chart's title: what it shows, and as many current values as there is room for."""
 
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -112,10 +113,11 @@ def _without_unit(value: str) -> str:
 
 def _rounded(value: str) -> str:
     """Round what `_without_unit` returns to two digits: ``32.5M`` to ``32M``."""
-    number = value.rstrip("kMGTPµms")
-    if "." not in number:
+    number = re.match(r"\d+\.\d+", value)
+    if not number:
         return value
-    return f"{float(number):.{0 if float(number) >= 10 else 1}f}{value[len(number) :]}"
+    found = float(number[0])
+    return f"{found:.{0 if found >= 10 else 1}f}{value[number.end() :]}"
 
 
 def _shorten(title: str, room: int) -> str:

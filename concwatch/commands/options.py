@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from concwatch.charts.table import WINDOWS
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.pages import read_workload
+from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.system.memory import memory_now
 from concwatch.text import nearest
-from concwatch.units import format_bytes, parse_count, parse_size
+from concwatch.units import format_bytes, format_seconds, parse_count, parse_seconds, parse_size
 from concwatch.worker.collector import MODES
 
 if TYPE_CHECKING:
@@ -120,6 +122,36 @@ def _budget(text: str) -> int:
     return size
 
 
+def _tasks(text: str) -> dict[Engine, int]:
+    wanted = {}
+    for part in text.split(","):
+        name, equals, count = part.partition("=")
+        if not equals:
+            raise ValueError(f'"{text[:40]}": expected tasks by engine, such as "asyncio=10k,threads=1k"')
+        (engine,) = find([name.strip()])
+        if engine in wanted:
+            raise ValueError(f'"{text[:40]}": expected {engine.name} once')
+        wanted[engine] = parse_count(count.strip(), LARGEST_TARGET)
+    return wanted
+
+
+def _window(text: str) -> float:
+    seconds = parse_seconds(text)
+    if not WINDOWS[0] <= seconds <= WINDOWS[-1]:
+        least, most = format_seconds(WINDOWS[0]), format_seconds(WINDOWS[-1])
+        raise ValueError(f'"{text[:40]}" is no time window: expected from {least} to {most}')
+    return seconds
+
+
+def _theme(text: str) -> str:
+    from concwatch.ui.lanes_app import ALL_THEMES  # only for who asks: it loads Textual
+
+    if text not in ALL_THEMES:
+        known = ", ".join(sorted(ALL_THEMES))
+        raise ValueError(f'unknown theme "{text[:40]}": expected one of {known}{nearest(text, ALL_THEMES)}')
+    return text
+
+
 COUNT = Parsed(parse_count)
 SIZE = Parsed(_budget)
 SECONDS = Parsed(number(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
@@ -127,6 +159,9 @@ RATE = Parsed(number(0.5, 50, "not a rate: expected samples a second from 0.5 to
 COUNTS = Parsed(_counts)
 THREADS = Parsed(_threads)
 MODE = Parsed(_mode)
+TASKS = Parsed(_tasks)
+THEME = Parsed(_theme)
+WINDOW = Parsed(_window)
 REPEATS = Parsed(_repeats)
 SIZES = Parsed(_sizes)
 WORKLOAD = Parsed(read_workload)

@@ -125,6 +125,10 @@ class Lab:
 
     # What a person asks for. Every command marks itself.
 
+    def tell(self, text: str) -> None:
+        """Have the event log say what a person did that changes no lane."""
+        self._note("", text)
+
     def note(self, text: str, moment: float) -> None:
         """Mark a ``moment`` (seconds on the lab's clock) with what a person says of it."""
         self.marks.add(moment - self.began, "", NOTE, text)
@@ -172,11 +176,15 @@ class Lab:
         settings = self._with_page(structs.replace(self.settings, workload=parse(spec).spec))
         self._change(workload=settings.workload, page=settings.page)
         self._mark("workload", settings.workload)
+        self._note("", f"workload {settings.workload}")
 
     def set_refill(self, on: bool) -> None:
         """Choose whether a task that ends is replaced."""
         self._change(refill=on)
         self._mark("refill", "on" if on else "off")
+        self._note(
+            "", f"refill {'on: a task that ends is replaced' if on else 'off: a target is started once'}"
+        )
 
     def set_trace(self, on: bool) -> None:
         """Choose whether allocations are traced."""
@@ -197,6 +205,7 @@ class Lab:
         """Choose how many threads serve a pool."""
         self._change(threads=count)
         self._mark("threads", format_count(count))
+        self._note("", f"pool of {format_count(count)} threads")
 
     def _change(self, **changes: object) -> None:
         self.settings = structs.replace(self.settings, **changes)

@@ -2,7 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,25 @@ from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.ui.lanes_app import LanesApp
-from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.screens.monitor import LabControls, MonitorScreen
 from concwatch.ui.session_recording import SessionRecording
 from concwatch.units import format_bytes
 
 if TYPE_CHECKING:
     from concwatch.recordings.recorder import Recorder
     from concwatch.ui.experiment_runs import ExperimentRuns
+
+
+@dataclass(frozen=True)
+class Begin:
+    """What a screen begins with."""
+
+    theme: str = ""
+    """One of Textual's or ours; the default if empty."""
+    window: float | None = None
+    """Seconds that the charts grow to show; None for a minute."""
+    tasks: Mapping[str, int] = field(default_factory=dict)
+    """Tasks asked for at once, by engine."""
 
 
 BROKEN = 1
@@ -44,6 +57,7 @@ class ConcwatchApp(LanesApp):
         pictures: Path = Path("screenshots"),
         make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = plain_lab,
         recording: SessionRecording | None = None,
+        begin: Begin = Begin(),
     ) -> None:
         """Make the app.
 
@@ -52,8 +66,12 @@ class ConcwatchApp(LanesApp):
             pictures: the folder for screenshots, made when it is needed.
             make_run_lab: makes the lab for one run of one cell of an experiment.
             recording: keeps the session in files; None for one that begins when it is asked for.
+            begin: what the screen begins with.
         """
         super().__init__(pictures)
+        if begin.theme:
+            self.set_reactive(ConcwatchApp.theme, begin.theme)
+        self._begin = begin
         self._make_lab = make_lab
         self._make_run_lab = make_run_lab
         self.runs: ExperimentRuns | None = None
@@ -67,7 +85,10 @@ class ConcwatchApp(LanesApp):
         """Make the lab and the screen that shows it."""
         self.lab = self._make_lab()
         self.recording.follow(self.lab)
-        return MonitorScreen(self.lab, self.size, self._aside)
+        screen = MonitorScreen(self.lab, self.size, self._aside)
+        if self._begin.window:
+            screen.charts.chosen = self._begin.window
+        return screen
 
     def _aside(self) -> str:
         """Return what else runs, in a few words."""
@@ -77,6 +98,28 @@ class ConcwatchApp(LanesApp):
         """Start the lab."""
         assert self.lab is not None
         self.run_worker(self.lab.run(), name="lab", exit_on_error=True)
+        if self._begin.tasks:
+            self.call_after_refresh(self._hold, self._begin.tasks)
+
+    def _hold(self, tasks: Mapping[str, int]) -> None:
+        """Ask lanes for so many tasks, by engine."""
+        assert self.lab is not None
+        assert self._lanes is not None
+        controls = LabControls(self.lab, self._lanes)
+        for index, lane in enumerate(self.lab.lanes):
+            if lane.engine.name in tasks:
+                controls.hold(tasks[lane.engine.name], index)
+
+    def tell(self, text: str) -> None:
+        """Have the event log say what a person did."""
+        if self.lab is not None:
+            self.lab.tell(text)
+
+    @property
+    def window(self) -> float | None:
+        """Seconds that somebody has the charts show; None where nobody chose."""
+        charts = self._lanes.charts if self._lanes else None
+        return charts.chosen if charts and not charts.grows else None
 
     async def on_unmount(self) -> None:
         """End every worker before the program ends."""
@@ -136,10 +179,12 @@ class ConcwatchApp(LanesApp):
             ended = self.recording.end("ended by key")
             if ended is not None:
                 self._tell_recording(ended, f"saved {ended.path}, {format_bytes(ended.size)}")
+                self.tell(f"recorded {ended.path}, {format_bytes(ended.size)}")
             return
         try:
             begun = self.recording.begin(self.lab)
             self._tell_recording(begun, f"into {begun.path}")
+            self.tell(f"recording into {begun.path}")
         except (OSError, ValueError) as error:
             why = (
                 f"{error.filename or self.recording.folder}: {error.strerror}"

@@ -5,13 +5,17 @@ from collections.abc import Callable
 from concwatch.charts.table import ON_SCREEN, WINDOWS, span
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import ChartGrid
+from concwatch.units import format_seconds
 
 
 class ChartControl:
     """Time window, axis, pause and size of the charts."""
 
-    def __init__(self, grid: ChartGrid, changed: Callable[[], None]) -> None:
-        """Control ``grid``; ``changed`` draws it anew."""
+    def __init__(
+        self, grid: ChartGrid, changed: Callable[[], None], tell: Callable[[str], None] = lambda text: None
+    ) -> None:
+        """Control ``grid``; ``changed`` draws it anew, ``tell`` hears what was done."""
+        self._tell = tell
         self._grid = grid
         self._changed = changed
         self.chosen = 60.0
@@ -30,16 +34,20 @@ class ChartControl:
         shown = self._grid.window
         others = [each for each in WINDOWS if (each > shown if step > 0 else each < shown)]
         self.chosen, self.grows = (min if step > 0 else max)(others, default=shown), False
+        self._tell(f"charts show {format_seconds(self.chosen)}")
         self.redraw()
 
     def logarithmic(self) -> None:
         """Switch the y axes between linear and logarithmic."""
+        on = not self._grid.query(Chart).first().logarithmic
         for chart in self._grid.query(Chart):
-            chart.logarithmic = not chart.logarithmic
+            chart.logarithmic = on
+        self._tell(f"y axes {'logarithmic' if on else 'linear'}")
 
     def pause(self) -> None:
         """Have the charts stand still, or catch up; collecting goes on."""
         self.paused = not self.paused
+        self._tell("charts paused" if self.paused else "charts go on")
         self.redraw()
 
     def next_chart(self) -> None:

@@ -63,6 +63,8 @@ class LanesApp(InputQueue):
         """Make the app; ``pictures`` is the folder for screenshots, made when it is needed."""
         super().__init__()
         self._pictures = pictures
+        self.saved: list[Path] = []
+        """The pictures that this session has saved."""
         self._told_of_png = False
         self._lanes: LanesScreen | None = None
 
@@ -115,7 +117,11 @@ class LanesApp(InputQueue):
             else:
                 screen.mount(RoomNotice(size))
 
+    def tell(self, text: str) -> None:
+        """Note what a person did that changes no lane; where there is an event log, it says so."""
+
     def _follow_theme(self) -> None:
+        self.tell(f"theme {self.theme}")
         if self._lanes is not None and self._lanes.is_mounted:
             self._lanes.follow_theme()
 
@@ -181,6 +187,10 @@ class LanesApp(InputQueue):
         async def save() -> None:
             saved = await save_picture(part_texts(svg), self._pictures, subject)
             text = saved.text
+            self.saved += saved.paths
+            if saved.paths:
+                others = "".join(f" and {path.suffix}" for path in saved.paths[1:])
+                self.tell(f"picture {saved.paths[0]}{others}")
             if not (saved.severe or self._told_of_png or can_draw()):
                 self._told_of_png = True
                 text += f"\n{PNG_TOO}"

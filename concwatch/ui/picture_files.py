@@ -54,6 +54,8 @@ class Saved(Struct, frozen=True):
     """What became of a picture, for a person."""
 
     text: str
+    paths: tuple[Path, ...] = ()
+    """The files that there are now."""
     severe: bool = False
     """Whether something is not as it was asked for."""
 
@@ -73,15 +75,15 @@ async def save_picture(svg: str, folder: Path, subject: str = "") -> Saved:
     except OSError as error:
         return Saved(f"not saved: {_told(error, folder)}", severe=True)
     if not can_draw():
-        return Saved(f"saved {path}")
+        return Saved(f"saved {path}", (path,))
     drawn = path.with_suffix(".png")
     try:
         write_whole(drawn, await draw_png(svg))
     except OSError as error:
-        return Saved(f"saved {path}, but no PNG: {_told(error, drawn)}", severe=True)
+        return Saved(f"saved {path}, but no PNG: {_told(error, drawn)}", (path,), severe=True)
     except ValueError as error:
-        return Saved(f"saved {path}, but no PNG: {error}", severe=True)
-    return Saved(f"saved {path}\nand {drawn}")
+        return Saved(f"saved {path}, but no PNG: {error}", (path,), severe=True)
+    return Saved(f"saved {path}\nand {drawn}", (path, drawn))
 
 
 def _save_svg(svg: str, folder: Path, subject: str) -> Path:

@@ -22,6 +22,8 @@ class SessionRecording:
             recorder: one that records from the start.
         """
         self.folder = folder
+        self.paths: list[Path] = []
+        """The recordings of this session that have ended."""
         self._recorder = recorder
 
     @property
@@ -74,6 +76,7 @@ class SessionRecording:
         if not self.on or self._recorder is None:
             return None
         self._recorder.stop(why)
+        self.paths.append(self._recorder.path)
         return self._recorder
 
 

@@ -97,6 +97,7 @@ class Spread:
         self._at, self._least, self._span = 0.0, least, most - least
 
     def __call__(self) -> float:
+        """Return the next length."""
         self._at = at = (self._at + GOLDEN) % 1.0
         return self._least + at * self._span
 

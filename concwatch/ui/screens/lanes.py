@@ -72,13 +72,20 @@ class LanesScreen(Sized[None]):
     selected: reactive[int] = reactive(0)
     """The lane that the keys act on."""
 
-    def __init__(self, source: Source, size: Size, aside: Callable[[], str] = str) -> None:
+    def __init__(
+        self,
+        source: Source,
+        size: Size,
+        aside: Callable[[], str] = str,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> None:
         """Show lanes.
 
         Args:
             source: what is shown.
             size: of the terminal at first, in cells.
             aside: says in a few words what else runs.
+            tell: hears what is done to the charts.
         """
         # Textual would find these classes at the first resize only, and style everything twice.
         super().__init__(
@@ -89,7 +96,7 @@ class LanesScreen(Sized[None]):
         self._aside = aside
         self._marks = MarkView(source)
         self._grid = ChartGrid()
-        self.charts = ChartControl(self._grid, self.look)
+        self.charts = ChartControl(self._grid, self.look, tell)
         """What the keys do to the charts."""
         self.controls: object = None
         """What the keys do to what is shown."""

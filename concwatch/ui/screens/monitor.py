@@ -20,7 +20,7 @@ from concwatch.worker.collector import MODES
 from concwatch.worker.engines.pool import default_threads
 from concwatch.worker.workloads import FORMS, USER
 
-EXAMPLES = {"sleep": "sleep:10", "ticks": "ticks:10x0.1", "payload": "payload:4KiB", "spin": "spin:0.001"}
+EXAMPLES = {"sleep": "sleep:5..15", "ticks": "ticks:10x0.1", "payload": "payload:4KiB", "spin": "spin:0.001"}
 """What the workload dialog offers for a word that takes values."""
 
 
@@ -221,7 +221,7 @@ class MonitorScreen(LanesScreen):
 
         ``aside`` says in a few words what else runs, or nothing.
         """
-        super().__init__(LabSource(lab), size, aside)
+        super().__init__(LabSource(lab), size, aside, lab.tell)
         self.controls = LabControls(lab, self)
         self._lab = lab
         self._due = 0.0

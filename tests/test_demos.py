@@ -122,7 +122,7 @@ async def test_each_verb_does_what_it_says():
     assert "12,345 live" in end
     settings = app.lab.settings
     assert (settings.trace, settings.gc, settings.threads) == (False, "frozen", 64)
-    assert "payload:4KiB" in end
+    assert "holds 4 KiB" in end
     marks = [(mark.lane, mark.kind, mark.text) for mark in app.lab.marks.since(0)]
     assert ("asyncio", "target", "10,000") in marks, "the drag landed on the exact number"
 

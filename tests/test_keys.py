@@ -10,6 +10,7 @@ from concwatch.ui.screens.experiments import ExperimentsScreen
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.screens.monitor import LabControls
 from concwatch.ui.screens.replay import ReplayControls
+from concwatch.ui.widgets.key_bar import Key
 
 TABLES = {"monitor": keys.MONITOR, "replay": keys.REPLAY, "experiments": keys.EXPERIMENTS}
 
@@ -56,7 +57,7 @@ def test_keys_with_the_same_help_share_a_line():
 
 def test_the_bar_is_in_the_order_of_need():
     rows = (keys.Row("a", "app.one", "a", bar="late", rank=2), keys.Row("b", "two", "b", bar="early", rank=1))
-    assert keys.bar(rows) == [("b", "early", "screen.two"), ("a", "late", "app.one")]
+    assert keys.bar(rows) == [Key("b", "early", "screen.two"), Key("a", "late", "app.one")]
 
 
 def test_what_a_recording_refuses_are_keys_of_the_monitor():

@@ -230,7 +230,7 @@ async def test_everything_is_as_the_monitor_showed_it(tmp_path, monkeypatch):
 def _without_track(card):
     """Leave out the slider and the words that move it: those are the monitor's."""
     words = [word for word in card.split() if word not in ("−10k", "+10k")]
-    kept = [word for word in words if not set(word) <= set("━╍─●┃")]
+    kept = [word for word in words if not set(word) <= set("━╍─●┃┬┯○")]
     return " ".join(kept).replace("drag the slider", "").strip()
 
 

@@ -20,7 +20,7 @@ SMALLEST = (LABEL_WIDTH + 4, 4)
 """Width and height in cells below which nothing is drawn."""
 
 
-ROOMY = 56
+ROOMY = 52
 """Columns of a plot from which on names stand at the right ends of its lines."""
 
 LONGEST_NAME = 11

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from concwatch.charts.lines import LaneSeries, Line, lines_of
-from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, Kind
+from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, SHARE, Kind
 
 WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)
 """Seconds that the charts on the screen may show."""
@@ -13,8 +13,8 @@ WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 
 SPANS = (10.0, 15.0, 20.0, 30.0, 45.0, *WINDOWS[2:])
 """Seconds that a chart shows while it has not yet as much to show as was chosen."""
 
-FEW = 4
-"""Charts on a screen that has no room for all."""
+PAIR, FEW, MANY = 2, 4, 6
+"""Charts on a screen that has no room for all: in one row, in two, in two longer ones."""
 
 
 class ChartSpec(Struct, frozen=True):
@@ -27,13 +27,13 @@ class ChartSpec(Struct, frozen=True):
     hint: str = ""
     """What is said in place of a plot while there are no lines."""
     place: int = 0
-    """Where it stands on the screen, from 1; those after `FEW` need room for all; 0 is nowhere."""
+    """Where it stands on the screen, from 1; 0 is nowhere."""
     plain: bool = True
     """Whether it is drawn in plain text."""
     brief: str = ""
     """The title where there is little room; by its words if empty."""
-    spare: str = ""
-    """The metric of the chart that stands here, beside others, while this one has no line."""
+    spare: tuple[str, ...] = ()
+    """The metrics of which the first that is not shown stands here while this one has no line."""
     other: str = ""
     """The metric that is drawn of lanes that have none of the first."""
     both: str = ""
@@ -52,12 +52,22 @@ CHARTS = (
         "traced memory: t turns it on or off",
         2,
         brief="traced",
-        spare="live",
+        spare=("live", "cpu"),
         other="heap",
         both="traced · heap",
     ),
     ChartSpec("heap", "runtime heap", BYTES),
     ChartSpec("lag", "wake-up lag", SECONDS, "how late a sleeper is woken", 6, plain=False, brief="lag"),
+    ChartSpec("cpu", "CPU", SHARE, "CPU time a second, of one core", 7, plain=False),
+    ChartSpec(
+        "switches_per_second",
+        "context switches / s",
+        RATE,
+        "how often the system takes up another thread",
+        8,
+        plain=False,
+        brief="switches",
+    ),
 )
 """In the order of plain text."""
 

@@ -191,7 +191,7 @@ class Stage:
             if lands != count:
                 raise DemoFailed(
                     f"the slider lands on {format_count(lands)}: expected one of its stops, such as 1k, 2k "
-                    f'or 5k, up to {format_count(scale.maximum)}; any number with choose("{lane}") and '
+                    f'or 5k, up to {format_count(scale.most)}; any number with choose("{lane}") and '
                     f'type("enter", "{count}")'
                 )
             origin = slider.content_region.offset

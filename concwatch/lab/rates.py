@@ -12,9 +12,9 @@ class Trailing:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._recent: deque[tuple[float, int]] = deque()
+        self._recent: deque[tuple[float, float]] = deque()
 
-    def add(self, time: float, count: int) -> None:
+    def add(self, time: float, count: float) -> None:
         """Take one reading of the counter, at ``time`` in seconds."""
         recent = self._recent
         recent.append((time, count))
@@ -33,7 +33,7 @@ class Trailing:
         return self._recent[-1][0] - self._recent[0][0] if self._recent else 0.0
 
     @property
-    def growth(self) -> int:
+    def growth(self) -> float:
         """How much the counter grew over that span."""
         return self._recent[-1][1] - self._recent[0][1] if self._recent else 0
 
@@ -59,7 +59,7 @@ class BestSecond:
         self._last_second = Trailing(1.0)
         self.best = 0.0
 
-    def add(self, time: float, count: int) -> None:
+    def add(self, time: float, count: float) -> None:
         """Take one reading of the counter, at ``time`` in seconds."""
         self._last_second.add(time, count)
         self.best = max(self.best, self._last_second.growth / max(1.0, self._last_second.span))

@@ -10,8 +10,8 @@ from concwatch.lab.snapshot import Sample
 RATES = ("created_per_second", "completed_per_second")
 """What is known only when the next tick comes, and then of all the time since the last one."""
 
-METRICS = ("rss", "traced", "heap", *RATES, "live", "lag", "cpu")
-"""What is kept of each sample: bytes three times, tasks a second twice, tasks, seconds, share of a core."""
+METRICS = ("rss", "traced", "heap", *RATES, "live", "lag", "cpu", "switches_per_second")
+"""What is kept of each sample: bytes (3), tasks a second (2), tasks, seconds, share of a core, switches."""
 
 FINE = 6_000
 """Samples kept whole: ten minutes at 10 Hz."""
@@ -22,8 +22,8 @@ BLOCK = 600
 BUCKET = 100
 """Samples folded into one pair of extremes: ten seconds at 10 Hz."""
 
-COARSE = 20_000
-"""Folded points kept: 27 hours at 10 Hz."""
+COARSE = 18_000
+"""Folded points kept: 25 hours at 10 Hz."""
 
 
 class Columns:

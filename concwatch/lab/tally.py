@@ -11,7 +11,7 @@ from concwatch.links.messages import BurstDone, Reached, Ready, Tick, contradict
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading
 
-OF_READING = ("rss", "cpu", "threads", "virtual", "cpu_seconds")
+OF_READING = ("rss", "threads", "virtual", "cpu_seconds")
 OF_TICK = (
     "live", "created", "completed", "failed", "cancelled", "queued", "gc", "traced", "tracer", "heap",
     "switches",
@@ -54,6 +54,9 @@ class Tally:
         self._cpu = CpuMeter()
         self._rates = TickRates(1 / hz)
         self._switches = Trailing(1.0)
+        self._used = Trailing(
+            1.0
+        )  # the system counts CPU time in hundredths of a second: a tenth of a sample
         self.lags, self.durations, self.delays = Histogram(), Histogram(), Histogram()
         self._unjudged: Reading | None = None  # taken since the last tick
 
@@ -125,6 +128,8 @@ class Tally:
     def sample(self, now: float, lane: int, interval: float, stalled: float) -> Sample:
         """Return what is known now, rates since the last sample; ``interval`` is the seconds between two."""
         reading, tick, cost = self.reading, self.tick, self.meter.cost
+        if reading is not None:
+            self._used.add(now, reading.cpu_seconds)
         created, completed = self._rates.take(now)
         known: dict[str, Any] = {
             **{name: getattr(reading, name, None) for name in OF_READING},
@@ -143,6 +148,7 @@ class Tally:
             traced_per_task=cost.traced if cost else None,
             measured_live=cost.live if cost else None,
             cpu_per_task=self._cpu.per_task,
+            cpu=round(self._used.rate, 4) if self._used.span else reading.cpu if reading else None,
             switches_per_second=finite(self._switches.rate),
             others=self.others,
             **known,

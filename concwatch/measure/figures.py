@@ -210,7 +210,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         "gc_share", "GC share", SHARE, "Share of the worker's life spent in garbage collection.", _gc_share, (TRACED,), UP,
     ),
-    Figure("cpu", "CPU", SHARE, "Share of one core used at present.", lambda lane: lane.sample.cpu),
+    Figure("cpu", "CPU", SHARE, "Share of one core used in the last second.", lambda lane: lane.sample.cpu),
     Figure(
         "switches_per_second", "switches/s", COUNT, "Context switches of the process a second.",
         lambda lane: lane.sample.switches_per_second,

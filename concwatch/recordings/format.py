@@ -36,7 +36,7 @@ say is ``null``: the lines of the charts break there. The header's ``columns`` n
     ``live``                     tasks created and not yet ended
     ``lag``                      seconds that a sleeper was woken late, at worst since the tick before; or how
                                  much overdue the next tick is, if that is more
-    ``cpu``                      share of one core that the worker took since the last look
+    ``cpu``                      share of one core that the worker took in the last second
     ``threads``                  threads of the worker's process
     ``virtual``                  address space of the worker's process
     ``tick_time``                when the worker took its counters: seconds on a clock of its own

@@ -31,6 +31,8 @@ class Row(NamedTuple):
     """Its place in the bar, which shows as many as it has room for, the lowest first."""
     title: str = ""
     """Its name in the palette; empty to leave it out there."""
+    always: bool = False
+    """Whether the bar shows it also where there is room for little."""
 
     @property
     def from_anywhere(self) -> str:
@@ -50,7 +52,7 @@ def bindings(rows: Iterable[Row]) -> list[BindingType]:
 def bar(rows: Iterable[Row]) -> list[Key]:
     """Return what the bar at the bottom shows, in its order."""
     shown = sorted((row for row in rows if row.bar), key=lambda row: row.rank)
-    return [Key(row.shown, row.bar, row.from_anywhere) for row in shown]
+    return [Key(row.shown, row.bar, row.from_anywhere, row.always) for row in shown]
 
 
 def help_lines(rows: Iterable[Row]) -> list[tuple[str, str]]:
@@ -121,7 +123,7 @@ PICTURES = (
 
 GENERAL = (
     Row("", "app.command_palette", "^p", "command palette: themes and everything else", "palette", 70),
-    Row("question_mark", do("help"), "?", "the keys, and what the words mean", "help", 50, "Help"),
+    Row("question_mark", do("help"), "?", "the keys, and what the words mean", "help", 50, "Help", True),
 )
 
 MONITOR = (
@@ -141,6 +143,7 @@ MONITOR = (
     ),
     Row("0", do("stop_all"), "0", "stop all lanes", "stop all", 5, "Stop all"),
     Row("w", do("workload"), "w", "choose the workload: what each task does", "workload", 6, "Workload"),
+    Row("a", do("again"), "a", "again: with refill off, start the last target once more", title="Again"),
     Row("f", do("refill"), "f", "refill: replace tasks that end, or start a target once", title="Refill"),
     Row(
         "t",
@@ -190,7 +193,7 @@ MONITOR = (
     ),
     *PICTURES,
     *GENERAL,
-    Row("q", "app.quit", "q", "quit; every worker ends", "quit", 51),
+    Row("q", "app.quit", "q", "quit; every worker ends", "quit", 51, always=True),
 )
 """The keys of the live lanes."""
 
@@ -250,7 +253,7 @@ _REPLAY = (
     *CHARTS,
     *PICTURES,
     *GENERAL,
-    Row("q", "app.quit", "q", "quit", "quit", 51),
+    Row("q", "app.quit", "q", "quit", "quit", 51, always=True),
 )
 
 LIVE_ONLY = sorted(

@@ -25,6 +25,18 @@ class StopScale(Struct, frozen=True, dict=True):
     """
 
     maximum: int = LARGEST_TARGET
+    reach: int | None = None
+    """The tasks that can be had, where the scale goes on beyond them."""
+
+    @property
+    def most(self) -> int:
+        """The largest number of tasks that is ever returned."""
+        return self.maximum if self.reach is None else min(self.reach, self.maximum)
+
+    @cached_property
+    def decades(self) -> tuple[int, ...]:
+        """The powers of ten on the scale, without its two ends."""
+        return tuple(10**power for power in range(1, len(str(self.maximum))) if 10**power < self.maximum)
 
     def __post_init__(self) -> None:
         if self.maximum < 0:
@@ -54,12 +66,12 @@ class StopScale(Struct, frozen=True, dict=True):
         """Return the tasks at ``fraction`` of the track: at most two significant digits, but for the ends."""
         if fraction <= 0 or not self.maximum:
             return 0
-        if fraction >= 1:
-            return self.maximum
+        if fraction >= self.fraction(self.most):
+            return self.most
         exact = self._exact(fraction)
         step: int = 10 ** max(0, len(str(int(exact))) - 2)
         # Rounding may step over a maximum which is not round itself, such as 21,800.
-        return min(round(exact / step) * step, self.maximum)
+        return min(round(exact / step) * step, self.most)
 
     def cell(self, value: int, cells: int) -> int:
         """Return the cell, 0 to ``cells`` - 1, in which ``value`` tasks are drawn.
@@ -81,24 +93,24 @@ class StopScale(Struct, frozen=True, dict=True):
         """
         if cell <= 0:
             return 0
-        if cell >= cells - 1:
-            return self.maximum
+        if cell >= self.cell(self.most, cells):
+            return self.most
         last = cells - 1
         low, middle, high = (self._exact((cell + edge) / last) for edge in (-0.5, 0, 0.5))
         if inside := self.stops[bisect_left(self.stops, low) : bisect_left(self.stops, high)]:
-            return min(inside, key=lambda stop: abs(self.fraction(stop) - cell / last))
+            return min(self.most, min(inside, key=lambda stop: abs(self.fraction(stop) - cell / last)))
         digits = len(str(int(high)))
         for power in range(digits - 1, max(0, digits - 2) - 1, -1):
             for leading in (5, 2, 1):
                 found = _nearest_multiple(leading * 10**power, low, middle, high)
                 if found is not None:
-                    return found
+                    return min(self.most, found)
         return self.value(cell / last)
 
     def step(self, value: int, direction: int) -> int:
         """Return the next stop above ``value`` (``direction`` > 0) or below it; at an end, that end."""
         if direction > 0:
-            return self.stops[min(bisect_right(self.stops, value), len(self.stops) - 1)]
+            return min(self.most, self.stops[min(bisect_right(self.stops, value), len(self.stops) - 1)])
         return self.stops[max(bisect_left(self.stops, value) - 1, 0)]
 
     def fine(self, value: int, direction: int) -> int:
@@ -114,7 +126,7 @@ class StopScale(Struct, frozen=True, dict=True):
 
     def decade(self, value: int, direction: int) -> int:
         """Return ten times ``value``, or a tenth of it; from 0 the way up begins with 1."""
-        return min(max(1, value * 10), self.maximum) if direction > 0 else min(value, self.maximum) // 10
+        return min(max(1, value * 10), self.most) if direction > 0 else min(value, self.most) // 10
 
     def _exact(self, fraction: float) -> float:
         """Return the tasks at ``fraction``, between 0 and 1, before anything is rounded."""

@@ -22,10 +22,18 @@ class SliderBar(Struct, frozen=True):
     PENDING: ClassVar[str] = "╍"
     KNOB: ClassVar[str] = "●"
     REST: ClassVar[str] = "─"
+    SPENT: ClassVar[str] = "○"
+    MARKED: ClassVar[dict[str, str]] = {"━": "┯", "─": "┬", "╍": "╍"}
 
     width: int
     knob: int
     live: int
+    stops: tuple[int, ...] = ()
+    """Cells that are marked."""
+    reach: int | None = None
+    """The last cell that the knob gets to; behind it there is no track."""
+    spent: bool = False
+    """Whether all that were asked for have ended, and no other takes their place."""
 
     @property
     def parts(self) -> tuple[str, str, str, str, str]:
@@ -34,11 +42,19 @@ class SliderBar(Struct, frozen=True):
         knob = min(max(self.knob, 0), last)
         live = min(max(self.live, 0), last)
         return (
-            self.LIVE * min(live, knob),
-            self.PENDING * (knob - live),
-            self.KNOB if self.width > 0 else "",
-            self.PENDING * (live - knob),
-            self.REST * (last - max(live, knob)),
+            self._track(self.LIVE, 0, min(live, knob)),
+            self._track(self.PENDING, live, knob),
+            (self.SPENT if self.spent else self.KNOB) if self.width > 0 else "",
+            self._track(self.PENDING, knob + 1, live + 1),
+            self._track(self.REST, max(live, knob) + 1, last + 1),
+        )
+
+    def _track(self, character: str, start: int, end: int) -> str:
+        """Return the cells from ``start`` to before ``end``."""
+        far = self.width if self.reach is None else max(self.reach, self.knob, self.live)
+        marked = self.MARKED[character]
+        return "".join(
+            " " if cell > far else marked if cell in self.stops else character for cell in range(start, end)
         )
 
     def content(self, live: Style, pending: Style, knob: Style | str, rest: Style | str) -> Content:

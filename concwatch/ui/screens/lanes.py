@@ -53,8 +53,8 @@ class LanesScreen(Sized[None]):
     screen itself.
     """
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall"), (50, "-roomy")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide"), (210, "-huge")]
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (19, "-short"), (34, "-tall"), (50, "-roomy")]
 
     SUBJECT: ClassVar[str] = ""
     """What is shown, for the title of the help."""
@@ -115,8 +115,7 @@ class LanesScreen(Sized[None]):
         room = max([NAME_CELLS, *(len(lane.name) + 1 for lane in self.view.lanes)])
         yield self.heading()
         with Horizontal(id="body"):
-            with Side(id="side") as side:
-                side.border_title = "lanes"
+            with Side(id="side"):
                 for index, (lane, color) in enumerate(zip(self.view.lanes, self._colors, strict=True)):
                     maximum = self._source.largest_target(index)
                     yield self.CARD(index, lane.name, room, maximum, color, index == self.selected)
@@ -179,11 +178,12 @@ class LanesScreen(Sized[None]):
         self.view = view = snapshot or self._source.snapshot()
         self.query_one(StatusBar).show(view, self.charts.paused, self._aside())
         for card, lane in zip(self.query(LaneCard), view.lanes, strict=True):
-            card.show(lane)
+            card.show(lane, view.settings.refill)
         self.query_one(CommonPanel).show(view)
         self._show_budget(view)
-        narrow, tall = self.has_class("-narrow"), not self.has_class("-short")
-        self.query_one(CostTable).show(view, self._colors, narrow, tall, self._baseline)
+        tall = not self.has_class("-short", "-tiny")
+        framed = tall and not self.has_class("-narrow")
+        self.query_one(CostTable).show(view, self._colors, not framed, tall, self._baseline)
         if not self.charts.paused:
             self._draw(view)
         if self._told != self._source.events.count:

@@ -90,6 +90,14 @@ class LabControls:
             lambda tasks: forecast(self._screen.view.lanes[index], tasks),
         )
 
+    def again(self) -> None:
+        """Ask the chosen lane for its target once more: without refill that starts it anew."""
+        lane = self._lane()
+        if self._lab.settings.refill:
+            self._screen.notify("tasks that end are replaced already: f turns refill off", severity="warning")
+        elif lane.asked:
+            self.hold(lane.asked)
+
     def trim(self) -> None:
         """Have the chosen lane give memory back."""
         self._lab.trim(self._lane())

@@ -12,13 +12,16 @@ from textual.widgets import Static
 from concwatch.charts.annotations import Moment
 from concwatch.charts.lines import LaneSeries
 from concwatch.charts.picture import SMALLEST
-from concwatch.charts.table import BY_METRIC, FEW, ON_SCREEN, drawn_by
+from concwatch.charts.table import BY_METRIC, FEW, MANY, ON_SCREEN, PAIR, drawn_by
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.pointing_chart import PointingChart
 from concwatch.units import format_clock
 
 LEAST_HEIGHT = SMALLEST[1] + 2
 """Cells of a chart that draws, with its frame."""
+
+LEAST_WIDTH = 48
+"""Cells of a chart beside which another may stand where there is room for one row."""
 
 FRAMES_A_WINDOW = 300
 """How often at most the charts are drawn while the time on them passes once: no dot is finer."""
@@ -42,7 +45,7 @@ class ChartGrid(Container):
         height: 1fr;
         layers: charts caption;
         & Chart { layer: charts; }
-        & .extra { display: none; }
+        & .extra, & .more { display: none; }
         & #caption {
             layer: caption;
             dock: bottom;
@@ -80,9 +83,16 @@ class ChartGrid(Container):
     def compose(self) -> ComposeResult:
         """Yield a chart for each row of the table."""
         for index, spec in enumerate(ON_SCREEN):
-            extra, current = "extra" if index >= FEW else "", "-current" if index == self.current else ""
+            places = [
+                name for name, first in (("later", PAIR), ("extra", FEW), ("more", MANY)) if index >= first
+            ]
+            current = "-current" if index == self.current else ""
             yield PointingChart(
-                spec.title, spec.kind, hint=spec.hint, id=f"chart-{spec.metric}", classes=f"{extra} {current}"
+                spec.title,
+                spec.kind,
+                hint=spec.hint,
+                id=f"chart-{spec.metric}",
+                classes=" ".join((*places, current)),
             )
         yield self._caption
 
@@ -94,8 +104,10 @@ class ChartGrid(Container):
 
     def watch_single(self) -> None:
         """Show one chart or several, as they have room and as is asked for."""
-        alone = self.single or 0 < self.size.height < 2 * LEAST_HEIGHT  # 0 until it is laid out
+        low = 0 < self.size.height < 2 * LEAST_HEIGHT  # 0 until it is laid out
+        alone = self.single or (low and self.size.width < 2 * LEAST_WIDTH)
         self.set_class(alone, "-single")
+        self.set_class(low and not alone, "-row")
         self._due = 0.0
 
     on_resize = watch_single
@@ -158,8 +170,9 @@ class ChartGrid(Container):
         }
         for metric, chart in charts.items():
             spec, lines = drawn_by(BY_METRIC[metric], lanes, now - window)
-            if not lines and spec.spare and spec.spare not in charts and len(charts) > 1:
-                spare, lines = drawn_by(BY_METRIC[spec.spare], lanes, now - window)
+            spares = [each for each in spec.spare if each not in charts] if len(charts) > 1 else []
+            if not lines and spares:
+                spare, lines = drawn_by(BY_METRIC[spares[0]], lanes, now - window)
                 spec = spare if lines else spec
             chart.title, chart.brief, chart.kind = spec.title, spec.brief, spec.kind
             chart.show(lines, now, moments, window)

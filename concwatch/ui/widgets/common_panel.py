@@ -6,18 +6,22 @@ from msgspec import Struct
 from textual.content import Content
 
 from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.workload_text import describe
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 from concwatch.units import format_count
 from concwatch.worker.engines.pool import default_threads
 
 
 class Row(Struct, frozen=True):
-    """One setting: its label, a short one, the command that changes it, and how it is shown."""
+    """One setting: its key, its label, a short one, the command that changes it, and how it is shown."""
 
+    key: str
     label: str
     short: str
     action: str
     shown: Callable[[Snapshot], Content]
+    brief: Callable[[Snapshot], Content] | None = None
+    """How it is shown where all settings stand in one line, if that is another way."""
 
 
 def _switch(on: bool) -> Content:
@@ -33,17 +37,25 @@ def _pool(view: Snapshot) -> Content:
     return Content(f"{format_count(view.settings.threads or default_threads())} threads")
 
 
+def _workload(view: Snapshot) -> Content:
+    return Content.styled(f"{describe(view.settings.workload)} ▾", "bold")
+
+
 ROWS = (
-    Row("each task", "", "workload", lambda view: Content.styled(f"{view.settings.workload} ▾", "bold")),
-    Row("refill", "refill ", "refill", lambda view: _switch(view.settings.refill)),
-    Row("traced", "traced ", "trace", lambda view: _switch(view.settings.trace)),
-    Row("collector", "collector ", "collector", _collector),
-    Row("stop", "stop ", "stop_all", lambda view: Content.styled("all", "")),
-    Row("pool", "pool ", "threads", _pool),
-)
+    Row(
+        "w", "each task", "", "workload", _workload,
+        lambda view: Content.styled(f"{view.settings.workload} ▾", "bold"),
+    ),
+    Row("f", "refill", "refill ", "refill", lambda view: _switch(view.settings.refill)),
+    Row("t", "traced", "traced ", "trace", lambda view: _switch(view.settings.trace)),
+    Row("g", "collector", "collector ", "collector", _collector),
+    Row("0", "", "", "stop_all", lambda view: Content.styled(" stop all ", "$foreground on $panel")),
+    Row("n", "pool", "pool ", "threads", _pool),
+)  # fmt: skip
 """The settings, from the top; a click does what its key does."""
 
 LABEL = "$foreground 55%"
+KEY = "$accent"
 
 
 class CommonPanel(ClickableLines):
@@ -71,7 +83,8 @@ class CommonPanel(ClickableLines):
         if self.outer_size.height == 1:
             line: list[Cell] = []
             for row in ROWS:
-                text = Content.assemble((row.short, LABEL), row.shown(view))
+                shown = (row.brief or row.shown)(view)
+                text = Content.assemble((f"{row.key} ", KEY), (row.short, LABEL), shown)
                 width -= 1 + text.cell_length
                 if width < 0:
                     break
@@ -80,7 +93,8 @@ class CommonPanel(ClickableLines):
         lines = []
         for row in ROWS:
             note = ("  RSS ≈ ×2", "$warning") if row.action == "trace" and view.settings.trace else ""
-            text = Content.assemble((f"{row.label:11}", LABEL), row.shown(view), note)
+            label = f"{row.label:11}" if row.label else ""
+            text = Content.assemble((f"{row.key} ", KEY), (label, LABEL), row.shown(view), note)
             text = text.truncate(max(0, width - 2), ellipsis=True).pad(1, 1)
             lines.append((Cell(width, text, do(row.action)),))
         return lines

@@ -17,6 +17,8 @@ class Key(NamedTuple):
     key: str
     label: str
     action: str
+    always: bool = False
+    """Whether it is shown also where there is room for little."""
 
 
 class KeyBar(TextLines):
@@ -42,12 +44,20 @@ class KeyBar(TextLines):
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return as many keys as ``width`` cells hold, each whole or not at all."""
-        room = width + len(GAP)
-        shown: list[Content] = []
+        kept = [key for key in self._keys if key.always]
+        room = width + len(GAP) - sum(map(_cells, kept))
         for key in self._keys:
-            room -= len(f"{key.key} {key.label}{GAP}")
-            if room < 0:
-                break
+            if key not in kept:
+                room -= _cells(key)
+                if room < 0:
+                    break
+                kept.append(key)
+        shown: list[Content] = []
+        for key in sorted(kept, key=self._keys.index):
             text = Content.assemble((key.key, "bold $accent"), f" {key.label}")
             shown.append(text.stylize(Style.from_meta({"@click": key.action})))
         return (Content(GAP).join(shown),)
+
+
+def _cells(key: Key) -> int:
+    return len(f"{key.key} {key.label}{GAP}")

@@ -1,5 +1,6 @@
 """One lane on the left: its name, its switch, its slider, and what it holds."""
 
+import math
 from collections.abc import Sequence
 
 from textual import on
@@ -12,6 +13,9 @@ from concwatch.lab.snapshot import LaneSnapshot
 from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
+
+SAID = 1.5
+"""Seconds for which a number that a key has set is shown with its forecast."""
 
 STEP = 10_000
 """Tasks that ``+`` and ``-`` add and take."""
@@ -109,6 +113,8 @@ class LaneCard(ClickableLines):
         self._engine = name
         self._name_cells = NUMBER + room
         self._view: LaneSnapshot | None = None
+        self._asked, self._asked_until = "", -math.inf
+        self._dragging = False
         self.slider = Slider(maximum=maximum, color=color)
         """The lane's slider, in the line that `lines` leaves to it."""
 
@@ -116,9 +122,10 @@ class LaneCard(ClickableLines):
         """Lay the slider over the text."""
         yield self.slider
 
-    def show(self, view: LaneSnapshot) -> None:
-        """Show the lane as it is now."""
+    def show(self, view: LaneSnapshot, refill: bool = True) -> None:
+        """Show the lane as it is now; ``refill``: whether a task that ends is replaced."""
         self._view = view
+        self.slider.spent = bool(view.on and view.status.target and not (view.live or refill))
         self.slider.value = view.status.target
         self.slider.live = view.live
         self.slider.disabled = view.status.missing is not None
@@ -130,11 +137,13 @@ class LaneCard(ClickableLines):
         if view is None:
             return ()
         held = self.slider.held
-        line = (
-            holdings(view, self.HINT)
-            if held is None
-            else Content.styled(forecast(view, held), "bold $accent")
-        )
+        if held is not None:
+            line = Content.styled(forecast(view, held), "bold $accent")
+        elif view.sample.time < self._asked_until:
+            line = Content.styled(self._asked, "bold $accent")
+        else:
+            line = holdings(view, self.HINT)
+        asked = held is not None or view.sample.time < self._asked_until
         if self.outer_size.height == 1:
             slider = max(2, width - self._name_cells - STATE - HOLDINGS)
             return (
@@ -151,7 +160,7 @@ class LaneCard(ClickableLines):
         # A forecast, or why a lane cannot run, is longer than a number: the whole line is its.
         last = (
             (Cell(width, line, "holdings"),)
-            if held is not None or explains or not self.NUDGES
+            if asked or explains or not self.NUDGES
             else (
                 Cell(max(0, width - 10), line, "holdings"),
                 Cell(1),
@@ -209,9 +218,15 @@ class LaneCard(ClickableLines):
     @on(Slider.Cancelled)
     def _show_forecast(self, event: Slider.Moved) -> None:
         event.stop()
+        self._dragging = isinstance(event, Slider.Dragged)
         self.follow()
 
     @on(Slider.Changed)
     async def _ask_target(self, event: Slider.Changed) -> None:
         event.stop()
+        view = self._view
+        if view is not None and not self._dragging:  # what is dragged has been told
+            self._asked, self._asked_until = forecast(view, event.value), view.sample.time + SAID
+            self.follow()
+        self._dragging = False
         await self._do("hold", event.value)

@@ -3,13 +3,36 @@
 from typing import Self
 
 from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.geometry import Region
+
+from concwatch.ui.scale import StopScale
+from concwatch.units import format_short
+
+PADDING = 1
+"""Cells before a lane's slider."""
 
 
 class Side(VerticalScroll, can_focus=False):
     """Scrolls through the lanes; a change of what stands in its frame draws the frame's last row alone."""
 
+    TITLE = "lanes"
+
     _quiet = False
+
+    def on_resize(self) -> None:
+        """Write the scale of the sliders into the upper edge: it is the same for all."""
+        track, line = self.content_size.width - PADDING, f"{self.TITLE} "
+        scale = StopScale()
+        for stop in (*scale.decades[1:], scale.maximum):
+            label = format_short(stop).replace(" ", "")
+            start = scale.cell(stop, track) + PADDING - 1 - (len(label) + 1) // 2
+            start = min(start, self.outer_size.width - len("╭─  ─╮") - len(label))
+            if start > len(line):
+                line += "─" * (start - len(line)) + label
+        self.border_title = Content.assemble(
+            self.TITLE, (line.removeprefix(self.TITLE).rstrip("─"), "$foreground 40%")
+        )
 
     def note(self, text: str) -> None:
         """Have ``text`` stand at the lower end of the frame."""

@@ -63,6 +63,9 @@ class Slider(Widget, can_focus=True):
     color: reactive[str] = reactive("", repaint=False)
     """The colour of the filled part and the knob; empty for the one the style sheet gives."""
 
+    spent: reactive[bool] = reactive(False, repaint=False)
+    """Whether all tasks that were asked for have ended, and no other takes their place."""
+
     held: reactive[int | None] = reactive[int | None](None, repaint=False)
     """The tasks the user's hand stands at during a drag, else nothing."""
 
@@ -116,7 +119,7 @@ class Slider(Widget, can_focus=True):
     @property
     def scale(self) -> StopScale:
         """The scale of the track."""
-        return StopScale(self.maximum)
+        return StopScale(max(self.maximum, LARGEST_TARGET), self.maximum)
 
     @property
     def shown(self) -> int:
@@ -143,15 +146,14 @@ class Slider(Widget, can_focus=True):
             self._cancel()
 
     def _bar(self) -> SliderBar:
-        scale, width = self.scale, self.content_size.width
-        return SliderBar(width, scale.cell(self.shown, width), scale.cell(self.live, width))
+        return bar(SliderBar, self, self.content_size.width)
 
     def _refresh_if_seen(self) -> None:
         """Refresh when a cell would change: a million tasks arrive in far more ticks than there are cells."""
         if self._bar() != self._drawn:
             self.refresh()
 
-    watch_value = watch_live = watch_maximum = watch_held = _refresh_if_seen
+    watch_value = watch_live = watch_maximum = watch_held = watch_spent = _refresh_if_seen
 
     def _styles(self) -> tuple[Style, Style, Style | str, str]:
         """Return the styles of what is live, of what is pending, of the knob, and of the rest."""
@@ -289,3 +291,16 @@ class Slider(Widget, can_focus=True):
             self.held = None
             self.release_mouse()
             self.post_message(self.Cancelled(self, self.value))
+
+
+def bar(kind: type[SliderBar], slider: Slider, width: int) -> SliderBar:
+    """Return a slider as a bar of ``width`` cells."""
+    scale = slider.scale
+    return kind(
+        width,
+        scale.cell(slider.shown, width),
+        scale.cell(slider.live, width),
+        tuple(scale.cell(stop, width) for stop in scale.decades),
+        scale.cell(scale.most, width),
+        slider.spent and slider.held is None,
+    )

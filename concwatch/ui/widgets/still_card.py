@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from concwatch.ui.renderables.slider_bar import SliderBar
 from concwatch.ui.widgets.lane_card import LaneCard
+from concwatch.ui.widgets.slider import bar
 from concwatch.ui.widgets.text_lines import Cell, do
 
 
@@ -46,8 +47,7 @@ class StillCard(LaneCard):
 
     def _gauge(self, width: int) -> Content:
         slider = self.slider
-        scale = slider.scale
-        gauge = Gauge(width, scale.cell(slider.shown, width), scale.cell(slider.live, width))
+        gauge = bar(Gauge, slider, width)
         _, _, background, _ = self.colors
         color = Color.parse(self.color)
         lane = Style(foreground=background.blend(color, 0.75, alpha=1.0))

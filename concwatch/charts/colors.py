@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from concwatch.lab.catalog import CATALOG
 
 ON_DARK = ("#ff7a85", "#ffb454", "#59c9f0", "#a5e065", "#c792ea", "#5ce1c6", "#f78fd0", "#e6db74")
-ON_LIGHT = ("#c4233b", "#a05a00", "#0069a8", "#3c7a00", "#7a35b5", "#007a63", "#b02a80", "#6b6500")
+ON_LIGHT = ("#b82037", "#915100", "#0065a2", "#366e00", "#7a35b5", "#006e5a", "#aa287c", "#676100")
+"""Both stand out from the background of every theme as text has to: by 4.5."""
 
 
 def lane_color(index: int, dark: bool) -> str:

@@ -26,7 +26,7 @@ def kept_path() -> Path:
 
 def read_kept() -> Kept:
     """Return what was kept; nothing where there is no such file, or it is not one of ours."""
-    from concwatch.ui.lanes_app import ALL_THEMES
+    from concwatch.ui.palette import ALL_THEMES
 
     try:
         kept = msgspec.json.decode(kept_path().read_bytes(), type=Kept)

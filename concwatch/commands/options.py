@@ -144,7 +144,7 @@ def _window(text: str) -> float:
 
 
 def _theme(text: str) -> str:
-    from concwatch.ui.lanes_app import ALL_THEMES  # only for who asks: it loads Textual
+    from concwatch.ui.palette import ALL_THEMES  # only for who asks: it loads Textual
 
     if text not in ALL_THEMES:
         known = ", ".join(sorted(ALL_THEMES))

@@ -14,7 +14,7 @@ from concwatch.demos.lane import DemoFailed
 from concwatch.demos.stage import Play
 from concwatch.lab.catalog import SHOWN, Engine, find
 from concwatch.text import nearest, one_line
-from concwatch.ui.lanes_app import ALL_THEMES
+from concwatch.ui.palette import ALL_THEMES
 
 SHIPPED = Path(__file__).parent / "shipped"
 """The folder of the demos that come with concwatch."""

@@ -15,12 +15,12 @@ from textual.events import Resize
 from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.screen import Screen
-from textual.theme import BUILTIN_THEMES, Theme
+from textual.theme import Theme
 from textual.worker import WorkerCancelled
 
 from concwatch.ui import keys
 from concwatch.ui.input_queue import InputQueue
-from concwatch.ui.palette import THEMES
+from concwatch.ui.palette import ALL_THEMES, FEW_COLORS, THEMES, readable
 from concwatch.ui.screens.commands import Commands
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.screens.sized import Sized
@@ -38,8 +38,6 @@ PICTURE = "picture"
 
 REPLACED = ("Screenshot", "Keys", "Maximize", "Minimize")
 """Entries of Textual's palette for which a key of ours does more: its screenshot is SVG alone."""
-
-ALL_THEMES = {**BUILTIN_THEMES, **{theme.name: theme for theme in THEMES}}
 
 
 @runtime_checkable
@@ -61,7 +59,10 @@ class LanesApp(InputQueue):
 
     def __init__(self, pictures: Path = Path("screenshots")) -> None:
         """Make the app; ``pictures`` is the folder for screenshots, made when it is needed."""
+        self._readable: dict[str, Theme] = {}
         super().__init__()
+        if self.console.color_system == "standard":
+            self.set_reactive(LanesApp.theme, FEW_COLORS)
         self._pictures = pictures
         self.saved: list[Path] = []
         """The pictures that this session has saved."""
@@ -72,6 +73,15 @@ class LanesApp(InputQueue):
     def available_themes(self) -> dict[str, Theme]:
         """Textual's themes and the program's own."""
         return ALL_THEMES
+
+    def get_theme(self, theme_name: str) -> Theme | None:
+        """Return a theme as it is shown: with text that can be read."""
+        theme = super().get_theme(theme_name)
+        if theme is None:
+            return None
+        if theme.name not in self._readable:
+            self._readable[theme.name] = readable(theme)
+        return self._readable[theme.name]
 
     def make_screen(self) -> LanesScreen:
         """Make the screen that this program shows first."""

@@ -1,7 +1,15 @@
-"""The program's own themes, and shades upon their backgrounds."""
+"""The themes, each made readable, and shades upon their backgrounds."""
+
+import dataclasses
 
 from textual.color import Color
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
+
+TEXT = 4.5
+"""The least contrast of text with what is behind it: WCAG 2.2, success criterion 1.4.3."""
+
+FEW_COLORS = "concwatch-16"
+"""The theme of terminals that have 16 colours."""
 
 THEMES = (
     Theme(
@@ -31,7 +39,75 @@ THEMES = (
         panel="#e6e6e0",
         dark=False,
     ),
+    Theme(
+        name=FEW_COLORS,
+        primary="#00ffff",
+        secondary="#00ff00",
+        accent="#ffff00",
+        warning="#ffff00",
+        error="#ff0000",
+        success="#00ff00",
+        foreground="#ffffff",
+        background="#000000",
+        surface="#000000",
+        panel="#000000",
+    ),
 )
+
+
+def contrast(one: Color, other: Color) -> float:
+    """Return the contrast of two colours, 1 to 21: the ratio of their relative luminances (WCAG 2.2)."""
+    low, high = sorted(_luminance(color) for color in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(color: Color) -> float:
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in color.normalized
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def readable(theme: Theme) -> Theme:
+    """Return a theme whose text stands out from what is behind it by `TEXT` at least.
+
+    Its variable ``dim`` is the shade of text that matters less: as near to the background as that allows.
+    A theme that leaves colours to the terminal keeps them.
+    """
+    colors = theme.to_color_system().generate()
+    grounds = [Color.parse(colors[name]) for name in ("background", "surface", "panel")]
+    if any(ground.ansi is not None for ground in grounds):
+        return dataclasses.replace(theme, variables={**theme.variables, "dim": "ansi_bright_black"})
+    end = Color.parse("#ffffff" if theme.dark else "#000000")
+
+    def clear(color: Color, towards: Color) -> Color:
+        """Return the first colour on the way from one to another that stands out."""
+        steps = (color.blend(towards, step / 50, alpha=1.0) for step in range(51))
+        return next((each for each in steps if all(contrast(each, at) >= TEXT for at in grounds)), towards)
+
+    def found(name: str) -> str:
+        return clear(Color.parse(colors[name]), end).hex6
+
+    foreground = found("foreground")
+    dim = clear(grounds[0].blend(Color.parse(foreground), 0.5, alpha=1.0), Color.parse(foreground))
+    return dataclasses.replace(
+        theme,
+        foreground=foreground,
+        primary=found("primary"),
+        secondary=found("secondary"),
+        accent=found("accent"),
+        warning=found("warning"),
+        error=found("error"),
+        success=found("success"),
+        # Made from the others where a theme has none.
+        surface=colors["surface"],
+        panel=colors["panel"],
+        variables={**theme.variables, "dim": dim.hex6},
+    )
+
+
+ALL_THEMES = {**BUILTIN_THEMES, **{theme.name: theme for theme in THEMES}}
+"""By name, as they were made."""
 
 
 PUBLISHED = 0.55

@@ -71,7 +71,7 @@ def choice_list(choices: Sequence[tuple[str, str]]) -> OptionList:
     width = max(len(word) for word, _ in choices)
     return OptionList(
         *(
-            Option(Content.assemble(f"{word:{width}}  ", (what, "$foreground 60%")), id=f"choice-{index}")
+            Option(Content.assemble(f"{word:{width}}  ", (what, "$dim")), id=f"choice-{index}")
             for index, (word, what) in enumerate(choices)
         )
     )
@@ -127,7 +127,7 @@ class TypeDialog(Dialog[Answer]):
     def _say(self, event: Input.Changed) -> None:
         said = self.query_one("#said", Label)
         try:
-            said.update(Content.styled(self._told(self._read(event.value)), "$foreground 60%"))
+            said.update(Content.styled(self._told(self._read(event.value)), "$dim"))
         except ValueError as error:
             said.update(Content.styled(str(error), "$error"))
 

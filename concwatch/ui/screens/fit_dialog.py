@@ -63,9 +63,7 @@ class FitDialog(Dialog[int]):
         guessed = self._found.memory and not self._found.measured
         with Vertical() as box:
             box.border_title = f"{self._name}: {format_count(self._found.tasks)} tasks will not fit"
-            yield Label(
-                Content.assemble(self.said, (GUESSED if guessed else "", "$foreground 60%")), id="said"
-            )
+            yield Label(Content.assemble(self.said, (GUESSED if guessed else "", "$dim")), id="said")
             yield choice_list(self._choices)
 
     def on_mount(self) -> None:

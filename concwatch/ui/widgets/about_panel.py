@@ -41,7 +41,7 @@ class AboutPanel(VerticalScroll, can_focus=False):
         border: round $foreground 25%;
         border-title-color: $foreground;
         border-title-style: bold;
-        border-subtitle-color: $foreground 55%;
+        border-subtitle-color: $dim;
         padding: 0 1;
         scrollbar-size-vertical: 1;
         scrollbar-color: $foreground 20%;
@@ -55,7 +55,7 @@ class AboutPanel(VerticalScroll, can_focus=False):
             height: auto;
         }
         & .label { color: $accent; }
-        & .fact { color: $foreground 75%; }
+        & .fact { color: $dim; }
     }
     """
 

@@ -64,13 +64,13 @@ class Chart(Widget, can_focus=True):
         width: 1fr;
         border: round $foreground 25%;
         border-title-color: $foreground;
-        color: $foreground 50%;
+        color: $dim;
         content-align: center middle;
         text-align: center;
 
-        border-subtitle-color: $foreground 70%;
+        border-subtitle-color: $dim;
 
-        & .chart--axis { color: $foreground 55%; }
+        & .chart--axis { color: $dim; }
         & .chart--grid { color: $foreground 22%; }
 
         &:focus { border: round $accent; }

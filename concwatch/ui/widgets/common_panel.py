@@ -25,7 +25,7 @@ class Row(Struct, frozen=True):
 
 
 def _switch(on: bool) -> Content:
-    return Content.styled("● on", "$success") if on else Content.styled("○ off", "$foreground 55%")
+    return Content.styled("● on", "$success") if on else Content.styled("○ off", "$dim")
 
 
 def _collector(view: Snapshot) -> Content:
@@ -54,7 +54,7 @@ ROWS = (
 )  # fmt: skip
 """The settings, from the top; a click does what its key does."""
 
-LABEL = "$foreground 55%"
+LABEL = "$dim"
 KEY = "$accent"
 
 

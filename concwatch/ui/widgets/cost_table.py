@@ -122,7 +122,7 @@ class CostTable(TextLines):
         height: auto;
         border: round $foreground 25%;
         border-title-color: $foreground;
-        border-subtitle-color: $foreground 55%;
+        border-subtitle-color: $dim;
         padding: 0 1;
     }
     """
@@ -169,15 +169,13 @@ class CostTable(TextLines):
         columns = columns_for(width - room, view.lanes)
         since = f"Δ {format_clock(baseline.elapsed)}" if narrow and baseline else "engine"  # no legend there
         heading = f"{since:{room}}" + "".join(f"{column.heading:>{column.width}}" for column in columns)
-        lines = [Content.styled(heading, "bold $foreground 70%")]
+        lines = [Content.styled(heading, "bold $dim")]
         before = baseline.lanes if baseline else [None] * len(view.lanes)
         for lane, color, old in zip(view.lanes, colors, before, strict=True):
             known = lane.on or lane.sample.rss_per_task is not None
-            name = f"bold {color}" if known else "$foreground 45%"
+            name = f"bold {color}" if known else "$dim"
             cells = "".join(f"{column.text(lane):>{column.width}}" for column in columns)
-            lines.append(
-                Content.assemble((f"{lane.name:{room}}", name), (cells, "" if lane.on else "$foreground 55%"))
-            )
+            lines.append(Content.assemble((f"{lane.name:{room}}", name), (cells, "" if lane.on else "$dim")))
             if lane.name in self._limits:
                 lines.append(
                     Content.styled(f"{'  ↳':{room}}{self._limits[lane.name][0]}"[:width], "$warning")

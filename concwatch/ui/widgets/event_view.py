@@ -27,7 +27,7 @@ STYLES: Mapping[Severity, str] = {"info": "", "warning": "$warning", "error": "$
 @lru_cache(maxsize=2 * SHOWN)
 def _tell(event: Event, color: str, room: int) -> Sequence[Content]:
     text = Content.assemble(
-        (f"{format_clock(event.time)}  ", "$foreground 45%"),
+        (f"{format_clock(event.time)}  ", "$dim"),
         (f"{event.lane or 'all':{room}}", color),
         (event.text, STYLES[event.severity]),
     )
@@ -59,7 +59,7 @@ class EventLines(Widget):
         super().__init__()
         self._count = rows
         """Lines that there are however many rows, or None."""
-        self._lines: Sequence[Content] = [Content.styled("what happens is told here", "$foreground 45%")]
+        self._lines: Sequence[Content] = [Content.styled("what happens is told here", "$dim")]
         self._rows: Sequence[tuple[int, int, Content]] = ()
         """Each row, behind the line and the place in it where it begins."""
         self._width = -1
@@ -158,7 +158,7 @@ class EventView(VerticalScroll):
         lines = [
             line
             for event in list(events)[-SHOWN:]
-            for line in _tell(event, colors.get(event.lane, "$foreground 70%"), room)
+            for line in _tell(event, colors.get(event.lane, "$dim"), room)
         ]
         if lines:
             self.query_one(EventLines).say(lines)

@@ -78,17 +78,16 @@ class ExperimentList(TextLines):
         name = Content.assemble(bar, (item.name, "bold" if chosen else ""))
         lines = [_row(name, Content.styled(item.mark, item.style), width)]
         texts = textwrap.wrap(item.title, max(1, width - 1), max_lines=max(1, each - 2), placeholder="…")
-        style = "$foreground 75%" if chosen else "$foreground 50%"
-        lines += [Content.assemble(bar, (text, style)) for text in texts[: each - 1]]
+        lines += [Content.assemble(bar, (text, "$dim")) for text in texts[: each - 1]]
         return lines + [Content()] * (each - len(lines))
 
     def _one_line(self, width: int) -> Content:
         item = self._items[self._chosen]
         left = Content.assemble(
             ("↑↓ ", "bold $accent"),
-            (f"{self._chosen + 1} of {len(self._items)}  ", "$foreground 55%"),
+            (f"{self._chosen + 1} of {len(self._items)}  ", "$dim"),
             (item.name, "bold"),
-            (f"  {item.title}", "$foreground 75%"),
+            (f"  {item.title}", "$dim"),
         )
         return _row(left, Content.styled(item.mark, item.style), width)
 

@@ -30,7 +30,7 @@ class KeyBar(TextLines):
         background: $panel;
         padding: 0 1;
         link-style: none;
-        link-color: $foreground 75%;
+        link-color: $dim;
         link-style-hover: none;
         link-background-hover: $foreground 15%;
         link-color-hover: $foreground;

@@ -24,7 +24,7 @@ NUMBER, STATE, HOLDINGS = 3, 17, 29
 """Cells of a narrow card's parts; the name takes its own, and what is left is the slider's."""
 
 MARKS: dict[State, tuple[str, str]] = {
-    State.OFF: ("○ off", "$foreground 45%"),
+    State.OFF: ("○ off", "$dim"),
     State.BUILDING: ("◌ building", "$warning"),
     State.STARTING: ("◌ starting", "$warning"),
     State.RUNNING: ("● on", "$success"),
@@ -34,7 +34,7 @@ MARKS: dict[State, tuple[str, str]] = {
 }
 """What a lane's switch shows in each state, and its colour."""
 
-CANNOT_RUN = ("✕ cannot run", "$foreground 45%")
+CANNOT_RUN = ("✕ cannot run", "$dim")
 """What it shows, whether it was tried or not, where what the engine needs is missing or broken."""
 
 
@@ -49,20 +49,20 @@ def holdings(view: LaneSnapshot, hint: str) -> Content:
     """Return what a lane holds, why it cannot run or has failed, or ``hint`` what to do."""
     status, sample = view.status, view.sample
     if status.missing and not view.on:
-        return Content.styled(status.missing, "$foreground 45%")
+        return Content.styled(status.missing, "$dim")
     if status.state is State.FAILED:
         return Content.styled(status.reason, "$error")
     if not view.on:
-        return Content.styled(hint, "$foreground 45%")
+        return Content.styled(hint, "$dim")
     parts: list[str | tuple[str, str]] = [(f"{format_count(view.live)} live", "bold")]
     if view.failed:
         parts.append((f"  {format_short(view.failed)} failed", "bold $error"))
     elif status.wall:
         parts.append((f"  {status.wall}", "$warning"))
     elif view.engine.queues and view.live:
-        parts.append((f"  {format_count(sample.queued or 0)} queued", "$foreground 65%"))
+        parts.append((f"  {format_count(sample.queued or 0)} queued", "$dim"))
     elif sample.completed_mean is not None:
-        parts.append((f"  {format_short(sample.completed_mean)}/s done", "$foreground 65%"))
+        parts.append((f"  {format_short(sample.completed_mean)}/s done", "$dim"))
     return Content.assemble(*parts)
 
 
@@ -154,7 +154,7 @@ class LaneCard(ClickableLines):
                     Cell(HOLDINGS, line, "holdings"),
                 ),
             )
-        nudge = f"$foreground {80 if self.selected else 45}%"
+        nudge = "$foreground" if self.selected else "$dim"
         status = view.status
         explains = bool(status.wall or view.failed) if view.on else bool(status.missing or status.reason)
         # A forecast, or why a lane cannot run, is longer than a number: the whole line is its.
@@ -177,17 +177,9 @@ class LaneCard(ClickableLines):
         )
 
     def _heading(self, view: LaneSnapshot) -> Content:
-        style = (
-            f"bold {self.color}"
-            if view.on
-            else f"{self.color} 70%"
-            if not view.status.missing
-            else "$foreground 40%"
-        )
+        style = f"bold {self.color}" if view.on else self.color if not view.status.missing else "$dim"
         mark = "▌" if self.selected else " "
-        return Content.assemble(
-            (mark, self.color), (f"{self._lane + 1} ", "$foreground 55%"), (self._engine, style)
-        )
+        return Content.assemble((mark, self.color), (f"{self._lane + 1} ", "$dim"), (self._engine, style))
 
     def watch_selected(self) -> None:
         """Mark the card."""

@@ -38,7 +38,7 @@ class ReplayBar(StatusBar):
         own = f"monitor {format_percent(cpu or 0.0)} CPU · {format_bytes(rss or 0)}" if known else ""
         parts = [
             (f"  {self._file}", "bold"),
-            (f"  {self._facts}", "$foreground 60%"),
+            (f"  {self._facts}", "$dim"),
         ]
         for part, style in parts:
             left = width - text.cell_length
@@ -47,5 +47,5 @@ class ReplayBar(StatusBar):
             text += Content.styled(part, style) if part else Content()
         room = width - text.cell_length - 2
         if own and len(own) <= room:
-            text += Content.styled(own.rjust(room + 2), "$foreground 60%")
+            text += Content.styled(own.rjust(room + 2), "$dim")
         return text

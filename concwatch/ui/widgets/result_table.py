@@ -33,10 +33,10 @@ def _how(row: SheetRow, runner: Runner) -> tuple[str, str]:
         repeats = runner.repeats(figure.entry.cell)
         return f"▸ {min(len(figure.runs) + 1, repeats)} of {repeats}", "bold $accent"
     if row.reason:
-        return (row.reason if runner.over else "", "$foreground 45%")
+        return (row.reason if runner.over else "", "$dim")
     spread = "one run" if row.spread == UNKNOWN and figure.state is CellState.DONE else row.spread
     doubt = ", ".join(row.remarks)
-    return (f"{spread}  {doubt}" if doubt else spread, "$warning" if doubt else "$foreground 75%")
+    return (f"{spread}  {doubt}" if doubt else spread, "$warning" if doubt else "$dim")
 
 
 def result_line(row: SheetRow, runner: Runner, color: str, name_width: int) -> Content:
@@ -46,17 +46,17 @@ def result_line(row: SheetRow, runner: Runner, color: str, name_width: int) -> C
     left = Content.assemble(
         f"{row.size:>{SIZE_WIDTH}}  ",
         (f"{name:{name_width}}", color),
-        (f"{row.published:>{FIGURE_WIDTH}}", "$foreground 70%"),
+        (f"{row.published:>{FIGURE_WIDTH}}", "$dim"),
     )
     if row.reason and state not in (CellState.WAITING, CellState.RUNNING):
-        return Content.assemble(left, "  ", (row.reason, REASONS.get(state, "$foreground 50%")))
+        return Content.assemble(left, "  ", (row.reason, REASONS.get(state, "$dim")))
     here, ratio = row.here or UNKNOWN, row.ratio
     line = Content.assemble(
         left,
-        (f"{here:>{FIGURE_WIDTH}}", "bold" if row.here else "$foreground 45%"),
+        (f"{here:>{FIGURE_WIDTH}}", "bold" if row.here else "$dim"),
         (
             f"{ratio if ratio == UNKNOWN else f'{ratio} ×':>{RATIO_WIDTH}}  ",
-            "" if row.here else "$foreground 45%",
+            "" if row.here else "$dim",
         ),
         _how(row, runner),
     )
@@ -73,7 +73,7 @@ def heading(table: Table, name_width: int) -> Content:
         f"{counted:>{SIZE_WIDTH}}  {'':{name_width}}{published:>{FIGURE_WIDTH}}"
         f"{here:>{FIGURE_WIDTH}}{'ratio':>{RATIO_WIDTH}}  spread"
     )
-    return Content.styled(text, "bold $foreground 70%")
+    return Content.styled(text, "bold $dim")
 
 
 def tabs(titles: Sequence[str], chosen: int) -> Content:
@@ -81,7 +81,7 @@ def tabs(titles: Sequence[str], chosen: int) -> Content:
     if len(titles) == 1:
         return Content(titles[0])
     numbers = [
-        Content.styled(f" {index + 1} ", "bold reverse" if index == chosen else "$foreground 60%").stylize(
+        Content.styled(f" {index + 1} ", "bold reverse" if index == chosen else "$dim").stylize(
             Style.from_meta({"@click": f"screen.table({index})"})
         )
         for index in range(len(titles))
@@ -103,9 +103,7 @@ def lessons(sheet: Sheet, cut: Sequence[SheetRow]) -> Content:
     shown = [Content.styled(sheet.sentence, "$success")] if any(row.here for row in sheet.rows) else []
     none = () if sheet.rows else ("no quick sizes here: a full run measures it",)
     notes = (*none, *sheet.live, flat(sheet.table.note))
-    return Content("\n").join(
-        [*shown, *reasons, *(Content.styled(note, "$foreground 60%") for note in notes if note)]
-    )
+    return Content("\n").join([*shown, *reasons, *(Content.styled(note, "$dim") for note in notes if note)])
 
 
 class ResultTable(Vertical):

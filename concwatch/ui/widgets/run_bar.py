@@ -109,7 +109,7 @@ class RunBar(TextLines):
             return self._bar(runner, runs.stopping, width)
         if runs.running is not None:
             text = f"{runs.running} is running, {runs.told.removeprefix('experiment ')}: one at a time"
-            return Content.styled(text, "$foreground 60%")
+            return Content.styled(text, "$dim")
         if name in runs.problems:
             return Content.styled(f"broken off: {runs.problems[name]}", "$error")
         if runs.has_run(name):
@@ -120,7 +120,7 @@ class RunBar(TextLines):
             f"enter runs it: {plan(runs.prepared(name, runs.quick))}",
             f"{other}: {plan(runs.prepared(name, not runs.quick))}",
         )
-        return Content.styled(" · ".join(texts), "$foreground 60%")
+        return Content.styled(" · ".join(texts), "$dim")
 
     @staticmethod
     def _bar(runner: Runner, stopping: bool, width: int) -> Content:
@@ -131,8 +131,8 @@ class RunBar(TextLines):
             ("━" * filled, "$success"),
             ("─" * (cells - filled), "$foreground 30%"),
             (f" {runner.share * 100:.0f} %", "bold"),
-            (f"  {left}", "$warning" if stopping else "$foreground 75%"),
-            (f"  {current(runner)}", "$foreground 75%"),
+            (f"  {left}", "$warning" if stopping else "$dim"),
+            (f"  {current(runner)}", "$dim"),
         )
 
 

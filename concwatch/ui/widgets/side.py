@@ -30,9 +30,7 @@ class Side(VerticalScroll, can_focus=False):
             start = min(start, self.outer_size.width - len("╭─  ─╮") - len(label))
             if start > len(line):
                 line += "─" * (start - len(line)) + label
-        self.border_title = Content.assemble(
-            self.TITLE, (line.removeprefix(self.TITLE).rstrip("─"), "$foreground 40%")
-        )
+        self.border_title = Content.assemble(self.TITLE, (line.removeprefix(self.TITLE).rstrip("─"), "$dim"))
 
     def note(self, text: str) -> None:
         """Have ``text`` stand at the lower end of the frame."""

@@ -165,7 +165,7 @@ class Slider(Widget, can_focus=True):
         if self.has_focus:
             knob = "bold $foreground"
         elif not self.shown and not self.live:
-            knob = "$foreground 50%"
+            knob = "$dim"
         rest = f"$foreground {60 if self.has_focus else 25}%"
         return lane, pending, knob, rest
 

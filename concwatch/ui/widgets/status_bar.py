@@ -42,7 +42,7 @@ class StatusBar(TextLines):
         view, paused, aside = self._shown
         running = any(lane.on for lane in view.lanes)
         left = Content.assemble(
-            ("● ", "$success" if running else "$foreground 40%"),
+            ("● ", "$success" if running else "$dim"),
             ("concwatch", "bold"),
             ("  ‖ charts paused", "bold $warning") if paused else "",
             (f"  {aside}", "bold $accent") if aside else "",
@@ -60,4 +60,4 @@ class StatusBar(TextLines):
         busy = "" if machine.busy is None else f" · {format_percent(machine.busy)} busy"
         where = next((text for text in (where + busy, where) if len(text + own) < room), "")
         gap = " " * max(1, room - len(where + own))
-        return Content.assemble(left, (f"{where}{gap}{own}{clock}", "$foreground 60%"))
+        return Content.assemble(left, (f"{where}{gap}{own}{clock}", "$dim"))

@@ -52,8 +52,7 @@ class StillCard(LaneCard):
         color = Color.parse(self.color)
         lane = Style(foreground=background.blend(color, 0.75, alpha=1.0))
         pending = Style(foreground=background.blend(color, 0.45, alpha=1.0))
-        stroke = "$foreground 70%" if slider.shown or slider.live else "$foreground 35%"
-        return gauge.content(lane, pending, stroke, "$foreground 20%")
+        return gauge.content(lane, pending, "$dim", "$foreground 20%")
 
     async def on_click(self, event: events.Click) -> None:
         """Select the lane; what it shows was recorded."""

@@ -86,7 +86,7 @@ class Transport(ClickableLines):
             Cell(3, button, do("play")),
             Cell(1),
             Cell(len(place), Content.styled(place, "bold")),
-            Cell(len(length), Content.styled(length, "$foreground 60%")),
+            Cell(len(length), Content.styled(length, "$dim")),
         ]
         speed = [
             Cell(2),

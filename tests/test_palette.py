@@ -1,0 +1,42 @@
+"""Every theme can be read: lanes' colours and texts stand out from what is behind them."""
+
+import pytest
+from textual.color import Color
+
+from concwatch.charts.colors import ON_DARK, ON_LIGHT
+from concwatch.ui.palette import ALL_THEMES, TEXT, contrast, readable
+from tests.screen import stage
+
+TEXTS = ("foreground", "primary", "accent", "warning", "error", "success", "dim")
+GROUNDS = ("background", "surface", "panel")
+
+
+def test_contrast_is_that_of_wcag():
+    black, white = Color.parse("#000000"), Color.parse("#ffffff")
+    assert contrast(black, white) == contrast(white, black) == pytest.approx(21)
+    assert contrast(Color.parse("#777777"), white) == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("name", sorted(ALL_THEMES))
+def test_lanes_and_texts_stand_out_in_every_theme(name):
+    theme = readable(ALL_THEMES[name])
+    colors = {**theme.to_color_system().generate(), **theme.variables}
+    if theme.ansi:
+        assert colors["dim"]
+        return  # the terminal's own colours: nobody here knows them
+    lanes = ON_DARK if theme.dark else ON_LIGHT
+    background = Color.parse(colors["background"])
+    assert min(contrast(Color.parse(color), background) for color in lanes) >= TEXT
+    for text in TEXTS:
+        for ground in GROUNDS:
+            found = contrast(Color.parse(colors[text]), Color.parse(colors[ground]))
+            assert found >= TEXT - 0.02, f"{text} on {ground}"
+
+
+@pytest.mark.parametrize("name", sorted(ALL_THEMES))
+async def test_the_screen_takes_every_theme(name):
+    async with stage() as s:
+        s.app.theme = name
+        await s.switch_on("asyncio", tasks=100)
+        await s.run(1)
+        await s.sees("100 live")

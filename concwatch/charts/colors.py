@@ -9,9 +9,19 @@ ON_LIGHT = ("#b82037", "#915100", "#0065a2", "#366e00", "#7a35b5", "#006e5a", "#
 """Both stand out from the background of every theme as text has to: by 4.5."""
 
 
-def lane_color(index: int, dark: bool) -> str:
-    """Return the colour of lane ``index`` as ``#rrggbb``; after eight they come again."""
-    colors = ON_DARK if dark else ON_LIGHT
+OF_FEW = ("#ff0000", "#ffff00", "#00ffff", "#00ff00", "#ff00ff", "#ffffff")
+"""For a terminal of 16 colours: the bright ones that stand out from black."""
+
+
+def lane_color(index: int, dark: bool, few: bool = False) -> str:
+    """Return the colour of lane ``index`` as ``#rrggbb``; after the last they come again.
+
+    Args:
+        index: of the lane.
+        dark: whether the background is.
+        few: whether the terminal has 16 colours only.
+    """
+    colors = OF_FEW if few else ON_DARK if dark else ON_LIGHT
     return colors[index % len(colors)]
 
 

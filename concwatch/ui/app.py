@@ -69,8 +69,6 @@ class ConcwatchApp(LanesApp):
             begin: what the screen begins with.
         """
         super().__init__(pictures)
-        if begin.theme:
-            self.set_reactive(ConcwatchApp.theme, begin.theme)
         self._begin = begin
         self._make_lab = make_lab
         self._make_run_lab = make_run_lab
@@ -80,6 +78,11 @@ class ConcwatchApp(LanesApp):
         """The lab, once the app runs."""
         self.recording = recording or SessionRecording(Path("recordings"))
         """What is recorded of this session."""
+
+    def on_load(self) -> None:
+        """Take the theme that was asked for."""
+        if self._begin.theme:
+            self.theme = self._begin.theme
 
     def make_screen(self) -> MonitorScreen:
         """Make the lab and the screen that shows it."""

@@ -61,8 +61,6 @@ class LanesApp(InputQueue):
         """Make the app; ``pictures`` is the folder for screenshots, made when it is needed."""
         self._readable: dict[str, Theme] = {}
         super().__init__()
-        if self.console.color_system == "standard":
-            self.set_reactive(LanesApp.theme, FEW_COLORS)
         self._pictures = pictures
         self.saved: list[Path] = []
         """The pictures that this session has saved."""
@@ -91,6 +89,11 @@ class LanesApp(InputQueue):
         """Make the screen."""
         self._lanes = self.make_screen()
         return self._lanes
+
+    def on_load(self) -> None:
+        """Have a theme of few colours where the terminal has no more."""
+        if self.console.color_system == "standard":
+            self.theme = FEW_COLORS
 
     def on_mount(self) -> None:
         """Follow the theme, and end in order when the system asks for it."""

@@ -18,6 +18,7 @@ from concwatch.lab.snapshot import Snapshot
 from concwatch.ui import keys
 from concwatch.ui.chart_control import ChartControl
 from concwatch.ui.mark_view import MarkView
+from concwatch.ui.palette import FEW_COLORS
 from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.screens.sized import Sized
 from concwatch.ui.source import Source
@@ -153,8 +154,8 @@ class LanesScreen(Sized[None]):
 
     def _choose_colors(self) -> None:
         """Choose every lane's colour, which depends on whether the theme is dark."""
-        dark = self.app.current_theme.dark
-        self._colors = [lane_color(index, dark) for index in range(len(self.view.lanes))]
+        dark, few = self.app.current_theme.dark, self.app.theme == FEW_COLORS
+        self._colors = [lane_color(index, dark, few) for index in range(len(self.view.lanes))]
 
     def follow_theme(self) -> None:
         """Take the colours that go with the present theme."""

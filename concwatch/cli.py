@@ -170,10 +170,9 @@ def main(
             {engine.name: count for engine, count in tasks.items()},
         ),
     )
-    began_with = app.theme
     app.run(size=take_size() if page else None)
     if not page:
-        chosen = Kept(app.theme if app.theme != began_with else kept.theme, app.window or kept.window)
+        chosen = Kept(app.chosen_theme or kept.theme, app.window or kept.window)
         if chosen != kept:
             keep(chosen)
         for path in (*recording.paths, *app.saved):

@@ -60,6 +60,7 @@ class LanesApp(InputQueue):
     def __init__(self, pictures: Path = Path("screenshots")) -> None:
         """Make the app; ``pictures`` is the folder for screenshots, made when it is needed."""
         self._readable: dict[str, Theme] = {}
+        self._first_theme = ""
         super().__init__()
         self._pictures = pictures
         self.saved: list[Path] = []
@@ -92,7 +93,7 @@ class LanesApp(InputQueue):
 
     def on_load(self) -> None:
         """Have a theme of few colours where the terminal has no more."""
-        if self.console.color_system == "standard":
+        if self.console.color_system == "standard" and not self.is_headless:
             self.theme = FEW_COLORS
 
     def on_mount(self) -> None:
@@ -108,6 +109,7 @@ class LanesApp(InputQueue):
         A full collection that walks Textual's classes and styles was seen to take 80 to 200 ms, in which no
         key is answered.
         """
+        self._first_theme = self.theme
         gc.freeze()
         gc.enable()
         # Drawing frees and takes blocks of all sizes: in ten minutes 2.5 MiB of holes would have come of it.
@@ -129,6 +131,11 @@ class LanesApp(InputQueue):
                 notices.first().show(size)
             else:
                 screen.mount(RoomNotice(size))
+
+    @property
+    def chosen_theme(self) -> str:
+        """The theme that somebody has chosen on the screen; empty where nobody has."""
+        return self.theme if self._first_theme not in ("", self.theme) else ""
 
     def tell(self, text: str) -> None:
         """Note what a person did that changes no lane; where there is an event log, it says so."""

@@ -20,7 +20,7 @@ from concwatch.commands.options import (
     record,
     screenshots,
 )
-from concwatch.commands.terminal import take_terminal, why_no_screen
+from concwatch.commands.terminal import take_terminal, theme_for_terminal, why_no_screen
 from concwatch.console import BAD_INPUT, print_error
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.lab import DEFAULT_HZ, Lab
@@ -165,7 +165,7 @@ def main(
         make_run_lab=lambda rows, settings: Lab(rows, settings=settings, budget=max_memory),
         recording=recording,
         begin=Begin(
-            theme or kept.theme,
+            theme or kept.theme or ("" if page else theme_for_terminal()),
             window or kept.window,
             {engine.name: count for engine, count in tasks.items()},
         ),

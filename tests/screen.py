@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from rich.console import Console
 from textual import events
+from textual.app import App
 from textual.css.query import NoMatches
 from textual.pilot import Pilot
 from textual.widget import Widget
@@ -334,6 +335,13 @@ class Stage:
         """The cell of a slider at which ``tasks`` stand."""
         slider = self.slider(name)
         return slider.scale.cell(tasks, slider.content_size.width)
+
+
+class Plain(App):
+    """An app with nothing of ours but what its themes add to Textual's."""
+
+    def get_theme_variable_defaults(self):
+        return {"dim": "#888888"}
 
 
 @asynccontextmanager

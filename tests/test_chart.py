@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.segment import Segment
-from textual.app import App
 
 from concwatch.charts.captions import Entry, caption
 from concwatch.charts.lines import Line
 from concwatch.charts.scales import BYTES, RATE
 from concwatch.ui.widgets.chart import Chart, PictureRow
+from tests.screen import Plain
 
 MIB = 1024**2
 TIMES = [float(second) for second in range(61)]
@@ -34,7 +34,7 @@ def test_a_picture_row_is_cut_as_any_and_whole_it_is_itself():
         gc.enable()
 
 
-class ChartApp(App):
+class ChartApp(Plain):
     def __init__(self, title="RSS", kind=BYTES):
         super().__init__()
         self.chart = Chart(title, kind, hint="switch a lane on")

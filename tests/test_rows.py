@@ -1,7 +1,6 @@
 """Lines that are drawn one by one: in a widget of text, in the event log, in a chart's frame."""
 
 import pytest
-from textual.app import App
 from textual.content import Content
 from textual.geometry import Region
 from textual.style import Style
@@ -14,6 +13,7 @@ from concwatch.ui.renderables.ink import Inks
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.event_view import EventLines, EventView
 from concwatch.ui.widgets.text_lines import TextLines
+from tests.screen import Plain
 
 BASE = Style.parse("#ffffff on #000000")
 
@@ -41,7 +41,7 @@ def written(monkeypatch):
 def showing(*widgets):
     """An app that shows these."""
 
-    class Showing(App):
+    class Showing(Plain):
         def compose(self):
             yield from widgets
 

@@ -30,6 +30,15 @@ def why_no_screen(instead: str) -> str | None:
     return None
 
 
+def theme_for_terminal() -> str:
+    """Return the theme of a terminal that has 16 colours only, or nothing for any other."""
+    from rich.console import Console  # Textual has it loaded
+
+    from concwatch.ui.palette import FEW_COLORS
+
+    return FEW_COLORS if Console(stderr=True).color_system == "standard" else ""
+
+
 def take_terminal() -> tuple[int, int]:
     """Return the descriptors of the terminal: of keys, and of what is drawn.
 

@@ -69,7 +69,7 @@ class ConcwatchApp(LanesApp):
             begin: what the screen begins with.
         """
         super().__init__(pictures)
-        self._begin = begin
+        self._begin, self.asked_theme = begin, begin.theme
         self._make_lab = make_lab
         self._make_run_lab = make_run_lab
         self.runs: ExperimentRuns | None = None
@@ -78,11 +78,6 @@ class ConcwatchApp(LanesApp):
         """The lab, once the app runs."""
         self.recording = recording or SessionRecording(Path("recordings"))
         """What is recorded of this session."""
-
-    def on_load(self) -> None:
-        """Take the theme that was asked for."""
-        if self._begin.theme:
-            self.theme = self._begin.theme
 
     def make_screen(self) -> MonitorScreen:
         """Make the lab and the screen that shows it."""

@@ -20,7 +20,7 @@ from textual.worker import WorkerCancelled
 
 from concwatch.ui import keys
 from concwatch.ui.input_queue import InputQueue
-from concwatch.ui.palette import ALL_THEMES, FEW_COLORS, THEMES, readable
+from concwatch.ui.palette import ALL_THEMES, THEMES, readable
 from concwatch.ui.screens.commands import Commands
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.screens.sized import Sized
@@ -59,6 +59,8 @@ class LanesApp(InputQueue):
 
     def __init__(self, pictures: Path = Path("screenshots")) -> None:
         """Make the app; ``pictures`` is the folder for screenshots, made when it is needed."""
+        self.asked_theme = ""
+        """The theme to begin with; the default if empty."""
         self._readable: dict[str, Theme] = {}
         self._first_theme = ""
         super().__init__()
@@ -92,9 +94,9 @@ class LanesApp(InputQueue):
         return self._lanes
 
     def on_load(self) -> None:
-        """Have a theme of few colours where the terminal has no more."""
-        if self.console.color_system == "standard" and not self.is_headless:
-            self.theme = FEW_COLORS
+        """Take the theme that was asked for."""
+        if self.asked_theme:
+            self.theme = self.asked_theme
 
     def on_mount(self) -> None:
         """Follow the theme, and end in order when the system asks for it."""

@@ -24,7 +24,7 @@ from concwatch.commands.terminal import take_terminal, theme_for_terminal, why_n
 from concwatch.console import BAD_INPUT, print_error
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.lab import DEFAULT_HZ, Lab
-from concwatch.lab.settings import Settings
+from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.system.machine import program_version
 from concwatch.ui.in_page import in_page, take_size
 from concwatch.worker.collector import MODES
@@ -81,7 +81,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option(
     "--workload",
     type=WORKLOAD,
-    default="sleep:5..15",
+    default=ON_SCREEN,
     show_default=True,
     metavar="W",
     help="What each task does; see concwatch run --help.",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from concwatch.commands import completion
 from concwatch.commands.options import Parsed, max_memory
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.terminal import take_terminal, why_no_screen
@@ -20,7 +21,7 @@ from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import Played, play
 from concwatch.files import why_not_writable, write_whole
 from concwatch.lab.lab import Lab
-from concwatch.lab.settings import Settings
+from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.system.child import concwatch_command
 from concwatch.text import nearest
@@ -50,7 +51,9 @@ def _read_formats(text: str) -> tuple[str, ...]:
 
 
 @click.command("demo", epilog=MANUAL)
-@click.argument("name", metavar="[NAME|FILE.py]", required=False)
+@click.argument(
+    "name", metavar="[NAME|FILE.py]", required=False, shell_complete=completion.words(completion.demos)
+)
 @click.option(
     "--all",
     "every",
@@ -206,7 +209,7 @@ def _perform(
     lines: list[str] = []  # printed in the end where the terminal is the app's until then
     say = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # which the app replaces
     app = ConcwatchApp(
-        lambda: Lab(demo.engines, settings=Settings(trace=True), budget=budget),
+        lambda: Lab(demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget),
         pictures=folder,
         make_run_lab=lambda engines, settings: Lab(engines, settings=settings, budget=budget),
     )

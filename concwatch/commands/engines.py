@@ -6,6 +6,7 @@ from functools import partial
 
 import click
 
+from concwatch.commands import completion
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import BAD_INPUT, print_error, print_json, print_lines
 from concwatch.lab.catalog import Engine, find
@@ -16,7 +17,7 @@ from concwatch.units import format_bytes, format_seconds
 
 
 @click.command("engines")
-@click.argument("names", metavar="[ENGINE...]", nargs=-1)
+@click.argument("names", metavar="[ENGINE...]", nargs=-1, shell_complete=completion.words(completion.engines))
 @click.option("--json", is_flag=True, help="One JSON list on standard output.")
 @click.option("--build", is_flag=True, help="Build now what would be built on first use.")
 @click.option("--clean", is_flag=True, help="Remove all that was ever built from the cache folder.")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import click
 
+from concwatch.commands import completion
 from concwatch.commands.configuration import as_arguments
 from concwatch.commands.options import REPEATS, SIZES, max_memory
 from concwatch.commands.signals import run_until_signal
@@ -34,7 +35,12 @@ class RecordedCommand(click.Command):
 
 
 @click.command("experiment", cls=RecordedCommand)
-@click.argument("name", metavar="[NAME|FILE.toml]", required=False)
+@click.argument(
+    "name",
+    metavar="[NAME|FILE.toml]",
+    required=False,
+    shell_complete=completion.words(completion.experiments),
+)
 @click.option("--quick", is_flag=True, help="A quick look: few sizes, each once.")
 @click.option(
     "--repeats",

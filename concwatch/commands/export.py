@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from concwatch.commands import completion
 from concwatch.commands.chart import charts_of, check_chart
 from concwatch.commands.options import Parsed
 from concwatch.console import print_error
@@ -20,16 +21,37 @@ NEEDED = "expected one of --csv, --json, --parquet, --chart"
 
 
 @click.command("export")
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.argument(
+    "file", type=click.Path(path_type=Path), metavar="FILE", shell_complete=completion.recordings_or_files
+)
 @click.option("--csv", is_flag=True, help="A line a sample, below one with the columns' names.")
 @click.option("--json", is_flag=True, help="One list, an object a sample.")
 @click.option("--parquet", is_flag=True, help='Apache Parquet; needs the extra "parquet".')
 @click.option("--chart", is_flag=True, help="Charts in plain text, without a screen.")
-@click.option("--columns", type=Parsed(read_columns), metavar="a,b", show_default="all", help="Which.")
-@click.option("--out", metavar="FILE", show_default="standard output", help="Where to, whole or not at all.")
+@click.option(
+    "--columns",
+    type=Parsed(read_columns, lambda: COLUMNS, listed=True),
+    metavar="a,b",
+    show_default="all",
+    help="Which.",
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    show_default="standard output",
+    help="Where to, a new file; whole or not at all.",
+    shell_complete=completion.files,
+)
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
 @click.pass_context
 def command(
-    ctx: click.Context, /, file: Path, columns: tuple[str, ...] | None, out: str | None, **formats: bool
+    ctx: click.Context,
+    /,
+    file: Path,
+    columns: tuple[str, ...] | None,
+    out: str | None,
+    force: bool,
+    **formats: bool,
 ) -> None:
     """Write the samples of the recording FILE, one row each: lane, time, and all that was known then.
 
@@ -40,6 +62,8 @@ def command(
     try:
         format_ = _format(ctx, [name for name, wanted in formats.items() if wanted])
         _check(file, format_, columns, out)
+        if out is not None and Path(out).exists() and not force:
+            raise ValueError(f'--out: "{out}" is there: expected a new file, or --force')
         recording = load(file)
         if format_ == CHART:
             content = charts_of(recording, to_terminal=out is None and sys.stdout.isatty())

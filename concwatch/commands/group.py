@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from concwatch.commands import configuration
+from concwatch.commands.completion import VARIABLE
 from concwatch.commands.configuration import SCREEN
 from concwatch.console import BAD_INPUT, UNREAD, discard_output, is_unwritable, print_error
 from concwatch.text import nearest
@@ -16,6 +17,7 @@ from concwatch.ui.in_page import in_page
 
 NAMES = (
     "compare",
+    "completion",
     "demo",
     "doctor",
     "engines",
@@ -58,7 +60,7 @@ class Commands(click.Group):
                 f'unknown command "{word}": expected one of {", ".join(known)}{nearest(word, known)}', ctx
             )
         name, command, rest = super().resolve_command(ctx, args)
-        if name is not None and command is not None:
+        if name is not None and command is not None and not ctx.resilient_parsing:
             own = click.Context(command, info_name=name, parent=ctx, **command.context_settings)
             if runs(own, rest):
                 ctx.default_map = {name: self._default_map(name, command)}
@@ -70,10 +72,16 @@ class Commands(click.Group):
 
         For a page it is the options of ``serve`` that do, which has them on the command line.
         """
-        if runs(ctx, args) and not in_page():
+        if not ctx.resilient_parsing and runs(ctx, args) and not in_page():
             ctx.default_map = self._default_map(SCREEN, self)
             ctx.auto_envvar_prefix = configuration.prefix(SCREEN)
         return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command does, its first sentence whole."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(limit=1_000)) for name, one in commands if one])
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Read the arguments; what they ask for, such as help, may be printed already."""
@@ -108,6 +116,7 @@ class Commands(click.Group):
         """Run, and show a wrong argument as one line with exit status 2."""
         kwargs["standalone_mode"] = False
         kwargs["prog_name"] = "concwatch"
+        kwargs["complete_var"] = VARIABLE
         try:
             sys.exit(super().main(*args, **kwargs) or 0)
         except click.UsageError as error:

@@ -1,13 +1,15 @@
 """What the commands' options read: a text of a person's, or one line that says what was expected."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from concwatch.charts.table import WINDOWS
+from concwatch.commands import completion
+from concwatch.commands.completion import words
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.pages import read_workload
 from concwatch.lab.settings import LARGEST_TARGET
@@ -17,6 +19,8 @@ from concwatch.units import format_bytes, format_seconds, parse_count, parse_sec
 from concwatch.worker.collector import MODES
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from concwatch.recordings.recorder import Recorder
 
 
@@ -33,8 +37,18 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.5 made it ge
 
     name = "text"
 
-    def __init__(self, read: Callable[[str], Any]) -> None:
+    def __init__(
+        self, read: Callable[[str], Any], known: Callable[[], Iterable[str]] = tuple, *, listed: bool = False
+    ) -> None:
+        """Parse by ``read``; a shell completes the words that ``known`` returns, one or a list of them."""
         self._read = read
+        self._complete = words(known, listed=listed)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        """Complete a text."""
+        return self._complete(ctx, param, incomplete)
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Parse a text."""
@@ -143,6 +157,12 @@ def _window(text: str) -> float:
     return seconds
 
 
+def _themes() -> list[str]:
+    from concwatch.ui.palette import ALL_THEMES  # as in `_theme`
+
+    return sorted(ALL_THEMES)
+
+
 def _theme(text: str) -> str:
     from concwatch.ui.palette import ALL_THEMES  # only for who asks: it loads Textual
 
@@ -158,15 +178,17 @@ SECONDS = Parsed(number(0, 86_400, "not a time: expected seconds from 0 to 86,40
 RATE = Parsed(number(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
 COUNTS = Parsed(_counts)
 THREADS = Parsed(_threads)
-MODE = Parsed(_mode)
-TASKS = Parsed(_tasks)
-THEME = Parsed(_theme)
+MODE = Parsed(_mode, lambda: MODES)
+TASKS = Parsed(_tasks, lambda: [f"{name}=" for name in completion.engines()], listed=True)
+THEME = Parsed(_theme, _themes)
 WINDOW = Parsed(_window)
 REPEATS = Parsed(_repeats)
 SIZES = Parsed(_sizes)
-WORKLOAD = Parsed(read_workload)
+WORKLOAD = Parsed(read_workload, completion.workloads)
 FOLDER = Parsed(_folder)
-ENGINES = Parsed(lambda text: find([name.strip() for name in text.split(",")]))
+ENGINES = Parsed(
+    lambda text: find([name.strip() for name in text.split(",")]), completion.engines, listed=True
+)
 
 max_memory = click.option(
     "--max-memory",

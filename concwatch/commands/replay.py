@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from concwatch.commands import completion
 from concwatch.commands.options import Parsed, number, screenshots
 from concwatch.commands.terminal import take_terminal, theme_for_terminal, why_no_screen
 from concwatch.console import BAD_INPUT, print_error
@@ -13,7 +14,9 @@ _read_speed = number(0.1, 100, "not a speed: expected a number from 0.1 to 100, 
 
 
 @click.command("replay")
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.argument(
+    "file", type=click.Path(path_type=Path), metavar="FILE", shell_complete=completion.recordings_or_files
+)
 @click.option(
     "--speed",
     type=Parsed(lambda text: _read_speed(text.strip().removeprefix("×").removesuffix("x"))),

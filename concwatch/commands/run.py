@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from concwatch.commands import completion
 from concwatch.commands.chart import check_chart, print_charts
 from concwatch.commands.options import (
     COUNTS,
@@ -67,7 +68,7 @@ EXPECT_HELP = "\n".join(
     + "\n  module:function        your own; async def for event loops, def for threads"
     "\n\n\b\nExpectations:\n" + EXPECT_HELP,
 )
-@click.argument("names", metavar="ENGINE...", nargs=-1)
+@click.argument("names", metavar="ENGINE...", nargs=-1, shell_complete=completion.words(completion.engines))
 @click.option(
     "--tasks",
     type=COUNTS,
@@ -117,7 +118,7 @@ EXPECT_HELP = "\n".join(
 )
 @click.option(
     "--expect",
-    type=Parsed(read_expectation),
+    type=Parsed(read_expectation, completion.expectations),
     multiple=True,
     metavar="EXPECTATION",
     help='Exit with status 1 unless it holds: ENGINE.FIGURE OP VALUE, such as "asyncio.rss_per_task < 2KiB". '
@@ -149,6 +150,11 @@ def command(
         if not names:
             raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
         engines = find(names)
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            raise ValueError(f"{twice} twice: expected each engine once; --repeats measures it more often")
+        if 0 in tasks:
+            raise ValueError("--tasks 0: nothing to measure: expected 1 task or more")
         expect = about_engines(expect, [engine.name for engine in engines])
         if chart:
             check_chart(json)

@@ -172,7 +172,17 @@ def _elsewhere(kind: str, python: str) -> Engine:
     return structs.replace(row, name=name, task=task, needs=(), python=interpreter)
 
 
+ALIASES = {
+    "golang": "go", "goroutines": "go", "goroutine": "go", "threading": "threads",
+    "threadpool": "pool", "coroutines": "asyncio", "async": "asyncio", "greenlets": "gevent", "rust": "tokio",
+    "java": "java-virtual", "virtual-threads": "java-virtual", "nodejs": "node", "dotnet": "csharp",
+    "c#": "csharp",
+}  # fmt: skip
+"""What people call engines besides."""
+
+
 def _find(name: str) -> list[Engine]:
+    name = ALIASES.get(name, name)
     if name in _ROWS:
         return [_ROWS[name]]
     if name.startswith(PYTHON):

@@ -31,6 +31,9 @@ class Settings(Struct, frozen=True):
     """Where tasks fetch, when that is what they do."""
 
 
+ON_SCREEN = "sleep:5..15"
+"""The workload that a screen begins with: after each has ended once, tasks go on ending at an even rate."""
+
 LARGEST_TARGET = 1_000_000
 """Tasks at the end of a slider, where the machine does not set a lower number."""
 

@@ -117,6 +117,9 @@ FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
 }
 """Word → how it is written, what it does, how what stands behind the colon is read."""
 
+EXAMPLES = ("sleep:10", "sleep:5..15", "ticks:10x0.1", "hold", "payload:4KiB", "spin:0.001", "nop", HTTP)
+"""One of each form."""
+
 DEFAULTS = {HTTP: "0.15"}
 """Word → what stands behind the colon when nothing does; for any other word it has to be written."""
 

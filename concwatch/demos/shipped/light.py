@@ -9,7 +9,6 @@ THEME = "concwatch-light"
 
 
 async def play(stage: Stage) -> None:
-    await stage.press("[")
     await stage.drag("asyncio", "10k")
     await stage.until(lambda lab: stage.lane("asyncio").settled)
     await stage.drag("uvloop", "10k")
@@ -19,6 +18,6 @@ async def play(stage: Stage) -> None:
     await stage.drag("threads", "2k")
     await stage.until(lambda lab: stage.lane("threads").settled)
     await stage.caption("The light theme: ctrl+p offers it, and all of Textual's")
-    await stage.until(lambda lab: stage.lane("asyncio").held(25), limit=60)
+    await stage.until(lambda lab: stage.lane("asyncio").held(22), limit=60)
     await stage.until(lambda lab: sum(lane.live for lane in lab.lanes) >= 32_000, limit=60)
     await stage.shot("lanes")

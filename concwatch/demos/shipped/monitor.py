@@ -7,7 +7,6 @@ from concwatch.demos.stage import Stage
 
 
 async def play(stage: Stage) -> None:
-    await stage.press("[")
     await stage.drag("asyncio", "10k")
     await stage.until(lambda lab: stage.lane("asyncio").settled)
     await stage.drag("uvloop", "10k")
@@ -17,6 +16,6 @@ async def play(stage: Stage) -> None:
     await stage.drag("threads", "2k")
     await stage.until(lambda lab: stage.lane("threads").settled)
     await stage.caption("Four engines, each in a worker of its own, with what tracemalloc sees of them")
-    await stage.until(lambda lab: stage.lane("asyncio").held(25), limit=60)
+    await stage.until(lambda lab: stage.lane("asyncio").held(22), limit=60)
     await stage.until(lambda lab: sum(lane.live for lane in lab.lanes) >= 32_000, limit=60)
     await stage.shot("lanes")

@@ -10,7 +10,7 @@ async def play(stage: Stage) -> None:
     def pool_is_slower(figure: str) -> bool:
         return stage.lane("pool").figure(figure) < 200 and stage.lane("threads").figure(figure) > 300
 
-    await stage.press("t", "[")
+    await stage.press("t")
     await stage.type("w", "sleep:2")
     await stage.type("n", "200")
     await stage.switch("threads")

@@ -12,7 +12,7 @@ OPTIONAL = ("node", "java-virtual", "go", "tokio")
 
 
 async def play(stage: Stage) -> None:
-    await stage.press("t", "[")
+    await stage.press("t")
     await stage.type("w", "sleep:600")
     for name in reversed(ENGINES):
         await stage.switch(name)

@@ -9,7 +9,6 @@ SIZE = "80x24"
 
 
 async def play(stage: Stage) -> None:
-    await stage.press("[")
     await stage.drag("asyncio", "10k")
     await stage.until(lambda lab: stage.lane("asyncio").settled)
     await stage.drag("uvloop", "20k")

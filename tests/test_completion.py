@@ -1,0 +1,80 @@
+"""What a shell completes, and the man page."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+from concwatch.cli import main
+from concwatch.commands.completion import SHELLS
+from tests.build_man import PAGE, page
+
+
+def completed(*words):
+    """Return what the last of ``words`` is completed to."""
+    *before, incomplete = words
+    found = ShellComplete(main, {}, "concwatch", "_CONCWATCH_COMPLETE").get_completions(before, incomplete)
+    return [item.value for item in found]
+
+
+@pytest.mark.parametrize(
+    ("words", "some"),
+    [
+        (["comp"], ["compare", "completion"]),
+        (["run", "as"], ["asyncio", "async-std"]),
+        (["run", "asyncio", "--tr"], ["--trace"]),
+        (["run", "asyncio", "--gc", ""], ["default", "frozen", "off"]),
+        (["run", "asyncio", "--workload", "sleep:5"], ["sleep:5..15"]),
+        (["run", "asyncio", "--expect", "asyncio.rss_p"], ["asyncio.rss_per_task"]),
+        (["--engines", "asyncio,uv"], ["asyncio,uvloop"]),
+        (["--tasks", "threads"], ["threads="]),
+        (["--theme", "solarized"], ["solarized-dark", "solarized-light"]),
+        (["engines", "rust"], ["rust-threads"]),
+        (["experiment", "mill"], ["million-tasks"]),
+        (["demo", "mode"], ["models"]),
+        (["export", "x.jsonl", "--columns", "rss,liv"], ["rss,live"]),
+        (["completion", ""], list(SHELLS)),
+        (["run", "nothing-of-the-sort"], []),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_commands_options_and_values_are_completed(words, some):
+    found = completed(*words)
+    assert set(some) <= set(found)
+    assert found if some else not found
+
+
+def test_settings_that_are_wrong_do_not_break_into_the_prompt(monkeypatch):
+    monkeypatch.setenv("CONCWATCH_RUN_GC", "nonsense")
+    monkeypatch.setenv("CONCWATCH_SETTINGS", "/nowhere/at/all")
+    assert completed("run", "asyncio", "--gc", "d") == ["default"]
+
+
+@pytest.mark.real  # click asks bash for its version
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_shell_has_its_script(shell):
+    result = CliRunner().invoke(main, ("completion", shell))
+    assert result.exit_code == 0
+    assert "_CONCWATCH_COMPLETE" in result.stdout
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+def test_bash_takes_the_script_and_asks_by_it():
+    command = f"{sys.executable} -m concwatch"
+    script = f'concwatch() {{ {command} "$@"; }}; eval "$(concwatch completion bash)"; complete -p concwatch'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-1] == "concwatch"
+    asked = {**os.environ, "COMP_WORDS": "concwatch run --gc f", "COMP_CWORD": "3"}
+    asked["_CONCWATCH_COMPLETE"] = "bash_complete"
+    done = subprocess.run(command.split(), env=asked, capture_output=True, text=True, timeout=60)
+    assert (done.stdout.strip(), done.stderr) == ("plain,frozen", "")
+
+
+def test_the_man_page_is_that_of_the_commands():
+    assert PAGE.read_text("utf-8") == page(), "expected python -m tests.build_man to be run"

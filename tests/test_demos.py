@@ -282,7 +282,13 @@ def test_a_shipped_demo_says_what_one_sees_and_nothing_that_another_machine_make
     assert demo.filmed == (name == "models")
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"experiment", "pool", "runtimes"}))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("models", "small") else pytest.mark.apart)
+        for name in sorted(set(NAMES) - {"experiment", "pool", "runtimes"})
+    ],
+)
 async def test_a_shipped_demo_plays_on_fakes_and_takes_the_pictures_of_the_gallery(name):
     demo, captures = load(name), Captures(name, "", ("png",))
     done = await play(demo, fake_app(speed=10), captures, lambda line: None)

@@ -172,6 +172,7 @@ def runners():
 
 
 @pytest.mark.real
+@pytest.mark.apart
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_runs_at_its_smallest_sizes(name, runners):

@@ -131,7 +131,13 @@ SHIPPED = sorted(
 
 
 @pytest.mark.timeout(300)  # the first time it may have to be built
-@pytest.mark.parametrize(("engine", "path"), SHIPPED, ids=lambda value: Path(value).name)
+@pytest.mark.parametrize(
+    ("engine", "path"),
+    [
+        pytest.param(*each, id=Path(each[1]).name, marks=() if each[0] == "asyncio" else pytest.mark.apart)
+        for each in SHIPPED
+    ],
+)
 def test_every_program_of_the_article_runs(engine, path, own):
     brief = own(re.sub(r"\b10(000)?\b", r"1\1", Path(path).read_text()), Path(path).name)
     assert find_runtime(brief, engine, 1) is not None

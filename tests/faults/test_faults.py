@@ -1,13 +1,31 @@
-"""A short version of each fault; ``python -m tests.faults --all`` has all of them, as often as they say."""
+"""A short version of each fault; ``python -m tests.faults --all`` has all of them, as often as they say.
+
+The ordinary suite has one of each sort, and ``-m apart`` the others.
+"""
 
 import pytest
 
 from tests.faults.fault import Fault, Impossible
 from tests.faults.rows import FAULTS
 
+SAMPLE = (
+    "worker-killed",
+    "words-types",
+    "workload-raises",
+    "end-screen-kill",
+    "end-run-sigterm",
+    "fork-refused",
+)
+
+MARKED = [
+    pytest.param(fault, id=fault.name, marks=() if fault.name in SAMPLE else pytest.mark.apart)
+    for fault in FAULTS
+    if fault.short
+]
+
 
 @pytest.mark.real
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.short], ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", MARKED)
 def test_survives(fault: Fault) -> None:
     try:
         fault.inject()

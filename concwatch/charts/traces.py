@@ -2,13 +2,18 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from msgspec import Struct
 
-from concwatch.charts.lines import Samples
+from concwatch.charts.colors import lane_color
+from concwatch.charts.lines import Line, Samples
+from concwatch.charts.slide import Slide, conditions
+from concwatch.charts.table import BY_METRIC
 from concwatch.lab.lab import Lab
 from concwatch.lab.series import METRICS
 from concwatch.recordings.recording import Recording
+from concwatch.text import plain
 
 Values = tuple[Sequence[float], Sequence[float]]
 """Times, in seconds and ascending, and one value for each, NaN where it was not known."""
@@ -41,6 +46,37 @@ def traces_of_recording(recording: Recording) -> list[Trace]:
         _trace(lane.name, lane.series, next((line.time for line in lane.changes.entries), 0.0))
         for lane in recording.lanes
     ]
+
+
+def recorded_conditions(recording: Recording) -> list[str]:
+    """Return what a recording was taken under, for a slide."""
+    header = recording.header
+    try:
+        when = f"{datetime.fromisoformat(header.began).astimezone():%d %b %Y}".lstrip("0")
+    except (ValueError, OverflowError, OSError):
+        when = header.began[:10]
+    return [
+        plain(text)
+        for text in conditions(recording.snapshot(recording.duration).settings, header.machine, when)
+    ]
+
+
+def slide_of(recording: Recording, metric: str, dark: bool) -> Slide:
+    """Return one chart of a recording, from the beginning of its lanes to their end.
+
+    Raises:
+        ValueError: no lane has any value of it.
+    """
+    spec = BY_METRIC[metric]
+    lines = [
+        Line(trace.name, lane_color(number, dark), *trace.metrics[metric])
+        for number, trace in enumerate(traces_of_recording(recording))
+    ]
+    lines = [line for line in lines if not all(map(math.isnan, line.values))]
+    if not lines:
+        raise ValueError(f"no lane of this recording has {spec.title}: expected --metric with another")
+    end = max(line.times[-1] for line in lines)
+    return Slide(spec.title, lines, spec.kind, end, max(end, 1.0), recorded_conditions(recording), dark=dark)
 
 
 def _trace(name: str, samples: Samples, began: float) -> Trace:

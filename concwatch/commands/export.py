@@ -6,18 +6,23 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from concwatch.charts.slide import draw_slide, parse_size
+from concwatch.charts.table import CHARTS
+from concwatch.charts.traces import slide_of
 from concwatch.commands import completion
 from concwatch.commands.chart import charts_of, check_chart
-from concwatch.commands.options import Parsed
+from concwatch.commands.options import Parsed, number
 from concwatch.console import print_error
 from concwatch.files import is_same_file, why_not_writable, write_whole
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
 from concwatch.recordings.load import load
 
-CHART = "chart"
+CHART, SLIDE = "chart", "chart_svg"
 
-NEEDED = "expected one of --csv, --json, --parquet, --chart"
+SCALE = Parsed(number(0.25, 8, "not a scale: expected a number from 0.25 to 8"))
+
+NEEDED = "expected one of --csv, --json, --parquet, --chart, --chart-svg"
 
 
 @click.command("export")
@@ -28,6 +33,31 @@ NEEDED = "expected one of --csv, --json, --parquet, --chart"
 @click.option("--json", is_flag=True, help="One list, an object a sample.")
 @click.option("--parquet", is_flag=True, help='Apache Parquet; needs the extra "parquet".')
 @click.option("--chart", is_flag=True, help="Charts in plain text, without a screen.")
+@click.option("--chart-svg", is_flag=True, help="One chart as a picture for a slide.")
+@click.option(
+    "--metric",
+    type=click.Choice([spec.metric for spec in CHARTS]),
+    default="rss",
+    show_default=True,
+    help="What that chart shows.",
+)
+@click.option(
+    "--size",
+    type=Parsed(parse_size),
+    default="1280x720",
+    show_default=True,
+    metavar="WxH",
+    help="Its pixels.",
+)
+@click.option(
+    "--scale",
+    type=SCALE,
+    default="1",
+    show_default=True,
+    metavar="N",
+    help="How much larger its letters are.",
+)
+@click.option("--light", is_flag=True, help="On a light ground.")
 @click.option(
     "--columns",
     type=Parsed(read_columns, lambda: COLUMNS, listed=True),
@@ -51,6 +81,10 @@ def command(
     columns: tuple[str, ...] | None,
     out: str | None,
     force: bool,
+    metric: str,
+    size: tuple[int, int],
+    scale: float,
+    light: bool,
     **formats: bool,
 ) -> None:
     """Write the samples of the recording FILE, one row each: lane, time, and all that was known then.
@@ -67,6 +101,8 @@ def command(
         recording = load(file)
         if format_ == CHART:
             content = charts_of(recording, to_terminal=out is None and sys.stdout.isatty())
+        elif format_ == SLIDE:
+            content = iter((draw_slide(slide_of(recording, metric, not light), size, scale).encode(),))
         else:
             content = FORMATS[format_](recording, columns or COLUMNS)
     except ValueError as error:
@@ -97,7 +133,7 @@ def _format(ctx: click.Context, wanted: list[str]) -> str:
     if not wanted:
         raise ValueError(f"no format: {NEEDED}")
     if len(wanted) > 1:
-        raise ValueError(f"{' and '.join(f'--{name}' for name in wanted)}: expected one of them")
+        raise ValueError(f"{' and '.join(map(_option, wanted))}: expected one of them")
     return wanted[0]
 
 
@@ -110,8 +146,8 @@ def _check(file: Path, format_: str, columns: tuple[str, ...] | None, out: str |
     problem = why_no_parquet() if format_ == "parquet" else None
     if problem:
         raise ValueError(problem)
-    if format_ == CHART and columns is not None:
-        raise ValueError("--columns with --chart: expected it with --csv, --json or --parquet")
+    if format_ in (CHART, SLIDE) and columns is not None:
+        raise ValueError(f"--columns with {_option(format_)}: expected it with --csv, --json or --parquet")
     if format_ == CHART and out is None:
         check_chart()
     if out is not None:
@@ -122,3 +158,8 @@ def _check(file: Path, format_: str, columns: tuple[str, ...] | None, out: str |
             raise ValueError(f'--out: "{out}": {why}: expected a file that can be written')
     elif format_ == "parquet" and sys.stdout.isatty():
         raise ValueError("--parquet is not for a terminal: expected --out FILE, or a pipe")
+
+
+def _option(format_: str) -> str:
+    """Return the option of a format as it is typed."""
+    return f"--{format_.replace('_', '-')}"

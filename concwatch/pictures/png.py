@@ -27,12 +27,14 @@ _PROGRAM = (
 
 
 def to_png(svg: str) -> bytes:
-    """Draw what Textual's ``export_screenshot`` gave; 120 columns become about 1,460 pixels.
+    """Draw what Textual's ``export_screenshot`` gave, 120 columns about 1,460 pixels wide, or any other SVG.
 
     Raises:
         PicturesMissing: the extra ``shots`` is not installed.
         ValueError: ``svg`` is none.
     """
+    if 'class="rich-terminal"' not in svg:
+        return draw(svg)
     # Rich has every text cut off at its line's edges, and the terminal at its own, a pixel too soon. No
     # character of these fonts needs that, and it more than doubles the time.
     whole = _CLIP.sub("", svg).replace(_TITLE_FONT, f"font-family: {FAMILY}")

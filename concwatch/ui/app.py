@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,14 @@ class ConcwatchApp(LanesApp):
         for index, lane in enumerate(self.lab.lanes):
             if lane.engine.name in tasks:
                 controls.hold(tasks[lane.engine.name], index)
+
+    def conditions(self) -> Sequence[str]:
+        """Return what is measured, and on what."""
+        from concwatch.charts.slide import conditions  # only here: few pictures are taken
+        from concwatch.system.machine import describe_machine
+
+        settings = self.lab.settings if self.lab else Settings()
+        return conditions(settings, describe_machine(), f"{datetime.now():%d %b %Y}".lstrip("0"))
 
     def tell(self, text: str) -> None:
         """Have the event log say what a person did."""

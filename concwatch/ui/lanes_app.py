@@ -5,7 +5,7 @@ import contextlib
 import gc
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -139,6 +139,10 @@ class LanesApp(InputQueue):
         """The theme that somebody has chosen on the screen; empty where nobody has."""
         return self.theme if self._first_theme not in ("", self.theme) else ""
 
+    def conditions(self) -> Sequence[str]:
+        """Return what the figures on screen were taken under, for a slide."""
+        return ()
+
     def tell(self, text: str) -> None:
         """Note what a person did that changes no lane; where there is an event log, it says so."""
 
@@ -187,27 +191,28 @@ class LanesApp(InputQueue):
     def action_save_picture(self) -> None:
         """Save what is on screen."""
         self.look_now()
-        self._save(self.export_screenshot(title="concwatch"), "")
+        from concwatch.pictures.cells import part_texts  # as in `_save`
+
+        self._save(part_texts(self.export_screenshot(title="concwatch")), "")
 
     def action_save_chart(self) -> None:
         """Save one chart by itself: the one that has the focus, or else the first that is seen."""
-        from concwatch.ui.picture_files import chart_svg, chart_to_save  # as in `_save`
+        from concwatch.ui.picture_files import chart_slide, chart_to_save  # as in `_save`
 
         chart = chart_to_save(self.screen)
         if chart is None:
             self.notify("no chart to be seen: expected one on the screen, or in focus", severity="warning")
         else:
-            self._save(chart_svg(chart), chart.title)
+            self._save(chart_slide(chart, self.conditions(), self.current_theme.dark), chart.title)
 
     def _save(self, svg: str, subject: str) -> None:
         """Save a picture of ``subject``, or of everything, and say where it is."""
         # Only here: the first frame has no use for them.
-        from concwatch.pictures.cells import part_texts
         from concwatch.pictures.drawing import can_draw
         from concwatch.ui.picture_files import PNG_TOO, save_picture
 
         async def save() -> None:
-            saved = await save_picture(part_texts(svg), self._pictures, subject)
+            saved = await save_picture(svg, self._pictures, subject)
             text = saved.text
             self.saved += saved.paths
             if saved.paths:

@@ -1,20 +1,15 @@
 """Pictures of the screen as files: SVG always, and PNG beside it where that can be drawn."""
 
-import io
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from msgspec import Struct
-from rich.console import Console
-from rich.segment import Segment, Segments
-from rich.style import Style
-from textual.geometry import Region
 from textual.screen import Screen
-from textual.strip import Strip
 
+from concwatch.charts.slide import Slide, draw_slide
 from concwatch.files import write_whole
-from concwatch.pictures.cells import CELL_HEIGHT, CELL_WIDTH, TOP
 from concwatch.pictures.drawing import HOW_TO_GET, can_draw
 from concwatch.pictures.png import draw_png
 from concwatch.ui.widgets.chart import Chart
@@ -23,31 +18,6 @@ ROOM = "expected a folder with room to write in"
 
 PNG_TOO = f"{HOW_TO_GET} has PNG saved too"
 """Said once, where PNG cannot be drawn."""
-
-
-TEMPLATE = """\
-<svg class="rich-terminal" viewBox="SIZE" xmlns="http://www.w3.org/2000/svg">
-<style>
-.{unique_id}-matrix {{
-  font-family: Fira Code, DejaVu Sans Mono, Menlo, Consolas, monospace;
-  font-size: {char_height}px;
-  line-height: {line_height}px;
-}}
-{styles}
-</style>
-<defs>
-<clipPath id="{unique_id}-clip-terminal">
-  <rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
-</clipPath>
-{lines}
-</defs>
-<g transform="translate(0, UP)" clip-path="url(#{unique_id}-clip-terminal)">
-{backgrounds}
-<g class="{unique_id}-matrix">{matrix}</g>
-</g>
-</svg>
-"""
-"""Rich's own, but for the window around the terminal."""
 
 
 class Saved(Struct, frozen=True):
@@ -112,48 +82,18 @@ def chart_to_save(screen: Screen[object]) -> Chart | None:
     return next((chart for chart in screen.query(Chart) if chart.is_on_screen and chart.size), None)
 
 
-def chart_svg(chart: Chart) -> str:
-    """Cut ``chart`` out of the screen, with a line below it that says which colour is which lane."""
-    width, height = chart.outer_size
-    lines = chart.render_lines(Region(0, 0, width, height))
-    lines += _names(chart, width, lines[-1])
-    console = Console(
-        width=width,
-        height=len(lines),
-        file=io.StringIO(),
-        record=True,
-        force_terminal=True,
-        color_system="truecolor",
-        legacy_windows=False,
-        safe_box=False,
+def chart_slide(chart: Chart, conditions: Sequence[str], dark: bool) -> str:
+    """Return what a chart shows as a picture for a slide."""
+    return draw_slide(
+        Slide(
+            chart.title,
+            chart.lines,
+            chart.kind,
+            chart.now,
+            chart.window,
+            conditions,
+            chart.logarithmic,
+            chart.across,
+            dark,
+        )
     )
-    cells = [segment for line in lines for segment in (*line, Segment.line())]
-    console.print(Segments(cells[:-1]), end="", soft_wrap=True)
-    return console.export_svg(title="", code_format=_bare(width, len(lines)))
-
-
-def _names(chart: Chart, width: int, last: Strip) -> list[Strip]:
-    """Return lines of the names that the title leaves out, each in its colour, on the ground of ``last``."""
-    style = next((segment.style for segment in last if segment.style), Style())
-    ground = Style(bgcolor=style.bgcolor)
-    title = str(chart.border_title)
-    rows = [Strip([Segment("  ", ground)])]
-    for name, color in {line.name: line.color for line in chart.lines if line.name not in title}.items():
-        ink = chart.rich_style.color if chart.app.no_color else color
-        entry = Segment(f"● {name}", ground + Style(color=ink))
-        if rows[-1].cell_length > 2 and rows[-1].cell_length + entry.cell_length + 2 > width:
-            rows.append(Strip([Segment("  ", ground)]))
-        rows[-1] = Strip.join([rows[-1], Strip([entry, Segment("  ", ground)])])
-    rows = [row for row in rows if row.cell_length > 2]
-    # The picture's edge would cut what reaches below a line of letters.
-    below = [Strip([])] if rows else []
-    return [row.adjust_cell_length(width, ground) for row in [*rows, *below]]
-
-
-def _bare(width: int, height: int) -> str:
-    """Write a template for Rich without its window: as large as the cells.
-
-    Rich cuts one unit off the cells at the right and at the bottom, where its window shows instead.
-    """
-    size = f"0 0 {width * CELL_WIDTH - 1:g} {height * CELL_HEIGHT - TOP - 1:g}"
-    return TEMPLATE.replace("SIZE", size).replace("UP", f"{-TOP:g}")

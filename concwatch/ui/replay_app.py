@@ -1,9 +1,10 @@
 """The program on the terminal that plays a recording."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from concwatch.charts.traces import recorded_conditions
 from concwatch.recordings.recording import Recording
 from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.screens.replay import ReplayScreen
@@ -34,6 +35,10 @@ class ReplayApp(LanesApp):
         self._file = name
         self._speed = speed
         self._clock = clock
+
+    def conditions(self) -> Sequence[str]:
+        """Return what was measured, and on what."""
+        return recorded_conditions(self._recording)
 
     def make_screen(self) -> ReplayScreen:
         """Make the screen that shows the recording."""

@@ -1,0 +1,216 @@
+"""The painter for slides: one chart as SVG, and beneath it what it was measured under."""
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from msgspec import Struct
+
+from concwatch.charts.captions import NO_VALUE, value_text
+from concwatch.charts.decimation import decimate
+from concwatch.charts.lines import Line
+from concwatch.charts.scales import Kind, Scale, linear_scale, log_scale
+from concwatch.charts.ticks import Across, elapsed_ticks
+from concwatch.lab.settings import Settings
+from concwatch.lab.workload_text import describe
+from concwatch.units import format_bytes
+
+SIZE = (1280, 720)
+"""Pixels of a picture that nobody gave a size: 16 to 9."""
+
+LARGEST = 16_384
+
+ROWS, LABEL = 10, 90
+"""Steps of the y axis about, and the width that a label of the x axis takes, in the units of `SIZE`."""
+
+INKS = {
+    True: ("#0c0f15", "#d7dce5", "#8b919c", "#242a35"),
+    False: ("#fbfbf9", "#1f2530", "#6a707a", "#dcdcd6"),
+}
+"""Whether the picture is dark → its background, text, text that matters less, and grid."""
+
+FAMILY = "'Concwatch Mono', 'DejaVu Sans Mono', Menlo, Consolas, monospace"
+
+
+class Slide(Struct, frozen=True):
+    """One chart for a slide."""
+
+    title: str
+    lines: Sequence[Line]
+    """What is drawn, the topmost last."""
+    kind: Kind
+    end: float
+    """The place at the right edge, on the lines' axis."""
+    length: float
+    """From the left edge to the right one."""
+    conditions: Sequence[str] = ()
+    """What stands beneath: workload, versions, machine, date."""
+    logarithmic: bool = False
+    across: Across = elapsed_ticks
+    """Returns the ticks of the x axis."""
+    dark: bool = True
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Read a size in pixels: ``1920x1080``.
+
+    Raises:
+        ValueError: one line.
+    """
+    width, _, height = text.partition("x")
+    if not (
+        width.isdecimal()
+        and height.isdecimal()
+        and 200 <= int(width) <= LARGEST
+        and 100 <= int(height) <= LARGEST
+    ):
+        raise ValueError(f'"{text[:40]}" is no size: expected pixels such as "1920x1080"')
+    return int(width), int(height)
+
+
+def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -> str:
+    """Return the picture as SVG; the same data always make the same.
+
+    Args:
+        slide: what it shows.
+        size: width and height, in pixels.
+        scale: how much larger letters and strokes are than for `SIZE`.
+    """
+    width, height = size
+    unit = min(width / SIZE[0], height / SIZE[1]) * scale
+    ground, ink, dim, grid = INKS[slide.dark]
+    font = 20 * unit
+
+    def text(x: float, y: float, words: str, color: str, *, size: float = font, more: str = "") -> str:
+        place = f'x="{x:.1f}" y="{y:.1f}" fill="{color}" font-size="{size:.1f}"'
+        return f"<text {place}{more}>{escape(words)}</text>"
+
+    margin = 48 * unit
+    foot = _wrapped(slide.conditions, max(10, int((width - 2 * margin) / (font * 0.62))))
+    longest = max((len(line.name) for line in slide.lines), default=0)
+    left, right = margin + 110 * unit, width - margin - (longest + 1) * font * 0.62
+    top, bottom = 150 * unit, height - margin - (len(foot) + 2) * font * 1.4
+    columns = max(2, int(right - left))
+    points = [
+        decimate(line.times, line.values, slide.end - slide.length, slide.end, columns)
+        for line in slide.lines
+    ]
+    shown = [value for each in points for _, value in each if math.isfinite(value)]
+    axis = _axis(slide, shown)
+    high = max([1.0, *(axis.row(value) for value in shown), *(tick.position for tick in axis.ticks)]) + 0.2
+
+    def x_of(column: float) -> float:
+        return left + (max(column, 0) + 0.5) / columns * (right - left)
+
+    def y_of(value: float) -> float:
+        return math.nan if math.isnan(value) else bottom - axis.row(value) / high * (bottom - top)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="{FAMILY}">',
+        f'<rect width="{width}" height="{height}" fill="{ground}"/>',
+        text(margin, margin + 24 * unit, slide.title, ink, size=34 * unit, more=' font-weight="bold"'),
+    ]
+    x = margin
+    for line in slide.lines:
+        value = NO_VALUE if line.mark else value_text(line, slide.kind, slide.end)
+        words = line.name if value == NO_VALUE else f"{line.name} {value}"
+        parts.append(text(x, margin + 64 * unit, words, line.color, size=font * 1.1))
+        x += (len(words) + 3) * font * 1.1 * 0.62
+    for tick in axis.ticks:
+        y = bottom - tick.position / high * (bottom - top)
+        parts.append(f'<path d="M{left:.1f} {y:.1f}H{right:.1f}" stroke="{grid}" stroke-width="{unit:.1f}"/>')
+        parts.append(text(left - 14 * unit, y + font * 0.35, tick.label, dim, more=' text-anchor="end"'))
+    cells = max(2, int((right - left) / (LABEL * unit) * 8))
+    for tick in slide.across(slide.end, slide.length, cells):
+        x = left + (tick.position + 0.5) / cells * (right - left)
+        parts.append(text(x, bottom + font * 1.6, tick.label, dim, more=' text-anchor="middle"'))
+    for line, each in zip(slide.lines, points, strict=True):
+        stretches = _stretches([(x_of(column), y_of(value)) for column, value in each])
+        if len(slide.lines) == 1 and not line.mark:
+            areas = (f"{_path(one)}V{bottom:.1f}H{one[0][0]:.1f}Z" for one in stretches)
+            parts.append(f'<path d="{"".join(areas)}" fill="{line.color}" fill-opacity="0.2"/>')
+        path = "".join(map(_path, stretches))
+        parts.append(
+            f'<path d="{path}" fill="none" stroke="{line.color}" stroke-width="{4 * unit:.1f}" '
+            f'stroke-linejoin="round" stroke-linecap="round"/>'
+        )
+        if line.mark:
+            dots = (place for one in stretches for place in one)
+            parts += [
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{7 * unit:.1f}" fill="{line.color}"/>' for x, y in dots
+            ]
+    ends = [
+        (y_of(each[-1][1]), line)
+        for line, each in zip(slide.lines, points, strict=True)
+        if each and math.isfinite(each[-1][1]) and each[-1][0] >= columns - 3
+    ]
+    for y, line in _apart(ends, font * 1.2):
+        parts.append(text(right + font * 0.5, y + font * 0.35, line.name, line.color))
+    for number, row in enumerate(reversed(foot)):
+        parts.append(text(margin, height - margin * 0.6 - number * font * 1.4, row, dim))
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def _axis(slide: Slide, shown: Sequence[float]) -> Scale:
+    if not slide.logarithmic:
+        return linear_scale(slide.kind, max(shown, default=0), ROWS)
+    known = [value for value in shown if value > 0]
+    calm = slide.kind.calm
+    return log_scale(slide.kind, min(known, default=calm), max(known, default=calm), ROWS)
+
+
+def _stretches(places: Sequence[tuple[float, float]]) -> list[list[tuple[float, float]]]:
+    """Return the places between gaps."""
+    found: list[list[tuple[float, float]]] = [[]]
+    for place in places:
+        if math.isnan(place[1]):
+            found.append([])
+        else:
+            found[-1].append(place)
+    return [stretch for stretch in found if stretch]
+
+
+def _path(places: Sequence[tuple[float, float]]) -> str:
+    start, *rest = [f"{x:.1f} {y:.1f}" for x, y in places]
+    return f"M{start}" + "".join(f"L{place}" for place in rest or [start])
+
+
+def _apart(ends: Sequence[tuple[float, Line]], least: float) -> list[tuple[float, Line]]:
+    """Return names at least so far from each other, from the lowest value up."""
+    placed: list[tuple[float, Line]] = []
+    for y, line in sorted(ends, key=lambda end: -end[0]):
+        placed.append((min(y, placed[-1][0] - least) if placed else y, line))
+    return placed
+
+
+def _wrapped(conditions: Sequence[str], room: int) -> list[str]:
+    """Return the conditions in rows of so many letters at most, none of them cut unless it is longer."""
+    rows = [""]
+    for condition in filter(None, conditions):
+        joined = f"{rows[-1]} · {condition}" if rows[-1] else condition
+        if len(joined) > room and rows[-1]:
+            rows.append(condition)
+        else:
+            rows[-1] = joined
+    return rows
+
+
+def conditions(settings: Settings, machine: Mapping[str, object], when: str) -> list[str]:
+    """Return what figures were taken under.
+
+    Args:
+        settings: what all lanes have in common.
+        machine: what `concwatch.system.machine.describe_machine` returns, or a recording has of it.
+        when: the date.
+    """
+    memory = machine.get("memory_total")
+    return [
+        f"each task {describe(settings.workload)}",
+        "traced by tracemalloc" if settings.trace else "untraced",
+        str(machine.get("python", "")),
+        f"{machine['cores']} cores" if "cores" in machine else "",
+        format_bytes(memory) if isinstance(memory, int | float) else "",
+        str(machine.get("system", "")),
+        when,
+    ]

@@ -105,6 +105,7 @@ class LanesScreen(Sized[None]):
         """The snapshot that is shown."""
         self._baseline: Snapshot | None = None
         self._told = 0
+        self._live: list[int] = []
         self._colors: list[str] = []
         self._laid_out = False
 
@@ -201,7 +202,9 @@ class LanesScreen(Sized[None]):
         colors = dict(zip(names, self._colors, strict=True))
         seconds = self.charts.window(view.time - self._source.began)
         marks = self._marks.moments(view, seconds, colors, theme["foreground"], theme["accent"])
-        self._grid.show(shown, view.time, seconds, marks, partial(self._marks.tell, view))
+        live = [lane.live for lane in view.lanes]
+        calm, self._live = live == self._live, live
+        self._grid.show(shown, view.time, seconds, marks, partial(self._marks.tell, view), calm)
 
     def _show_budget(self, view: Snapshot) -> None:
         text = f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}"

@@ -26,6 +26,9 @@ LEAST_WIDTH = 48
 FRAMES_A_WINDOW = 300
 """How often at most the charts are drawn while the time on them passes once: no dot is finer."""
 
+LEAST_FRAME, CALM_FRAME = 0.2, 0.5
+"""Seconds between two frames at least; the same while the number of tasks does not change."""
+
 Describe = Callable[[float, float], str]
 """Returns what there is to say of a moment, and of so many seconds that end with it."""
 
@@ -144,6 +147,7 @@ class ChartGrid(Container):
         window: float,
         moments: Sequence[Moment] = (),
         describe: Describe = _clock,
+        calm: bool = False,
     ) -> None:
         """Draw what is visible, if a frame is due.
 
@@ -153,6 +157,7 @@ class ChartGrid(Container):
             window: seconds from the left edge to the right one.
             moments: what to point out on the time axis.
             describe: returns in a few words what the cursor points at.
+            calm: whether no task has come or gone since the last frame.
         """
         self._describe, self._lanes, self._now = describe, lanes, now
         if window != self.window:
@@ -161,7 +166,7 @@ class ChartGrid(Container):
             self.cursor = None  # it has left the charts
         if now < self._due:
             return
-        self._due = now + min(2.0, window / FRAMES_A_WINDOW)
+        self._due = now + min(2.0, max(CALM_FRAME if calm else LEAST_FRAME, window / FRAMES_A_WINDOW))
         self._show_cursor()
         charts = {
             spec.metric: chart

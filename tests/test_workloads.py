@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concwatch.worker.user_function import find_function
-from concwatch.worker.workloads import DEFAULT, DEFAULTS, FORMS, USER, WORDS, Workload, parse
+from concwatch.worker.workloads import (
+    DEFAULT,
+    DEFAULTS,
+    EXAMPLES,
+    FORMS,
+    USER,
+    WORDS,
+    Spread,
+    Workload,
+    parse,
+)
 
 
 @pytest.mark.parametrize(
@@ -16,6 +26,8 @@ from concwatch.worker.workloads import DEFAULT, DEFAULTS, FORMS, USER, WORDS, Wo
         ("sleep:10", "sleep", (10.0,)),
         ("sleep:0", "sleep", (0.0,)),
         ("sleep:0.05", "sleep", (0.05,)),
+        ("sleep:5..15", "sleep", (5.0, 15.0)),
+        ("sleep:0 .. 0.5", "sleep", (0.0, 0.5)),
         ("sleep:1000000", "sleep", (1e6,)),
         (" sleep : 3 ", "sleep", (3.0,)),
         ("ticks:10x0.1", "ticks", (10, 0.1)),
@@ -68,6 +80,10 @@ def test_a_workload_is_read(spec, word, values):
         ("sleep", 'expected "sleep:SECONDS"'),
         ("sleep:", "expected seconds from 0 to 1,000,000"),
         ("sleep:-1", "expected seconds from 0 to 1,000,000"),
+        ("sleep:15..5", "expected the shorter sleep first"),
+        ("sleep:5..5", "expected the shorter sleep first"),
+        ("sleep:5..", "expected seconds from 0 to 1,000,000"),
+        ("sleep:1..2..3", "expected seconds from 0 to 1,000,000"),
         ("sleep:1000001", "expected seconds from 0 to 1,000,000"),
         ("sleep:1e3", "expected seconds"),
         ("sleep:nan", "expected seconds"),
@@ -245,3 +261,20 @@ def test_a_module_that_breaks_says_how(find, tmp_path, source, expected):
 )
 def test_the_wrong_kind_is_named_with_the_right_one(find, function, coroutine, expected):
     assert expected in complaint(find, f"user_jobs:{function}", coroutine)
+
+
+@given(least=st.floats(0, 100), span=st.floats(0.1, 100), count=st.integers(20, 500))
+def test_lengths_are_spread_evenly_however_many_are_taken(least, span, count):
+    lengths = Spread(least, least + span)
+    found = [lengths() for _ in range(count)]
+    assert all(least <= length <= least + span for length in found)
+    for tenth in range(10):
+        low = least + span * tenth / 10
+        inside = sum(low <= length < low + span / 10 for length in found)
+        assert abs(inside - count / 10) <= 3, "no part of the span has many more than another"
+
+
+def test_only_a_sleep_of_two_lengths_varies():
+    assert parse("sleep:5..15").lengths is not None
+    assert [parse(spec).lengths for spec in ("sleep:5", "ticks:2x5", "hold")] == [None] * 3
+    assert [parse(spec).word for spec in EXAMPLES]

@@ -55,7 +55,7 @@ def _lengths(text: str) -> Tuple[object, ...]:
     least, dots, most = text.partition("..")
     if not dots:
         return (_seconds(text),)
-    lengths = (_seconds(least), _seconds(most))
+    lengths = (_seconds(least.strip()), _seconds(most.strip()))
     if lengths[0] >= lengths[1]:
         raise ValueError(f'expected the shorter sleep first, as in "5..15", not "{text[:40]}"')
     return lengths

@@ -1,0 +1,73 @@
+"""What the screen is given at its start, and what is kept for the next."""
+
+import asyncio
+
+import pytest
+
+from concwatch.commands.kept import Kept, keep, kept_path, read_kept
+from concwatch.lab.catalog import SHOWN
+from concwatch.lab.lab import Lab
+from concwatch.ui.app import Begin, ConcwatchApp
+from tests.fake import FakeWorkers
+from tests.screen import stage
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+def test_what_is_kept_comes_back():
+    assert read_kept() == Kept()
+    for kept in (Kept("nord", 300.0), Kept("", 15.0), Kept("concwatch-light")):
+        keep(kept)
+        assert read_kept() == kept
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"theme": 7}', '{"theme": "gone", "window": 17.5}', "\x00"])
+def test_what_is_no_choice_of_ours_is_none(text):
+    keep(Kept("nord"))
+    kept_path().write_text(text)
+    assert read_kept() == Kept()
+
+
+def test_where_nothing_can_be_written_nothing_is_kept(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    keep(Kept("nord"))
+    assert read_kept() == Kept()
+
+
+async def test_theme_and_window_are_there_at_the_start_and_only_a_choice_on_the_screen_is_kept():
+    async with stage() as s:
+        assert (s.app.chosen_theme, s.app.window) == ("", None)
+        s.app.theme = "nord"
+        await s.press("right_square_bracket")
+        assert (s.app.chosen_theme, s.app.window) == ("nord", 15.0)
+        await s.sees("theme nord", "charts show 15 s", within=s.monitor.query_one("EventView"))
+
+
+async def test_theme_window_and_tasks_asked_for_are_there_from_the_start():
+    begin = Begin("dracula", 300.0, {"asyncio": 100})
+    app = ConcwatchApp(lambda: Lab(SHOWN, open_link=FakeWorkers()), begin=begin)
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert app.current_theme.name == "dracula"
+        async with asyncio.timeout(20):
+            while app.lab.lanes[2].live < 100:
+                await pilot.pause(0.02)
+        assert [lane.live for lane in app.lab.lanes] == [0, 0, 100, 0]
+        assert (app.chosen_theme, app.window) == ("", None), "nobody chose on the screen"
+
+
+async def test_without_refill_a_key_starts_the_target_again_and_the_knob_says_that_it_is_spent():
+    async with stage() as s:
+        await s.press("f")
+        await s.switch_on("asyncio", tasks=100)
+        await s.run(15)
+        assert s.lane("asyncio").live == 0
+        assert "○" in s.text(s.slider("asyncio"))
+        await s.press("3", "a")
+        await s.run(1)
+        assert s.lane("asyncio").live == 100
+        await s.press("f", "a")
+        await s.sees("f turns refill off")

@@ -42,7 +42,7 @@ class ChartSpec(Struct, frozen=True):
 
 CHARTS = (
     ChartSpec("rss", "RSS", BYTES, "drag a slider, or press + for 10,000", 1),
-    ChartSpec("live", "live tasks", COUNT, "started and not yet ended", 5),
+    ChartSpec("live", "live tasks", COUNT, "started and not yet ended", 5, brief="live"),
     ChartSpec("created_per_second", "created / s", RATE, "tasks started a second", 3),
     ChartSpec("completed_per_second", "completed / s", RATE, "tasks that ended by themselves a second", 4),
     ChartSpec(

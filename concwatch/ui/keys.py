@@ -1,4 +1,7 @@
-"""The keys of every screen, a row each: bindings, the bar, the help and the palette come from it."""
+"""The keys of every screen, a row each: bindings, the bar, the help and the palette come from it.
+
+Longer than other files because it is one table.
+"""
 
 from collections.abc import Iterable
 from functools import partial

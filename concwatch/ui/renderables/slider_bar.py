@@ -1,10 +1,13 @@
 """The picture of a slider: one line of cells."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 from textual.content import Content
 from textual.style import Style
+
+if TYPE_CHECKING:
+    from concwatch.ui.widgets.slider import Slider
 
 
 class SliderBar(Struct, frozen=True):
@@ -64,3 +67,16 @@ class SliderBar(Struct, frozen=True):
 
     def __str__(self) -> str:
         return "".join(self.parts)
+
+
+def bar(kind: type[SliderBar], slider: "Slider", width: int) -> SliderBar:
+    """Return what ``slider`` shows as a bar of ``width`` cells."""
+    scale = slider.scale
+    return kind(
+        width,
+        scale.cell(slider.shown, width),
+        scale.cell(slider.live, width),
+        tuple(scale.cell(stop, width) for stop in scale.decades),
+        scale.cell(scale.most, width),
+        slider.spent and slider.held is None,
+    )

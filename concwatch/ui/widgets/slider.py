@@ -13,7 +13,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from concwatch.lab.settings import LARGEST_TARGET
-from concwatch.ui.renderables.slider_bar import SliderBar
+from concwatch.ui.renderables.slider_bar import SliderBar, bar
 from concwatch.ui.scale import StopScale
 
 
@@ -291,16 +291,3 @@ class Slider(Widget, can_focus=True):
             self.held = None
             self.release_mouse()
             self.post_message(self.Cancelled(self, self.value))
-
-
-def bar(kind: type[SliderBar], slider: Slider, width: int) -> SliderBar:
-    """Return a slider as a bar of ``width`` cells."""
-    scale = slider.scale
-    return kind(
-        width,
-        scale.cell(slider.shown, width),
-        scale.cell(slider.live, width),
-        tuple(scale.cell(stop, width) for stop in scale.decades),
-        scale.cell(scale.most, width),
-        slider.spent and slider.held is None,
-    )

@@ -9,9 +9,8 @@ from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
 
-from concwatch.ui.renderables.slider_bar import SliderBar
+from concwatch.ui.renderables.slider_bar import SliderBar, bar
 from concwatch.ui.widgets.lane_card import LaneCard
-from concwatch.ui.widgets.slider import bar
 from concwatch.ui.widgets.text_lines import Cell, do
 
 

@@ -251,7 +251,8 @@ def test_markdown_is_a_section_of_a_document(compare, tmp_path):
         ({"workload": "hold"}, "workload: A sleep:10, B hold"),
         ({"lane": {"traced": True}}, "tracing (asyncio): A off, B on"),
         ({"lane": {"gc": "frozen"}}, "collector (asyncio): A default, B frozen"),
-        ({"both": {"gc": "frozen"}}, "collector: A default, B frozen"),
+        ({"two": {"gc": "frozen"}}, "collector (asyncio, uvloop): A default, B frozen"),
+        ({"all": {"gc": "frozen"}}, "collector: A default, B frozen"),
         ({"lane": {"runtime": "CPython 3.13.0"}}, "worker (asyncio): A CPython 3.11.7, B CPython 3.13.0"),
         ({"lane": {"peak_live": 500}}, "tasks live at most (asyncio): A 1,000, B 500"),
         ({"lane": {"peak_live": 1_010}}, None),
@@ -260,12 +261,12 @@ def test_markdown_is_a_section_of_a_document(compare, tmp_path):
     ],
 )
 def test_other_conditions_are_a_caution_and_no_error(compare, change, caution):
-    a = run_result(lane(rss_per_task=1000.0), lane("uvloop", rss_per_task=1000.0))
+    a = run_result(*(lane(name, rss_per_task=1000.0) for name in ("asyncio", "uvloop", "gevent")))
     b = copy.deepcopy(a)
     b["machine"] |= change.get("machine", {})
-    b["lanes"][0] |= change.get("lane", {})
-    for each in b["lanes"]:
-        each |= change.get("both", {})
+    for count, what in enumerate(("lane", "two", "all"), 1):
+        for each in b["lanes"][:count]:
+            each |= change.get(what, {})
     b |= {key: value for key, value in change.items() if key in b and key != "machine"}
     done = compare(a, b, "--fail-over", "0")
     assert done.exit_code == 0

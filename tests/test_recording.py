@@ -261,7 +261,9 @@ def test_labs_one_after_another_are_on_one_clock(tmp_path):
 
 def test_what_happened_is_there_from_its_moment_on(tmp_path):
     bench = Bench("asyncio")
+    bench.pass_(2)
     recorder = record(bench, tmp_path / "a.jsonl")
+    bench.lab.note("of before", bench.now - 1)  # of which it knows nothing
     bench.pass_(2)
     bench.lab.set_target(bench.lab.lanes[0], 10)
     bench.pass_(2)
@@ -270,7 +272,7 @@ def test_what_happened_is_there_from_its_moment_on(tmp_path):
     recorder.stop("done")
     found = load(tmp_path / "a.jsonl")
     assert [mark.kind for mark in found.marks(math.inf).since(0)] == ["note", "switch", "target"]
-    assert found.marks(0.5).count == found.events(1.0).count == 0
+    assert (found.marks(0.5).count, found.events(1.0).count) == (0, 1)  # the log has the note of before
     assert [mark.text for mark in found.marks(1.5).since(0)] == ["afterwards"]
     assert [mark.number for mark in found.marks(math.inf).since(1)] == [2, 3]
     log = found.events(math.inf)
@@ -342,6 +344,7 @@ def test_minutes_are_given_whole_as_they_are_live_and_the_newest_sample_always()
     for last in range(8_900, 9_000):  # wherever in a group of samples that is
         found_times, found = read.until(times[last]).since("rss", 0.0)
         assert (found_times[-1], found[-1]) == (times[last], values[last])
+    assert len(read) == 9_000
     assert read.until(0.05).last("rss") == 0
     assert math.isnan(read.until(-1.0).last("rss"))
 
@@ -392,6 +395,7 @@ def test_all_before_damage_is_decompressed(size):
     data[-5] ^= 1  # in the checksum
     assert decompress(bytes(data), 1 << 20) == (text, DAMAGED)
     assert decompress(gzip.compress(text) + bytes(data), 1 << 20) == (text * 2, DAMAGED)
+    assert decompress(gzip.compress(text) + b"\0" * 512, 1 << 20) == (text, "")
     assert decompress(bytes(data), 1_000) == (text[:1_000], DAMAGED if size < 1_000 else "")
 
 

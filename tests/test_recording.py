@@ -63,6 +63,12 @@ def record(bench, path, **more):
     return recorder
 
 
+def finished(recorder):
+    """End a recording in order, and read it."""
+    recorder.stop("done")
+    return load(recorder.path)
+
+
 def recorded(path, seconds=5.0, names=("asyncio", "pool")):
     """Write a short recording that was ended in order, and return how many samples it has."""
     bench = Bench(*names)
@@ -176,9 +182,8 @@ def test_every_snapshot_and_every_sample_is_read_as_it_was(actions, faults, trac
         bench.lab.observers.append(snapshots.append)
         for action in actions[before:]:
             act(bench, action, hz)
-        recorder.stop("done")
-        assert not recorder.problem
-        found = load(path)
+        found = finished(recorder)
+    assert not recorder.problem
 
     assert (found.cut, found.damaged, found.end.why) == ("", 0, "done")
     for seen in snapshots:
@@ -208,8 +213,7 @@ def test_charts_are_given_what_they_were_given_live(tmp_path):
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 20_000)
     bench.pass_(20)
-    recorder.stop("done")
-    (found,) = load(tmp_path / "a.jsonl").lanes
+    (found,) = finished(recorder).lanes
     for metric in METRICS:
         times, values = lane.series.since(metric, 1_010.0)
         own_times, own_values = found.series.since(metric, 10.0)
@@ -227,8 +231,7 @@ def test_nothing_of_an_earlier_worker_is_shown_before_the_next_has_said_anything
     bench.links.last.rss = 0  # not to be looked at yet
     bench.pass_()
     seen = bench.lab.snapshot()
-    recorder.stop("done")
-    found = load(tmp_path / "a.jsonl")
+    found = finished(recorder)
     assert_same_figures(seen.lanes[0], found.snapshot(found.duration).lanes[0])
     assert found.snapshot(found.duration).lanes[0].sample.live is None
 
@@ -245,8 +248,7 @@ def test_labs_one_after_another_are_on_one_clock(tmp_path):
         bench.pass_(3)
         bench.lab.stop_all()
         bench.pass_(0.5)
-    recorder.stop("done")
-    found = load(path)
+    found = finished(recorder)
     assert [lane.name for lane in found.lanes] == ["asyncio", "pool"]
     assert found.duration == pytest.approx(13.5, abs=1e-3)
     first, last = found.snapshot(2.0), found.snapshot(12.0)
@@ -269,8 +271,7 @@ def test_what_happened_is_there_from_its_moment_on(tmp_path):
     bench.pass_(2)
     bench.lab.note("afterwards", bench.now - 3)  # a note may be put on a moment of the past
     bench.pass_(1)
-    recorder.stop("done")
-    found = load(tmp_path / "a.jsonl")
+    found = finished(recorder)
     assert [mark.kind for mark in found.marks(math.inf).since(0)] == ["note", "switch", "target"]
     assert (found.marks(0.5).count, found.events(1.0).count) == (0, 1)  # the log has the note of before
     assert [mark.text for mark in found.marks(1.5).since(0)] == ["afterwards"]
@@ -287,8 +288,7 @@ def test_a_long_log_gives_its_last_entries(tmp_path):
         for _ in range(KEPT // 2):
             bench.lab.events.add(number, "", f"{number}")
         bench.pass_()
-    recorder.stop("done")
-    log = load(tmp_path / "a.jsonl").events(math.inf)
+    log = finished(recorder).events(math.inf)
     assert log.count == KEPT // 2 * 3
     assert len(log.since(0)) == KEPT
     with pytest.raises(TypeError):
@@ -299,8 +299,7 @@ def test_the_ends_of_sliders(tmp_path):
     bench = Bench("threads", "asyncio", walls=WALLS)
     recorder = record(bench, tmp_path / "a.jsonl")
     bench.pass_(1)
-    recorder.stop("done")
-    found = load(tmp_path / "a.jsonl")
+    found = finished(recorder)
     assert [found.largest_target(lane) for lane in (0, 1)] == [21_800, 1_000_000]
 
 

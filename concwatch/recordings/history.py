@@ -15,7 +15,6 @@ STEPS = (1, 10, 100)
 FINEST = 3_000
 """Samples, or groups of them, that one level gives at most: several for each column of a chart's dots."""
 
-
 Points = tuple["array[float]", "array[float]"]
 """Times and values."""
 
@@ -60,10 +59,8 @@ class RecordedSeries:
             return times[begin : self._end], values[begin : self._end]
         folded_times, folded = self._level(metric, step)
         rest = (self._end - 1) // step * step  # from here on whole: what a lane has now is read off the end
-        first, last = begin // step * 2, rest // step * 2
-        return folded_times[first:last] + times[rest : self._end], folded[first:last] + values[
-            rest : self._end
-        ]
+        inner, end = slice(begin // step * 2, rest // step * 2), slice(rest, self._end)
+        return folded_times[inner] + times[end], folded[inner] + values[end]
 
     def _level(self, metric: str, step: int) -> Points:
         """Return the extremes of a metric for each ``step`` samples, folded when they are first asked for."""

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+from math import inf
 
 import pytest
 from click.testing import CliRunner
@@ -72,25 +73,25 @@ def test_a_difference_counts_when_the_ranges_have_nothing_in_common(a, b, real, 
 
 
 @pytest.mark.parametrize(
-    ("kind", "a", "b", "worse_by"),
+    ("kind", "a", "b", "worse_by", "ratio"),
     [
-        (BYTES, 100, 125, 0.25),
-        (BYTES, 100, 75, -0.25),
-        (SECONDS, 2.0, 3.0, 0.5),
-        (RATE, 100, 75, 0.25),
-        (RATE, 100, 125, -0.25),
-        (RATE, 100, 0, 1.0),
-        (BYTES, 0, 5, float("inf")),
-        (RATE, 0, 5, float("-inf")),
-        (BYTES, -100, -50, 0.5),
-        (BYTES, 0, 0, 0.0),
+        (BYTES, 100, 125, 0.25, 1.25),
+        (BYTES, 100, 75, -0.25, 0.75),
+        (SECONDS, 2.0, 3.0, 0.5, 1.5),
+        (RATE, 100, 75, 0.25, 0.75),
+        (RATE, 100, 125, -0.25, 1.25),
+        (RATE, 100, 0, 1.0, 0.0),
+        (BYTES, 0, 5, inf, None),
+        (RATE, 0, 5, -inf, None),
+        (BYTES, -100, -50, 0.5, None),
+        (BYTES, 0, 0, 0.0, None),
+        (BYTES, 1e-300, 1e300, inf, None),
     ],
 )
-def test_worse_is_more_memory_and_time_and_a_lower_rate(kind, a, b, worse_by):
+def test_worse_is_more_memory_and_time_and_a_lower_rate(kind, a, b, worse_by, ratio):
     found = difference([a], [b], kind)
-    assert found.worse_by == worse_by
-    assert found.change == b - a
-    assert found.fails(10_000_000) is (worse_by == float("inf"))
+    assert (found.worse_by, found.change, found.ratio) == (worse_by, b - a, ratio)
+    assert found.fails(10_000_000) is (worse_by == inf)
 
 
 @pytest.mark.parametrize(
@@ -101,13 +102,6 @@ def test_it_fails_over_the_percentage_and_not_at_it(b, percent, fails):
     assert difference([100], [b]).fails(percent) is fails
     # The same of numbers that floating point cannot hold.
     assert difference([0.1], [b / 1000]).fails(percent) is fails
-
-
-def test_ratio_is_none_where_it_means_nothing():
-    assert difference([100], [150]).ratio == 1.5
-    assert difference([0], [150]).ratio is None
-    assert difference([-1], [150]).ratio is None
-    assert difference([1e-300], [1e300]).ratio is None
 
 
 @settings(deadline=None)
@@ -125,6 +119,17 @@ def test_what_counts_one_way_counts_the_other_way_and_is_the_opposite(a, b, kind
 
 
 # Results of `concwatch run`.
+
+
+def failing(done):
+    """Return what a comparison names as failing, checked against its exit status."""
+    names = re.findall("^fails · ([^:]+):", done.stdout, re.MULTILINE)
+    assert done.exit_code == bool(names)
+    return names
+
+
+def cautions(done):
+    return [line for line in done.stdout.splitlines() if line.startswith("caution")]
 
 
 def lane(engine="asyncio", **figures):
@@ -196,20 +201,15 @@ def test_it_fails_with_the_names_of_what_is_worse(compare):
     assert done.exit_code == 0
     assert done.stdout.splitlines()[-1].endswith("Nothing is worse by more than 25 %.")
     # The other way round it is the rate that falls and the peak that rises.
-    done = compare(B_RUN, A_RUN, "--fail-over", "0")
-    assert done.exit_code == 1
-    assert [line.partition(":")[0] for line in done.stdout.splitlines() if line.startswith("fails")] == [
-        "fails · asyncio · growth",
-        "fails · asyncio · peak RSS",
-    ]
-
-
-def test_what_was_nothing_before_and_is_something_now_fails(compare):
+    assert failing(compare(B_RUN, A_RUN, "--fail-over", "0")) == ["asyncio · growth", "asyncio · peak RSS"]
+    # What was nothing before.
     a, b = run_result(lane(gc_seconds=0.0)), run_result(lane(gc_seconds=0.5))
     done = compare(a, b, "--fail-over", "1000")
-    assert done.exit_code == 1
+    assert failing(done) == ["asyncio · in GC"]
     assert "in GC: 0 s → 500 ms, worse than none, spread unknown" in done.stdout
-    assert compare(b, a, "--fail-over", "0").exit_code == 0
+    (figure,) = json.loads(compare(a, b, "--json").stdout)["figures"]
+    assert (figure["worse_by"], figure["ratio"]) == (None, None)
+    assert failing(compare(b, a, "--fail-over", "0")) == []
 
 
 def test_json_has_all_of_it(compare):
@@ -228,10 +228,6 @@ def test_json_has_all_of_it(compare):
     assert [figure["unit"] for figure in told["figures"]] == ["bytes", "tasks/s", "seconds", "bytes"]
     assert [each["engine"] for each in told["only_in_a"]] == ["threads"]
     assert (told["a"]["file"], told["fail_over_percent"], told["fails"]) == ("before.json", 20, True)
-    nothing = json.loads(
-        compare(run_result(lane(gc_seconds=0)), run_result(lane(gc_seconds=1)), "--json").stdout
-    )
-    assert (nothing["figures"][0]["worse_by"], nothing["figures"][0]["ratio"]) == (None, None)
 
 
 def test_markdown_is_a_section_of_a_document(compare, tmp_path):
@@ -250,39 +246,31 @@ def test_markdown_is_a_section_of_a_document(compare, tmp_path):
         ({"machine": {"python": "CPython 3.13.0"}}, "Python: A CPython 3.11.7, B CPython 3.13.0"),
         ({"machine": {"cores": 8}}, "cores: A 2, B 8"),
         ({"machine": {"memory_total": 8 << 30}}, "memory: A 24 GiB, B 8 GiB"),
+        ({"machine": {"memory_total": (24 << 30) + (1 << 20)}}, None),  # almost the same
         ({"concwatch": "0.2.0"}, "concwatch: A 0.1.0, B 0.2.0"),
         ({"workload": "hold"}, "workload: A sleep:10, B hold"),
         ({"lane": {"traced": True}}, "tracing (asyncio): A off, B on"),
         ({"lane": {"gc": "frozen"}}, "collector (asyncio): A default, B frozen"),
+        ({"two": {"gc": "frozen"}}, "collector (asyncio, uvloop): A default, B frozen"),
+        ({"all": {"gc": "frozen"}}, "collector: A default, B frozen"),
         ({"lane": {"runtime": "CPython 3.13.0"}}, "worker (asyncio): A CPython 3.11.7, B CPython 3.13.0"),
         ({"lane": {"peak_live": 500}}, "tasks live at most (asyncio): A 1,000, B 500"),
+        ({"lane": {"peak_live": 1_010}}, None),
         ({"lane": {"state": "limited", "reason": "pid_max"}}, "B: asyncio limited: pid_max"),
         ({"lane": {"failed": 12}}, "B: asyncio: 12 tasks failed"),
     ],
 )
 def test_other_conditions_are_a_caution_and_no_error(compare, change, caution):
-    a = run_result(lane(rss_per_task=1000.0))
+    a = run_result(*(lane(name, rss_per_task=1000.0) for name in ("asyncio", "uvloop", "gevent")))
     b = copy.deepcopy(a)
-    b["machine"].update(change.pop("machine", {}))
-    b["lanes"][0].update(change.pop("lane", {}))
-    b.update(change)
+    b["machine"] |= change.get("machine", {})
+    for count, what in enumerate(("lane", "two", "all"), 1):
+        for each in b["lanes"][:count]:
+            each |= change.get(what, {})
+    b |= {key: value for key, value in change.items() if key in b and key != "machine"}
     done = compare(a, b, "--fail-over", "0")
     assert done.exit_code == 0
-    assert [line for line in done.stdout.splitlines() if line.startswith("caution")] == [
-        f"caution · {caution}"
-    ]
-
-
-def test_what_is_almost_the_same_and_what_all_engines_share_need_no_words(compare):
-    a = run_result(lane(rss_per_task=1.0), lane("uvloop", rss_per_task=1.0))
-    b = copy.deepcopy(a)
-    b["machine"]["memory_total"] += 1 << 20
-    for each in b["lanes"]:
-        each.update(peak_live=1_010, gc="off")
-    done = compare(a, b)
-    assert [line for line in done.stdout.splitlines() if "caution" in line] == [
-        "caution · collector: A default, B off"
-    ]
+    assert cautions(done) == ([f"caution · {caution}"] if caution else [])
 
 
 # Results of experiments.
@@ -335,21 +323,13 @@ def test_cells_of_an_experiment_are_held_against_their_spread(compare):
     assert lines[-1] == "fails · Memory, MB · 1,000 asyncio: 10.00 → 12.00, worse by 20 %"
     assert compare(a, b, "--fail-over", "20").exit_code == 0
     assert compare(b, a, "--fail-over", "0").exit_code == 0
-
-
-def test_a_higher_rate_of_an_experiment_is_better(compare):
+    # What was run once has no spread, and a higher rate is better.
+    once = compare(two_sizes([10], [2]), two_sizes([11], [2])).stdout
+    assert "worse, spread unknown" in once
+    assert "spread  " not in once.splitlines()[4]
     a, b = (two_sizes([v, v + 1], [1, 2], unit="tasks/s", reading="create_rate") for v in (100, 200))
-    assert compare(a, b, "--fail-over", "0").exit_code == 0
-    done = compare(b, a, "--fail-over", "0")
-    assert done.exit_code == 1
-    assert "200.5 → 100.5, worse by 49.9 %" in done.stdout
-
-
-def test_what_was_run_once_has_no_spread(compare):
-    done = compare(two_sizes([10], [2]), two_sizes([11], [2]), "--fail-over", "5")
-    assert done.exit_code == 1
-    assert "worse, spread unknown" in done.stdout
-    assert "spread  " not in done.stdout.splitlines()[4]
+    assert failing(compare(a, b, "--fail-over", "0")) == []
+    assert "200.5 → 100.5, worse by 49.9 %" in compare(b, a, "--fail-over", "0").stdout
 
 
 def test_cells_of_only_one_are_listed(compare):
@@ -402,10 +382,6 @@ def sample(lane, time, live, *, completed=0, gc=0.0, cost=None):
     )  # fmt: skip
 
 
-def gap(lane, time):
-    return blank_sample(lane, time)
-
-
 def recording(*lines, names=("asyncio",), end=True, settings=None):
     lanes = tuple(EngineFacts(name) for name in names)
     header = Header(
@@ -449,21 +425,23 @@ def session(factor=1.0):
         state(0, 1.8, 1_000, speed=8_000.0, wake_lag_p99=0.02 * factor, peak_rss=20_000_000),
         state(0, 1.9, 1_000, speed=8_000.0, doing=State.STOPPING),
         sample(0, 1.9, 300, gc=7.0),  # told to end: nothing counts any more
-        gap(0, 2.0),
+        blank_sample(0, 2.0),
         state(0, 3.0, born=3.0),
         state(0, 3.1, 800, speed=1_000.0, born=3.0),
         sample(0, 3.1, 800, cost=400.0),
-        gap(0, 3.3),
+        blank_sample(0, 3.3),
         state(0, 4.0, 1_000, speed=6_000.0, born=4.0, wake_lag_p99=0.01 * factor, peak_rss=18_000_000),
         sample(0, 4.1, 1_000, cost=1_000.0 * factor, gc=0.5 * factor),
-        gap(0, 4.3),
+        blank_sample(0, 4.3),
     ]
 
 
 def test_a_recording_gives_the_figures_that_were_worked_out_by_hand(compare):
-    done = compare(recording(*session()), recording(*session(2.0)), "--json", names=("a.jsonl", "b.jsonl"))
+    a = recording(*session(), state(1, 0.0), sample(1, 0.1, 0), names=("asyncio", "uvloop"))
+    done = compare(a, recording(*session(2.0)), "--json")
     assert done.exit_code == 0, done.output
     figures = {each["figure"]: each for each in json.loads(done.stdout)["figures"]}
+    assert {each["engine"] for each in figures.values()} == {"asyncio"}  # the other one never ran
     found = {
         name: (each["a"]["low"], each["a"]["high"], each["a"]["count"]) for name, each in figures.items()
     }
@@ -477,48 +455,24 @@ def test_a_recording_gives_the_figures_that_were_worked_out_by_hand(compare):
     assert figures["rss_per_task"]["b"]["median"] == 2_020
     assert (figures["rss_per_task"]["counts"], figures["rss_per_task"]["spread_known"]) == (True, True)
     assert figures["create_rate"]["verdict"] == "equal"
+    # 1.1 times as much counts; with 1.01 times, 1,010..1,030.2 and 1,000..1,020 overlap.
+    a = recording(*session())
+    for factor, expected in ((1.1, ["asyncio · RSS/task"]), (1.01, [])):
+        assert failing(compare(a, recording(*session(factor)), "--fail-over", "0.5")) == expected
 
 
-def test_recordings_fail_too(compare):
-    names = ("a.jsonl", "b.jsonl")
-    a, b = recording(*session()), recording(*session(1.1))
-    done = compare(a, b, "--fail-over", "5", names=names)
-    assert done.exit_code == 1
-    assert [line.partition(":")[0] for line in done.stdout.splitlines() if line.startswith("fails")] == [
-        "fails · asyncio · RSS/task",
-    ]
-    assert compare(b, a, "--fail-over", "0", names=names).exit_code == 0
-    # 1.01 times as much: 1,010..1,030.2 and 1,000..1,020 overlap, which one sample of each cannot.
-    done = compare(a, recording(*session(1.01)), names=names)
-    (line,) = (line for line in done.stdout.splitlines() if line.startswith("RSS/task"))
-    assert line.endswith("within the spread")
-
-
-def test_a_recording_cut_off_is_compared_with_what_is_there_and_says_so(compare):
+def test_a_recording_cut_off_or_of_other_conditions_is_compared_with_a_caution(compare):
     whole = recording(*session())
     cut = recording(*session(), end=False)[:-60]
-    done = compare(whole, gzip.compress(cut), names=("whole.jsonl", "cut.jsonl.gz"))
-    assert done.exit_code == 0
-    assert re.search(r"caution · B: cut off after .* compared with what is there", done.stdout)
+    told = compare(whole, gzip.compress(cut), names=("whole.jsonl", "cut.jsonl.gz")).stdout
+    assert re.search(r"caution · B: cut off after .* compared with what is there", told)
     damaged = whole.replace(b"[0,0.3,", b"[0,0.3?,", 1)
-    assert "caution · B: 1 damaged line passed over" in compare(whole, damaged).stdout
-
-
-def test_a_recording_of_other_conditions_is_compared_with_a_caution(compare):
-    a = recording(*session())
-    b = recording(*session(), settings=SettingsLine(time=0.0, workload="hold", gc="frozen"))
-    done = compare(a, b)
-    assert [line for line in done.stdout.splitlines() if "caution" in line] == [
+    assert cautions(compare(whole, damaged)) == ["caution · B: 1 damaged line passed over"]
+    other = recording(*session(), settings=SettingsLine(time=0.0, workload="hold", gc="frozen"))
+    assert cautions(compare(whole, other)) == [
         "caution · workload (asyncio): A sleep:10, B hold",
         "caution · collector (asyncio): A default, B frozen",
     ]
-
-
-def test_a_lane_that_never_ran_is_none_of_the_engines(compare):
-    two = ("asyncio", "uvloop")
-    a = recording(*session(), state(1, 0.0), sample(1, 0.1, 0), names=two)
-    done = compare(a, a, "--json")
-    assert {each["engine"] for each in json.loads(done.stdout)["figures"]} == {"asyncio"}
 
 
 def test_a_long_recording_is_equal_to_itself(compare):
@@ -572,42 +526,36 @@ def test_what_cannot_be_compared_is_one_line_and_exit_status_2(compare, a, b, ex
 
 @pytest.mark.parametrize("percent", ["", "five", "-1", "nan", "inf", "1e3", "5%%", "5 percent"])
 def test_a_percentage_is_a_number_from_0(compare, percent):
+    for right in ("0", "5%", " 5 % ", "2.5", ".5%", "100."):
+        assert compare(RUN, RUN, "--fail-over", right).exit_code == 0
     done = compare(RUN, RUN, f"--fail-over={percent}")
     assert done.exit_code == 2
     (line,) = done.stderr.splitlines()
     assert 'is not a percentage: expected a number from 0, such as "5" or "2.5%"' in line
 
 
-@pytest.mark.parametrize("percent", ["0", "5", "5%", " 5 % ", "2.5", ".5%", "100."])
-def test_a_percentage_may_have_its_sign(compare, percent):
-    assert compare(RUN, RUN, "--fail-over", percent).exit_code == 0
-
-
-def test_files_that_cannot_be_read_or_written_are_one_line(compare, tmp_path):
-    def refused(*arguments):
+def test_files_that_cannot_be_read_or_written_are_one_line(tmp_path):
+    good, linked, same = tmp_path / "r.json", tmp_path / "linked", tmp_path / "other" / "r.json"
+    same.parent.mkdir()
+    for path in (good, same):
+        path.write_text(json.dumps(RUN))
+    os.link(good, linked)
+    for said, *arguments in (
+        ("No such file", good, tmp_path / "none.json"),
+        ("is a folder", tmp_path, good),
+        ("Missing argument 'B'", good),
+        ("No such file", good, good, "--markdown", tmp_path / "none" / "a.md"),
+        ("is what is compared", good, good, "--markdown", good),
+        ("is what is compared", good, good, "--markdown", linked),
+        ("both go to standard output", good, good, "--json", "--markdown", "-"),
+    ):
         done = CliRunner().invoke(main, ["compare", *map(str, arguments)])
         assert (done.exit_code, done.stdout) == (2, "")
         (line,) = done.stderr.splitlines()
-        return line
-
-    compare(RUN, RUN)
-    good = tmp_path / "before.json"
-    assert "No such file" in refused(good, tmp_path / "none.json")
-    assert "is a folder" in refused(tmp_path, good)
-    assert "Missing argument 'B'" in refused(good)
-    assert "No such file" in refused(good, good, "--markdown", tmp_path / "none" / "a.md")
-    assert "is what is compared" in refused(good, good, "--markdown", good)
-    os.link(good, tmp_path / "linked")
-    assert "is what is compared" in refused(good, good, "--markdown", tmp_path / "linked")
-    assert "both go to standard output" in refused(good, good, "--json", "--markdown", "-")
-
-
-def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path):
-    for folder in ("old", "new"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "r.json").write_text(json.dumps(RUN))
-    done = CliRunner().invoke(main, ["compare", str(tmp_path / "old/r.json"), str(tmp_path / "new/r.json")])
-    assert f"{tmp_path}/new/r.json against" in " ".join(done.stdout.split())
+        assert said in line
+    # Files of the same name are told apart by their folders.
+    done = CliRunner().invoke(main, ["compare", str(good), str(same)])
+    assert done.stdout.startswith(f"{same} against")
 
 
 def test_nothing_in_a_file_commands_the_terminal(compare):
@@ -641,29 +589,22 @@ def test_whatever_is_damaged_there_is_no_traceback(compare, kind, data):
     assert len(done.stderr.splitlines()) == (done.exit_code == 2)
 
 
-# With workers.
-
-
-def run_json(path, *arguments):
-    done = CliRunner().invoke(
-        main, ["run", "asyncio", "--tasks", "1000", "--seconds", "0.1", "--json", *arguments]
-    )
-    assert done.exit_code == 0, done.output
-    path.write_text(done.stdout)
-    return str(path)
+# With fake workers.
 
 
 def test_two_runs_of_fake_workers(tmp_path, fakes):
-    cheap = run_json(tmp_path / "cheap.json")
-    fakes.costs["asyncio"] = Costs(task=10_000)
-    dear = run_json(tmp_path / "dear.json")
-    done = CliRunner().invoke(main, ["compare", cheap, dear, "--fail-over", "50"])
+    paths = [str(tmp_path / name) for name in ("cheap.json", "dear.json")]
+    for path, costs in zip(paths, (Costs(), Costs(task=10_000)), strict=True):
+        fakes.costs["asyncio"] = costs
+        with open(path, "w") as file:
+            command = ["run", "asyncio", "--tasks", "1000", "--seconds", "0.1", "--json"]
+            file.write(CliRunner().invoke(main, command).stdout)
+    done = CliRunner().invoke(main, ["compare", *paths, "--fail-over", "50"])
     assert done.exit_code == 1
     assert "fails · asyncio · RSS/task: 1.23 KiB → 9.77 KiB, worse by 694 %, spread unknown" in done.stdout
 
 
-@pytest.mark.real
-def test_two_quick_experiments_of_real_workers(tmp_path):
+def test_two_quick_experiments_of_fake_workers(tmp_path, fakes):
     (tmp_path / "small.toml").write_text(
         'name = "small"\ntitle = "t"\nabout = "a"\nmethod = "m"\n[[table]]\ntitle = "Memory of all"\n'
         'reading = "rss_per_task"\nunit = "KiB"\nworkload = "hold"\naction = "hold"\nseconds = 0.2\n'

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import selectors
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,6 +31,7 @@ from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from tests.fake import Costs, FakeWorkers
 from tests.lab_driver import ENGINES, GIB
+from tests.virtual_time import VirtualLoop
 
 RAW = {
     "lane", "time", "traced", "virtual", "tick_time", "gc", "measured_live", "cpu_seconds",
@@ -61,37 +61,12 @@ def test_every_name_that_is_used_is_that_of_a_figure():
     assert used <= set(BY_NAME)
     assert set(COLUMNS) - set(BY_NAME) == RAW
     row = EngineResult("asyncio", 5, [])
-    row.results.append(_result())
+    row.results += fast(_measured(Settings(), 10, Costs()))[0].results
     assert set(row.as_json(())) - KEYS == set(EXPECTABLE)
 
 
-def _result():
-    return fast(_measured(Settings(), 10, Costs()))[0].results[0]
-
-
-class FastLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time jumps to the next timer instead of passing."""
-
-    def __init__(self):
-        self.now = 0.0
-        super().__init__(Jumping(self))
-
-    def time(self):
-        return self.now
-
-
-class Jumping(selectors.DefaultSelector):
-    def __init__(self, loop):
-        super().__init__()
-        self._loop = loop
-
-    def select(self, timeout=None):
-        self._loop.now += max(0.0, timeout or 0.0)
-        return super().select(0)
-
-
 def fast(work):
-    with asyncio.Runner(loop_factory=FastLoop) as runner:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(work)
 
 

@@ -24,7 +24,7 @@ def as_object(comparison: Comparison) -> dict[str, object]:
                 **_subject(subject),
                 "a": _known(found.a, *MEASURED),
                 "b": _known(found.b, *MEASURED),
-                "difference": _known(found, "change")["change"],
+                "difference": found.change if math.isfinite(found.change) else None,
                 **_known(found, "ratio", "worse_by", "spread_known"),
                 "counts": found.real,
                 "verdict": found.verdict,

@@ -120,13 +120,10 @@ def _subject(table: ResultTable, row: ResultRow, cell: Cell) -> Subject:
     figure = BY_NAME.get(table.reading)
     quantity = Quantity(SCALES[table.unit][0], figure.worse if figure else 0, table.unit)
     section = f"{flat(table.title)}, {table.unit}"
-    return Subject(section, flat(row.series), quantity, row.engine, row.size, _options(cell), table.reading)
-
-
-def _options(cell: Cell) -> tuple[tuple[str, object], ...]:
-    """Return what shapes the runs of a cell, besides its engine and its size."""
+    # What shapes the runs of a cell, besides its engine and its size.
     names = [each.name for each in fields(cell) if each.compare and each.name not in ("engine", "size")]
-    return tuple((name, getattr(cell, name)) for name in names)
+    options = tuple((name, getattr(cell, name)) for name in names)
+    return Subject(section, flat(row.series), quantity, row.engine, row.size, options, table.reading)
 
 
 def _why(row: ResultRow) -> str:

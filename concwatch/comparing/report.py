@@ -150,8 +150,12 @@ def _unmatched(comparison: Comparison) -> Iterable[str]:
         all_own = [subject.section for subject in own.figures]
         for section, group in grouped.items():
             whole = section not in others and len(group) == all_own.count(section)
-            names = "" if whole else ": " + ", ".join(_with_reason(each, other) for each in group)
-            yield f"only in {letter}: {section}{names}"
+            reasons = [why_missing(each, other) for each in group]
+            names = (
+                f"{_label(each)} (there {reason})" if reason else _label(each)
+                for each, reason in zip(group, reasons, strict=True)
+            )
+            yield f"only in {letter}: {section}" + ("" if whole else f": {', '.join(names)}")
 
 
 def why_missing(subject: Subject, other: Side) -> str | None:
@@ -164,11 +168,6 @@ def why_missing(subject: Subject, other: Side) -> str | None:
         f"{name} {options.get(name)}" for name, value in subject.options if options.get(name) != value
     ]
     return f"with {', '.join(differing)}" if differing else None
-
-
-def _with_reason(subject: Subject, other: Side) -> str:
-    reason = why_missing(subject, other)
-    return f"{_label(subject)} (there {reason})" if reason else _label(subject)
 
 
 def _sentence(comparison: Comparison) -> str:

@@ -4,6 +4,7 @@ Every figure is taken as it stands there: of one run there is one value and so n
 there is one a run.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -83,10 +84,8 @@ def _facts(lane: Lane) -> dict[str, Fact]:
     }
 
 
-def _notes(lane: Lane) -> list[str]:
-    notes = []
+def _notes(lane: Lane) -> Iterator[str]:
     if lane.state != "done":
-        notes.append(f"{lane.engine} {lane.state}: {lane.reason or 'no reason given'}")
+        yield f"{lane.engine} {lane.state}: {lane.reason or 'no reason given'}"
     if lane.failed:
-        notes.append(f"{lane.engine}: {format_count(lane.failed)} tasks failed")
-    return notes
+        yield f"{lane.engine}: {format_count(lane.failed)} tasks failed"

@@ -15,17 +15,8 @@ STEPS = (1, 10, 100)
 FINEST = 3_000
 """Samples, or groups of them, that one level gives at most: several for each column of a chart's dots."""
 
-
-class Level:
-    """One metric of one lane: the extremes of each ``step`` samples."""
-
-    def __init__(self, times: "array[float]", values: "array[float]", step: int) -> None:
-        known = values.tolist()
-        self.times = array("d")
-        self.values = array("d")
-        for start in range(0, len(values) // step * step, step):
-            self.times.extend((times[start], times[start + step // 2]))
-            self.values.extend(extremes(known[start : start + step]))
+Points = tuple["array[float]", "array[float]"]
+"""Times and values."""
 
 
 class RecordedSeries:
@@ -38,7 +29,7 @@ class RecordedSeries:
         self,
         times: "array[float]",
         columns: "Mapping[str, array[float]]",
-        levels: dict[tuple[str, int], Level] | None = None,
+        levels: dict[tuple[str, int], Points] | None = None,
         until: float = math.inf,
     ) -> None:
         """Read ``columns`` at ``times``, in seconds.
@@ -58,7 +49,7 @@ class RecordedSeries:
         """Return the same, until another moment."""
         return RecordedSeries(self._times, self._columns, self._levels, moment)
 
-    def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
+    def since(self, metric: str, start: float) -> Points:
         """Return times and values of one metric from the last one before ``start`` on; copies."""
         assert metric in METRICS
         times, values = self._times, self._columns[metric]
@@ -66,24 +57,25 @@ class RecordedSeries:
         step = next((step for step in STEPS if self._end - begin <= FINEST * step), STEPS[-1])
         if step == 1:
             return times[begin : self._end], values[begin : self._end]
-        level = self.level(metric, step)
+        folded_times, folded = self._level(metric, step)
         rest = (self._end - 1) // step * step  # from here on whole: what a lane has now is read off the end
-        first, last = begin // step * 2, rest // step * 2
-        return (
-            level.times[first:last] + times[rest : self._end],
-            level.values[first:last] + values[rest : self._end],
-        )
+        inner, end = slice(begin // step * 2, rest // step * 2), slice(rest, self._end)
+        return folded_times[inner] + times[end], folded[inner] + values[end]
 
-    def level(self, metric: str, step: int) -> Level:
+    def _level(self, metric: str, step: int) -> Points:
         """Return the extremes of a metric for each ``step`` samples, folded when they are first asked for."""
         if (metric, step) not in self._levels:
-            self._levels[metric, step] = Level(self._times, self._columns[metric], step)
+            known, times, values = self._columns[metric].tolist(), array("d"), array("d")
+            for start in range(0, len(known) // step * step, step):
+                times.extend((self._times[start], self._times[start + step // 2]))
+                values.extend(extremes(known[start : start + step]))
+            self._levels[metric, step] = times, values
         return self._levels[metric, step]
 
     def fold(self, metric: str) -> None:
         """Fold a metric ahead, so that the first look at hours of it need not wait."""
         for step in STEPS[1:]:
-            self.level(metric, step)
+            self._level(metric, step)
 
     def value(self, metric: str, index: int) -> float:
         """Return one metric of sample number ``index``, from 0; NaN for what is not known."""

@@ -32,15 +32,7 @@ class RecordedLane:
         lines: Sequence[bytes],
         changes: Iterable[LaneLine],
     ) -> None:
-        """Keep what was read.
-
-        Args:
-            engine: what the header says of it.
-            times: when each sample was taken, ascending.
-            metrics: of each of `METRICS` one value a sample, NaN for what was not known.
-            lines: the line of each sample, all of which can be read.
-            changes: what changed slowly.
-        """
+        """Keep what was read: times ascending, a value (or NaN) of each of `METRICS` and a line a sample."""
         self.name = flat(plain(engine.name))  # tables have it in a line
         self.engine = replace(engine, name=self.name)
         self.times = times

@@ -75,13 +75,12 @@ def _extent(path: Path) -> tuple[float, int, str]:
         file.seek(0)
         data = file.read()
     text, lack = decompress(data, memory_now().available // SHARE) if compressed else Text(data)
-    end = _read_end(text[-TAIL:])
-    if end is not None and lack != DAMAGED:
-        return end.time, end.samples, FINISHED
-    recording = parse(text, str(path), lack)
     if lack == DAMAGED:
         state = DAMAGED
-    elif recording.end is not None:
+    elif end := _read_end(text[-TAIL:]):
+        return end.time, end.samples, FINISHED
+    recording = parse(text, str(path), lack)
+    if recording.end is not None and state != DAMAGED:
         state = FINISHED
     return recording.duration, recording.samples, state
 

@@ -4,7 +4,6 @@ import gc
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from math import isnan, nan
 from operator import attrgetter
 from pathlib import Path
@@ -31,10 +30,6 @@ class _Version(Struct):
     concwatch: str = ""
 
 
-class _Other(ValueError):
-    """A header of another version, and what is other."""
-
-
 SHORTEST = 8
 """Bytes of a line on the average: shorter ones would take many times their bytes, and hours to pass over."""
 SPARE_LINES = 10_000
@@ -51,18 +46,6 @@ ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a line that cannot be read raises: RecursionError for brackets within brackets."""
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Look for no garbage meanwhile: there is none, and to look through so many lines takes long."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 def load(path: Path) -> Recording:
     """Read a recording, plain or compressed.
 
@@ -71,9 +54,14 @@ def load(path: Path) -> Recording:
     Raises:
         ValueError: one line: there is no such file, it is no recording, or one of an unknown version.
     """
-    with _no_collection():
+    was_on = gc.isenabled()
+    gc.disable()  # there is no garbage, and to look through so many lines takes long
+    try:
         text = read_text(path)
         return parse(text.data, str(path), text.lack)
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def read_header(line: bytes, name: str) -> Header:
@@ -86,25 +74,24 @@ def read_header(line: bytes, name: str) -> Header:
         if _kind.decode(line).type != KIND:
             raise ValueError
         found = _version.decode(line)
-        version = found.version
     except (ValueError, RecursionError):  # what msgspec raises is a ValueError, too
         raise ValueError(f'"{name}" is not a recording: {EXPECTED}') from None
+    version = found.version
     if version > VERSION:
         raise ValueError(
             f'"{name}" was written by a newer concwatch: it is of version {version}, '
             f"expected {VERSION} at most: pip install -U concwatch"
         )
+    unknown = f'"{name}" is of an unknown version: '
+    if version < VERSION:
+        by = f", which concwatch {found.concwatch} wrote" if found.concwatch else ""
+        raise ValueError(f"{unknown}it is of version {version}{by}: expected {VERSION}")
     try:
-        if version < VERSION:
-            by = f", which concwatch {found.concwatch} wrote" if found.concwatch else ""
-            raise _Other(f"it is of version {version}{by}: expected {VERSION}")
         header = _header.decode(line)
-        if header.columns[: len(COLUMNS)] != COLUMNS:
-            raise _Other("its samples have other columns")
     except ERRORS as error:
         raise ValueError(f'"{name}": its first line is damaged: {one_line(str(error))}: {EXPECTED}') from None
-    except _Other as error:
-        raise ValueError(f'"{name}" is of an unknown version: {error}') from None
+    if header.columns[: len(COLUMNS)] != COLUMNS:
+        raise ValueError(f"{unknown}its samples have other columns")
     return header
 
 
@@ -126,13 +113,13 @@ def parse(text: bytes, name: str, lack: str = "") -> Recording:
     first, *lines = text.split(b"\n")
     header = read_header(first, name)
     groups = _group(lines)
-    counted = _Damage()
+    damaged: list[bytes] = []
     objects = [
-        line for key, group in groups.items() if key[:1] != b"[" for line in _read_lines(group, counted)
+        line for key, group in groups.items() if key[:1] != b"[" for line in _read_lines(group, damaged)
     ]
-    lanes = _read_lanes(header, groups, objects, counted)
+    lanes = _read_lanes(header, groups, objects, damaged)
     others = [line for line in objects if not isinstance(line, LaneLine)]
-    recording = Recording(header, lanes, others, damaged=counted.lines)
+    recording = Recording(header, lanes, others, len(damaged))
     recording.cut = _where_cut(recording, lack)
     return recording
 
@@ -148,17 +135,13 @@ def _where_cut(recording: Recording, lack: str) -> str:
     return f"{_BREAKS.get(lack, 'cut off after')} {where}"
 
 
-class _Damage:
-    """Counts lines that could not be read."""
-
-    def __init__(self) -> None:
-        self.lines = 0
-
-
 def _group(lines: list[bytes]) -> dict[bytes, list[bytes]]:
     """Sort lines by how they begin: ``[2`` for samples of lane 2, ``{"type":"event"`` for events."""
-    if lines and not is_whole(lines[-1]):  # it was cut off in the middle, or is what follows the last end
-        lines.pop()
+    if lines:
+        try:
+            msgspec.json.decode(lines[-1])
+        except ERRORS:  # it was cut off in the middle, or is what follows the last end
+            lines.pop()
     groups: defaultdict[bytes, list[bytes]] = defaultdict(list)
     # Nearly all lines are samples of one of the first lanes, whose beginning is told without looking for it.
     first = {b"[%d," % lane: groups[b"[%d" % lane] for lane in range(10)}
@@ -170,27 +153,17 @@ def _group(lines: list[bytes]) -> dict[bytes, list[bytes]]:
     return groups
 
 
-def is_whole(line: bytes) -> bool:
-    """Return whether the last line of a text was written to its end."""
-    try:
-        msgspec.json.decode(line)
-    except ERRORS:
-        return False
-    return True
-
-
-def _read_lines(lines: Sequence[bytes], damage: _Damage) -> Iterator[Line]:
-    for line in lines:
+def _read_lines(lines: Sequence[bytes], damaged: list[bytes]) -> Iterator[Line]:
+    """Yield lines without what could command a terminal."""
+    for text in lines:
         try:
-            yield _harmless(_line.decode(line))
+            line = _line.decode(text)
         except ERRORS:
-            damage.lines += not _is_of_newer_type(line)
-
-
-def _harmless(line: Line) -> Line:
-    """Return a line without what could command a terminal."""
-    texts = {name: plain(value) for name, value in structs.asdict(line).items() if type(value) is str}
-    return structs.replace(line, **texts)
+            if not _is_of_newer_type(text):
+                damaged.append(text)
+            continue
+        texts = {name: plain(value) for name, value in structs.asdict(line).items() if type(value) is str}
+        yield structs.replace(line, **texts)
 
 
 def _is_of_newer_type(line: bytes) -> bool:
@@ -201,7 +174,7 @@ def _is_of_newer_type(line: bytes) -> bool:
 
 
 def _read_lanes(
-    header: Header, groups: dict[bytes, list[bytes]], lines: Sequence[Line], damage: _Damage
+    header: Header, groups: dict[bytes, list[bytes]], lines: Sequence[Line], damaged: list[bytes]
 ) -> list[RecordedLane]:
     samples: list[list[bytes]] = [[] for _ in header.lanes]
     for key, group in groups.items():
@@ -210,16 +183,16 @@ def _read_lanes(
             if number.isdigit() and int(number) < len(samples):
                 samples[int(number)] += group
             else:
-                damage.lines += len(group)
+                damaged += group
     changes: list[list[LaneLine]] = [[] for _ in header.lanes]
     for line in lines:
         if isinstance(line, LaneLine) and 0 <= line.lane < len(changes):
             changes[line.lane].append(line)
-    return [_read_lane(*lane, damage) for lane in zip(header.lanes, samples, changes, strict=True)]
+    return [_read_lane(*lane, damaged) for lane in zip(header.lanes, samples, changes, strict=True)]
 
 
 def _read_lane(
-    engine: EngineFacts, lines: list[bytes], changes: Sequence[LaneLine], damage: _Damage
+    engine: EngineFacts, lines: list[bytes], changes: Sequence[LaneLine], damaged: list[bytes]
 ) -> RecordedLane:
     times = array("d")
     metrics = {metric: array("d") for metric in METRICS}
@@ -229,9 +202,9 @@ def _read_lane(
         try:
             samples = list(map(_sample.decode, chunk))
         except ERRORS:
-            chunk, samples = _read_one_by_one(chunk, damage)
+            chunk, samples = _read_one_by_one(chunk, damaged)
         kept += chunk
-        times.extend(array("d", list(map(_time, samples))))
+        times.extend(map(_time, samples))
         for metric, column in metrics.items():
             column.extend(_column(list(map(_GET[metric], samples))))
     if list(times) != sorted(times):
@@ -258,13 +231,13 @@ def _column(values: list[float | None]) -> "array[float]":
         return array("d", [nan if value is None else value for value in values])
 
 
-def _read_one_by_one(lines: Sequence[bytes], damage: _Damage) -> tuple[list[bytes], list[Sample]]:
+def _read_one_by_one(lines: Sequence[bytes], damaged: list[bytes]) -> tuple[list[bytes], list[Sample]]:
     kept, samples = [], []
     for line in lines:
         try:
             sample = _sample.decode(line)
         except ERRORS:
-            damage.lines += 1
+            damaged.append(line)
         else:
             kept.append(line)
             samples.append(sample)

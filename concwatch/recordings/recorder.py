@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import facts
-from concwatch.lab.snapshot import LaneSnapshot, Sample, Snapshot
+from concwatch.lab.snapshot import Sample, Snapshot
 from concwatch.recordings import format as lines
 from concwatch.recordings.format import VERSION, cut_time, encode, format_position, rounded, written
 from concwatch.recordings.writers import FileWriter, Lost
@@ -133,7 +133,8 @@ class Recorder:
         for lane in snapshot.lanes:
             place = self._places[lane.name]
             if self._is_new(place, lane.status):
-                yield self._lane_line(time, place, lane, began)
+                known = {**_rounded(lane.status), "born": cut_time(lane.status.born - began)}
+                yield lines.LaneLine(time=time, lane=place, **known)
             # A sample from before the worker's start is of one that nothing is known of any more.
             if self._is_new(lane.name, lane.sample) and lane.sample.time >= lane.status.born:
                 yield written(lane.sample, place, began)
@@ -146,11 +147,6 @@ class Recorder:
                 yield lines.MarkLine(moment, mark.lane, mark.kind, mark.text)
         self._events, self._marks = lab.events.count, lab.marks.count
 
-    @staticmethod
-    def _lane_line(time: float, place: int, lane: LaneSnapshot, began: float) -> lines.LaneLine:
-        known = {**_rounded(lane.status), "born": cut_time(lane.status.born - began)}
-        return lines.LaneLine(time=time, lane=place, **known)
-
     def _is_new(self, key: object, value: object) -> bool:
         if self._told.get(key) == value:
             return False
@@ -161,19 +157,19 @@ class Recorder:
         """End, and say in the event log what is lost; a file that has not even a header is removed."""
         self.on = False
         why = getattr(error, "strerror", None) or error
-        end = self._writer.close
+        done, end = "recording stopped", self._writer.close
         if self._began is None:
-            self.problem = f"not recorded: {self.path}: {why}: nothing of this session is kept"
-            end = self._writer.discard
+            done, end = "not recorded", self._writer.discard
+            lost = "nothing of this session is kept"
         elif isinstance(error, Lost):
-            self.problem = f"recording stopped: {self.path}: {why}: all of it is lost"
+            lost = "all of it is lost"
         else:
             lost = f"what came after {format_position(self.seconds)} is not in it"
-            self.problem = f"recording stopped: {self.path}: {why}: {lost}"
+        self.problem = f"{done}: {self.path}: {why}: {lost}"
         with contextlib.suppress(OSError, ValueError):  # it would be the same trouble once more
             end()
-        if self._lab is not None:
-            lab = self._lab
+        lab = self._lab
+        if lab is not None:
             lab.events.add(lab.clock() - lab.began, "", self.problem, "error")
 
     def _put(self, line: lines.Header | lines.Line | Sample) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import astuple
+
 from concwatch.lab.events import Event, Log
 from concwatch.lab.marks import Mark
 from concwatch.lab.settings import slider_end
@@ -36,22 +38,12 @@ class Recording:
         header: Header,
         lanes: Sequence[RecordedLane],
         lines: Sequence[Line],
-        *,
-        cut: str = "",
-        damaged: int = 0,
+        damaged: int,
     ) -> None:
-        """Keep what was read.
-
-        Args:
-            header: the first line.
-            lanes: one for each of the header's.
-            lines: all others that are no samples, those of lanes left out.
-            cut: where it breaks off, or that it is damaged, in words; nothing where all is in order.
-            damaged: how many lines could not be read.
-        """
+        """Keep what was read; ``lines`` are those that are neither samples nor of one lane alone."""
         self.header = header
         self.lanes = tuple(lanes)
-        self.cut = cut
+        self.cut = ""
         """Where it breaks off, or that it is damaged, in words; an empty string where all is in order."""
         self.damaged = damaged
         """How many lines could not be read."""
@@ -62,14 +54,8 @@ class Recording:
         self._own = Timeline(line for line in lines if isinstance(line, OwnLine))
         self._events = Timeline(line for line in lines if isinstance(line, EventLine))
         self._marks = Timeline(line for line in lines if isinstance(line, MarkLine))
-        self._all_events = [
-            Event(number, line.time, line.lane, line.text, line.severity)
-            for number, line in enumerate(self._events.entries, 1)
-        ]
-        self._all_marks = [
-            Mark(number, line.time, line.lane, line.kind, line.text)
-            for number, line in enumerate(self._marks.entries, 1)
-        ]
+        self._all_events = [Event(n, *astuple(line)) for n, line in enumerate(self._events.entries, 1)]
+        self._all_marks = [Mark(n, *astuple(line)) for n, line in enumerate(self._marks.entries, 1)]
         last = (line.time for line in lines)
         self.duration = max([0.0, *last, *(lane.times[-1] for lane in lanes if len(lane))])
         """Seconds from its beginning to the last that it knows."""
@@ -108,6 +94,6 @@ class Recording:
 
     def largest_target(self, lane: int) -> int:
         """Return where the slider of lane number ``lane`` ends: what was ever asked for fits on it."""
-        asked = max((change.target for change in self.lanes[lane].changes.entries), default=0)
         recorded = self.lanes[lane]
+        asked = max((change.target for change in recorded.changes.entries), default=0)
         return max(asked, slider_end(recorded.state(0.0).fits if recorded.engine.threads else None))

@@ -6,9 +6,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from concwatch.charts.slide import draw_slide, parse_size
 from concwatch.charts.table import CHARTS
-from concwatch.charts.traces import slide_of
 from concwatch.commands import completion
 from concwatch.commands.chart import charts_of, check_chart
 from concwatch.commands.options import Parsed, number
@@ -23,6 +21,12 @@ CHART, SLIDE = "chart", "chart_svg"
 SCALE = Parsed(number(0.25, 8, "not a scale: expected a number from 0.25 to 8"))
 
 NEEDED = "expected one of --csv, --json, --parquet, --chart, --chart-svg"
+
+
+def _read_size(text: str) -> tuple[int, int]:
+    from concwatch.charts.slide import parse_size  # as all that draws: only for who asks
+
+    return parse_size(text)
 
 
 @click.command("export")
@@ -43,7 +47,7 @@ NEEDED = "expected one of --csv, --json, --parquet, --chart, --chart-svg"
 )
 @click.option(
     "--size",
-    type=Parsed(parse_size),
+    type=Parsed(_read_size),
     default="1280x720",
     show_default=True,
     metavar="WxH",
@@ -102,6 +106,9 @@ def command(
         if format_ == CHART:
             content = charts_of(recording, to_terminal=out is None and sys.stdout.isatty())
         elif format_ == SLIDE:
+            from concwatch.charts.slide import draw_slide
+            from concwatch.charts.traces import slide_of
+
             content = iter((draw_slide(slide_of(recording, metric, not light), size, scale).encode(),))
         else:
             content = FORMATS[format_](recording, columns or COLUMNS)

@@ -1,5 +1,6 @@
 """Write the man page from the commands' own help: ``python -m tests.build_man``."""
 
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ def roff(text: str) -> str:
 
 def paragraphs(text: str) -> Iterator[str]:
     """Yield the lines of a help text; what click does not wrap stays as it is."""
-    for part in (text or "").split("\n\n"):
+    for part in inspect.cleandoc(text or "").split("\n\n"):
         kept = part.startswith("\b")
         body = part.removeprefix("\b").strip("\n")
         yield from (".nf", roff(body), ".fi", ".PP") if kept else (roff(" ".join(body.split())), ".PP")

@@ -14,7 +14,7 @@ from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, find
 from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, about_engines, judge, read_expectation
-from concwatch.measure.measurement import Result
+from concwatch.measure.result import Result
 from concwatch.measure.run import EngineResult
 from concwatch.measure.units import KINDS
 from concwatch.units import LARGEST_COUNT

@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 
 from concwatch.experiments.loading import decode
 from concwatch.experiments.outputs import FORMATS, outputs, save
-from concwatch.experiments.report import Occasion, sentence, sheets
+from concwatch.experiments.report import Occasion, sheets
 from concwatch.experiments.report_data import CSV_HEADER, report_csv, report_json
 from concwatch.experiments.report_markdown import report_markdown
 from concwatch.experiments.report_pyperf import report_pyperf, why_not_pyperf
 from concwatch.experiments.runner import CellState, Choice, Runner
+from concwatch.experiments.sentences import sentence
 from concwatch.experiments.table import WIDTH, table_lines
 from concwatch.files import why_not_writable, write_whole
-from concwatch.measure.measurement import Result
+from concwatch.measure.result import Result
 from concwatch.units import format_exactly, format_figure
 
 GOLDEN = Path(__file__).parent / "golden"

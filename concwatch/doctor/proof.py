@@ -9,7 +9,8 @@ from msgspec import Struct
 from concwatch.lab.forecast import Fit
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
-from concwatch.measure.measurement import Outcome, Plan, measure
+from concwatch.measure.measurement import measure
+from concwatch.measure.result import Outcome, Plan
 from concwatch.system.memory import memory_now
 from concwatch.system.walls import count_maps
 from concwatch.units import format_bytes, format_count, format_seconds

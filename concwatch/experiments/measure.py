@@ -3,7 +3,8 @@
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.readings import BURST
 from concwatch.lab.lab import Lab
-from concwatch.measure.measurement import Outcome, Plan, Result, measure
+from concwatch.measure.measurement import measure
+from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.units import format_count
 from concwatch.worker.burst import Burst
 

@@ -17,8 +17,10 @@ from msgspec import structs
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.measure import NotMeasuredError
 from concwatch.lab.lab import Lab
+from concwatch.lab.pages import page_problem
 from concwatch.lab.settings import fetches
-from concwatch.measure.measurement import LONGEST_BURST, Result, page_problem, while_stepping
+from concwatch.measure.measurement import LONGEST_BURST, while_stepping
+from concwatch.measure.result import Result
 from concwatch.runtimes.building import BuildError, build, tool_version
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
 from concwatch.runtimes.runtime import HERE, Runtime
@@ -140,7 +142,7 @@ async def _run_program(lab: Lab, cell: Cell) -> Result:
         version = platform.python_version()
     arguments = [str(cell.size)]
     if fetches(cell.workload):
-        problem = await page_problem(lab)
+        problem = await page_problem(lab.settings.page)
         if problem:
             raise NotMeasuredError(problem)
         arguments.append(lab.settings.page or "")

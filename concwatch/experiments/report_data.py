@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.report import Occasion, Sheet, SheetRow, runtimes, sheets
 from concwatch.experiments.runner import CellOutcome, Runner
-from concwatch.measure.measurement import Result
+from concwatch.measure.result import Result
 
 _NUMBERS = re.compile(r"\[\n\s+(?:[-+.\deE]+,\n\s+)*[-+.\deE]+\n\s+\]")
 

@@ -13,7 +13,7 @@ from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.measure.measured import Measured
-from concwatch.measure.measurement import Result
+from concwatch.measure.result import Result
 from concwatch.measure.units import SCALES
 
 PACE_PRIOR = 10.0

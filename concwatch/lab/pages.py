@@ -1,10 +1,12 @@
 """The page that tasks of the workload ``http`` fetch: its server as a process, from its start to its end."""
 
+import asyncio
 import importlib.util
 import socket
 import subprocess
 import sys
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from concwatch.page_server.page import BACKLOG, PATH
 from concwatch.system.child import child_setup, describe_exit, explain_start_error, python_command
@@ -14,6 +16,9 @@ HOST = "127.0.0.1"
 
 LAST_WORDS = 4_000
 """Bytes of the end of its standard error that are looked at when the server has died."""
+
+PAGE_LIMIT = 20.0
+"""Seconds that the server gets to start."""
 
 _START = "from concwatch.page_server.serve import serve; serve({fd})"
 
@@ -128,3 +133,24 @@ class PageServer:
         self._process.wait()
         self._process.stdin.close()
         self._words.close()
+
+
+async def page_problem(page: str | None) -> str | None:
+    """Fetch a page once, if tasks will: its server may still be starting, which is no task's time.
+
+    Returns:
+        Why it cannot be fetched, in one line; None where it can, or need not.
+    """
+    if page is None or not page.startswith("http://127."):
+        return None
+    address = urlsplit(page)
+    request = f"GET {address.path} HTTP/1.0\r\nHost: {address.hostname}\r\n\r\n"
+    try:
+        async with asyncio.timeout(PAGE_LIMIT):
+            reader, writer = await asyncio.open_connection(address.hostname, address.port)
+            writer.write(request.encode())
+            answered = await reader.read(1)
+            writer.close()
+    except OSError as error:  # a time-out is one
+        return f"the page server does not answer: {error}"
+    return None if answered else "the page server closed the connection without an answer"

@@ -3,17 +3,16 @@
 import asyncio
 import math
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import COMING, State
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.pages import page_problem
+from concwatch.lab.snapshot import Snapshot
 from concwatch.measure.figures import read
 from concwatch.measure.limited import limited_by
+from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.units import format_count, format_seconds
 from concwatch.worker.burst import Burst
 
@@ -28,80 +27,6 @@ LONGEST_BURST = 1_800.0
 
 STUCK = 10.0
 """Seconds without any task ending after which those that do not stop are left to the end of the worker."""
-
-PAGE_LIMIT = 20.0
-"""Seconds that the page server gets to start."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to measure."""
-
-    tasks: int
-    seconds: float = 0.0
-    """How long to hold the tasks once all have started."""
-    burst: Burst | None = None
-    """Run this in place of holding tasks."""
-    stop: bool = True
-    """Whether the end of the tasks is measured, too."""
-    enough: Callable[[Lane], str | None] = lambda lane: None
-    """Returns why to break off while tasks are created, or None."""
-    at_most: Callable[[Lane], None] = lambda lane: None
-    """Called once, as soon as all that could be created has been."""
-
-
-class Outcome(Enum):
-    """How a measurement ended; the gravest first."""
-
-    FAILED = "failed"
-    """There was no worker to the end."""
-    FAILING = "failing"
-    """Tasks failed."""
-    LIMITED = "limited"
-    """A wall, or a limit of time, held tasks back."""
-    SHORT = "short"
-    """Fewer tasks were live at once than were asked for, and no wall was hit."""
-    INTERRUPTED = "interrupted"
-    DONE = "done"
-
-
-@dataclass
-class Result:
-    """What one measurement gave: bytes, seconds, tasks, per second. None is what could not be told."""
-
-    engine: str
-    tasks: int = 0
-    problems: dict[Outcome, str] = field(default_factory=dict)
-    """Why it is not done: each outcome that it has, and the reason; the gravest first."""
-    limited_by: str | None = None
-    runtime: str | None = None
-    flags: list[str] = field(default_factory=list)
-    traced: bool = False
-    gc: str = "default"
-    figures: dict[str, float | None] = field(default_factory=dict)
-    """By the names of `concwatch.measure.figures.FIGURES`."""
-    held: LaneSnapshot | None = None
-    """The lane while its tasks were held."""
-    last: LaneSnapshot | None = None
-    """The lane once they had ended."""
-    live: int | None = None
-    """Tasks live at the reading of a burst, or as they were held."""
-    seconds: float = 0.0
-    """How long it took in all, the worker's start and end included."""
-    own_seconds: float = 0.0
-    """How much of that was the tasks' own."""
-    trail: list[tuple[float, int]] = field(default_factory=list)
-    """Seconds since the first task was asked for, and RSS in bytes, over time."""
-
-    @property
-    def outcome(self) -> Outcome:
-        """How it ended: the gravest of its problems."""
-        return next(iter(self.problems), Outcome.DONE)
-
-    @property
-    def reason(self) -> str | None:
-        """Why it is not done."""
-        return next(iter(self.problems.values()), None)
 
 
 Progress = Callable[[str], None]
@@ -159,7 +84,7 @@ class Measurement:
     async def _measure(self) -> None:
         lab, lane, plan, result = self._lab, self._lane, self._plan, self.result
         await asyncio.sleep(SETTLE)
-        problem = await page_problem(lab)
+        problem = await page_problem(lab.settings.page)
         if problem:
             lane.fail(problem)
         if not lane.on:
@@ -289,28 +214,6 @@ class Measurement:
                 return done()
             await asyncio.sleep(self._nap)
         return True
-
-
-async def page_problem(lab: Lab) -> str | None:
-    """Fetch the page once, if tasks will: its server may still be starting, which is no task's time.
-
-    Returns:
-        Why it cannot be fetched, in one line; None where it can, or need not.
-    """
-    page = lab.settings.page
-    if page is None or not page.startswith("http://127."):
-        return None
-    address = urlsplit(page)
-    request = f"GET {address.path} HTTP/1.0\r\nHost: {address.hostname}\r\n\r\n"
-    try:
-        async with asyncio.timeout(PAGE_LIMIT):
-            reader, writer = await asyncio.open_connection(address.hostname, address.port)
-            writer.write(request.encode())
-            answered = await reader.read(1)
-            writer.close()
-    except OSError as error:  # a time-out is one
-        return f"the page server does not answer: {error}"
-    return None if answered else "the page server closed the connection without an answer"
 
 
 async def measure(

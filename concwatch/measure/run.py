@@ -8,7 +8,8 @@ from concwatch.lab.events import Event
 from concwatch.lab.lab import Lab
 from concwatch.measure.figures import Figure, figures
 from concwatch.measure.measured import Measured
-from concwatch.measure.measurement import Outcome, Plan, Result, measure
+from concwatch.measure.measurement import measure
+from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.system.machine import describe_machine, program_version
 
 ANSWERED_BY = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}

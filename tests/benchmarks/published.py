@@ -14,7 +14,7 @@ from concwatch.experiments.experiment import Entry, entries
 from concwatch.experiments.loading import load
 from concwatch.experiments.measure import run_once
 from concwatch.lab.lab import Lab
-from concwatch.measure.measurement import Result
+from concwatch.measure.result import Result
 from concwatch.measure.units import SCALES
 
 from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, alternate, environment

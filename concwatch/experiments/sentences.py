@@ -1,0 +1,143 @@
+"""A sentence for each table of an experiment, made of its measured figures."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from concwatch.experiments.experiment import Table
+from concwatch.experiments.runner import CellState, TableFigure
+from concwatch.measure.units import RATE, SCALES
+from concwatch.text import flat
+from concwatch.units import format_count, format_figure
+
+NAMED = 4
+"""Most series that a sentence names one by one."""
+
+
+def sentence(table: Table, figures: Sequence[TableFigure]) -> str:
+    """Return what a table shows, in one sentence made of its measured figures.
+
+    Args:
+        table: which.
+        figures: of this table, and maybe of others.
+    """
+    own = [figure for figure in figures if figure.entry.table is table]
+    found = [figure for figure in own if figure.here is not None]
+    if not found:
+        return _nothing(own)
+    return _compared(table, found) or _against_published(table, found) or _among_themselves(table, found)
+
+
+def _nothing(figures: Sequence[TableFigure]) -> str:
+    names = {CellState.WAITING: "not run", CellState.RUNNING: "not run", CellState.ABSENT: "published only"}
+    counts = Counter(names.get(figure.state, figure.state.value) for figure in figures)
+    return "nothing was measured: " + ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
+def _compared(table: Table, found: Sequence[TableFigure]) -> str:
+    """Put the two series side by side that the file names, at its size or the largest that both have."""
+    if table.compare is None:
+        return ""
+    by_name = {
+        name: {figure.entry.size: figure for figure in found if figure.entry.series.name == name}
+        for name in (table.compare.this, table.compare.that)
+    }
+    these, those = by_name.values()
+    common = these.keys() & those.keys()
+    if not common:
+        return ""
+    size = table.compare.size if table.compare.size in common else max(common)
+    this, that = these[size], those[size]
+    at, doubt = f"at {_count(table, size)}", _doubt(this, that)
+    ratio = _over(this.here, that.here)
+    if ratio is None:
+        takes = [f"{_name(each)} {_verb(table, each)} {_value(table, each)}" for each in (this, that)]
+        return f"{at} {', '.join(takes)}{doubt}"
+    published = _over(this.entry.published, that.entry.published)
+    end = "" if published is None else f" (published: {_times(published)})"
+    takes = [f"{_name(each)} {_verb(table, each)}" for each in (this, that)]
+    return f"{at} {takes[0]} {_times(ratio)} what {takes[1]}{end}{doubt}"
+
+
+def _against_published(table: Table, found: Sequence[TableFigure]) -> str:
+    ratios = [(figure, figure.ratio) for figure in found if figure.ratio is not None]
+    if not ratios:
+        return ""
+    names = dict.fromkeys(_name(figure) for figure, _ in ratios)
+    parts = [f"{name} {_range(ratio for figure, ratio in ratios if _name(figure) == name)}" for name in names]
+    detail = f" ({', '.join(parts)})" if 2 <= len(parts) <= NAMED else ""
+    which = "the published figures"
+    if len(ratios) == 1:
+        which = f"the published figure for {_count(table, ratios[0][0].entry.size)}"
+    ends = [edge(ratios, key=lambda each: each[1])[0] for edge in (min, max)]
+    return f"here {_range(ratio for _, ratio in ratios)} {which}{detail}{_doubt(*ends)}"
+
+
+def _among_themselves(table: Table, found: Sequence[TableFigure]) -> str:
+    """Name the lowest and the highest at the largest size that most series have in common."""
+    counts = Counter(figure.entry.size for figure in found)
+    size = max(counts, key=lambda each: (counts[each], each))
+    if counts[size] < 2:
+        return _of_few(table, found)
+    own = [figure for figure in found if figure.entry.size == size]
+    least, *_, most = sorted(own, key=lambda figure: figure.here or 0.0)
+    ratio = _over(most.here, least.here)
+    more = "" if ratio is None else f", {_times(ratio)} that"
+    return (
+        f"at {_count(table, size)} {_name(least)} {_verb(table, least)} least ({_value(table, least)}) "
+        f"and {_name(most)} most ({_value(table, most)}{more}){_doubt(least, most)}"
+    )
+
+
+def _of_few(table: Table, found: Sequence[TableFigure]) -> str:
+    """Return the first and the last figure of each series, where no two have a size in common."""
+    parts = []
+    for name in list(dict.fromkeys(map(_name, found)))[:NAMED]:
+        own = [figure for figure in found if _name(figure) == name]
+        ends = own if len(own) < 2 else [own[0], own[-1]]
+        values = ", ".join(f"{_value(table, each)} at {_count(table, each.entry.size)}" for each in ends)
+        parts.append(f"{name} {_verb(table, own[0])} {values}")
+    return "; ".join(parts)
+
+
+def _doubt(*figures: TableFigure) -> str:
+    """Return what makes a conclusion from ``figures`` uncertain: a single run, or runs that lie far apart."""
+    if any(len(figure.runs) == 1 for figure in figures):
+        return ", by a single run"
+    return ", by unsteady runs" if any(figure.unsteady for figure in figures) else ""
+
+
+def _over(this: float | None, that: float | None) -> float | None:
+    return this / that if this is not None and that is not None and that > 0 < this else None
+
+
+def _name(figure: TableFigure) -> str:
+    return flat(figure.entry.series.name)
+
+
+def _value(table: Table, figure: TableFigure) -> str:
+    return f"{format_figure(figure.here or 0.0)} {table.unit}"
+
+
+def _verb(table: Table, figure: TableFigure) -> str:
+    """Return the verb that goes with a series: threads take, a pool of threads takes; rates they reach."""
+    verb, ending = ("reach", "es") if SCALES[table.unit][0] is RATE else ("take", "s")
+    head = re.split(r",| of | with ", _name(figure))[0]
+    return verb if re.search(r"(?<!s)(?<!\.j)s$", head, re.IGNORECASE) else verb + ending
+
+
+def _count(table: Table, size: int) -> str:
+    counted = flat(table.counted)
+    if size == 1:
+        counted = re.sub(r"(?<!s)s\b", "", counted)
+    return f"{format_count(size)} {counted}"
+
+
+def _times(ratio: float) -> str:
+    return f"{format_count(ratio) if ratio >= 9.95 else format_figure(ratio, 2)} ×"
+
+
+def _range(ratios: Iterable[float]) -> str:
+    values = sorted(ratios)
+    low, high = _times(values[0]), _times(values[-1])
+    return low if low == high else f"{low.removesuffix(' ×')} to {high}"

@@ -1,3 +1,5 @@
+# Longer than other files: all that the commands print, so that it looks the same everywhere.
+
 """What the commands print: errors, lines of progress, the tables at the end; and the streams it goes to."""
 
 import errno

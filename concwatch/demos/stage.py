@@ -1,3 +1,5 @@
+# Longer than other files: its docstring is the manual that `concwatch demo --help` prints.
+
 """How to write a demo: a Python file that plays the real program, with real workers.
 
     '''Ten thousand tasks

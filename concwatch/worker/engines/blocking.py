@@ -1,3 +1,5 @@
+# Longer than other files: the lock that tasks wait at and the engine that ends them are one protocol.
+
 """Tasks that block a thread of their own while they run: what the thread engines share."""
 
 from __future__ import annotations

@@ -100,6 +100,7 @@ async def test_each_verb_does_what_it_says():
         await stage.press("esc")
         await stage.switch("asyncio")
         await stage.until(lambda lab: stage.lane("asyncio").off)
+        await stage.until(lambda lab: stage.lane("uvloop").live == 12_345, text="uvloop holds them anew")
         await stage.shot("end")
 
     app = fake_app()

@@ -30,7 +30,7 @@ from concwatch.lab.forecast import (
 )
 from concwatch.lab.guard import LONGEST, SHORTEST, step_interval
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from concwatch.lab.pages import PageServer
 from concwatch.lab.settings import Settings
 from concwatch.system.memory import BUDGET, Memory, memory_now
@@ -182,9 +182,9 @@ def test_as_many_as_are_offered_do_stand(name):
     bench.pass_(2)
     offered = bench.lab.forecast(lane, 1_000_000).fitting
     bench.lab.set_target(lane, offered)
-    while lane.live < offered and lane.limit is None:
+    while lane.live < offered and lane.worker.limit is None:
         bench.pass_(bench.lab.guard.interval, bench.lab.guard.interval)
-    assert (lane.live, lane.limit) == (offered, None)
+    assert (lane.live, lane.worker.limit) == (offered, None)
     assert bench.lab.total_rss > 285 * MIB
 
 
@@ -203,7 +203,7 @@ def grow(lane, bench, tasks):
     for _ in range(10_000):
         bench.pass_(bench.lab.guard.interval, bench.lab.guard.interval)
         most = max(most, bench.lab.total_rss)
-        if lane.reached or lane.limit:
+        if lane.worker.reached or lane.worker.limit:
             return most
     raise AssertionError(bench.texts())
 
@@ -230,13 +230,17 @@ def test_what_nearly_fills_the_budget_is_granted_bit_by_bit_and_reached_once_wit
     assert len(granted(link)) > 1
     assert granted(link) == sorted(granted(link))
     assert granted(link)[-1] == lane.live == 200_000
-    assert (lane.reached.created, lane.reached.target, lane.limit) == (200_000, 200_000, None)
+    assert (lane.worker.reached.created, lane.worker.reached.target, lane.worker.limit) == (
+        200_000,
+        200_000,
+        None,
+    )
     told = [text for text in bench.texts() if "started" in text]
     assert len(told) == 1
     assert told[0].startswith("200,000 tasks started in ")
-    assert lane.tally.create_rate == pytest.approx(200_000 / lane.reached.seconds)
+    assert lane.worker.tally.create_rate == pytest.approx(200_000 / lane.worker.reached.seconds)
     grow(lane, bench, 100)
-    assert (granted(link)[-1], lane.reached.cancelled) == (100, 199_900)
+    assert (granted(link)[-1], lane.worker.reached.cancelled) == (100, 199_900)
 
 
 @pytest.mark.parametrize("budget", [60 * MIB, 300 * MIB, 4 * GIB])
@@ -247,7 +251,7 @@ def test_no_growth_passes_the_budget_however_fast_and_heavy_the_tasks_are(budget
     bench, lane, _ = growing(budget, task=task)
     bench.lab.set_workload(workload)
     assert grow(lane, bench, 50_000_000) <= budget
-    assert lane.limit.wall == BUDGET
+    assert lane.worker.limit.wall == BUDGET
     assert lane.live == lane.target
     bench.pass_(3)
     assert 0.9 * budget < bench.lab.total_rss <= budget
@@ -258,7 +262,7 @@ def test_growth_beside_another_lane_that_grows_stays_within_the_budget_with_it()
     bench = Bench(*costs, links=FakeWorkers(costs=costs), budget=300 * MIB, settings=Settings("hold"))
     for lane in bench.lab.lanes:
         bench.lab.set_target(lane, 150_000)
-    bench.until(lambda: all(lane.reached or lane.limit for lane in bench.lab.lanes))
+    bench.until(lambda: all(lane.worker.reached or lane.worker.limit for lane in bench.lab.lanes))
     bench.pass_(3)
     assert 0.9 * 300 * MIB < bench.lab.total_rss <= 300 * MIB
     assert all(lane.live == lane.target for lane in bench.lab.lanes)
@@ -393,9 +397,9 @@ async def test_workers_and_page_servers_are_ended_before_anything_else_when_memo
     try:
         lab.switch(lab.lanes[0], True)
         async with asyncio.timeout(30):
-            while lab.lanes[0].tally.ready is None:  # noqa: ASYNC110  # the lab says it in no other way
+            while lab.lanes[0].worker.tally.ready is None:  # noqa: ASYNC110  # the lab says it in no other way
                 await asyncio.sleep(0.02)
-        assert score(lab.lanes[0].tally.ready.pid) == 1000
+        assert score(lab.lanes[0].worker.tally.ready.pid) == 1000
         assert score(pages.pid) == 1000
         assert score("self") == own
     finally:
@@ -514,7 +518,7 @@ async def test_starting_all_the_same_grows_until_the_budget():
         await s.press("3", "end", "down", "enter")
         assert s.lane("asyncio").target == 1_000_000
         await s.run(5)
-        assert s.lane("asyncio").limit.wall == BUDGET
+        assert s.lane("asyncio").worker.limit.wall == BUDGET
         assert s.lane("asyncio").on
 
 

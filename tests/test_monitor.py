@@ -16,7 +16,7 @@ from concwatch.charts.colors import ON_DARK, ON_LIGHT
 from concwatch.lab.catalog import CATALOG, SHOWN, Engine
 from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.links.messages import Error
 from concwatch.ui.screens.help import HelpScreen, ReadDialog

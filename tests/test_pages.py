@@ -360,7 +360,7 @@ async def test_a_server_killed_in_mid_run_is_told_and_the_next_target_starts_ano
     others = children()
     async with lab_with("asyncio", "http:0.05") as (lab, lane, wait):
         lab.set_target(lane, 10)
-        await wait(lambda: lane.tally.tick and lane.tally.tick.completed >= 20, "pages")
+        await wait(lambda: lane.worker.tally.tick and lane.worker.tally.tick.completed >= 20, "pages")
         (server,) = children() - others
         first = lab.settings.page
         server.kill()
@@ -368,11 +368,11 @@ async def test_a_server_killed_in_mid_run_is_told_and_the_next_target_starts_ano
         assert [event.text for event in told(lab)] == [
             "page server killed by SIGKILL: the next target starts another"
         ]
-        await wait(lambda: lane.tally.tick and lane.tally.tick.failed, "failures")
+        await wait(lambda: lane.worker.tally.tick and lane.worker.tally.tick.failed, "failures")
         lab.set_target(lane, 12)
         assert lab.settings.page != first
-        done = lane.tally.tick.completed
-        await wait(lambda: lane.tally.tick.completed >= done + 20, "pages again")
+        done = lane.worker.tally.tick.completed
+        await wait(lambda: lane.worker.tally.tick.completed >= done + 20, "pages again")
         assert len(children() - others) == 1
     assert children() == others
 

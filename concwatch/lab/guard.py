@@ -107,11 +107,11 @@ class Guard:
 
     def _others(self, lane: Lane) -> list[Lane]:
         """List the other lanes that have not met their target yet."""
-        return [other for other in self._growing if other is not lane and not other.reached]
+        return [other for other in self._growing if other is not lane and not other.worker.reached]
 
     def _coming(self, lanes: Sequence[Lane]) -> float:
         """Return the bytes that tasks of ``lanes`` will take which are granted and not yet created."""
-        return sum(max(0, lane.granted - lane.live) * self._bytes_a_task(lane) for lane in lanes)
+        return sum(max(0, lane.worker.granted - lane.live) * self._bytes_a_task(lane) for lane in lanes)
 
     def _bytes_a_task(self, lane: Lane) -> float:
         demand = self._demand(lane)
@@ -132,10 +132,10 @@ class Guard:
     def _grant(self) -> None:
         """Grant more tasks to lanes that have created what they were granted."""
         for lane in self._lanes:
-            if lane.waits and lane not in self._halted:
+            if lane.worker.waits and lane not in self._halted:
                 granted = self.granted(lane, lane.target)
                 if granted > lane.live:
-                    lane.grant(granted)
+                    lane.worker.grant(granted)
                 elif lane.state in STANDING and self._coming(self._others(lane)) <= SPENT * self.budget.size:
                     self._halt([lane])  # else what others leave of theirs may be for this one
 
@@ -143,7 +143,9 @@ class Guard:
         """Stop all growth when one more interval like the last one would pass the budget."""
         # Once some were stopped, what stood before is only refilled.
         growing = [
-            lane for lane in self._growing if lane not in self._halted and not (self._halted and lane.reached)
+            lane
+            for lane in self._growing
+            if lane not in self._halted and not (self._halted and lane.worker.reached)
         ]
         growth = max(0, self.taken - self._last_total)
         if growing and self.taken + min(1.5 * growth, self._coming(growing)) >= self.budget.size:
@@ -151,7 +153,7 @@ class Guard:
 
     def _halt(self, growing: Sequence[Lane]) -> None:
         for lane in growing:
-            lane.halt(BUDGET, self.budget.size)
+            lane.worker.halt(BUDGET, self.budget.size)
         if not self._halted:
             self._say(
                 f"{BUDGET}: workers take {format_bytes(self.taken)} of {format_bytes(self.budget.size)}: "
@@ -178,4 +180,4 @@ class Guard:
             "warning",
         )
         took = format_bytes(largest.rss)
-        largest.fail(f"stopped at {took}: the machine's {memory.bound} was nearly gone")
+        largest.worker.fail(f"stopped at {took}: the machine's {memory.bound} was nearly gone")

@@ -159,7 +159,7 @@ class Lab:
     def trim(self, lane: Lane) -> None:
         """Have a lane's worker give memory back."""
         self._mark("trim", "", lane.engine.name)
-        lane.trim()
+        lane.worker.trim()
 
     def stop_all(self) -> None:
         """Switch every lane off."""
@@ -271,10 +271,10 @@ class Lab:
         self.own = self._self_sampler.read()
         self._busy = self._last_load.busy_since(before)
         for lane in self.lanes:
-            used = lane.tally.reading.cpu_seconds if lane.tally.reading else 0.0
+            used = lane.worker.tally.reading.cpu_seconds if lane.worker.tally.reading else 0.0
             last, self._lane_seconds[lane] = self._lane_seconds.get(lane, 0.0), used
             spent = used - last if used >= last else used  # less than before: another worker's
-            lane.tally.others = self._last_load.others_since(before, spent)
+            lane.worker.tally.others = self._last_load.others_since(before, spent)
 
     def snapshot(self, now: float | None = None) -> Snapshot:
         """Return a picture of all lanes as they are."""
@@ -312,7 +312,7 @@ class Lab:
 
     def _follow_refusals(self) -> None:
         """Have the common workload be one that some lane runs: the others have refused it."""
-        running = [lane.settings.workload for lane in self.lanes if lane.on]
+        running = [lane.worker.settings.workload for lane in self.lanes if lane.on]
         if running and self.settings.workload not in running:
             self.settings = structs.replace(self.settings, workload=running[0])
 
@@ -346,8 +346,8 @@ class Lab:
         return forecast(tasks, [self._demand(lane)], self._budget.room, others, self._budget.bound)
 
     def _demand(self, lane: Lane) -> Demand:
-        idle = lane.tally.meter.idle if lane.on else None
-        found = demand(lane.engine, self.settings, self.walls, lane.tally.meter.cost)
+        idle = lane.worker.tally.meter.idle if lane.on else None
+        found = demand(lane.engine, self.settings, self.walls, lane.worker.tally.meter.cost)
         return structs.replace(found, idle=idle.rss if idle else IDLE, rss=lane.rss if lane.on else 0)
 
     def fit(self, lane: Lane) -> Fit:
@@ -398,7 +398,7 @@ class Lab:
     def kill(self) -> None:
         """End every worker by force, at once."""
         for lane in self.lanes:
-            lane.kill()
+            lane.worker.kill()
 
     @property
     def quiet(self) -> bool:

@@ -34,12 +34,12 @@ async def _hold(engine: str, tasks: int) -> dict[str, int]:
     try:
         lab.switch(lane, True)
         await _until(lambda: lane.state is State.RUNNING)
-        assert lane.tally.ready is not None
-        worker = psutil.Process(lane.tally.ready.pid)
+        assert lane.worker.tally.ready is not None
+        worker = psutil.Process(lane.worker.tally.ready.pid)
         idle = full = worker.memory_info().rss
         if tasks:
             lab.set_target(lane, tasks)
-            await _until(lambda: lane.reached is not None)
+            await _until(lambda: lane.worker.reached is not None)
             full = worker.memory_info().rss
         return {"idle": idle, "full": full}
     finally:

@@ -69,10 +69,10 @@ async def switched_on(source: str, told: str) -> None:
             await real.holds(well, 100)
             real.lab.set_target(lane, 100)
             await real.settles(lane, State.FAILED)
-            assert lane.reason.startswith(f"broken uvloop: {told}"), lane.reason
-            assert lane.reason.endswith(MEND), lane.reason
-            assert lane.missing == lane.reason
-            assert [text for text in real.told(lane) if "failed" in text] == [f"failed: {lane.reason}"]
+            assert lane.worker.reason.startswith(f"broken uvloop: {told}"), lane.worker.reason
+            assert lane.worker.reason.endswith(MEND), lane.worker.reason
+            assert lane.missing == lane.worker.reason
+            assert [text for text in real.told(lane) if "failed" in text] == [f"failed: {lane.worker.reason}"]
             await real.until(lambda: lane.idle, "nothing is left of it")
             await real.holds(well, 200)
             shutil.rmtree(package.parent)

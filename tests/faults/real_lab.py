@@ -48,7 +48,8 @@ class RealLab:
         while not condition():
             if asyncio.get_running_loop().time() > deadline:
                 seen = [
-                    (lane.engine.name, lane.state, lane.reason, lane.tally.tick) for lane in self.lab.lanes
+                    (lane.engine.name, lane.state, lane.worker.reason, lane.worker.tally.tick)
+                    for lane in self.lab.lanes
                 ]
                 events = "\n".join(event.text for event in self.lab.events.since(0))
                 raise AssertionError(f"{what}: not within {patience:g} s\n{seen}\n{events}")
@@ -58,7 +59,7 @@ class RealLab:
         """Have a lane hold so many tasks, and see that it does."""
         self.lab.set_target(lane, tasks)
         await self.until(
-            lambda: lane.state is State.RUNNING and lane.live == tasks and lane.limit is None,
+            lambda: lane.state is State.RUNNING and lane.live == tasks and lane.worker.limit is None,
             f"{lane.engine.name} holds {tasks}",
             PATIENCE + tasks / SLOWEST,
         )
@@ -68,9 +69,11 @@ class RealLab:
         before = len(self.told(lane))
         self.lab.set_target(lane, tasks)
         await self.until(
-            lambda: lane.limit is not None, f"{lane.engine.name} meets a wall", PATIENCE + tasks / SLOWEST
+            lambda: lane.worker.limit is not None,
+            f"{lane.engine.name} meets a wall",
+            PATIENCE + tasks / SLOWEST,
         )
-        limit = lane.limit
+        limit = lane.worker.limit
         assert limit is not None
         assert (limit.wall, limit.value, limit.wanted) == (wall, value, tasks), limit
         (text,) = [text for text in self.told(lane)[before:] if "reached at" in text]
@@ -81,8 +84,10 @@ class RealLab:
     async def ticks(self, lane: Lane, count: int) -> None:
         """Let so many ticks of a lane pass."""
         for _ in range(count):
-            last = lane.tally.tick
-            await self.until(lambda last=last: lane.tally.tick is not last, f"{lane.engine.name} ticks")  # type: ignore[misc]  # bound here
+            last = lane.worker.tally.tick
+            await self.until(
+                lambda last=last: lane.worker.tally.tick is not last, f"{lane.engine.name} ticks"
+            )  # type: ignore[misc]  # bound here
 
     async def settles(self, lane: Lane, *states: State) -> None:
         """Wait until a lane is in one of ``states``."""

@@ -166,7 +166,7 @@ def median(values: list[int]) -> int:
 
 def whole(lane: Lane) -> bool:
     """Return whether a lane holds nothing, and all that was created is in its counters."""
-    tick = lane.tally.tick
+    tick = lane.worker.tally.tick
     return (
         tick is not None and tick.live == 0 and tick.created == tick.completed + tick.failed + tick.cancelled
     )
@@ -174,7 +174,7 @@ def whole(lane: Lane) -> bool:
 
 def count(lane: Lane, worker: CountedWorker) -> Figures:
     """Take one lane's figures from its last tick."""
-    tick = lane.tally.tick
+    tick = lane.worker.tally.tick
     assert tick is not None
     return Figures(
         lane.engine.name,
@@ -219,7 +219,7 @@ async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
         async def all_are(condition: Callable[[Lane], bool], what: str) -> None:
             def missing() -> str:
                 return f"{what}: " + ", ".join(
-                    f"{lane.engine.name} {lane.state.value} {lane.tally.tick}"
+                    f"{lane.engine.name} {lane.state.value} {lane.worker.tally.tick}"
                     for lane in lanes
                     if not condition(lane)
                 )
@@ -229,7 +229,8 @@ async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
         for lane in lanes:
             stage.lab.set_target(lane, TASKS)
         await all_are(
-            lambda lane: lane.tally.tick is not None and lane.tally.tick.completed > TASKS, "at work"
+            lambda lane: lane.worker.tally.tick is not None and lane.worker.tally.tick.completed > TASKS,
+            "at work",
         )
         somebody, began, rss = Somebody(stage, seconds), time.monotonic(), list[tuple[float, int]]()
         weighing = asyncio.create_task(weigh(rss))
@@ -237,7 +238,7 @@ async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
             await somebody.act()
             await asyncio.sleep(0.2)
             for lane in lanes:
-                assert lane.state in (State.RUNNING, State.STALLED), (lane.engine.name, lane.reason)
+                assert lane.state in (State.RUNNING, State.STALLED), (lane.engine.name, lane.worker.reason)
         weighing.cancel()
         for lane in lanes:
             stage.lab.set_target(lane, 0)

@@ -73,7 +73,7 @@ async def thread_wall(engine: str, wrap: Wrap, wall: str, value: int, many: int 
         await real.holds(well, 100)
         standing = await real.hits(lane, many, wall, value)
         assert standing > 100
-        assert (lane.live, lane.target) == (standing, standing), lane.tally.tick
+        assert (lane.live, lane.target) == (standing, standing), lane.worker.tally.tick
         await real.holds(well, 200)
         await real.holds(lane, 50)
         # Not all of them: once around, Linux gives the first 300 numbers to nobody.
@@ -142,7 +142,7 @@ async def file_limit(engine: str) -> None:
         (lane,) = real.lab.lanes
         standing = await real.hits(lane, 400, "ulimit -n", 200)
         assert 100 < standing < 200, standing
-        tick = lane.tally.tick
+        tick = lane.worker.tally.tick
         assert tick is not None
         assert (tick.live, tick.failed) == (standing, tick.created - standing), tick
         assert tick.failed <= 400 - standing, tick
@@ -152,7 +152,8 @@ async def file_limit(engine: str) -> None:
         await real.holds(lane, 10)
         real.lab.set_workload("http:0.1")
         await real.until(
-            lambda: lane.tally.tick is not None and lane.tally.tick.completed > 30, "tasks come and go"
+            lambda: lane.worker.tally.tick is not None and lane.worker.tally.tick.completed > 30,
+            "tasks come and go",
         )
 
 
@@ -175,7 +176,7 @@ async def fork_refused_scene() -> None:
         lane, other = real.lab.lanes
         standing = await real.hits(lane, MANY, "pid_max", pid_max)
         await cannot_start(real, "asyncio", f"pid_max ({pid_max})")
-        assert (lane.state, lane.live) == (State.RUNNING, standing), lane.tally.tick
+        assert (lane.state, lane.live) == (State.RUNNING, standing), lane.worker.tally.tick
         await real.holds(lane, 50)
         await real.holds(other, 100)
         await real.holds(lane, 100)
@@ -191,8 +192,8 @@ async def cannot_start(real: RealLab, name: str, why: str) -> None:
     lane = real.lane(name)
     real.lab.switch(lane, True)
     await real.settles(lane, State.FAILED)
-    assert why in lane.reason, lane.reason
-    assert f"failed: {lane.reason}" == real.told(lane)[-1]
+    assert why in lane.worker.reason, lane.worker.reason
+    assert f"failed: {lane.worker.reason}" == real.told(lane)[-1]
     assert lane.missing is None
     await real.until(lambda: lane.idle, "nothing is left of it")
 
@@ -206,7 +207,7 @@ async def step_by_step(real: RealLab, name: str, why: str, allow: Callable[[int]
         await real.settles(lane, State.FAILED, State.RUNNING)
         if lane.state is State.RUNNING:
             break
-        assert why in lane.reason, (more, lane.reason)
+        assert why in lane.worker.reason, (more, lane.worker.reason)
         await real.until(lambda: lane.idle, "nothing is left of it")
     assert more > 0
     await real.holds(lane, 100)

@@ -119,8 +119,8 @@ async def fails(s: FaultyStage, tasks: int) -> None:
     """See that so many tasks fail, under refill, and that the lane and the others go on."""
     lane = s.faulty
     await s.until(
-        lambda: lane.tally.tick is not None and lane.tally.tick.failed >= tasks,
-        lambda: f"failed: {lane.tally.tick}",
+        lambda: lane.worker.tally.tick is not None and lane.worker.tally.tick.failed >= tasks,
+        lambda: f"failed: {lane.worker.tally.tick}",
         PATIENCE,
     )
     await s.others_go_on()

@@ -3,8 +3,8 @@
 import asyncio
 import time
 
-from concwatch.lab.lane import STOP_LIMIT
 from concwatch.lab.lane_state import State
+from concwatch.lab.worker import STOP_LIMIT
 from tests.faults.driving import LOOPS, PATIENCE, FaultyStage, driven, engines, inject, thorough
 from tests.faults.fault import Fault
 

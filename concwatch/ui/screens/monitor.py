@@ -95,8 +95,8 @@ class LabControls:
         lane = self._lane()
         if self._lab.settings.refill:
             self._screen.notify("tasks that end are replaced already: f turns refill off", severity="warning")
-        elif lane.asked:
-            self.hold(lane.asked)
+        elif lane.worker.asked:
+            self.hold(lane.worker.asked)
 
     def trim(self) -> None:
         """Have the chosen lane give memory back."""
@@ -110,9 +110,9 @@ class LabControls:
         from concwatch.ui.screens.help import ReadDialog  # only here: the first frame can do without
 
         lane = self._lane()
-        stands = lane.tally.ready
+        stands = lane.worker.tally.ready
         runs = (
-            f"{stands.runtime}{''.join(f' · {flag}' for flag in lane.tally.flags)}"
+            f"{stands.runtime}{''.join(f' · {flag}' for flag in lane.worker.tally.flags)}"
             if stands
             else "not running"
         )

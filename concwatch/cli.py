@@ -16,6 +16,7 @@ from concwatch.commands.options import (
     WINDOW,
     WORKLOAD,
     max_memory,
+    new_lab,
     open_recorder,
     record,
     screenshots,
@@ -23,7 +24,7 @@ from concwatch.commands.options import (
 from concwatch.commands.terminal import take_terminal, theme_for_terminal, why_no_screen
 from concwatch.console import BAD_INPUT, print_error
 from concwatch.lab.catalog import SHOWN, Engine
-from concwatch.lab.lab import DEFAULT_HZ, Lab
+from concwatch.lab.lab import DEFAULT_HZ
 from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.system.machine import program_version
 from concwatch.ui.in_page import in_page, take_size
@@ -160,9 +161,9 @@ def main(
     else:
         end_with_terminal(*take_terminal())
     app = ConcwatchApp(
-        lambda: Lab(lanes, settings=settings, budget=max_memory, hz=rate),
+        lambda: new_lab(lanes, settings=settings, budget=max_memory, hz=rate),
         screenshots,
-        make_run_lab=lambda rows, settings: Lab(rows, settings=settings, budget=max_memory),
+        make_run_lab=lambda rows, settings: new_lab(rows, settings=settings, budget=max_memory),
         recording=recording,
         begin=Begin(
             theme or kept.theme or ("" if page else theme_for_terminal()),

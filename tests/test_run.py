@@ -19,7 +19,7 @@ from concwatch.measure import measurement as module
 from concwatch.measure.run import Session
 from concwatch.system.child import ROOT
 from tests.fake import Costs, FakeWorkers, Fault
-from tests.lab_driver import ENGINES
+from tests.lab_driver import ENGINES, use_lab
 
 PATIENCE = 80
 LANE_KEYS = {
@@ -270,15 +270,16 @@ def run_fakes(*arguments, check=0):
     return json.loads(done.stdout)
 
 
-def test_each_size_is_run_as_often_as_asked_and_the_median_has_its_spread(fakes, tmp_path):
+def test_each_size_is_run_as_often_as_asked_and_the_median_has_its_spread(fakes, monkeypatch, tmp_path):
     class Dearer(FakeWorkers):
         def __call__(self, engine):
             self.costs = {"asyncio": Costs(task=1_000 + 100 * self.opened)}
             self.opened += 1
             return super().__call__(engine)
 
-    Lab.__init__.__kwdefaults__["open_link"] = dearer = Dearer()
+    dearer = Dearer()
     dearer.opened = 0
+    use_lab(monkeypatch, open_link=dearer)
     found = run_fakes("--tasks", "500,1k", "--repeats", "3")
     assert [(lane["tasks"], lane["state"]) for lane in found["lanes"]] == [(500, "done"), (1_000, "done")]
     small, large = found["lanes"]

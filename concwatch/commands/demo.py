@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from concwatch.commands import completion
-from concwatch.commands.options import Parsed, max_memory
+from concwatch.commands.options import Parsed, max_memory, new_lab
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.console import print_error
@@ -20,7 +20,6 @@ from concwatch.demos.captures import FORMATS, Captures, check_formats
 from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import Played, play
 from concwatch.files import why_not_writable, write_whole
-from concwatch.lab.lab import Lab
 from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.system.child import concwatch_command
@@ -209,9 +208,9 @@ def _perform(
     lines: list[str] = []  # printed in the end where the terminal is the app's until then
     say = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # which the app replaces
     app = ConcwatchApp(
-        lambda: Lab(demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget),
+        lambda: new_lab(demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget),
         pictures=folder,
-        make_run_lab=lambda engines, settings: Lab(engines, settings=settings, budget=budget),
+        make_run_lab=lambda engines, settings: new_lab(engines, settings=settings, budget=budget),
     )
     played, stopped = run_until_signal(play(demo, app, captures, say, on_screen=on_screen, size=size))
     for line in lines:

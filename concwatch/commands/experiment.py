@@ -10,7 +10,7 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.configuration import as_arguments
-from concwatch.commands.options import REPEATS, SIZES, max_memory
+from concwatch.commands.options import REPEATS, SIZES, max_memory, new_lab
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import ExperimentProgress, print_error, print_experiments, print_lines
 from concwatch.experiments.loading import load, shipped
@@ -109,7 +109,7 @@ def _make_runner(name: str, choice: Choice, budget: int | None) -> Runner:
     """
 
     def make_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
-        return Lab(engines, settings=settings, budget=budget)
+        return new_lab(engines, settings=settings, budget=budget)
 
     return Runner(load(name), choice, make_lab)
 

@@ -21,6 +21,7 @@ from concwatch.worker.collector import MODES
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from concwatch.lab.lab import Lab
     from concwatch.recordings.recorder import Recorder
 
 
@@ -231,3 +232,16 @@ def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | No
         return Recorder(path, open_writer(path), called(), engines)
     except ValueError as error:
         raise click.UsageError(f"--record: {error}") from None
+
+
+def new_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
+    """Return the lab of a command: on this machine, or made by the root context's ``obj``, as tests have it.
+
+    Args:
+        engines: one for each lane.
+        options: keyword arguments of `Lab`.
+    """
+    from concwatch.lab.lab import Lab  # 15 ms that commands without one need not wait for
+
+    make: Callable[..., Lab] = click.get_current_context().find_root().obj or Lab
+    return make(engines, **options)

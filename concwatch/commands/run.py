@@ -18,6 +18,7 @@ from concwatch.commands.options import (
     WORKLOAD,
     Parsed,
     max_memory,
+    new_lab,
     open_recorder,
     record,
 )
@@ -169,7 +170,7 @@ def command(
     labs: list[Lab] = []
 
     def make_lab(group: Sequence[Engine]) -> Lab:
-        lab = Lab(group, settings=settings, budget=max_memory)
+        lab = new_lab(group, settings=settings, budget=max_memory)
         labs.append(lab)
         if recorder is not None:
             recorder.follow(lab)

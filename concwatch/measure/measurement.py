@@ -176,7 +176,7 @@ class Measurement:
             result.problems[Outcome.SHORT] = what + why
 
     def _why_failing(self, failed: int) -> str:
-        self._lab.watch_pages()  # that its server has died says more than that it could not be reached
+        self._lab.pages.watch()  # that its server has died says more than that it could not be reached
         names = ("", self._lane.engine.name)
         errors = [
             event for event in self._lab.events.since(0) if event.severity == "error" and event.lane in names

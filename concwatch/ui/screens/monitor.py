@@ -50,7 +50,8 @@ class LabControls:
     def hold(self, tasks: int, lane: int | None = None) -> None:
         """Have a lane hold ``tasks``, once they are known to fit or a person wants them all the same."""
         chosen, tasks = self._lane(lane), min(tasks, LARGEST_TARGET)
-        found = self._lab.forecast(chosen, tasks) if tasks > chosen.target and not chosen.missing else None
+        grows = tasks > chosen.target and not chosen.missing
+        found = self._lab.capacity.forecast(chosen, tasks) if grows else None
         if found is None or found.fits:
             self._lab.set_target(chosen, tasks)
         elif not self._asking:

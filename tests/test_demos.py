@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -35,6 +34,7 @@ from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.ui.app import ConcwatchApp
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
+from tests.lab_driver import use_lab
 from tests.screen import MEMORY, WALLS, svg_lines
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -305,8 +305,7 @@ async def test_a_shipped_demo_plays_on_fakes_and_takes_the_pictures_of_the_galle
 @pytest.fixture
 def on_fakes(monkeypatch):
     """Have the command play on fake workers."""
-    fakes = partial(Lab, open_link=FakeWorkers(), memory=lambda: MEMORY, walls=lambda: WALLS)
-    monkeypatch.setattr("concwatch.commands.demo.Lab", fakes)
+    use_lab(monkeypatch, open_link=FakeWorkers(), memory=lambda: MEMORY, walls=lambda: WALLS)
 
 
 def invoke(folder: Path, script: str, *options: str):
@@ -479,7 +478,7 @@ def test_on_the_screen_it_is_seen_and_played_along_with_and_told_in_the_end(tmp_
 def test_leaving_it_on_the_screen_is_no_success_and_leaves_no_worker(tmp_path):
     with on_terminal(tmp_path, f"    await stage.switch('asyncio')\n{WAITING}") as terminal:
         terminal.until(lambda: "● on" in terminal.text(), "a worker stands")
-        workers = terminal.workers()
+        workers = terminal.family()
         terminal.type("\x03")
         assert terminal.ended() == 1
         assert_gone(workers)

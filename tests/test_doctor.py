@@ -16,7 +16,6 @@ from click.testing import CliRunner
 from msgspec import to_builtins
 
 from concwatch.cli import main
-from concwatch.commands import doctor as command
 from concwatch.doctor import advice, examination, machine, report
 from concwatch.doctor.advice import advise
 from concwatch.doctor.examination import examine
@@ -314,8 +313,7 @@ async def test_a_worker_that_dies_on_the_way_is_said_to_have():
 
 @pytest.mark.real
 def test_a_forecast_that_does_not_hold_is_exit_status_1_and_a_line(monkeypatch):
-    lab = fake_lab(most=50)
-    monkeypatch.setattr(command, "Lab", lambda *_, **__: lab)
+    monkeypatch.setitem(main.context_settings, "obj", lambda *_, **__: fake_lab(most=50))
     result = invoke("--prove", "--json")
     assert result.exit_code == 1
     proof = json.loads(result.stdout)["proof"]

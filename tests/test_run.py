@@ -176,7 +176,8 @@ def fake_run(*names, tasks=1_000, seconds=0.1, settings=None, budget=None, toget
     session = Session([ENGINES[name] for name in names], [tasks], seconds, together=together)
 
     def make_lab(engines):
-        return Lab(engines, settings=settings, budget=budget, hz=50, open_link=links)
+        make = main.context_settings["obj"]
+        return make(engines, settings=settings, budget=budget, hz=50, open_link=links)
 
     asyncio.run(session.run(make_lab, lambda lab, lane, text: said.append(text)))
     return session.as_json("", lambda engine: ())["lanes"], session.events, said

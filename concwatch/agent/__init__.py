@@ -19,9 +19,8 @@ has it, that its peer runs as the same user or as root, and closes the connectio
             that comes of it connects by itself, one connection a process. A fork connects anew.
 ``attach``  The monitor listens, and has the process run `concwatch.agent.inject.script` (through
             ``sys.remote_exec``, or gdb): the process connects to that path.
-``start``   The process listens at `concwatch.agent.places.socket_path` of its pid, ``…/concwatch-UID/PID.sock`` below
-            ``XDG_RUNTIME_DIR`` or the folder for temporary files; the monitor connects there. One monitor at a time:
-            another one's connection is closed at once.
+``start``   The process listens at the first of `concwatch.agent.places.socket_paths` of its pid that it can have,
+            ``…/concwatch-UID/PID.sock``; the monitor connects there. One monitor at a time: another one waits.
 
 From the first byte all three are the same. When the connection ends, whoever closed it and however, the agent
 takes its hooks back within 5 s; after ``start`` it listens again.
@@ -89,9 +88,9 @@ group is the tasks of one coroutine function. The first 200 by live tasks, then 
         ``own``        whether it is the program's own, neither of the standard library nor an installed package
         ``created``, ``live``, ``ended``, ``since``, ``retained``  as in ``tick``, of that scan
         ``completed``, ``failed``, ``cancelled``  absent without ``outcomes``
-        ``oldest``     seconds since the oldest live one that was noted was created; at least that old where
-                       ``since`` counts it. Absent while none is known. One creation a tick is noted for each
-                       group: what stays long is among them
+        ``oldest``     seconds since the oldest live one that was noted was created. Absent while none is known.
+                       One creation in half a second is noted for each group: what stays long is among them.
+                       Those that ``since`` counts are older, by nobody knows how much
         ``starts``     list of strings, at most 5: lines that created those noted, ``"/app/crawl.py:41"``, the
                        most frequent first
     ``rest``       object ``groups``, ``created``, ``live``, ``ended``, ``since``, ``retained``: all that are not among
@@ -122,7 +121,6 @@ Commands, monitor to agent
               allows.
 ``waits``     ``group``: a group's number. Answered by ``waits``.
 ``outcomes``  ``on``: count how tasks end that are created from now on (0.3 to 1.7 µs more for each).
-``starts``    ``on``: note the creating line of every task, not of one a tick only (0.2 µs more for each).
 ``trace``     ``on``: start or end ``tracemalloc``. Ending leaves one alone that the program has started.
 ``lines``     the lines that hold traced memory. Takes a snapshot: the process stands still meanwhile.
 ``detach``    take the hooks back and close the connection.

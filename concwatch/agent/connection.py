@@ -1,4 +1,4 @@
-"""A connection to a monitor that never blocks, never fills memory, and never writes into a file of the program's."""
+"""A connection to a monitor that never blocks, nor fills memory, nor writes into a file of the program's."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import os
 import sys
 from _weakref import ref
 from itertools import count
+from sys import intern
 from time import monotonic
 
 TYPE_CHECKING = False
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 MOST_GROUPS = 1_000
 """Groups told apart; the tasks of any further ones are counted together."""
 
+OTHERS = "other coroutines"
+"""The name of that group."""
+
 MOST_NOTED = 8
 """Tasks of one group whose creation is remembered."""
 
@@ -23,6 +27,8 @@ MOST_STARTS = 20
 """Creating lines of one group that are told apart."""
 
 LONGEST_NAME = 200
+
+WRAPPERS = ("_run_coro", "_run_wrapped_task")
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _OUTSIDE = ("site-packages" + os.sep, "dist-packages" + os.sep)
@@ -32,7 +38,7 @@ _own: Dict[str, bool] = {}
 
 
 def own(file: str) -> bool:
-    """Return whether a file is the program's own: of no package that was installed, nor the standard library."""
+    """Return whether a file is the program's own: no installed package's, nor the standard library's."""
     known = _own.get(file)
     if known is None:
         outside = file.startswith((_LIBRARY, _AGENT, "<frozen")) or any(part in file for part in _OUTSIDE)
@@ -55,6 +61,18 @@ def code_of(coro: object) -> Optional[CodeType]:
         if code is not None and hasattr(code, "co_firstlineno"):
             return code  # type: ignore[no-any-return]
     return None
+
+
+def _wraps(code: CodeType) -> bool:
+    """Return whether a coroutine function runs everybody's: AnyIO starts each task by one of its own."""
+    return code.co_name in WRAPPERS and os.sep + "anyio" + os.sep in code.co_filename
+
+
+def _wrapped_code(coro: Any) -> Optional[CodeType]:
+    """Return the code that a wrapper will run, from what it was called with."""
+    given = coro.cr_frame.f_locals
+    inner = given.get("coro") or getattr(given.get("self"), "_coro", None)
+    return code_of(inner)
 
 
 def _place(frame: FrameType) -> str:
@@ -157,7 +175,7 @@ class Group:
             self.starts[start] = self.starts.get(start, 0) + 1
 
     def oldest(self) -> Optional[Tuple[Any, float, str]]:
-        """Return the oldest task noted that is live, when and where it was created; forget those that ended."""
+        """Return the oldest live task noted, when and where it was created; forget those that ended."""
         live = []
         for noted in list(self.noted):
             task = noted[0]()
@@ -189,6 +207,7 @@ class Counts:
         self.loops: Dict[int, Any] = {}
         """A weak reference to each event loop that was seen."""
         self._numbers = count(1)
+        self._wrappers: Dict[int, CodeType] = {}
 
     def clear(self) -> None:
         """Forget everything, in place: what counts has hold of these dictionaries."""
@@ -197,14 +216,32 @@ class Counts:
         self.loops.clear()
         self._numbers = count(1)
 
-    def of(self, coro: object, kind: str = "asyncio") -> Group:
-        """Return the group that a coroutine belongs to."""
+    def hold(self, coro: object, task: Any) -> object:
+        """Return what stands for the group of a task: its coroutine's code, as a rule."""
         code = code_of(coro)
-        hold: object = code if code is not None else type(coro)
+        if code is None:
+            return type(coro)
+        if id(code) in self._wrappers:
+            return intern(task.get_name())  # which tells what is wrapped
+        return code
+
+    def of(self, coro: Any, task: Any, kind: str = "asyncio") -> Group:
+        """Return the group that a task belongs to."""
+        code = code_of(coro)
+        if (
+            code is not None
+            and id(code) not in self._wrappers
+            and id(code) not in self.groups
+            and _wraps(code)
+        ):
+            self._wrappers[id(code)] = code
+        hold = self.hold(coro, task)
         group = self.groups.get(id(hold))
         if group is None:
             if len(self.groups) >= MOST_GROUPS:
-                code, hold = None, "other coroutines"
+                code, hold = None, OTHERS
+            elif isinstance(hold, str):
+                code = _wrapped_code(coro)
             # Another thread may do the same: the first one's stays.
             group = self.groups.setdefault(id(hold), Group(next(self._numbers), kind, code, hold))
         return group
@@ -212,7 +249,7 @@ class Counts:
     def meet(self, coro: object, task: Any, kind: str = "asyncio") -> None:
         """Count a task the slow way, and note it. Never raises."""
         try:
-            group = self.of(coro, kind)
+            group = self.of(coro, task, kind)
             group.tell_new()
         except Exception:
             return
@@ -258,8 +295,8 @@ def counting(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a ``create_task`` that does what ``original`` does, and counts."""
     fast, meet = COUNTS.fast, COUNTS.meet
 
-    def create_task(self: Any, coro: Any, *args: Any, **kw: Any) -> Any:
-        task = original(self, coro, *args, **kw)
+    def create_task(self: Any, coro: Any, **kw: Any) -> Any:
+        task = original(self, coro, **kw)
         try:
             if task._source_traceback is not None:
                 _trim(task)
@@ -275,8 +312,8 @@ def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a ``create_task`` that counts how tasks end, too."""
     create = counting(original)
 
-    def create_task(self: Any, coro: Any, *args: Any, **kw: Any) -> Any:
-        task = create(self, coro, *args, **kw)
+    def create_task(self: Any, coro: Any, **kw: Any) -> Any:
+        task = create(self, coro, **kw)
         try:
             task.add_done_callback(_note_outcome)
         except Exception:
@@ -296,7 +333,7 @@ def _named(function: Any, original: Any) -> Callable[..., Any]:
 
 def _note_outcome(task: Any) -> None:
     try:
-        group = COUNTS.of(task.get_coro())
+        group = COUNTS.of(task.get_coro(), task)
         if task.cancelled():
             group.cancelled += 1
         # exception() would mark it as seen, and asyncio would not complain of one that nobody saw.

@@ -1,4 +1,4 @@
-"""Figures of the whole process besides its tasks: threads, queues, the delay of loops, the collector, memory."""
+"""Figures of the whole process besides its tasks: threads, queues, delays of loops, collector, memory."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Collector:
 
     def take_back(self) -> None:
         """End."""
-        callbacks = getattr(gc, "callbacks", ())
-        if self._note in callbacks:
+        callbacks = getattr(gc, "callbacks", None)
+        if callbacks is not None and self._note in callbacks:
             callbacks.remove(self._note)
 
 
@@ -112,7 +112,7 @@ class Figures:
         return fields
 
     def _loops(self) -> Dict[str, Any]:
-        found = []
+        found: List[Dict[str, Any]] = []
         running = {id(loop): loop for loop in loops_now() if loop.is_running()}
         for key in set(self._probes) - set(running):
             del self._probes[key]
@@ -124,7 +124,7 @@ class Figures:
             found.append({"name": probe.name, "kind": probe.kind, "lag": round(probe.take(loop), 6)})
         if not found:
             return {}
-        found.sort(key=lambda one: -one["lag"])
+        found.sort(key=lambda one: one["lag"], reverse=True)
         return {"lag": found[0]["lag"], "loops": found[:MOST]}
 
     def _threads(self) -> Dict[str, Any]:

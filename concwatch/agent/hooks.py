@@ -83,7 +83,7 @@ class Hooks:
                 self.replace(name, module)
 
     def replace(self, name: str, module: ModuleType) -> None:
-        """Replace what there is to replace in a module; one that is still being imported comes again later."""
+        """Replace what there is to replace in a module; one that is being imported comes again later."""
         owner_name, attribute = POINTS[name]
         owner = getattr(module, owner_name, None) if owner_name else module
         if not self.active or name in self.replaced or not hasattr(owner, attribute):
@@ -113,7 +113,7 @@ class Hooks:
         return self._outcomes
 
     def take_back(self) -> None:
-        """Restore everything. What others have put upon ours still calls it: that stays, and costs what it did."""
+        """Restore everything, except what others have put theirs upon: that still calls ours."""
         self.active = False
         if self._outcomes:
             self.set_outcomes(False)
@@ -123,7 +123,7 @@ class Hooks:
 
 
 class _Finder:
-    """Stands first among the finders, finds nothing itself, and looks at the modules in `POINTS` once they run."""
+    """Stands first among the finders, finds nothing itself, and looks at modules once they have run."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks

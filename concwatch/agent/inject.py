@@ -43,7 +43,8 @@ def script(address: str) -> str:
 def gdb_command(pid: int, file: str) -> List[str]:
     """Return the command that has gdb run `script`, written to ``file``, in a process; for development.
 
-    The process stands still for about 0.3 s; its other threads run on while the interpreter's lock is waited for.
+    The process stands still for about 0.3 s; its other threads run on while the interpreter's lock is
+    waited for.
     """
     call = f"exec(open({file!r}).read(), {{}})"
     text = call.replace("\\", "\\\\").replace('"', '\\"')

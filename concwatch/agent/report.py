@@ -106,6 +106,7 @@ def _told(group: Group, outcomes: bool) -> Dict[str, Any]:
     oldest = group.oldest()
     if oldest is not None:
         fields["oldest"] = round(monotonic() - oldest[1], 3)
-    ranked = sorted(list(group.starts.items()), key=lambda item: -item[1])
+    ranked = list(group.starts.items())  # a copy: other threads add to it
+    ranked.sort(key=lambda item: -item[1])
     fields["starts"] = [start for start, _ in ranked[:MOST_STARTS]]
     return fields

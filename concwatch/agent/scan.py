@@ -1,8 +1,8 @@
 """Live tasks found and counted by coroutine, in turns that are too short to be felt.
 
-Up to Python 3.13 asyncio holds its tasks in a weak set. A copy of its references takes 13 to 17 ms at 1,000,000; what
-they refer to is looked at a little at a time. From 3.14 on there is only `asyncio.all_tasks`, which gives the tasks
-themselves, all at once.
+Up to Python 3.13 asyncio holds its tasks in a weak set. A copy of its references takes 13 to 17 ms at
+1,000,000; what they refer to is looked at a little at a time. From 3.14 on there is only `asyncio.all_tasks`,
+which gives the tasks themselves, all at once: 190 ms at 1,000,000.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _total(groups: List[Any], name: str) -> int:
 def _odd(task: Any, live: Dict[int, int], retained: Dict[int, int]) -> None:
     """Count a task whose group is not known yet, or whose coroutine is none of Python's own."""
     try:
-        group: Group = COUNTS.of(task.get_coro())
+        group: Group = COUNTS.of(task.get_coro(), task)
         COUNTS.see_loop(task.get_loop())
         found = retained if task.done() else live
         found[id(group.hold)] = found.get(id(group.hold), 0) + 1

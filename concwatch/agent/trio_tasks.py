@@ -15,7 +15,7 @@ class _Instrument:
     def task_spawned(self, task: Any) -> None:
         """Count a task."""
         try:
-            group = COUNTS.of(task.coro, "trio")
+            group = COUNTS.of(task.coro, task, "trio")
             if group.tell_end is None:
                 group.follow_ends()
             group.tell_new()
@@ -27,7 +27,7 @@ class _Instrument:
     def task_exited(self, task: Any) -> None:
         """Count its end."""
         try:
-            group = COUNTS.of(task.coro, "trio")
+            group = COUNTS.of(task.coro, task, "trio")
             if group.tell_end is not None:
                 group.tell_end()
         except Exception:

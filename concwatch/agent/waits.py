@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic, perf_counter
 
-from .counting import own, words
+from .counting import COUNTS, own, words
 from .scan import TURN, Tasks
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ def look(group: Group, answer: Callable[[Dict[str, Any]], None]) -> Iterator[Non
         for task in tasks.take():
             try:
                 coro = task.get_coro()
-                if id(getattr(coro, "cr_code", type(coro))) != id(group.hold) or task.done():
+                if COUNTS.hold(coro, task) is not group.hold or task.done():
                     continue
                 looked += 1
                 key = place(coro)

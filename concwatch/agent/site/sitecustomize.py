@@ -1,4 +1,4 @@
-"""Starts the agent in every Python process below ``concwatch watch``, then lets the next sitecustomize have its turn.
+"""Starts the agent in every Python process below ``concwatch watch``, then imports the next sitecustomize.
 
 It runs in whatever Python the program has: no syntax that an old one would not know.
 """
@@ -25,7 +25,7 @@ def _start(folder):
 
 
 def _hand_on(folder):
-    """Take this file's folder off the path and import the sitecustomize that it has hidden, if there is one."""
+    """Take this file's folder off the path and import the sitecustomize that it has hidden, if any."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != folder]
     this = sys.modules.pop("sitecustomize", None)
     try:

@@ -1,0 +1,345 @@
+"""Tasks counted by coroutine function as they are created, at a tenth of a microsecond or two each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from _weakref import ref
+from itertools import count
+from sys import intern
+from time import monotonic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+    from typing import Any, Callable, Dict, List, Optional, Tuple
+
+MOST_GROUPS = 1_000
+"""Groups told apart; the tasks of any further ones are counted together."""
+
+OTHERS = "other coroutines"
+"""The name of that group."""
+
+MOST_NOTED = 8
+"""Tasks of one group whose creation is remembered."""
+
+MOST_STARTS = 20
+"""Creating lines of one group that are told apart."""
+
+LONGEST_NAME = 200
+
+WRAPPERS = ("_run_coro", "_run_wrapped_task")
+
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_OUTSIDE = ("site-packages" + os.sep, "dist-packages" + os.sep)
+_AGENT = os.path.dirname(__file__) + os.sep
+
+_own: Dict[str, bool] = {}
+
+
+def own(file: str) -> bool:
+    """Return whether a file is the program's own: no installed package's, nor the standard library's."""
+    known = _own.get(file)
+    if known is None:
+        outside = file.startswith((_LIBRARY, _AGENT, "<frozen")) or any(part in file for part in _OUTSIDE)
+        known = not outside
+        if len(_own) < 10_000:
+            _own[file] = known
+    return known
+
+
+def words(text: object) -> str:
+    """Return a name as it may be shown: none of it commands a terminal."""
+    text = str(text)[:LONGEST_NAME]
+    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
+
+
+def code_of(coro: object) -> Optional[CodeType]:
+    """Return the code that a coroutine, or what serves as one, runs; None where it cannot be told."""
+    for name in ("cr_code", "gi_code", "ag_code"):
+        code = getattr(coro, name, None)
+        if code is not None and hasattr(code, "co_firstlineno"):
+            return code  # type: ignore[no-any-return]
+    return None
+
+
+def _wraps(code: CodeType) -> bool:
+    """Return whether a coroutine function runs everybody's: AnyIO starts each task by one of its own."""
+    return code.co_name in WRAPPERS and os.sep + "anyio" + os.sep in code.co_filename
+
+
+def _wrapped_code(coro: Any) -> Optional[CodeType]:
+    """Return the code that a wrapper will run, from what it was called with."""
+    given = coro.cr_frame.f_locals
+    inner = given.get("coro") or getattr(given.get("self"), "_coro", None)
+    return code_of(inner)
+
+
+def _place(frame: FrameType) -> str:
+    return words(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+
+
+def _start(depth: int) -> str:
+    """Return the program's own line that is nearest above, else the nearest outside asyncio."""
+    frame: Optional[FrameType] = sys._getframe(depth)
+    nearest = ""
+    for _ in range(30):
+        if frame is None:
+            break
+        file = frame.f_code.co_filename
+        if own(file):
+            return _place(frame)
+        if not nearest and "asyncio" not in file and not file.startswith(_AGENT):
+            nearest = _place(frame)
+        frame = frame.f_back
+    return nearest
+
+
+class Group:
+    """The tasks of one coroutine function, as counted and as last found."""
+
+    __slots__ = (
+        "cancelled",
+        "completed",
+        "counter",
+        "direct",
+        "ended",
+        "endings",
+        "failed",
+        "file",
+        "hold",
+        "kind",
+        "line",
+        "live",
+        "name",
+        "noted",
+        "number",
+        "own",
+        "retained",
+        "sent",
+        "since",
+        "starts",
+        "tell_end",
+        "tell_new",
+    )
+
+    def __init__(self, number: int, kind: str, code: Optional[CodeType], hold: object) -> None:
+        """Make the group of ``code``; ``hold`` is kept, so that no other object takes its identity."""
+        self.hold = hold
+        self.number = number
+        self.kind = kind
+        self.name = words(getattr(code, "co_qualname", None) or getattr(code, "co_name", None) or hold)
+        self.file = words(code.co_filename) if code else ""
+        self.line = max(0, code.co_firstlineno) if code else 0
+        self.own = bool(code) and own(self.file)
+        # The one way to count that is a single step in every Python: two threads with a loop each may create
+        # tasks of one coroutine, and "+= 1" can be interrupted.
+        self.counter = count()
+        self.tell_new: Callable[[], int] = self.counter.__next__
+        self.endings: Optional[count[int]] = None
+        self.tell_end: Optional[Callable[[], int]] = None
+        """Counts an end, where each is told (trio)."""
+        self.direct = self.since = self.ended = self.live = self.retained = 0
+        self.completed = self.failed = self.cancelled = 0
+        self.noted: List[Tuple[Any, float, str]] = []
+        """A weak reference, the time of creation, the creating line, of some tasks, oldest first."""
+        self.starts: Dict[str, int] = {}
+        self.sent: object = None
+
+    def counted(self) -> int:
+        """Return how many were counted as they were created."""
+        return _reading(self.counter)
+
+    def created(self) -> int:
+        """Return how many were created since the agent began, as far as is known."""
+        return _reading(self.counter) + self.direct
+
+    def follow_ends(self) -> None:
+        """Have the ends of its tasks told, not found."""
+        self.endings = count()
+        self.tell_end = self.endings.__next__
+
+    def take_ends(self) -> None:
+        """Take in the ends that were told."""
+        if self.endings is not None:
+            self.ended = _reading(self.endings)
+            self.live = max(0, self.created() - self.ended)
+
+    def note(self, task: object, start: str) -> None:
+        """Remember when and where ``task`` was created."""
+        noted = self.noted
+        if len(noted) >= MOST_NOTED:
+            self.noted = noted = noted[:1] + noted[2::2]  # the oldest stays
+        noted.append((ref(task), monotonic(), start))
+        if start and (start in self.starts or len(self.starts) < MOST_STARTS):
+            self.starts[start] = self.starts.get(start, 0) + 1
+
+    def oldest(self) -> Optional[Tuple[Any, float, str]]:
+        """Return the oldest live task noted, when and where it was created; forget those that ended."""
+        live = []
+        for noted in list(self.noted):
+            task = noted[0]()
+            if task is not None and not _done(task):
+                live.append(noted)
+        self.noted = live
+        if not live:
+            return None
+        return live[0][0](), live[0][1], live[0][2]
+
+
+def _reading(counter: count[int]) -> int:
+    return int(repr(counter)[6:-1])  # "count(5)": there is no other way to look at it
+
+
+def _done(task: Any) -> bool:
+    done = getattr(task, "done", None)
+    return bool(done()) if done is not None else False
+
+
+class Counts:
+    """All groups of this process. Filled by whatever thread creates tasks; no lock is ever held."""
+
+    def __init__(self) -> None:
+        self.groups: Dict[int, Group] = {}
+        """By the identity of their code."""
+        self.fast: Dict[int, Callable[[], int]] = {}
+        """What counts one more task. A group that is not in it is met the slow way, which notes the task."""
+        self.loops: Dict[int, Any] = {}
+        """A weak reference to each event loop that was seen."""
+        self._numbers = count(1)
+        self._wrappers: Dict[int, CodeType] = {}
+
+    def clear(self) -> None:
+        """Forget everything, in place: what counts has hold of these dictionaries."""
+        self.fast.clear()
+        self.groups.clear()
+        self.loops.clear()
+        self._numbers = count(1)
+
+    def hold(self, coro: object, task: Any) -> object:
+        """Return what stands for the group of a task: its coroutine's code, as a rule."""
+        code = code_of(coro)
+        if code is None:
+            return type(coro)
+        if id(code) in self._wrappers:
+            return intern(task.get_name())  # which tells what is wrapped
+        return code
+
+    def of(self, coro: Any, task: Any, kind: str = "asyncio") -> Group:
+        """Return the group that a task belongs to."""
+        code = code_of(coro)
+        if (
+            code is not None
+            and id(code) not in self._wrappers
+            and id(code) not in self.groups
+            and _wraps(code)
+        ):
+            self._wrappers[id(code)] = code
+        hold = self.hold(coro, task)
+        group = self.groups.get(id(hold))
+        if group is None:
+            if len(self.groups) >= MOST_GROUPS:
+                code, hold = None, OTHERS
+            elif isinstance(hold, str):
+                code = _wrapped_code(coro)
+            # Another thread may do the same: the first one's stays.
+            group = self.groups.setdefault(id(hold), Group(next(self._numbers), kind, code, hold))
+        return group
+
+    def meet(self, coro: object, task: Any, kind: str = "asyncio") -> None:
+        """Count a task the slow way, and note it. Never raises."""
+        try:
+            group = self.of(coro, task, kind)
+            group.tell_new()
+        except Exception:
+            return
+        try:
+            code = code_of(coro)
+            if code is not None and id(code) in self.groups:
+                self.fast[id(code)] = group.tell_new
+            group.note(task, _start(3))
+            self.see_loop(task.get_loop())
+        except Exception:  # not every task can be referred to weakly, or has a loop
+            pass
+
+    def see_loop(self, loop: Any) -> None:
+        """Remember an event loop."""
+        if id(loop) not in self.loops:
+            try:
+                self.loops[id(loop)] = ref(loop)
+            except TypeError:  # of somebody's own making: it cannot be referred to weakly
+                pass
+
+    def note_next(self, groups: List[Group]) -> None:
+        """Have the next task of each group noted."""
+        for group in groups:
+            self.fast.pop(id(group.hold), None)
+
+    def created(self) -> int:
+        """Return how many tasks were created since the agent began."""
+        return sum([group.created() for group in list(self.groups.values())])
+
+
+COUNTS = Counts()
+"""This process's."""
+
+
+def _trim(task: Any) -> None:
+    """Take the agent's line off the stack that asyncio's debug mode has kept of a task's creation."""
+    stack = task._source_traceback
+    while stack and stack[-1].filename == __file__:
+        del stack[-1]
+
+
+def counting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a ``create_task`` that does what ``original`` does, and counts."""
+    fast, meet = COUNTS.fast, COUNTS.meet
+
+    def create_task(self: Any, coro: Any, **kw: Any) -> Any:
+        task = original(self, coro, **kw)
+        try:
+            if task._source_traceback is not None:
+                _trim(task)
+            fast[id(coro.cr_code)]()
+        except Exception:
+            meet(coro, task)
+        return task
+
+    return _named(create_task, original)
+
+
+def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a ``create_task`` that counts how tasks end, too."""
+    create = counting(original)
+
+    def create_task(self: Any, coro: Any, **kw: Any) -> Any:
+        task = create(self, coro, **kw)
+        try:
+            task.add_done_callback(_note_outcome)
+        except Exception:
+            pass
+        return task
+
+    return _named(create_task, original)
+
+
+def _named(function: Any, original: Any) -> Callable[..., Any]:
+    function.__name__ = "create_task"
+    function.__qualname__ = getattr(original, "__qualname__", "create_task")
+    function.__doc__ = original.__doc__
+    function.__wrapped__ = original
+    return function  # type: ignore[no-any-return]
+
+
+def _note_outcome(task: Any) -> None:
+    try:
+        group = COUNTS.of(task.get_coro(), task)
+        if task.cancelled():
+            group.cancelled += 1
+        # exception() would mark it as seen, and asyncio would not complain of one that nobody saw.
+        elif getattr(task, "_exception", None) is not None:
+            group.failed += 1
+        else:
+            group.completed += 1
+    except Exception:
+        pass

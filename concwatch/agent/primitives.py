@@ -1,0 +1,27 @@
+"""Threads, locks and sockets of the system's own, also where gevent has put others in their place.
+
+A reporter that ran as a greenlet would block everything that it reports.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _original(module: str, name: str) -> Any:
+    monkey = sys.modules.get("gevent.monkey")
+    if monkey is not None:
+        return monkey.get_original(module, name)
+    return getattr(__import__(module), name)
+
+
+start_new_thread = _original("_thread", "start_new_thread")
+"""A thread that ``threading`` does not know: no program counts it, joins it or traces it."""
+
+allocate_lock = _original("_thread", "allocate_lock")
+get_native_id = _original("_thread", "get_native_id")
+sleep = _original("time", "sleep")

@@ -1,0 +1,88 @@
+"""Who this process is."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .counting import words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List
+
+PROTOCOL = 1
+
+WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+"""The interpreter's options whose value is an argument of its own."""
+
+
+def _command_line() -> List[str]:
+    found = getattr(sys, "orig_argv", None)
+    if found:
+        return list(found)
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            return file.read().decode(errors="replace").split("\0")
+    except OSError:
+        return list(getattr(sys, "argv", ()))
+
+
+def name() -> str:
+    """Return what the process is called: its script or module, and its name among ``multiprocessing``'s."""
+    called = _called(_command_line())
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    if multiprocessing is not None:
+        process = multiprocessing.current_process()
+        if process.name != "MainProcess":
+            return words(f"{called} {process.name}")
+    return words(called)
+
+
+def _called(arguments: List[str]) -> str:
+    at = 1
+    while at < len(arguments):
+        argument = arguments[at]
+        if argument == "-m":
+            return arguments[at + 1] if at + 1 < len(arguments) else "python"
+        if argument.startswith("-m"):
+            return argument[2:]
+        if argument.startswith("-c"):
+            return "python -c"
+        if not argument.startswith("-"):
+            return os.path.basename(argument) or "python"
+        at += 2 if argument in WITH_VALUE else 1
+    return "python"
+
+
+def runtime() -> str:
+    """Name the interpreter and its version: ``CPython 3.11.7``."""
+    implementation = sys.implementation
+    known = {"cpython": "CPython", "pypy": "PyPy"}
+    version = ".".join([str(part) for part in implementation.version[:3]])
+    return f"{known.get(implementation.name, implementation.name)} {version}"
+
+
+def flags() -> List[str]:
+    """List what is loaded that shapes the figures."""
+    found = []
+    for module in ("asyncio", "uvloop", "trio", "anyio", "gevent"):
+        loaded = sys.modules.get(module)
+        if loaded is not None:
+            version = getattr(loaded, "__version__", "")
+            found.append(words(f"{module} {version}" if isinstance(version, str) and version else module))
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        found.append("free-threaded")
+    return found
+
+
+def identity() -> Dict[str, Any]:
+    """Return what ``ready`` says of the process."""
+    return {
+        "protocol": PROTOCOL,
+        "engine": "agent",
+        "name": name(),
+        "pid": os.getpid(),
+        "ppid": os.getppid(),
+        "runtime": runtime(),
+    }

@@ -29,6 +29,7 @@ NAMES = (
     "run",
     "serve",
     "settings",
+    "watch",
 )
 """Each has its file in this folder, and its `command` there."""
 

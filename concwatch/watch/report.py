@@ -223,7 +223,8 @@ def read_watch_expectation(text: str) -> WatchExpectation:
     known = [name for name, row in FIGURES.items() if row.of_groups or not group]
     if figure not in known:
         raise ValueError(
-            f'{where}unknown figure "{figure[:40]}": expected one of {", ".join(known)}{nearest(figure, known)}'
+            f'{where}unknown figure "{figure[:40]}": expected one of {", ".join(known)}'
+            f"{nearest(figure, known)}"
         )
     if parts["op"] not in COMPARISONS:
         raise ValueError(

@@ -86,6 +86,13 @@ class Watching:
         """The processes that run."""
         return [lane for lane in self.lanes if lane.alive]
 
+    def set_option(self, name: str) -> None:
+        """Switch what agents do besides on or off: ``"outcomes"`` or ``"trace"``."""
+        on = self._options[name] = not self._options[name]
+        for lane in self.alive:
+            lane.send(name, on=on)
+        self.tell(f"{name} {'on' if on else 'off'}")
+
     def tell(self, text: str) -> None:
         """Have the event log say what a person did."""
         self._say("", text, "info")

@@ -16,6 +16,7 @@ from concwatch.text import nearest
 from concwatch.ui.in_page import in_page
 
 NAMES = (
+    "attach",
     "compare",
     "completion",
     "demo",

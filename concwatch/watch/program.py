@@ -99,14 +99,14 @@ class Program:
 
     def family(self) -> Mapping[int, psutil.Process]:
         """Return its process and all that came of it and run now, by pid: also those without their parent."""
-        self._known = {pid: process for pid, process in self._known.items() if _runs(process)}
+        self._known = {pid: process for pid, process in self._known.items() if runs(process)}
         children: dict[int, list[psutil.Process]] = {}
         for process in psutil.process_iter(["ppid"]):
             children.setdefault(process.info["ppid"], []).append(process)
         unseen = [*self._known, self.pid]
         while unseen:
             for child in children.get(unseen.pop(), ()):
-                if child.pid not in self._known and _runs(child):
+                if child.pid not in self._known and runs(child):
                     self._known[child.pid] = child
                     unseen.append(child.pid)
         return self._known
@@ -126,7 +126,8 @@ class Program:
             self._process.wait(END_LIMIT)
 
 
-def _runs(process: psutil.Process) -> bool:
+def runs(process: psutil.Process) -> bool:
+    """Return whether a process runs, and is not one that has ended and waits for its parent."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except (psutil.Error, OSError):

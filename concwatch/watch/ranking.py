@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import structs
 
+from concwatch.links.agent_messages import GroupReport
 from concwatch.watch.group import GroupStatus
 from concwatch.watch.growth import Growth
 from concwatch.watch.watched import WatchedProcess
@@ -71,13 +72,17 @@ def _grown(growths: Sequence[Growth]) -> Growth | None:
     return Growth(middle, middle - half, middle + half)
 
 
+def identity(group: GroupStatus | GroupReport) -> tuple[str, str, int]:
+    """Return what tells a group from others in whatever process: name, file and line."""
+    return group.name, group.file, group.line
+
+
 def groups_of(lanes: Iterable[WatchedProcess]) -> list[GroupStatus]:
     """Return the groups of some processes, those of the same function as one."""
     same: dict[tuple[str, str, int], list[GroupStatus]] = {}
     for lane in lanes:
         for group in lane.groups.values():
-            status = group.status
-            same.setdefault((status.name, status.file, status.line), []).append(status)
+            same.setdefault(identity(group.report), []).append(group.status)
     return [joined(groups) for groups in same.values()]
 
 

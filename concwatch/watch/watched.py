@@ -18,7 +18,7 @@ from concwatch.links.agent_messages import AgentEnd, AgentReady, AgentTick, Grou
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import Error
 from concwatch.system.process import Reading, Sampler
-from concwatch.units import format_count
+from concwatch.units import counted, format_bytes, format_count, format_seconds
 from concwatch.watch.group import Group
 
 STALL = 1.0
@@ -61,6 +61,8 @@ class WatchedProcess:
         self.lines: TracedLines | None = None
         self.reading: Reading | None = None
         self.rss_first: int | None = None
+        self.told: set[int] = set()
+        """Groups whose leak has been told."""
         self.ended_in_order = False
         """Whether its agent took leave."""
         self.lags = Histogram()
@@ -92,11 +94,12 @@ class WatchedProcess:
         """The connection to its agent."""
         return self._link
 
-    def connect(self, link: AgentLink, ready: AgentReady, now: float) -> None:
-        """Follow the process by its agent from now on."""
+    def connect(self, link: AgentLink, ready: AgentReady, now: float, name: str = "") -> None:
+        """Follow the process by its agent from now on; ``name`` is what to call it if not by its own word."""
         self._link, self.ready, self._tick_at = link, ready, now
         self.how, self.reason, self.state = "agent", "", State.RUNNING
-        self.called, self.lane, self.ppid = ready.name, f"{ready.name} {self.pid}", ready.ppid
+        self.called, self.ppid = name or ready.name, ready.ppid
+        self.lane = f"{self.called} {self.pid}"
         flags = "".join(f" · {flag}" for flag in ready.flags)
         self._say(self.lane, f"watched: {ready.runtime}{flags}, pid {self.pid}", "info")
 
@@ -104,6 +107,10 @@ class WatchedProcess:
         """Note that no agent will come, and why."""
         self.how, self.reason, self.state = "outside", reason, State.RUNNING
         self._say(self.lane, f"seen from outside only: {reason}", "info")
+
+    def wait_for(self, reason: str) -> None:
+        """Note what an agent that was sent is waiting for."""
+        self.reason = reason
 
     def end(self, reason: str, now: float, failed: bool = False) -> None:
         """Note that the process has ended."""
@@ -228,27 +235,46 @@ class WatchedProcess:
             **known,
         )
 
-    def newly_leaking(self) -> "list[tuple[Group, str]]":
-        """Return the groups found to leak since the last call, each with a sentence that says so."""
-        found = []
-        for group in self.groups.values():
-            if group.leak or sum(one.leak for one in self.groups.values()) >= MOST_CALLED:
-                continue
-            growth = group.growth if group.leaks else group.retained_growth if group.retains else None
-            if growth is None:
-                continue
-            group.leak = True
-            what = "grows" if group.leaks else "keeps finished tasks: they grow"
-            report = group.report
-            where = f" ({report.file}:{report.line})" if report.file else ""
-            found.append(
-                (
-                    group,
-                    f"{report.name}{where} {what} by {format_count(round(growth.per_minute))} a minute, "
-                    f"95 % {format_count(round(growth.low))} to {format_count(round(growth.high))}",
+    def find_leaks(self) -> None:
+        """Mark the groups that leak, and ask where their tasks wait."""
+        for number, group in self.groups.items():
+            called = sum(one.leak for one in self.groups.values())
+            if not group.leak and called < MOST_CALLED and (group.leaks or group.retains):
+                group.leak = True
+                self.send("waits", group=number)
+
+    def tell_leaks(self) -> None:
+        """Tell of each group that leaks, once: what it is, how fast it grows, and where its tasks wait."""
+        for number, group in self.groups.items():
+            if group.leak and number not in self.told:
+                self.told.add(number)
+                self._say(self.lane, leak_sentence(group), "warning")
+
+    def details(self) -> list[tuple[str, str]]:
+        """Return what else is known of the process: labels and texts for a person."""
+        ready, tick = self.ready, self.tick
+        found = [("is", ready.runtime if ready else ""), ("seen", self.reason)]
+        if ready is not None:
+            found.append(("with", " · ".join(ready.flags)))
+        if tick is not None:
+            found += [(loop.name, f"lag {format_seconds(loop.lag)}") for loop in tick.loops[:3]]
+            found += [
+                (pool.name, f"{pool.threads} threads · {format_count(pool.queued)} queued")
+                for pool in tick.executors[:3]
+            ]
+            if tick.limiter is not None:
+                limiter = tick.limiter
+                found.append(
+                    ("limiter", f"{limiter.used} of {limiter.total:g} · {format_count(limiter.waiting)} wait")
                 )
-            )
-        return found
+            found += [(thread.name, counted(thread.count, "thread")) for thread in tick.threads[:4]]
+            if tick.retained:
+                found.append(("retained", f"{counted(tick.retained, 'finished task')} still held"))
+            if tick.gc is not None:
+                found.append(("collector", format_seconds(tick.gc)))
+            if tick.traced is not None:
+                found.append(("traced", format_bytes(tick.traced)))
+        return [(label, text) for label, text in found if text]
 
     @property
     def facts(self) -> EngineFacts:
@@ -272,6 +298,21 @@ class WatchedProcess:
             born=self.began,
             tracing=self.tick is not None and self.tick.traced is not None,
         )
+
+
+def leak_sentence(group: Group) -> str:
+    """Return what grows, how fast, and where most of it waits."""
+    report, growth = group.report, group.growth if group.leaks else group.retained_growth
+    where = f" ({report.file}:{report.line})" if report.file else ""
+    what = "grows" if group.leaks else "has finished tasks that something still holds: they grow"
+    rate = (
+        f" by {format_count(round(growth.per_minute))} a minute, "
+        f"95 % {format_count(round(growth.low))} to {format_count(round(growth.high))}"
+        if growth
+        else ""
+    )
+    waits = f"; {format_count(group.waits[0].tasks)} wait at {group.waits[0].where}" if group.waits else ""
+    return f"{report.name}{where} {what}{rate}{waits}"
 
 
 def _known(value: float) -> float | None:

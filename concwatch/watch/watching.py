@@ -15,7 +15,8 @@ from concwatch.links.agent_messages import AgentReady
 from concwatch.links.link import Ended
 from concwatch.system.machine import load_now
 from concwatch.system.memory import MemoryBudget
-from concwatch.watch.program import Program, name_of, why_outside
+from concwatch.watch.attach import inject, listening
+from concwatch.watch.program import Program, name_of, runs, why_outside
 from concwatch.watch.watched import WatchedProcess
 
 HZ = 10.0
@@ -31,6 +32,10 @@ JUDGE = 1.0
 
 MOST_LANES = 1_000
 """Processes followed; further ones are counted."""
+
+
+UNNAMED = "python -c"
+"""What an agent calls a process that was given its program as text, as ``multiprocessing`` does."""
 
 
 class Watching:
@@ -69,12 +74,34 @@ class Watching:
         self._strangers: list[AgentLink] = []  # whose first report has not come yet
         self._by_pid: dict[int, WatchedProcess] = {}
         self._found: dict[int, psutil.Process] = {}
+        self._attached: dict[int, psutil.Process] = {}
         self._search_due = self._look_due = self._judge_due = 0.0
 
     def follow(self, program: Program) -> None:
         """Follow a program and all that comes of it."""
         self.program = program
         self._search(self.clock())
+
+    def attach(self, pid: int, gdb: bool = False) -> None:
+        """Follow a process that runs already, by its agent where one can be had.
+
+        Args:
+            pid: the process.
+            gdb: whether gdb may put the agent into an older Python.
+        """
+        now = self.clock()
+        process = psutil.Process(pid)
+        self._attached[pid] = process
+        lane = self._lane(pid, process.ppid(), name_of(process), now)
+        if lane is None:
+            return
+        link = listening(pid)
+        if link is not None:
+            self._strangers.append(link)
+            return
+        reason = inject(pid, str(self.listener.path), self.listener.path.parent, gdb)
+        if reason is not None:
+            lane.see_from_outside(reason)
 
     @property
     def budget(self) -> int:
@@ -148,7 +175,10 @@ class Watching:
             if isinstance(first, AgentReady):
                 lane = self._lane(link.pid or first.pid, first.ppid, first.name, now)
                 if lane is not None:
-                    lane.connect(link, first, now)
+                    parent = self._by_pid.get(first.ppid)
+                    anonymous = first.name == UNNAMED and parent is not None
+                    name = f"{parent.called} child" if parent and anonymous else ""
+                    lane.connect(link, first, now, name)
                     lane.send("rate", hz=self.hz)
                     for command, on in self._options.items():
                         if on:
@@ -163,9 +193,9 @@ class Watching:
 
     def _search(self, now: float) -> None:
         """Look for processes that have come, and for those that have gone."""
-        if self.program is None:
-            return
-        self._found = dict(self.program.family())
+        self._found = {pid: process for pid, process in self._attached.items() if runs(process)}
+        if self.program is not None:
+            self._found.update(self.program.family())
         for pid, process in self._found.items():
             lane = self._by_pid.get(pid)
             if lane is None or not lane.alive:
@@ -174,11 +204,14 @@ class Watching:
                 except (psutil.Error, OSError):
                     continue
             if lane is not None and lane.how == "starting" and now - lane.began >= AGENT_LIMIT:
-                lane.see_from_outside(why_outside(process, str(self.listener.path)))
+                if pid in self._attached:
+                    lane.wait_for("waits for the program to wake up")
+                else:
+                    lane.see_from_outside(why_outside(process, str(self.listener.path)))
         for lane in self.alive:
             if lane.pid not in self._found and not psutil.pid_exists(lane.pid):
                 self._end(lane, now)
-        if self.program.status is not None:
+        if self.program is not None and self.program.status is not None:
             root = self._by_pid.get(self.program.pid)
             if root is not None and root.alive:
                 self._end(root, now)
@@ -190,11 +223,10 @@ class Watching:
         lane.end(reason, now, failed=program is not None and lane.pid == program.pid and bool(program.status))
 
     def _call_out(self) -> None:
-        """Tell of each group that leaks, once, and ask where its tasks wait."""
+        """Tell of each group that leaks, once; agents have said meanwhile where its tasks wait."""
         for lane in self.alive:
-            for group, sentence in lane.newly_leaking():
-                lane.send("waits", group=group.report.group)
-                self._say(lane.lane, sentence, "warning")
+            lane.tell_leaks()
+            lane.find_leaks()
 
     def snapshot(self, now: float | None = None) -> Snapshot:
         """Return a picture of all processes as they are."""

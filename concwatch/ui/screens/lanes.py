@@ -61,6 +61,8 @@ class LanesScreen(Sized[None]):
     """What is shown, for the title of the help."""
     MOUSE: ClassVar[str] = ""
     """What the mouse does, for the help."""
+    SIDE: type[Side] = Side
+    """What holds the lanes."""
     CARD: type[LaneCard] = LaneCard
     """What shows a lane."""
     COSTS: type[CostTable] = CostTable
@@ -116,7 +118,7 @@ class LanesScreen(Sized[None]):
         self._choose_colors()
         yield self.heading()
         with Horizontal(id="body"):
-            with Side(id="side"):
+            with self.SIDE(id="side"):
                 yield from self.side()
             yield self._grid
         yield self.table()
@@ -202,7 +204,8 @@ class LanesScreen(Sized[None]):
     def _draw(self, view: Snapshot) -> None:
         """Have the charts show a snapshot, and what led there."""
         names = [lane.name for lane in view.lanes]
-        shown = [LaneSeries(*lane) for lane in zip(names, self._source.series(), self._colors, strict=True)]
+        series = self._source.series()
+        shown = [LaneSeries(names[lane], series[lane], self._colors[lane]) for lane in self.drawn(view)]
         theme = self.app.theme_variables
         colors = dict(zip(names, self._colors, strict=True))
         seconds = self.charts.window(view.time - self._source.began)
@@ -210,6 +213,10 @@ class LanesScreen(Sized[None]):
         live = [lane.live for lane in view.lanes]
         calm, self._live = live == self._live, live
         self._grid.show(shown, view.time, seconds, marks, partial(self._marks.tell, view), calm)
+
+    def drawn(self, view: Snapshot) -> Iterable[int]:
+        """Return the numbers of the lanes that have lines in the charts."""
+        return range(len(view.lanes))
 
     def show_lanes(self, view: Snapshot) -> None:
         """Have what stands on the left show a snapshot."""

@@ -12,15 +12,18 @@ from concwatch.text import plain
 from concwatch.ui import keys
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.widgets.group_table import COLUMNS, MOST, GroupTable
-from concwatch.ui.widgets.process_list import ALL, ProcessList, listed
+from concwatch.ui.widgets.process_list import ALL, ProcessList, ProcessSide, listed
 from concwatch.ui.widgets.side import Side
 from concwatch.units import format_bytes, format_clock, format_count
 from concwatch.watch.group import GroupStatus
-from concwatch.watch.ranking import groups_of, ranked
+from concwatch.watch.ranking import groups_of, identity, ranked
 from concwatch.watch.watching import Watching
 
 ROWS, FEW_ROWS = 8, 4
 """Groups that the table has room for, and on a low terminal."""
+
+ASK = 2.0
+"""Seconds between two questions where the tasks of a group wait, while that is shown."""
 
 DRAWN = 12
 """Processes that have lines in the charts: the first that are listed."""
@@ -64,7 +67,6 @@ class WatchControls:
     def choose_process(self, number: int) -> None:
         """Show the tasks of process ``number``, or of all."""
         self._screen.process = number
-        self._screen.group = 0
         self._screen.look()
 
     def next_process(self, step: int) -> None:
@@ -75,7 +77,9 @@ class WatchControls:
 
     def choose_group(self, place: int) -> None:
         """Have the keys act on the group at a place of the table."""
-        self._screen.group = place
+        self._screen.choose_group(place)
+        if self._screen.opened:
+            self.ask_where()
         self._screen.look()
 
     def next_group(self, step: int) -> None:
@@ -86,7 +90,6 @@ class WatchControls:
     def sort_by(self, title: str) -> None:
         """Sort the table by a column."""
         self._screen.sorted_by = title
-        self._screen.group = 0
         self._screen.look()
 
     def next_column(self, step: int) -> None:
@@ -107,12 +110,11 @@ class WatchControls:
         screen = self._screen
         if not 0 <= screen.group < len(screen.groups):
             return
-        wanted = screen.groups[screen.group]
+        wanted = identity(screen.groups[screen.group])
         for lane in self._watching.alive:
-            for group in lane.groups.values():
-                report = group.report
-                if (report.name, report.file, report.line) == (wanted.name, wanted.file, wanted.line):
-                    lane.send("waits", group=report.group)
+            for number, group in lane.groups.items():
+                if identity(group.report) == wanted:
+                    lane.send("waits", group=number)
 
     def filter(self) -> None:
         """Ask for words, and show the groups in whose name or file they stand."""
@@ -120,7 +122,6 @@ class WatchControls:
         def answer(words: str | None) -> None:
             if words is not None:
                 self._screen.words = words
-                self._screen.group = 0
                 self._screen.look()
 
         self._screen.ask(
@@ -173,6 +174,7 @@ class WatchScreen(LanesScreen):
     SUBJECT = "whose tasks are they, and which grow?"
     MOUSE = "Click a process to see its tasks alone, a heading to sort by it, a group to choose it."
     AUTO_FOCUS = ""
+    SIDE = ProcessSide
 
     def __init__(self, watching: Watching, size: Size, aside: Callable[[], str], output: Path | None) -> None:
         """Show ``watching``, which somebody else steps.
@@ -184,7 +186,7 @@ class WatchScreen(LanesScreen):
             output: the file that holds what the program writes; None where it is not ours.
         """
         super().__init__(WatchSource(watching), size, aside, watching.tell)
-        self.controls = WatchControls(watching, self)
+        self.controls = self._controls = WatchControls(watching, self)
         self.output = output
         self.process = ALL
         """The number of the process whose tasks are shown."""
@@ -192,6 +194,7 @@ class WatchScreen(LanesScreen):
         """The groups of the table, in its order."""
         self.group = 0
         """The place of the one that the keys act on."""
+        self._chosen: tuple[str, str, int] | None = None  # which that is; None for the first
         self.sorted_by = COLUMNS[0].title
         self.words = ""
         """What the groups are filtered by."""
@@ -202,10 +205,20 @@ class WatchScreen(LanesScreen):
     def on_mount(self) -> None:
         """Follow the program's steps."""
         self._watching.observers.append(self.follow)
+        self.set_interval(ASK, self._ask_again)
+
+    def _ask_again(self) -> None:
+        if self.opened:
+            self._controls.ask_where()
 
     def on_unmount(self) -> None:
         """Follow them no more."""
         self._watching.observers.remove(self.follow)
+
+    def choose_group(self, place: int) -> None:
+        """Have the keys act on the group at a place of the table, wherever it then goes."""
+        if 0 <= place < len(self.groups):
+            self.group, self._chosen = place, identity(self.groups[place])
 
     def side(self) -> Iterable[Widget]:
         """Return the list of processes."""
@@ -215,9 +228,18 @@ class WatchScreen(LanesScreen):
         """Return the table of groups."""
         return GroupTable()
 
+    def drawn(self, view: Snapshot) -> Iterable[int]:
+        """Return the process that is chosen, or the first that are listed, in their order."""
+        if self.process != ALL:
+            return [self.process]
+        return sorted(number for number, _ in listed(view)[:DRAWN])
+
     def show_lanes(self, view: Snapshot) -> None:
         """Have the list show a snapshot."""
-        self.query_one(ProcessList).show(view, self._colors, self.process)
+        lanes = self._watching.lanes
+        number = 0 if len(lanes) == 1 else self.process
+        details = lanes[number].details() if 0 <= number < len(lanes) else ()
+        self.query_one(ProcessList).show(view, self._colors, self.process, details)
         self.query_one(Side).note(format_bytes(view.total_rss))
 
     def show_table(self, view: Snapshot) -> None:
@@ -226,7 +248,8 @@ class WatchScreen(LanesScreen):
         chosen = lanes if self.process == ALL else lanes[self.process : self.process + 1]
         value = next(column.value for column in COLUMNS if column.title == self.sorted_by)
         self.groups = ranked(groups_of(chosen), value, self.words, MOST)
-        self.group = max(0, min(self.group, len(self.groups) - 1))
+        places = {identity(group): place for place, group in enumerate(self.groups)}
+        self.group = places.get(self._chosen, 0) if self._chosen else 0
         rows = FEW_ROWS if self.has_class("-short", "-tiny") else ROWS
         note = f'filter "{plain(self.words)}"' if self.words else ""
         if len(self.groups) > rows:

@@ -127,7 +127,7 @@ class GroupTable(ClickableLines):
         groups, sorted_by, chosen, rows, opened = self._shown
         columns = columns_for(width)
         room = max(0, width - sum(column.cells + GAP for column in columns))
-        name_room = min(max(NAME, room * 2 // 5), room)
+        name_room = min(max(NAME, room // 2), room)
         heading = [Cell(name_room, Content.styled("group", "bold $dim")),
                    Cell(room - name_room, Content.styled("defined in", "bold $dim"))]  # fmt: skip
         for column in columns:

@@ -6,8 +6,9 @@ from textual.content import Content
 
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.ui.widgets.side import Side
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
-from concwatch.units import format_bytes, format_count, format_seconds, format_short
+from concwatch.units import format_bytes, format_count, format_short
 
 ALL = -1
 """The choice of all processes together."""
@@ -34,6 +35,13 @@ def listed(view: Snapshot) -> list[tuple[int, LaneSnapshot]]:
     return lanes[:MOST]
 
 
+class ProcessSide(Side):
+    """The column that holds the processes."""
+
+    TITLE = "processes"
+    SCALED = False
+
+
 class ProcessList(ClickableLines):
     """Shows a line a process; a click chooses the one whose tasks the table shows."""
 
@@ -44,24 +52,28 @@ class ProcessList(ClickableLines):
     }
     """
 
-    _shown: tuple[Snapshot, Sequence[str], int] | None = None
+    _shown: tuple[Snapshot, Sequence[str], int, Sequence[tuple[str, str]]] | None = None
 
-    def show(self, view: Snapshot, colors: Sequence[str], chosen: int) -> None:
+    def show(
+        self, view: Snapshot, colors: Sequence[str], chosen: int, details: Sequence[tuple[str, str]]
+    ) -> None:
         """Show processes.
 
         Args:
             view: all of them at one moment.
             colors: ``#rrggbb``, one for each.
             chosen: the number of the one that is chosen, or `ALL`.
+            details: what else is known of the one that is chosen, or the only one: labels and texts.
         """
-        self._shown = (view, colors, chosen)
+        self._shown = (view, colors, chosen, details)
         self.follow()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the line of all, and one for each."""
         if self._shown is None:
             return ()
-        view, colors, chosen = self._shown
+        view, colors, chosen, details = self._shown
+        low = self.screen.has_class("-narrow", "-short", "-tiny")
         running = sum(lane.on for lane in view.lanes)
         live = sum(lane.live for lane in view.lanes if lane.on)
         lines = [
@@ -83,8 +95,11 @@ class ProcessList(ClickableLines):
             tasks = "" if lane.sample.live is None else format_short(lane.live)
             memory = "" if lane.sample.rss is None else format_bytes(lane.sample.rss)
             lines.append(self._line(width, name, tasks, memory, number))
-            if number == chosen:
-                lines.append((Cell(width, Content.styled(f"    {self._detail(lane)}", "$dim")),))
+            if not low and (number == chosen or len(view.lanes) == 1):
+                lines += [
+                    (Cell(width, Content.assemble((f"    {label[:10]:11}", "$dim"), text)),)
+                    for label, text in details
+                ]
         hidden = len(view.lanes) - MOST
         if hidden > 0:
             lines.append((Cell(width, Content.styled(f"  and {format_count(hidden)} more", "$dim")),))
@@ -103,13 +118,3 @@ class ProcessList(ClickableLines):
             Cell(GAP),
             Cell(RSS, Content(rss), right=True),
         )
-
-    @staticmethod
-    def _detail(lane: LaneSnapshot) -> str:
-        """Return what a process is, or why no more is known of it."""
-        status, sample = lane.status, lane.sample
-        if not lane.on or status.reason:
-            return status.reason
-        lag = f" · lag {format_seconds(sample.lag)}" if sample.lag is not None else ""
-        threads = f" · {sample.threads} threads" if sample.threads else ""
-        return f"{status.runtime or 'starting'}{lag}{threads}"

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from concwatch.agent.inject import environment
@@ -131,10 +132,8 @@ class Monitor:
         self._listener.close()
         for program in self.programs:
             if program.poll() is None:
-                try:
+                with suppress(ProcessLookupError):
                     os.killpg(program.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
             program.wait()
             for pipe in (program.stdin, program.stdout, program.stderr):
                 pipe.close()

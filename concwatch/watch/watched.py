@@ -40,9 +40,19 @@ class WatchedProcess:
         name: what it is called until its agent says better.
         say: takes an event: the lane, what happened, how bad that is.
         now: when it was first seen.
+        look: returns what reads the figures of a process.
     """
 
-    def __init__(self, number: int, pid: int, ppid: int, name: str, say: Say, now: float) -> None:
+    def __init__(
+        self,
+        number: int,
+        pid: int,
+        ppid: int,
+        name: str,
+        say: Say,
+        now: float,
+        look: Callable[[int], Sampler] = Sampler,
+    ) -> None:
         self.number, self.pid, self.ppid, self.began = number, pid, ppid, now
         self.lane = f"{name} {pid}"
         """What the lane is called."""
@@ -75,7 +85,7 @@ class WatchedProcess:
         self._switches = Trailing(1.0)
         self._tick_at = now
         try:
-            self._sampler: Sampler | None = Sampler(pid)
+            self._sampler: Sampler | None = look(pid)
         except (psutil.Error, OSError):
             self._sampler = None
 

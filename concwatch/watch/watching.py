@@ -13,8 +13,9 @@ from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.links.agent_link import AgentLink, AgentListener
 from concwatch.links.agent_messages import AgentReady
 from concwatch.links.link import Ended
-from concwatch.system.machine import load_now
-from concwatch.system.memory import MemoryBudget
+from concwatch.system.machine import Load, load_now
+from concwatch.system.memory import Memory, MemoryBudget, memory_now
+from concwatch.system.process import Sampler
 from concwatch.watch.attach import inject, listening
 from concwatch.watch.program import Program, name_of, runs, why_outside
 from concwatch.watch.watched import WatchedProcess
@@ -47,6 +48,10 @@ class Watching:
         outcomes: whether agents count how tasks end.
         trace: whether agents trace allocations.
         clock: gives seconds that never go back.
+        look: returns what reads the figures of a process.
+        exists: tells whether a process is there.
+        load: looks at the CPU time used on this machine.
+        memory: looks at the machine's memory.
     """
 
     def __init__(
@@ -57,6 +62,10 @@ class Watching:
         outcomes: bool = False,
         trace: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        look: Callable[[int], Sampler] = Sampler,
+        exists: Callable[[int], bool] = psutil.pid_exists,
+        load: Callable[[], Load] = load_now,
+        memory: Callable[[], Memory] = memory_now,
     ) -> None:
         self.clock, self.hz, self.began = clock, hz, clock()
         self.listener = listener
@@ -64,13 +73,14 @@ class Watching:
         self.lanes: list[WatchedProcess] = []
         self.events, self.marks = EventLog(), MarkLog()
         self.settings = Settings()
-        self.machine = MachineMeter(load_now)
+        self.machine = MachineMeter(load)
         self.missed = 0
         """Processes that came beyond `MOST_LANES`."""
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called at the end of each step with what is so then; none may raise."""
         self._options = {"outcomes": outcomes, "trace": trace}
-        self._budget = MemoryBudget(None)
+        self._budget = MemoryBudget(None, memory)
+        self._sampler, self._exists = look, exists
         self._strangers: list[AgentLink] = []  # whose first report has not come yet
         self._by_pid: dict[int, WatchedProcess] = {}
         self._found: dict[int, psutil.Process] = {}
@@ -139,7 +149,7 @@ class Watching:
         if len(self.lanes) >= MOST_LANES:
             self.missed += 1
             return None
-        lane = WatchedProcess(len(self.lanes), pid, ppid, name, self._say, now)
+        lane = WatchedProcess(len(self.lanes), pid, ppid, name, self._say, now, self._sampler)
         self.lanes.append(lane)
         self._by_pid[pid] = lane
         return lane
@@ -209,7 +219,7 @@ class Watching:
                 else:
                     lane.see_from_outside(why_outside(process, str(self.listener.path)))
         for lane in self.alive:
-            if lane.pid not in self._found and not psutil.pid_exists(lane.pid):
+            if lane.pid not in self._found and not self._exists(lane.pid):
                 self._end(lane, now)
         if self.program is not None and self.program.status is not None:
             root = self._by_pid.get(self.program.pid)

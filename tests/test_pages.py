@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib.util
+import json
 import os
 import re
 import signal
@@ -17,9 +18,7 @@ import urllib.request
 import aiohttp
 import psutil
 import pytest
-from click.testing import CliRunner
 
-from concwatch.cli import main
 from concwatch.experiments.loading import decode
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.lab.catalog import PYTHONS
@@ -29,6 +28,8 @@ from concwatch.lab.settings import Settings
 from concwatch.page_server.page import SIZE, make_page
 from concwatch.system.child import ROOT
 from concwatch.system.open_files import raise_limit
+from tests.browser import until
+from tests.command_line import invoke, refused
 from tests.lab_driver import ENGINES
 from tests.worker_driver import EARLY, PATIENCE, Worker
 
@@ -47,14 +48,6 @@ def server():
     yield found
     assert found.ended() is None
     found.close()
-
-
-def until(condition, what):
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end, f"still no {what}"
-        time.sleep(0.01)
-    return found
 
 
 def gone(pid):
@@ -102,46 +95,36 @@ def test_an_address_that_is_wrong_is_refused(server, path, status):
 
 async def test_a_thousand_are_served_at_the_same_time(server):
     raise_limit()
-
-    async def fetch():
-        async with aiohttp.ClientSession() as session, session.get(server.url(0.5)) as response:
-            return response.status, len(await response.read())
-
     began = time.monotonic()
-    answers = await asyncio.gather(*[fetch() for _ in range(1_000)])
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def fetch():
+            async with session.get(server.url(0.5)) as response:
+                return response.status, len(await response.read())
+
+        answers = await asyncio.gather(*[fetch() for _ in range(1_000)])
     assert set(answers) == {(200, SIZE)}
     assert 0.5 <= time.monotonic() - began < PATIENCE  # one after another they would take 500 s
 
 
 def test_a_port_is_taken_when_it_is_free_and_another_when_it_is_not(server):
-    other = PageServer(server.port)
-    port = other.port
-    other.close()
-    assert port != server.port
-    again = PageServer(port)
-    try:
-        assert again.port == port
+    with contextlib.closing(PageServer(server.port)) as other:
+        assert other.port != server.port
+    with contextlib.closing(PageServer(other.port)) as again:
+        assert again.port == other.port
         assert get(again.url(0)) == make_page()
-    finally:
-        again.close()
 
 
-def test_how_it_ended_is_told_and_closing_leaves_none():
-    server = PageServer()
-    assert server.ended() is None
-    os.kill(server.pid, signal.SIGKILL)
-    assert until(server.ended, "end") == "killed by SIGKILL"
-    server.close()
-    server = PageServer()
-    server.close()
+def test_how_it_ended_is_told_with_its_last_words_and_closing_leaves_none(monkeypatch):
+    with contextlib.closing(PageServer()) as server:
+        assert server.ended() is None
     assert gone(server.pid)
-
-
-def test_its_last_words_are_told(monkeypatch):
+    with contextlib.closing(PageServer()) as server:
+        os.kill(server.pid, signal.SIGKILL)
+        assert until(server.ended, "end") == "killed by SIGKILL"
     monkeypatch.setattr("concwatch.lab.pages._START", "sys.exit('no {fd} today'[:2])")
-    server = PageServer()
-    assert until(server.ended, "end") == "exited with status 1: no"
-    server.close()
+    with contextlib.closing(PageServer()) as server:
+        assert until(server.ended, "end") == "exited with status 1: no"
 
 
 PARENT = """
@@ -283,7 +266,7 @@ def test_another_status_and_a_short_body_are_failures(worker, server, cheat):
 
 
 def test_without_an_address_there_is_nothing_to_fetch(worker):
-    for fields in ({}, {"url": None}, {"url": ""}, {"url": "ftp://x"}):
+    for fields in ({}, {"url": ""}, {"url": "ftp://x"}):
         message = worker.refuse("workload", spec="http", **fields)
         assert message == 'workload "http" needs "url", where to fetch: expected http://…'
     assert '"url" is 5' in worker.refuse("workload", spec="http", url=5)
@@ -378,19 +361,10 @@ async def test_a_server_killed_in_mid_run_is_told_and_the_next_target_starts_ano
 
 
 def test_the_command_line_measures_fetching():
-    command = [sys.executable, "-m", "concwatch", "run", "asyncio"]
-    done = subprocess.run(
-        [*command, "--json", "--tasks", "5", "--seconds", "0.2", "--workload", "http:0.05"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert '"workload": "http:0.05"' in done.stdout
-    assert '"failed": 0,' in done.stdout
-    assert '"completed": 0,' not in done.stdout
+    options = ("--json", "--tasks", "5", "--seconds", "0.2", "--workload", "http:0.05")
+    found = json.loads(invoke("run", "asyncio", *options).stdout)
+    (lane,) = found["lanes"]
+    assert (found["workload"], lane["failed"], lane["completed"] > 0) == ("http:0.05", 0, True)
 
 
 def test_without_aiohttp_the_command_line_says_what_to_install(monkeypatch):
@@ -398,10 +372,8 @@ def test_without_aiohttp_the_command_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "aiohttp" else real(name, *rest)
     )
-    result = CliRunner().invoke(main, ["run", "asyncio", "--tasks", "5", "--workload", "http"])
-    assert result.exit_code == 2
-    assert "workload \"http\" needs aiohttp: pip install 'concwatch[http]'" in result.stderr
-    assert result.stderr.count("\n") == 1
+    said = "workload \"http\" needs aiohttp: pip install 'concwatch[http]'"
+    assert refused("run", "asyncio", "--tasks", "5", "--workload", "http").startswith(said)
     with pytest.raises(ValueError, match="needs aiohttp"):
         Lab([], settings=Settings("http"))
 

@@ -7,28 +7,13 @@ from pathlib import Path
 import click
 
 from concwatch.commands.group import Commands
-from concwatch.commands.options import (
-    ENGINES,
-    MODE,
-    RATE,
-    TASKS,
-    THEME,
-    WINDOW,
-    WORKLOAD,
-    max_memory,
-    new_lab,
-    open_recorder,
-    record,
-    screenshots,
-)
+from concwatch.commands.options import SCREEN, new_lab, open_recorder, options
 from concwatch.commands.terminal import take_terminal, theme_for_terminal, why_no_screen
 from concwatch.console import BAD_INPUT, print_error
 from concwatch.lab.catalog import SHOWN, Engine
-from concwatch.lab.lab import DEFAULT_HZ
-from concwatch.lab.settings import ON_SCREEN, Settings
+from concwatch.lab.settings import Settings
 from concwatch.system.machine import program_version
 from concwatch.ui.in_page import in_page, take_size
-from concwatch.worker.collector import MODES
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -48,63 +33,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     callback=_show_version,
     help="Show the version.",
 )
-@click.option(
-    "--engines",
-    type=ENGINES,
-    metavar="a,b",
-    show_default=",".join(engine.name for engine in SHOWN),
-    help="Lanes to show, by engine.",
-)
-@max_memory
-@click.option(
-    "--rate",
-    type=RATE,
-    default=f"{DEFAULT_HZ:g}",
-    show_default=True,
-    metavar="HZ",
-    help="Samples a second.",
-)
-@screenshots
-@record
-@click.option(
-    "--recordings",
-    default="recordings",
-    show_default=True,
-    metavar="FOLDER",
-    help="Where the key r puts recordings.",
-)
-@click.option(
-    "--tasks",
-    type=TASKS,
-    metavar="ENGINE=N,...",
-    help='Tasks to start with, such as "asyncio=10k,threads=1k".',
-)
-@click.option(
-    "--workload",
-    type=WORKLOAD,
-    default=ON_SCREEN,
-    show_default=True,
-    metavar="W",
-    help="What each task does; see concwatch run --help.",
-)
-@click.option("--refill/--no-refill", default=True, show_default=True, help="Replace tasks that end.")
-@click.option("--trace/--no-trace", default=True, show_default=True, help="Trace Python's allocations.")
-@click.option(
-    "--gc",
-    type=MODE,
-    default="default",
-    show_default=True,
-    metavar="|".join(MODES),
-    help="Garbage collector.",
-)
-@click.option(
-    "--window",
-    type=WINDOW,
-    metavar="TIME",
-    show_default="the one chosen last, else 60 s",
-    help='Time that the charts grow to show, such as "30s" or "10min".',
-)
-@click.option("--theme", type=THEME, metavar="NAME", show_default="the one chosen last", help="Colours.")
+@options(SCREEN)
 @click.pass_context
 def main(
     ctx: click.Context,

@@ -83,8 +83,9 @@ class Browser:
             }
             asked = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}}
             self._session = self._ask("POST", "/session", asked)["sessionId"]
-            self.do("goog/cdp/execute", cmd="Page.addScriptToEvaluateOnNewDocument",
-                    params={"source": CATCH_TERMINAL})  # fmt: skip
+            self.command("Page.addScriptToEvaluateOnNewDocument", source=CATCH_TERMINAL)
+            self.downloads = folder / "downloads"
+            self.command("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
         except BaseException:
             self.kill()
             raise
@@ -106,6 +107,10 @@ class Browser:
     def do(self, what, **how):
         return self._ask("POST", f"/session/{self._session}/{what}", how)
 
+    def command(self, name, **params):
+        """Give a command of Chromium's own protocol."""
+        self.do("goog/cdp/execute", cmd=name, params=params)
+
     def open(self, url):
         self.do("url", url=url)
 
@@ -114,8 +119,13 @@ class Browser:
 
     def window(self, width, height, dots):
         """Give the page so many pixels, each of so many dots a side."""
-        size = {"width": width, "height": height, "deviceScaleFactor": dots, "mobile": False}
-        self.do("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=size)
+        self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=dots,
+            mobile=False,
+        )
 
     def told(self):
         """The errors that stand in the page's console since they were asked for last."""

@@ -123,8 +123,11 @@ def test_serve_hands_its_own_settings_on_to_the_program_of_a_page(file, monkeypa
     monkeypatch.setattr("concwatch.commands.serve.run_until_signal", lambda _: (None, 0))
     monkeypatch.setattr("concwatch.commands.serve._serve", lambda _, options, *more: handed.append(options))
     file.write_text('[serve]\nport = 0\nrate = 5\nengines = "asyncio,threads"\n[screen]\nrate = 9\n')
-    invoke("serve", env={"CONCWATCH_SERVE_MAX_MEMORY": "1GiB"})
-    assert handed == [["--engines=asyncio,threads", "--max-memory=1GiB", "--rate=5"]]
+    typed = ("--tasks=asyncio=1k", "--workload=hold", "--no-refill", "--trace", "--gc=off", "--window=2min")
+    invoke("serve", *typed, "--theme=nord", env={"CONCWATCH_SERVE_MAX_MEMORY": "1GiB"})
+    kept = ["--engines=asyncio,threads", "--max-memory=1GiB", "--rate=5"]
+    assert handed == [[*kept, *typed, "--theme=nord"]]
+    assert '"2XB" is not a size' in refused("serve", "--max-memory", "2XB")
 
 
 def test_what_is_kept_is_part_of_how_an_experiment_was_called(file, monkeypatch):

@@ -17,13 +17,11 @@ from msgspec.structs import replace
 from concwatch.cli import main
 from concwatch.doctor import advice, examination, machine
 from concwatch.doctor.advice import advise
-from concwatch.doctor.examination import Examination, examine
+from concwatch.doctor.examination import Examination, Versions, examine, terminal_problems
 from concwatch.doctor.forecasts import engine_forecasts
 from concwatch.doctor.machine import look_at_machine
 from concwatch.doctor.proof import MOST_THREADS, most_asked, prove
 from concwatch.doctor.report import proof_rows, rows, verdict
-from concwatch.doctor.terminal import terminal_problems
-from concwatch.doctor.versions import Versions
 from concwatch.lab.catalog import CATALOG, find
 from concwatch.lab.forecast import UNBOUND, Fit
 from concwatch.lab.lab import Lab

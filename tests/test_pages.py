@@ -25,7 +25,7 @@ from concwatch.lab.catalog import PYTHONS
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import HOST, PageServer
 from concwatch.lab.settings import Settings
-from concwatch.page_server.page import SIZE, make_page
+from concwatch.page_server import SIZE, make_page
 from concwatch.system.child import ROOT
 from concwatch.system.open_files import raise_limit
 from tests.browser import until
@@ -105,14 +105,6 @@ async def test_a_thousand_are_served_at_the_same_time(server):
         answers = await asyncio.gather(*[fetch() for _ in range(1_000)])
     assert set(answers) == {(200, SIZE)}
     assert 0.5 <= time.monotonic() - began < PATIENCE  # one after another they would take 500 s
-
-
-def test_a_port_is_taken_when_it_is_free_and_another_when_it_is_not(server):
-    with contextlib.closing(PageServer(server.port)) as other:
-        assert other.port != server.port
-    with contextlib.closing(PageServer(other.port)) as again:
-        assert again.port == other.port
-        assert get(again.url(0)) == make_page()
 
 
 def test_how_it_ended_is_told_with_its_last_words_and_closing_leaves_none(monkeypatch):

@@ -26,9 +26,8 @@ from concwatch.system.child import ROOT
 from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
 from concwatch.ui.in_page import told
 from concwatch.web import program, session
-from concwatch.web.input_filter import InputFilter
 from concwatch.web.listening import listen, url
-from concwatch.web.session import fitting
+from concwatch.web.session import InputFilter, fitting
 from concwatch.web.site import Site, may_use
 from tests.browser import MISSING, PATIENCE, Browser, until
 from tests.command_line import PROGRAM, invoke, refused

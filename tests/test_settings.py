@@ -126,7 +126,7 @@ def test_serve_hands_its_own_settings_on_to_the_program_of_a_page(file, monkeypa
     typed = ("--tasks=asyncio=1k", "--workload=hold", "--no-refill", "--trace", "--gc=off", "--window=2min")
     invoke("serve", *typed, "--theme=nord", env={"CONCWATCH_SERVE_MAX_MEMORY": "1GiB"})
     kept = ["--engines=asyncio,threads", "--max-memory=1GiB", "--rate=5"]
-    assert handed == [[*kept, *typed, "--theme=nord"]]
+    assert handed == [[*typed, "--theme=nord", *kept]]
     assert '"2XB" is not a size' in refused("serve", "--max-memory", "2XB")
 
 

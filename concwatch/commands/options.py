@@ -16,7 +16,7 @@ from concwatch.lab.lab import DEFAULT_HZ
 from concwatch.lab.pages import read_workload
 from concwatch.lab.settings import LARGEST_TARGET, ON_SCREEN
 from concwatch.system.memory import memory_now
-from concwatch.text import nearest
+from concwatch.text import unknown
 from concwatch.units import format_bytes, format_seconds, parse_count, parse_seconds, parse_size
 from concwatch.worker.collector import MODES
 
@@ -130,14 +130,6 @@ def _folder(text: str) -> Path:
     return folder
 
 
-def _mode(text: str) -> str:
-    if text not in MODES:
-        raise ValueError(
-            f'unknown collector mode "{text[:40]}": expected one of {", ".join(MODES)}{nearest(text, MODES)}'
-        )
-    return text
-
-
 def _budget(text: str) -> int:
     memory = memory_now()
     size = parse_size(text, memory.available)
@@ -169,18 +161,18 @@ def _window(text: str) -> float:
 
 
 def _themes() -> list[str]:
-    from concwatch.ui.palette import ALL_THEMES  # as in `_theme`
+    from concwatch.ui.palette import ALL_THEMES  # only for who asks: it loads Textual
 
     return sorted(ALL_THEMES)
 
 
-def _theme(text: str) -> str:
-    from concwatch.ui.palette import ALL_THEMES  # only for who asks: it loads Textual
+def _one_of(kind: str, known: Callable[[], Sequence[str]]) -> Parsed:
+    def read(text: str) -> str:
+        if text not in known():
+            raise ValueError(unknown(kind, text, known()))
+        return text
 
-    if text not in ALL_THEMES:
-        known = ", ".join(sorted(ALL_THEMES))
-        raise ValueError(f'unknown theme "{text[:40]}": expected one of {known}{nearest(text, ALL_THEMES)}')
-    return text
+    return Parsed(read, known)
 
 
 SIZE = Parsed(_budget)
@@ -188,9 +180,9 @@ SECONDS = Parsed(number(0, 86_400, "not a time: expected seconds from 0 to 86,40
 RATE = Parsed(number(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
 COUNTS = Parsed(_counts)
 THREADS = Parsed(_threads)
-MODE = Parsed(_mode, lambda: MODES)
+MODE = _one_of("collector mode", lambda: MODES)
 TASKS = Parsed(_tasks, lambda: [f"{name}=" for name in completion.engines()], listed=True)
-THEME = Parsed(_theme, _themes)
+THEME = _one_of("theme", _themes)
 WINDOW = Parsed(_window)
 REPEATS = Parsed(number(1, 100, "not a number of runs: expected a whole number from 1 to 100", int))
 SIZES = Parsed(_sizes)

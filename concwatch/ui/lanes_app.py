@@ -191,7 +191,7 @@ class LanesApp(InputQueue):
     def offer(self, path: Path) -> None:
         """Offer a file that has been saved as a download, where a browser shows the screen."""
         if self.is_web:
-            self.deliver_binary(path)
+            self.deliver_binary(path, save_directory=path.parent)
 
     def action_save_picture(self) -> None:
         """Save what is on screen."""

@@ -6,11 +6,11 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, MutableMapping, Sequence
+from pathlib import Path
 from typing import cast
 
 from aiohttp import WSMsgType, web
-from textual_serve.download_manager import DownloadManager
 
 from concwatch.web.program import Program
 
@@ -87,11 +87,13 @@ class Session:
 
     Args:
         command: the program that is shown, and its arguments.
-        downloads: where files wait that the program hands to the page.
+        downloads: takes the files that the program offers, by key.
         heartbeat: seconds between two pings.
     """
 
-    def __init__(self, command: Sequence[str], downloads: DownloadManager, heartbeat: float) -> None:
+    def __init__(
+        self, command: Sequence[str], downloads: MutableMapping[str, Path], heartbeat: float
+    ) -> None:
         # Pings are our own: aiohttp's wait behind what is painted, and a slow page would seem to be gone.
         self._page = web.WebSocketResponse(
             timeout=FAREWELL, autoping=False, max_msg_size=LONGEST, writer_limit=0

@@ -66,8 +66,7 @@ class Site:
         self._names = frozenset(name.lower().rstrip(".") for name in names)
         self._heartbeat = heartbeat
         self._sessions: set[Session] = set()
-        # Of textual-serve's own server the terminal for the page and the downloads are taken.
-        self._parts = Server(command[0])
+        self._downloads: dict[str, Path] = {}
 
     def app(self) -> web.Application:
         """Make the application, for aiohttp to run."""
@@ -83,8 +82,9 @@ class Site:
             [
                 web.get("/", self._show_page),
                 web.get("/ws", self._run_session),
-                web.get("/download/{key}", self._parts.handle_download),
-                web.static("/static", self._parts.statics_path),
+                web.get("/download/{key}", self._send_file),
+                # Of textual-serve's own server the terminal for the page is taken.
+                web.static("/static", Server(self._command[0]).statics_path),
             ]
         )
         app.on_shutdown.append(self._close_sessions)
@@ -93,8 +93,14 @@ class Site:
     async def _show_page(self, _: web.Request) -> web.FileResponse:
         return web.FileResponse(PAGE, headers=HEADERS)
 
+    async def _send_file(self, request: web.Request) -> web.FileResponse:
+        path = self._downloads.get(request.match_info["key"])
+        if path is None or not path.is_file():
+            raise web.HTTPNotFound(text="concwatch: no such file is offered\n")
+        return web.FileResponse(path, headers={"Content-Disposition": f'attachment; filename="{path.name}"'})
+
     async def _run_session(self, request: web.Request) -> web.WebSocketResponse:
-        session = Session(self._command, self._parts.download_manager, self._heartbeat)
+        session = Session(self._command, self._downloads, self._heartbeat)
         self._sessions.add(session)
         try:
             return await session.serve(request)

@@ -42,14 +42,12 @@ def _read_size(text: str) -> tuple[int, int]:
     "--metric",
     type=click.Choice([spec.metric for spec in CHARTS]),
     default="rss",
-    show_default=True,
     help="What that chart shows.",
 )
 @click.option(
     "--size",
     type=Parsed(_read_size),
     default="1280x720",
-    show_default=True,
     metavar="WxH",
     help="Its pixels.",
 )
@@ -57,7 +55,6 @@ def _read_size(text: str) -> tuple[int, int]:
     "--scale",
     type=SCALE,
     default="1",
-    show_default=True,
     metavar="N",
     help="How much larger its letters are.",
 )

@@ -210,14 +210,12 @@ SCREEN: dict[str, dict[str, Any]] = {
         "type": RATE,
         "metavar": "HZ",
         "default": f"{DEFAULT_HZ:g}",
-        "show_default": True,
         "help": "Samples a second.",
     },
     "--screenshots": {
         "type": FOLDER,
         "metavar": "FOLDER",
         "default": "screenshots",
-        "show_default": True,
         "help": "Where the keys s and S save pictures; made when it is needed.",
     },
     "--record": {
@@ -227,7 +225,6 @@ SCREEN: dict[str, dict[str, Any]] = {
     "--recordings": {
         "metavar": "FOLDER",
         "default": "recordings",
-        "show_default": True,
         "help": "Where the key r puts recordings.",
     },
     "--tasks": {
@@ -239,16 +236,14 @@ SCREEN: dict[str, dict[str, Any]] = {
         "type": WORKLOAD,
         "metavar": "W",
         "default": ON_SCREEN,
-        "show_default": True,
         "help": "What each task does; see concwatch run --help.",
     },
-    "--refill/--no-refill": {"default": True, "show_default": True, "help": "Replace tasks that end."},
-    "--trace/--no-trace": {"default": True, "show_default": True, "help": "Trace Python's allocations."},
+    "--refill/--no-refill": {"default": True, "help": "Replace tasks that end."},
+    "--trace/--no-trace": {"default": True, "help": "Trace Python's allocations."},
     "--gc": {
         "type": MODE,
         "metavar": "|".join(MODES),
         "default": "default",
-        "show_default": True,
         "help": "Garbage collector.",
     },
     "--window": {

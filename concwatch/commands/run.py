@@ -86,25 +86,17 @@ EXPECT_HELP = "\n".join(
     "--repeats",
     type=REPEATS,
     default="1",
-    show_default=True,
     metavar="N",
     help="Measure each so often: the median, with its spread and 95 % interval.",
 )
-@click.option(
-    "--workload", type=WORKLOAD, default="sleep:10", show_default=True, metavar="W", help="What each does."
-)
-@click.option(
-    "--seconds", type=SECONDS, default="3", show_default=True, metavar="S", help="How long to hold them."
-)
-@click.option("--refill/--no-refill", default=True, show_default=True, help="Replace tasks that end.")
-@click.option(
-    "--trace/--no-trace", default=False, show_default=True, help="Trace allocations: about twice the RSS."
-)
+@click.option("--workload", type=WORKLOAD, default="sleep:10", metavar="W", help="What each does.")
+@click.option("--seconds", type=SECONDS, default="3", metavar="S", help="How long to hold them.")
+@click.option("--refill/--no-refill", default=True, help="Replace tasks that end.")
+@click.option("--trace/--no-trace", default=False, help="Trace allocations: about twice the RSS.")
 @click.option(
     "--gc",
     type=MODE,
     default="default",
-    show_default=True,
     metavar="|".join(MODES),
     help="Garbage collector: as it is; frozen after each slice of growth; off.",
 )

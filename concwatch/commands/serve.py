@@ -48,9 +48,7 @@ PAGE = {name: _page_option(name) for name in SCREEN if name != "--record"}  # wh
 
 
 @click.command("serve")
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Name or address to listen on."
-)
+@click.option("--host", default="127.0.0.1", metavar="HOST", help="Name or address to listen on.")
 @click.option(
     "--name",
     type=Parsed(_name),
@@ -63,7 +61,6 @@ PAGE = {name: _page_option(name) for name in SCREEN if name != "--record"}  # wh
     "--port",
     type=Parsed(number(0, 65_535, "no port: expected a number from 0 (any free one) to 65,535", int)),
     default="8000",
-    show_default=True,
     metavar="N",
     help="Port; 0 takes any that is free.",
 )

@@ -1,8 +1,9 @@
 """The program's arguments: without a command they open the screen."""
 
-import gc as collector
+import gc
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -39,6 +40,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.pass_context
 def main(
     ctx: click.Context,
+    /,
     engines: list[Engine] | None,
     max_memory: int | None,
     rate: float,
@@ -46,12 +48,9 @@ def main(
     record: str | None,
     recordings: str,
     tasks: dict[Engine, int] | None,
-    workload: str,
-    refill: bool,
-    trace: bool,
-    gc: str,
     window: float | None,
     theme: str | None,
+    **workload: Any,
 ) -> None:
     """Watch what one more task costs: threads, pool jobs, asyncio and uvloop tasks, live.
 
@@ -60,7 +59,7 @@ def main(
     Options can be kept in a file or in variables: see concwatch settings --help.
     """
     if ctx.invoked_subcommand is not None:
-        collector.enable()  # which `concwatch.__main__` left off; the screen has it on after its first frame
+        gc.enable()  # which `concwatch.__main__` left off; the screen has it on after its first frame
         for name in ctx.params:
             if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
                 option = "--" + name.replace("_", "-")
@@ -83,7 +82,7 @@ def main(
 
     tasks = tasks or {}
     lanes = list(dict.fromkeys((*(engines or SHOWN), *tasks)))
-    settings = Settings(workload=workload, refill=refill, trace=trace, gc=gc)
+    settings = Settings(**workload)
     recording = SessionRecording(Path(recordings), open_recorder(record, lanes))
     kept = read_kept()
 

@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
+import http.server
 import importlib.util
 import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -183,35 +183,26 @@ def ended(worker, before):
     return {key: tick[key] - before[key] for key in ("completed", "failed", "cancelled")}
 
 
-class Cheat(threading.Thread):
-    """A server that promises more than it sends."""
+class ShortBody(http.server.BaseHTTPRequestHandler):
+    """Promises more than it sends."""
 
-    def __init__(self):
-        super().__init__(daemon=True)
-        self._listening = socket.create_server((HOST, 0))
-        self.url = f"http://{HOST}:{self._listening.getsockname()[1]}/"
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(b"short")
 
-    def run(self):
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._listening.accept()
-                with connection:
-                    connection.recv(65_536)
-                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nshort")
-
-    def stop(self):
-        self._listening.shutdown(socket.SHUT_RDWR)
-        self.join(PATIENCE)
-        self._listening.close()
+    def log_message(self, *_):
+        pass
 
 
 @pytest.fixture
 def cheat():
     """An address whose page is cut short."""
-    thread = Cheat()
-    thread.start()
-    yield thread.url
-    thread.stop()
+    with http.server.ThreadingHTTPServer((HOST, 0), ShortBody) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://{HOST}:{server.server_port}/"
+        server.shutdown()
 
 
 def test_each_engine_fetches_the_page_side_by_side_if_it_can(engine, worker, server):
@@ -302,56 +293,6 @@ def test_many_connections_are_no_wall_where_the_hard_limit_allows_them(server):
 # The lab and its server.
 
 
-@contextlib.asynccontextmanager
-async def lab_with(name, workload):
-    """A lab with one real lane, driven until the block ends; gives it with a wait for a condition."""
-    lab = Lab([ENGINES[name]], settings=Settings(workload), hz=20)
-    clock = asyncio.create_task(lab.run())
-
-    async def wait(condition, what):
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < end, (what, [event.text for event in lab.events.since(0)])
-            await asyncio.sleep(0.01)
-
-    try:
-        yield lab, lab.lanes[0], wait
-    finally:
-        clock.cancel()
-        await lab.close()
-
-
-def children():
-    """The page servers of this process."""
-    return {child for child in psutil.Process().children() if "page_server" in " ".join(child.cmdline())}
-
-
-def told(lab):
-    """The events that are about no lane."""
-    return [event for event in lab.events.since(0) if not event.lane]
-
-
-async def test_a_server_killed_in_mid_run_is_told_and_the_next_target_starts_another():
-    others = children()
-    async with lab_with("asyncio", "http:0.05") as (lab, lane, wait):
-        lab.set_target(lane, 10)
-        await wait(lambda: lane.worker.tally.tick and lane.worker.tally.tick.completed >= 20, "pages")
-        (server,) = children() - others
-        first = lab.settings.page
-        server.kill()
-        await wait(lambda: any(event.severity == "error" for event in told(lab)), "event")
-        assert [event.text for event in told(lab)] == [
-            "page server killed by SIGKILL: the next target starts another"
-        ]
-        await wait(lambda: lane.worker.tally.tick and lane.worker.tally.tick.failed, "failures")
-        lab.set_target(lane, 12)
-        assert lab.settings.page != first
-        done = lane.worker.tally.tick.completed
-        await wait(lambda: lane.worker.tally.tick.completed >= done + 20, "pages again")
-        assert len(children() - others) == 1
-    assert children() == others
-
-
 def test_the_command_line_measures_fetching():
     options = ("--json", "--tasks", "5", "--seconds", "0.2", "--workload", "http:0.05")
     found = json.loads(invoke("run", "asyncio", *options).stdout)
@@ -368,6 +309,11 @@ def test_without_aiohttp_the_command_line_says_what_to_install(monkeypatch):
     assert refused("run", "asyncio", "--tasks", "5", "--workload", "http").startswith(said)
     with pytest.raises(ValueError, match="needs aiohttp"):
         Lab([], settings=Settings("http"))
+
+
+def children():
+    """The page servers of this process."""
+    return {child for child in psutil.Process().children() if "page_server" in " ".join(child.cmdline())}
 
 
 FETCHING = b"""
@@ -396,10 +342,12 @@ async def test_a_server_killed_in_mid_run_fails_its_cell_and_the_rest_of_the_exp
         return Lab(engines, settings=settings, open_pages=open_pages)
 
     runner = Runner(decode(FETCHING, "fetching.toml"), Choice(repeats=1), make_lab)
+    before = children()
     async with asyncio.timeout(PATIENCE):
         running = asyncio.create_task(runner.run())
         while not (runner.lab and runner.lab.lanes[0].live):  # noqa: ASYNC110  # nothing tells of it
             await asyncio.sleep(0.01)
+        assert len(children() - before) == 1
         os.kill(servers[0].pid, signal.SIGKILL)
         await running
     first, second = runner.figures()
@@ -407,4 +355,5 @@ async def test_a_server_killed_in_mid_run_fails_its_cell_and_the_rest_of_the_exp
     assert re.fullmatch(r"10 tasks failed: page server killed by SIGKILL.*", first.reason)
     assert second.state is CellState.DONE
     assert 0.5 <= second.here < PATIENCE
+    assert len(servers) == 2
     assert all(gone(server.pid) for server in servers)

@@ -44,20 +44,8 @@ def _read_size(text: str) -> tuple[int, int]:
     default="rss",
     help="What that chart shows.",
 )
-@click.option(
-    "--size",
-    type=Parsed(_read_size),
-    default="1280x720",
-    metavar="WxH",
-    help="Its pixels.",
-)
-@click.option(
-    "--scale",
-    type=SCALE,
-    default="1",
-    metavar="N",
-    help="How much larger its letters are.",
-)
+@click.option("--size", type=Parsed(_read_size), default="1280x720", metavar="WxH", help="Its pixels.")
+@click.option("--scale", type=SCALE, default="1", metavar="N", help="How much larger its letters are.")
 @click.option("--light", is_flag=True, help="On a light ground.")
 @click.option(
     "--columns",

@@ -206,12 +206,7 @@ SCREEN: dict[str, dict[str, Any]] = {
         "help": 'Memory that all workers may take together, such as "2GiB" or "60%" of what is available. '
         "At it growth stops; nothing dies.",
     },
-    "--rate": {
-        "type": RATE,
-        "metavar": "HZ",
-        "default": f"{DEFAULT_HZ:g}",
-        "help": "Samples a second.",
-    },
+    "--rate": {"type": RATE, "metavar": "HZ", "default": f"{DEFAULT_HZ:g}", "help": "Samples a second."},
     "--screenshots": {
         "type": FOLDER,
         "metavar": "FOLDER",
@@ -240,24 +235,14 @@ SCREEN: dict[str, dict[str, Any]] = {
     },
     "--refill/--no-refill": {"default": True, "help": "Replace tasks that end."},
     "--trace/--no-trace": {"default": True, "help": "Trace Python's allocations."},
-    "--gc": {
-        "type": MODE,
-        "metavar": "|".join(MODES),
-        "default": "default",
-        "help": "Garbage collector.",
-    },
+    "--gc": {"type": MODE, "metavar": "|".join(MODES), "default": "default", "help": "Garbage collector."},
     "--window": {
         "type": WINDOW,
         "metavar": "TIME",
         "show_default": "the one chosen last, else 60 s",
         "help": 'Time that the charts grow to show, such as "30s" or "10min".',
     },
-    "--theme": {
-        "type": THEME,
-        "metavar": "NAME",
-        "show_default": "the one chosen last",
-        "help": "Colours.",
-    },
+    "--theme": {"type": THEME, "metavar": "NAME", "show_default": "the one chosen last", "help": "Colours."},
 }
 """The options of the screen: what `click.option` takes, by name."""
 

@@ -101,11 +101,7 @@ EXPECT_HELP = "\n".join(
     help="Garbage collector: as it is; frozen after each slice of growth; off.",
 )
 @click.option(
-    "--pool-threads",
-    type=THREADS,
-    metavar="N",
-    show_default="Python's own",
-    help="Threads of the pool.",
+    "--pool-threads", type=THREADS, metavar="N", show_default="Python's own", help="Threads of the pool."
 )
 @click.option("--together", is_flag=True, help="All engines at the same time.")
 @max_memory

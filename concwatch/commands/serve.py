@@ -81,21 +81,22 @@ def command(
     if problem:
         raise click.ClickException(problem)
     # Only here: this loads aiohttp.
-    from concwatch.web.listening import address, is_loopback, listen, own_names, url
+    from concwatch.web.listening import listen, own_names, read_address, url
 
     try:
         listening = listen(host, port)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     with listening:
-        here = address(listening)
-        only_here = is_loopback(here[0])
+        here, port = listening.getsockname()[:2]
+        found = read_address(here)
+        only_here = found is not None and found.is_loopback
         if not only_here:
-            print_error(
-                f"warning: whoever reaches {here[0]}, port {here[1]}, can start tasks on this machine"
-            )
+            print_error(f"warning: whoever reaches {here}, port {port}, can start tasks on this machine")
         known = {host, *name, *(() if only_here else own_names())}
-        _, stopped = run_until_signal(_serve(listening, list(_arguments(ctx, screen)), known, url(*here)))
+        _, stopped = run_until_signal(
+            _serve(listening, list(_arguments(ctx, screen)), known, url(here, port))
+        )
     sys.exit(128 + stopped)
 
 

@@ -158,25 +158,20 @@ class Browser:
         points = [
             (round(x + (column + 0.5) * width), round(y + (line + 0.5) * height)) for column, line in cells
         ]
-        steps = [{"type": "pointerMove", "duration": 0, "x": points[0][0], "y": points[0][1]}]
-        steps.append({"type": "pointerDown", "button": 0})
-        for x, y in points[1:]:
-            steps.append({"type": "pointerMove", "duration": 150, "x": x, "y": y})
+        steps = [{"type": "pointerMove", "duration": 150, "x": x, "y": y} for x, y in points]
+        steps.insert(1, {"type": "pointerDown", "button": 0})
+        self._act("pointer", steps)
         if not held:
-            steps.append({"type": "pointerUp", "button": 0})
-        self.do("actions", actions=[
-            {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}
-        ])  # fmt: skip
+            self.let_go()
 
     def let_go(self):
-        steps = [{"type": "pointerUp", "button": 0}]
-        self.do("actions", actions=[
-            {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}
-        ])  # fmt: skip
+        self._act("pointer", [{"type": "pointerUp", "button": 0}])
 
     def type(self, text):
-        keys = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
-        self.do("actions", actions=[{"type": "key", "id": "keys", "actions": keys}])
+        self._act("key", [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")])
+
+    def _act(self, device, steps):
+        self.do("actions", actions=[{"type": device, "id": device, "actions": steps}])
 
     def kill(self):
         """End the browser and its driver by force, each process by itself."""

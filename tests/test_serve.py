@@ -278,18 +278,18 @@ async def test_the_page_needs_nothing_from_elsewhere_and_is_refused_to_others(se
 # The program's own end.
 
 
-@pytest.mark.parametrize("make", [os.pipe, socket.socketpair], ids=["pipe", "socket"])
+@pytest.mark.parametrize("make", [os.pipe, socket.socketpair])
 def test_the_screen_is_told_and_then_ended_when_its_input_ends(make, monkeypatch):
     told, ended = [], []
     monkeypatch.setattr("concwatch.ui.hangup.GRACE", 0.01)
-    monkeypatch.setattr("concwatch.ui.hangup.os.kill", lambda pid, number: told.append((pid, number)))
-    ours, theirs = (os.fdopen(end, "rb", 0) if isinstance(end, int) else end for end in make())
-    with ours:
-        end_with_page(ours.fileno(), ended.append)
-        assert not told
-        theirs.close()
-        until(lambda: ended, "the end")
+    monkeypatch.setattr("concwatch.ui.hangup.os.kill", lambda *signalled: told.append(signalled))
+    ours, theirs = (end if isinstance(end, int) else end.detach() for end in make())
+    end_with_page(ours, ended.append)
+    assert not told
+    os.close(theirs)
+    until(lambda: ended, "the end")
     assert (told, ended) == ([(os.getpid(), signal.SIGHUP)], [HANGUP_STATUS])
+    os.close(ours)
 
 
 @pytest.mark.real
@@ -434,9 +434,7 @@ async def test_a_worker_has_nothing_of_the_page():
 
 @pytest.mark.real
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize(
-    ("name", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129), ("SIGKILL", -9)]
-)
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGHUP", 129), ("SIGKILL", -9)])
 async def test_the_servers_end_is_the_end_of_all(name, status):
     with Served("--tasks", "asyncio=7") as served:
         async with page_of(served):

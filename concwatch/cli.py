@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from concwatch.commands.group import Commands
 from concwatch.commands.options import SCREEN, new_lab, open_recorder, options
@@ -60,14 +61,7 @@ def main(
     """
     if ctx.invoked_subcommand is not None:
         gc.enable()  # which `concwatch.__main__` left off; the screen has it on after its first frame
-        for name in ctx.params:
-            if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-                option = "--" + name.replace("_", "-")
-                raise click.UsageError(
-                    f'{option} before "{ctx.invoked_subcommand}" is for the screen: '
-                    f'expected options of "{ctx.invoked_subcommand}" behind it',
-                    ctx,
-                )
+        _refuse_options(ctx)
         return
     page = in_page()
     problem = None if page else why_no_screen("concwatch run")
@@ -111,3 +105,16 @@ def main(
     if recording.problem:  # the event log, which told of it, is gone; or it was at the very end
         print_error(recording.problem)
     sys.exit(app.return_code or 0)
+
+
+def _refuse_options(ctx: click.Context) -> None:
+    """Refuse options of the screen that are typed before a command.
+
+    Raises:
+        click.UsageError: one line that says where they belong.
+    """
+    command = ctx.invoked_subcommand
+    for name in ctx.params:
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            wrong = f'--{name.replace("_", "-")} before "{command}" is for the screen'
+            raise click.UsageError(f'{wrong}: expected options of "{command}" behind it', ctx)

@@ -234,6 +234,13 @@ def test_only_the_wall_that_comes_first_is_to_be_raised(walls, commands, tasks, 
 
 
 @linux
+def test_a_wall_that_is_as_high_as_it_can_be_is_not_to_be_raised():
+    found = examined([Wall("pid_max", 1 << 22, (1 << 22) - 500)])
+    assert next(row.wall for row in found.engines if row.engine == "threads") == "pid_max"
+    assert not any("threads" in row.engines for row in found.for_more)
+
+
+@linux
 def test_in_a_container_and_in_a_scope_the_commands_are_those_that_help_there(monkeypatch, tmp_path):
     scope = Wall("cgroup pids.max", 500, 20, where="/sys/fs/cgroup/user.slice/session.scope")
     monkeypatch.setattr(advice, "CONTAINER_MARKS", ())

@@ -72,6 +72,7 @@ def test_the_address_is_one_that_a_browser_here_can_open(host, shown):
         ("localhost:9000", "http://localhost:9000", (), True),  # through a tunnel
         ("127.0.0.1:8000", None, (), True),  # no browser, or the address typed by hand
         ("a.localhost", None, (), True),
+        ("evil-localhost", None, (), False),
         ("localhost.example.org", None, (), False),
         ("127.0.0.1.example.org", None, (), False),
         ("127.0.0.1:8000", "https://example.org", (), False),

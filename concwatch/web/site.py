@@ -95,7 +95,7 @@ class Site:
 
     async def _send_file(self, request: web.Request) -> web.FileResponse:
         path = self._downloads.get(request.match_info["key"])
-        if path is None or not path.is_file():
+        if path is None:
             raise web.HTTPNotFound(text="concwatch: no such file is offered\n")
         return web.FileResponse(path, headers={"Content-Disposition": f'attachment; filename="{path.name}"'})
 

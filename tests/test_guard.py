@@ -450,7 +450,7 @@ def invoke(*arguments):
 
 
 def test_run_refuses_what_will_not_fit_in_one_line_before_it_starts_anything(monkeypatch):
-    monkeypatch.setattr("concwatch.commands.run.Lab", None)
+    monkeypatch.setattr("concwatch.commands.run.new_lab", None)
     result = invoke("run", "asyncio", "--tasks", "1M", "--max-memory", "300MiB")
     assert (result.exit_code, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()

@@ -23,7 +23,7 @@ from concwatch.files import why_not_writable, write_whole
 from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.system.child import concwatch_command
-from concwatch.text import nearest
+from concwatch.text import unknown
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.hangup import end_with_terminal
 from concwatch.units import format_bytes
@@ -42,10 +42,7 @@ def _read_formats(text: str) -> tuple[str, ...]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in FORMATS:
-            known = ", ".join(FORMATS)
-            raise ValueError(
-                f'unknown format "{name[:40]}": expected one of {known}{nearest(name[:40], FORMATS)}'
-            )
+            raise ValueError(unknown("format", name, FORMATS))
     return tuple(dict.fromkeys(names))
 
 

@@ -43,11 +43,7 @@ class RecordedCommand(click.Command):
 )
 @click.option("--quick", is_flag=True, help="A quick look: few sizes, each once.")
 @click.option(
-    "--repeats",
-    type=REPEATS,
-    metavar="N",
-    show_default="as the experiment says",
-    help="Runs of each cell.",
+    "--repeats", type=REPEATS, metavar="N", show_default="as the experiment says", help="Runs of each cell."
 )
 @click.option("--sizes", type=SIZES, metavar="1,10,1k", help="Sizes in place of the experiment's, ascending.")
 @max_memory

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from concwatch.lab.events import Severity
 from concwatch.lab.settings import Settings, fetches
-from concwatch.page_server.page import BACKLOG, PATH
+from concwatch.page_server import BACKLOG, PATH
 from concwatch.system.child import child_setup, describe_exit, explain_start_error, python_command
 from concwatch.worker.workloads import HTTP, parse
 
@@ -25,7 +25,7 @@ LAST_WORDS = 4_000
 PAGE_LIMIT = 20.0
 """Seconds that the server gets to start."""
 
-_START = "from concwatch.page_server.serve import serve; serve({fd})"
+_START = "from concwatch.page_server import serve; serve({fd})"
 
 
 class Pages(Protocol):
@@ -66,29 +66,17 @@ def read_workload(text: str) -> str:
     return workload.spec
 
 
-def _listen(port: int) -> socket.socket:
-    if port:
-        try:
-            return socket.create_server((HOST, port), backlog=BACKLOG)
-        except OSError:  # somebody has it, or we may not
-            pass
-    return socket.create_server((HOST, 0), backlog=BACKLOG)
-
-
 class PageServer:
     """A page server that runs; it ends with this process, whatever ends that.
 
     Its socket listens before it is started, so the address is known at once and no request is ever refused.
     Make it on the main thread: on Linux it dies with the thread that started it.
 
-    Args:
-        port: where to listen if it is free; 0 leaves the choice to the system.
-
     Raises:
         ValueError: one line that says why there is none.
     """
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self) -> None:
         problem = missing()
         if problem:
             raise ValueError(problem)
@@ -96,7 +84,7 @@ class PageServer:
 
         self._words = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the server
         try:
-            with _listen(port) as listening:
+            with socket.create_server((HOST, 0), backlog=BACKLOG) as listening:
                 self.port = int(listening.getsockname()[1])
                 fd = listening.fileno()
                 self._process = subprocess.Popen(

@@ -1,22 +1,46 @@
-"""The page server: one page over HTTP, as late as the request asks for."""
+"""The page that tasks of the workload ``http`` fetch, and its server, a process of its own."""
 
 import asyncio
 import os
 import socket
+from typing import TYPE_CHECKING
 
-from aiohttp import web
-
-from concwatch.page_server.page import BACKLOG, PATH, make_page
 from concwatch.system.open_files import raise_limit
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+PATH = "/page"
+"""The path of its address; the query may say ``latency``, seconds until it is sent."""
+
+SIZE = 102_400
+"""Bytes: about what a page of a usual site weighs."""
+
+BACKLOG = 4_096
+"""Connections that may wait to be accepted; the system may allow fewer."""
 
 LONGEST = 1_000_000.0
 """Seconds of latency; more is a slip of the finger."""
 
+_HEAD = "<!DOCTYPE html>\n<html>\n<head><title>concwatch</title></head>\n<body>\n"
+_TAIL = "</body>\n</html>\n"
+
+
+def make_page() -> bytes:
+    """Write the page, the same every time: numbered paragraphs, `SIZE` bytes in all."""
+    room = SIZE - len(_HEAD) - len(_TAIL)
+    lines = "".join(f"<p>Paragraph {number}: what does one more task cost?</p>\n" for number in range(3_000))
+    body = lines[: lines.rindex("\n", 0, room) + 1]
+    filler = "\n" * (room - len(body))
+    return (_HEAD + body + filler + _TAIL).encode()
+
 
 async def _serve(listening: socket.socket) -> None:
+    from aiohttp import web  # only here: who merely looks up the address has no use for it
+
     page = make_page()
 
-    async def answer(request: web.Request) -> web.Response:
+    async def answer(request: "web.Request") -> "web.Response":
         try:
             latency = float(request.query.get("latency", "0"))
         except ValueError:

@@ -5,18 +5,23 @@ A reporter that ran as a greenlet would block everything that it reports.
 
 from __future__ import annotations
 
+import _thread
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
+_MODULES = {"_thread": _thread, "time": time}
+
+
 def _original(module: str, name: str) -> Any:
     monkey = sys.modules.get("gevent.monkey")
     if monkey is not None:
         return monkey.get_original(module, name)
-    return getattr(__import__(module), name)
+    return getattr(_MODULES[module], name)
 
 
 start_new_thread = _original("_thread", "start_new_thread")

@@ -172,7 +172,7 @@ class Monitor:
         """Wait for the process of this name."""
         return eventually(
             lambda: next(
-                (one for one in list(self.processes) if name in [*one.names(), ""][-1]),
+                (one for one in list(self.processes) if name in ["", *one.names()][-1]),
                 None,
             ),
             f"{name}: there are {[one.names() for one in self.processes]}",

@@ -1,5 +1,6 @@
 """A monitor for tests: it listens, starts programs to be watched, and keeps what each process reports."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -10,7 +11,6 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from concwatch.agent.inject import environment
@@ -57,6 +57,10 @@ class Process:
     def all(self, type_):
         """Return every report of a type so far."""
         return [message for message in list(self.messages) if message["type"] == type_]
+
+    def names(self):
+        """Return what the process was called, one after the other."""
+        return [message["name"] for message in list(self.messages) if "name" in message]
 
     def wait(self, type_, check=lambda message: True, patience=PATIENCE):
         """Wait for a report, and return the first that fits."""
@@ -132,7 +136,7 @@ class Monitor:
         self._listener.close()
         for program in self.programs:
             if program.poll() is None:
-                with suppress(ProcessLookupError):
+                with contextlib.suppress(ProcessLookupError):
                     os.killpg(program.pid, signal.SIGKILL)
             program.wait()
             for pipe in (program.stdin, program.stdout, program.stderr):
@@ -168,10 +172,10 @@ class Monitor:
         """Wait for the process of this name."""
         return eventually(
             lambda: next(
-                (one for one in list(self.processes) if one.messages and name in one.messages[0]["name"]),
+                (one for one in list(self.processes) if name in ["", *one.names()][-1]),
                 None,
             ),
-            f"{name}: there are {[one.messages[:1] for one in self.processes]}",
+            f"{name}: there are {[one.names() for one in self.processes]}",
         )
 
 

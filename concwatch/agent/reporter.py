@@ -16,14 +16,14 @@ from .counting import COUNTS
 from .figures import Figures, Tracing
 from .hooks import HOOKS
 from .primitives import allocate_lock, get_native_id, sleep, start_new_thread
-from .process import flags, identity
+from .process import flags, identity, name
 from .report import Groups, tick
 from .scan import Scan, Tasks, see_running_loops
 from .waits import look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+    from typing import Any, Callable, Dict, Iterator, List, Optional
 
 SLOWEST, FASTEST = 0.1, 10.0
 
@@ -91,7 +91,8 @@ class Reporter:
         self._number = 0
         self._tick_due = self._scan_due = self._turn_due = monotonic()
         self._tick_cost = 0.0
-        self._told: Tuple[str, ...] = ()
+        self._told: Dict[str, Any] = {}
+        """What may change of what was said of the process."""
         self._closed = 0
 
     def _fresh_locks(self) -> None:
@@ -192,7 +193,7 @@ class Reporter:
     def _connect(self) -> Optional[Connection]:
         assert self.address is not None
         for attempt in range(TRIES):
-            if self._wake.acquire(True, 0.02 + 0.1 * attempt) or self._quit:
+            if attempt and (self._wake.acquire(True, 0.1 * attempt) or self._quit):
                 return None
             try:
                 return Connection(places.connect(self.address))
@@ -218,11 +219,9 @@ class Reporter:
         self._groups = Groups()
         for group in list(COUNTS.groups.values()):
             group.sent = None
-        self._told = tuple(flags())
+        self._told = {"name": name(), "flags": flags()}
         self._tick_due = monotonic()
-        self._connection.send(
-            "ready", **identity(), flags=list(self._told), can=list(self._commands), workloads=[]
-        )
+        self._connection.send("ready", **identity(), **self._told, can=list(self._commands), workloads=[])
 
     def _let_go(self) -> None:
         """Take everything back, and close the connection."""
@@ -301,10 +300,9 @@ class Reporter:
         began = perf_counter()
         self._number += 1
         fields = tick(self._number, self._scan, self._figures, HOOKS.outcomes)
-        known = tuple(flags())
-        if known != self._told:
-            self._told = known
-            fields["flags"] = list(known)
+        known = {"name": name(), "flags": flags()}
+        fields.update({key: value for key, value in known.items() if self._told[key] != value})
+        self._told = known
         self._connection.send("tick", **fields)
         self._tick_cost = 0.8 * self._tick_cost + 0.2 * (perf_counter() - began)
         # Never catch up; and a process with thousands of threads and groups is asked less often.
@@ -322,22 +320,24 @@ class Reporter:
         assert self._connection is not None
         for fields, problem in self._connection.commands():
             arrived = monotonic()
-            name = None if fields is None else fields["type"][:60]
+            asked = None if fields is None else fields["type"][:60]
             try:
                 if fields is None:
                     raise ValueError(problem)
                 act = self._commands.get(fields["type"])
                 if act is None:
-                    raise ValueError(f'unknown command "{name}": expected one of {", ".join(self._commands)}')
+                    raise ValueError(
+                        f'unknown command "{asked}": expected one of {", ".join(self._commands)}'
+                    )
                 if not act(fields):
                     self._connection.send(
-                        "applied", command=name, seconds=monotonic() - arrived, flags=flags()
+                        "applied", command=asked, seconds=monotonic() - arrived, flags=flags()
                     )
             except Lost:
                 raise
             except Exception as error:
                 message = " ".join(str(error).split())[:1000] or type(error).__name__
-                self._connection.send("error", command=name, message=message, detail=None)
+                self._connection.send("error", command=asked, message=message, detail=None)
 
     def _set_rate(self, fields: Dict[str, Any]) -> None:
         hz = fields.get("hz")
@@ -412,21 +412,26 @@ class Reporter:
         if not self.on or self.pid != os.getpid():
             return
         self.on = False
-        if self._leave(LAST_PATIENCE) and self._connection is not None:
+        if self._leave(LAST_PATIENCE):
             try:
-                self._send_last(self._connection)
-            except (Lost, OSError):
+                if self._connection is None and self.address is not None:  # it was quick
+                    self._connection = self._connect()
+                    self._greet()
+                self._send_last()
+            except (AssertionError, Lost):  # there is no monitor
                 pass
         self._let_go()
         self._close_listener()
 
-    def _send_last(self, connection: Connection) -> None:
+    def _send_last(self) -> None:
+        connection = self._connection
+        assert connection is not None
+        connection.patience = LAST_PATIENCE
         until = monotonic() + LAST_PATIENCE
         for turns in (self._turns, self._scan.next()):
             for _ in turns or ():
                 if monotonic() > until:
                     break
-        connection.patience = LAST_PATIENCE
         connection.send("tick", **tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes))
         report = self._groups.report(monotonic(), self._scan, HOOKS.outcomes, last=True)
         if report is not None:

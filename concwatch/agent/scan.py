@@ -48,14 +48,15 @@ def existing() -> Optional[int]:
 def see_running_loops() -> None:
     """Remember the loops that run, where their tasks cannot be found without; once, when the agent begins."""
     events = sys.modules.get("asyncio.events")
-    if not LINKED or events is None:
+    kind = getattr(events, "AbstractEventLoop", None)
+    if not LINKED or kind is None:
         return
     for frame in list(sys._current_frames().values()):
         while frame is not None:
             if frame.f_code.co_name in ("run_forever", "run_until_complete", "run"):
                 for value in list(frame.f_locals.values()):
                     value = getattr(value, "_loop", value)  # of asyncio.Runner
-                    if isinstance(value, events.AbstractEventLoop):
+                    if isinstance(value, kind):
                         COUNTS.see_loop(value)
             frame = frame.f_back  # type: ignore[assignment]
 
@@ -70,10 +71,10 @@ class Tasks:
         if weak is not None:
             self._references = list(weak)
         if weak is None or LINKED:
-            module = sys.modules.get("asyncio.tasks")
-            for loop in loops_now() if module is not None else ():
+            all_tasks: Any = getattr(sys.modules.get("asyncio.tasks"), "all_tasks", None)
+            for loop in loops_now() if all_tasks is not None else ():
                 try:
-                    self._tasks += module.all_tasks(loop)  # type: ignore[union-attr]
+                    self._tasks += all_tasks(loop)
                 except RuntimeError:  # up to 3.13: too many came meanwhile
                     pass
 

@@ -92,6 +92,8 @@ class AgentTick(Struct, tag="tick", frozen=True):
     traced: Whole | None = None
     tracer: Whole | None = None
     flags: WordList = ()
+    name: Words = ""
+    """What the process is called from now on; empty where that has not changed."""
 
 
 class GroupReport(Struct, frozen=True):

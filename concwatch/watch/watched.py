@@ -178,6 +178,8 @@ class WatchedProcess:
 
     def _take_tick(self, tick: AgentTick, now: float) -> None:
         self.tick, self._tick_at = tick, now
+        if tick.name:
+            self.called, self.lane = tick.name, f"{tick.name} {self.pid}"
         self._created.add(tick.time, tick.created)
         if tick.ended is not None and tick.scan_time is not None:
             self._ended.add(tick.scan_time, tick.ended)

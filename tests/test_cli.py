@@ -23,7 +23,7 @@ RUN = ("run", "asyncio", "--tasks", "5")
 @pytest.mark.parametrize(
     ("said", "arguments"),
     [
-        ('unknown command "rum": expected one of compare, completion', ("rum",)),
+        ('unknown command "rum": expected one of attach, compare, completion', ("rum",)),
         ('unknown engine "x y": expected one of threads, pool, asyncio, uvloop', ("engines", "x\ny")),
         ("no ENGINE: expected one or more of threads, pool", ("run", "--tasks", "5")),
         ("Missing option '--tasks'", ("run", "asyncio")),

@@ -280,14 +280,14 @@ def test_a_shipped_demo_says_what_one_sees_and_nothing_that_another_machine_make
     for text in (demo.title, demo.about, *captions):
         assert not re.search(r"\d ?(bytes|[KMG]iB)|about a minute|dozen|a tenth", text), text
     assert {engine.name for engine in demo.engines if engine.ways} == set(demo.optional), "what is built"
-    assert demo.filmed == (name == "models")
+    assert demo.filmed == (name in ("leak", "models"))
 
 
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=() if name in ("models", "small") else pytest.mark.apart)
-        for name in sorted(set(NAMES) - {"experiment", "pool", "runtimes"})
+        for name in sorted(set(NAMES) - {"experiment", "leak", "pool", "runtimes"})
     ],
 )
 async def test_a_shipped_demo_plays_on_fakes_and_takes_the_pictures_of_the_gallery(name):
@@ -404,7 +404,7 @@ def test_all_plays_each_demo_and_each_film_in_a_process_of_its_own(tmp_path, mon
     monkeypatch.setattr("concwatch.commands.demo.concwatch_command", concwatch_command)
     result = CliRunner().invoke(main, ("demo", "--all", f"--out={tmp_path}"))
     assert result.exit_code == 1, "the worst of them"
-    films = [("demo", "models", "--format=gif,cast")]
+    films = [("demo", name, "--format=gif,cast") for name in ("leak", "models")]
     assert sorted(started) == sorted([("demo", name, "--format=png") for name in NAMES] + films)
 
 

@@ -72,7 +72,7 @@ def test_a_leak_is_called_out_once_with_where_its_tasks_wait():
     leak_for(bench, agent, 5)
     told = [text for text in bench.texts() if "grows" in text]
     assert len(told) == 1
-    assert told[0].startswith("app.py 40: forgotten (/srv/app.py:20) grows by 240 a minute, 95 % ")
+    assert told[0].startswith("app.py 40: forgotten (srv/app.py:20) grows by 240 a minute, 95 % ")
 
 
 def test_groups_of_all_processes_are_joined_by_function_and_ranked():

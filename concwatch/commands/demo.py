@@ -26,7 +26,9 @@ from concwatch.system.child import concwatch_command
 from concwatch.text import unknown
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.hangup import end_with_terminal
+from concwatch.ui.watch_app import WatchApp
 from concwatch.units import format_bytes
+from concwatch.watch.session import watched_apart
 
 FOLDER = "screenshots"
 """Where pictures go unless told otherwise."""
@@ -204,12 +206,19 @@ def _perform(
         end_with_terminal(*take_terminal())
     lines: list[str] = []  # printed in the end where the terminal is the app's until then
     say = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # which the app replaces
-    app = ConcwatchApp(
-        lambda: new_lab(demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget),
-        pictures=folder,
-        make_run_lab=lambda engines, settings: new_lab(engines, settings=settings, budget=budget),
-    )
-    played, stopped = run_until_signal(play(demo, app, captures, say, on_screen=on_screen, size=size))
+    if demo.watch:
+        with watched_apart(demo.watch) as (watching, _, output):
+            show = play(
+                demo, WatchApp(watching, output, folder), captures, say, on_screen=on_screen, size=size
+            )
+            played, stopped = run_until_signal(show)
+    else:
+        app = ConcwatchApp(
+            lambda: new_lab(demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget),
+            pictures=folder,
+            make_run_lab=lambda engines, settings: new_lab(engines, settings=settings, budget=budget),
+        )
+        played, stopped = run_until_signal(play(demo, app, captures, say, on_screen=on_screen, size=size))
     for line in lines:
         click.echo(line)
     return played or Played(problem=f"{demo.path.name}: ended by a signal", status=128 + stopped)

@@ -1,29 +1,23 @@
 """``concwatch watch``: follow the tasks of a program of one's own."""
 
 import asyncio
-import os
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import Any
 
 import click
 
-from concwatch.agent.inject import environment
 from concwatch.commands.options import SECONDS, Parsed
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.console import BAD_INPUT, print_error, print_json
 from concwatch.files import why_not_writable, write_whole
-from concwatch.links.agent_link import AgentListener
 from concwatch.measure.expect import COMPARISONS
-from concwatch.watch.program import END_LIMIT, Program
+from concwatch.watch.program import Program
 from concwatch.watch.report import FIGURES, WatchExpectation, WatchRecord, read_watch_expectation
+from concwatch.watch.session import end, watched, watched_apart
 from concwatch.watch.watching import HZ, Watching
-
-DRAIN = 1.0
-"""Seconds that reports are still taken once the program has ended."""
 
 BEFORE_END = 0.5
 """Seconds before the end of ``--seconds`` at which agents are asked where tasks wait."""
@@ -80,60 +74,45 @@ def command(
     if no_screen:
         print_error(no_screen)
         sys.exit(BAD_INPUT)
-    listener = AgentListener()
     try:
         if json is None:
-            status = _on_screen(listener, arguments, outcomes, trace, keep)
+            status = _on_screen(arguments, keep=keep, outcomes=outcomes, trace=trace)
         else:
-            program = _start(listener, arguments, keep, output=sys.stderr.fileno() if json == "-" else None)
-            watching = Watching(listener, outcomes=outcomes, trace=trace)
-            status = _without_screen(watching, program, seconds, json, expect)
-    finally:
-        listener.close()
+            output = sys.stderr.fileno() if json == "-" else None
+            with watched(arguments, output=output, keep=keep, outcomes=outcomes, trace=trace) as found:
+                status = _without_screen(*found, seconds, json, expect)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     sys.exit(status)
 
 
-def _start(listener: AgentListener, command: Sequence[str], keep: bool, **how: Any) -> Program:
-    try:
-        return Program(command, environment(str(listener.path), os.environ), keep=keep, **how)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-
-
-def _on_screen(
-    listener: AgentListener, command: Sequence[str], outcomes: bool, trace: bool, keep: bool
-) -> int:
+def _on_screen(command: Sequence[str], **how: bool) -> int:
     """Watch a program on the screen; return the exit status."""
     # Only here: the screen takes a fifth of a second.
     from concwatch.ui.hangup import end_with_terminal
     from concwatch.ui.watch_app import WatchApp
 
-    with NamedTemporaryFile(prefix="concwatch-output-", suffix=".log", delete=False) as output:
-        program = _start(listener, command, keep, output=output, errors=output, apart=True)
+    with watched_apart(command, **how) as (watching, program, output):
         end_with_terminal(*take_terminal())
-        watching = Watching(listener, outcomes=outcomes, trace=trace)
-        watching.follow(program)
-        app = WatchApp(
-            watching,
-            Path(output.name),
-            ended=lambda: "" if program.status is None else f"the program {program.how_it_ended()}",
-        )
-        try:
-            app.run()
-        finally:
-            asyncio.run(_end(watching, program))
+        app = WatchApp(watching, output)
+        app.run()
     for path in app.saved:
         click.echo(f"saved {path}")
-    click.echo(f"{command[0]}: {program.how_it_ended()}; what it wrote is in {output.name}")
+    click.echo(f"{command[0]}: {program.how_it_ended()}; what it wrote is in {output}")
     return app.return_code or 0
 
 
 def _without_screen(
-    watching: Watching, program: Program, seconds: float | None, json: str, expect: Sequence[WatchExpectation]
+    watching: Watching,
+    program: Program,
+    seconds: float | None,
+    json: str,
+    expect: Sequence[WatchExpectation],
 ) -> int:
     """Watch a program to its end, and write what became of it; return the exit status."""
     record = WatchRecord(watching)
     _, stopped = run_until_signal(_follow(watching, program, seconds))
+    end(watching, program)
     report = record.as_json(program.command, program.exit_status, watching.clock() - watching.began)
     verdicts = [wanted.judge(report) for wanted in expect]
     if expect:
@@ -157,35 +136,12 @@ def write_json(path: Path, report: object) -> None:
 
 
 async def _follow(watching: Watching, program: Program, seconds: float | None) -> None:
-    """Follow a program to its end, or for so long."""
-    watching.follow(program)
-    ends = None if seconds is None else watching.began + seconds
+    """Follow a program until it ends, or for so long."""
+    ends = math.inf if seconds is None else watching.began + seconds
     asked = False
-    try:
-        while program.status is None:
-            watching.step()
-            now = watching.clock()
-            if ends is not None and not asked and now >= ends - BEFORE_END:
-                asked = True
-                watching.ask_where(LARGEST)
-            if ends is not None and now >= ends:
-                break
-            await asyncio.sleep(1 / HZ)
-    finally:
-        await asyncio.shield(_end(watching, program))
-
-
-async def _end(watching: Watching, program: Program) -> None:
-    """End what is left of a program, and take its last reports."""
-    program.ask_to_end()
-    deadline = watching.clock() + END_LIMIT
-    while program.status is None and watching.clock() < deadline:
+    while program.status is None and watching.clock() < ends:
         watching.step()
-        await asyncio.sleep(1 / HZ / 2)
-    if program.status is None:
-        program.kill()
-    deadline = watching.clock() + DRAIN
-    while watching.alive and watching.clock() < deadline:
-        watching.step()
-        await asyncio.sleep(0.02)
-    watching.close()
+        if not asked and watching.clock() >= ends - BEFORE_END:
+            asked = True
+            watching.ask_where(LARGEST)
+        await asyncio.sleep(1 / HZ)

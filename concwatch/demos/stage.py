@@ -20,6 +20,7 @@ called after it: mine-held.svg, mine.gif. It may also set, as it needs them:
     SIZE = "80x24"                columns and rows of the terminal, else 120x40
     THEME = "concwatch-light"     the colours
     ENGINES = ("asyncio", "go")   the lanes, else the four that the program starts with
+    WATCH = ("python", "app.py")  a program to watch in place of lanes; "lab" is then what follows it
     OPTIONAL = ("go",)            lanes it can do without: where one cannot run, steps about it are skipped
 
 What a stage can do, each with await:
@@ -74,12 +75,14 @@ from concwatch.text import nearest, plain
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.fit_dialog import FitDialog
-from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.screens.lanes import LanesScreen
+from concwatch.ui.watch_app import WatchApp
 from concwatch.ui.widgets.caption_bar import CaptionBar
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.slider import Slider
 from concwatch.units import format_count, format_seconds, parse_count
+from concwatch.watch.watching import Watching
 
 POLL = 0.05
 """Seconds between two looks at a condition."""
@@ -90,7 +93,8 @@ PROMPT = 30.0
 SHOT = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 """What shots can be called."""
 
-Condition = Callable[[Lab], object]
+Condition = Callable[[Any], object]
+"""Is given the `Lab`, or the `Watching` of a demo that watches a program."""
 
 
 class Stage:
@@ -98,7 +102,7 @@ class Stage:
 
     def __init__(
         self,
-        app: ConcwatchApp,
+        app: ConcwatchApp | WatchApp,
         pilot: Pilot[Any],
         captures: Captures,
         optional: Collection[str],
@@ -115,14 +119,16 @@ class Stage:
         """
         assert app.lab is not None
         self.app = app
-        self.lab = app.lab
+        self.lab: Lab | Watching = app.lab
         self._pilot = pilot
         self._mouse = Mouse(app)
         self._captures = captures
         self._optional = optional
         self._say = say
         self._steps = 0
-        self._lanes = {lane.engine.name: DemoLane(self.lab, lane) for lane in self.lab.lanes}
+        lab = app.lab
+        lanes = lab.lanes if isinstance(lab, Lab) else ()
+        self._lanes = {lane.engine.name: DemoLane(lab, lane) for lane in lanes if isinstance(lab, Lab)}
 
     async def begin(self) -> None:
         """Wait for the first frame."""
@@ -345,8 +351,8 @@ class Stage:
         """Return why a target will not fit, if that is what the program asks about."""
         return self.app.screen.said if isinstance(self.app.screen, FitDialog) else ""
 
-    def _monitor(self) -> MonitorScreen:
-        if not isinstance(self.app.screen, MonitorScreen):
+    def _monitor(self) -> LanesScreen:
+        if not isinstance(self.app.screen, LanesScreen):
             raise DemoFailed("expected the lanes in front, not another screen or a dialog")
         return self.app.screen
 

@@ -1,6 +1,6 @@
 """The program on the terminal that watches another one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -17,7 +17,6 @@ class WatchApp(LanesApp):
         watching: Watching,
         output: Path | None = None,
         pictures: Path = Path("screenshots"),
-        ended: Callable[[], str] = str,
     ) -> None:
         """Make the app.
 
@@ -25,16 +24,15 @@ class WatchApp(LanesApp):
             watching: what is shown, which this app steps.
             output: the file that holds what the program writes.
             pictures: the folder for screenshots, made when it is needed.
-            ended: says how the program ended; nothing while it runs.
         """
         super().__init__(pictures)
-        self._watching = watching
+        self.lab = self._watching = watching
+        """What is shown."""
         self._output = output
-        self._ended = ended
 
     def make_screen(self) -> WatchScreen:
         """Make the screen that shows the program."""
-        return WatchScreen(self._watching, self.size, self._ended, self._output)
+        return WatchScreen(self._watching, self.size, lambda: self._watching.ended, self._output)
 
     def on_mount(self) -> None:
         """Step from now on."""

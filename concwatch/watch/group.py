@@ -37,6 +37,11 @@ class GroupStatus(Struct, frozen=True):
     waits: tuple[WaitPlace, ...] = ()
 
 
+def short_place(place: str) -> str:
+    """Return the end of a path, with a line or without, that tells it from others: its folder and name."""
+    return "/".join(place.replace("\\", "/").split("/")[-2:])
+
+
 class Group:
     """Follows one group; time is the agent's clock, in seconds."""
 

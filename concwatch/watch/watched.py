@@ -19,7 +19,7 @@ from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import Error
 from concwatch.system.process import Reading, Sampler
 from concwatch.units import counted, format_bytes, format_count, format_seconds
-from concwatch.watch.group import Group
+from concwatch.watch.group import Group, short_place
 
 STALL = 1.0
 """Seconds without a report from which on a process is stalled; its agent has a thread of its own."""
@@ -315,7 +315,7 @@ class WatchedProcess:
 def leak_sentence(group: Group) -> str:
     """Return what grows, how fast, and where most of it waits."""
     report, growth = group.report, group.growth if group.leaks else group.retained_growth
-    where = f" ({report.file}:{report.line})" if report.file else ""
+    where = f" ({short_place(report.file)}:{report.line})" if report.file else ""
     what = "grows" if group.leaks else "has finished tasks that something still holds: they grow"
     rate = (
         f" by {format_count(round(growth.per_minute))} a minute, "
@@ -323,7 +323,11 @@ def leak_sentence(group: Group) -> str:
         if growth
         else ""
     )
-    waits = f"; {format_count(group.waits[0].tasks)} wait at {group.waits[0].where}" if group.waits else ""
+    waits = (
+        f"; {format_count(group.waits[0].tasks)} wait at {short_place(group.waits[0].where)}"
+        if group.waits
+        else ""
+    )
     return f"{report.name}{where} {what}{rate}{waits}"
 
 

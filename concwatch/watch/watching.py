@@ -259,6 +259,14 @@ class Watching:
                 if group.report.live:
                     lane.send("waits", group=group.report.group)
 
+    @property
+    def ended(self) -> str:
+        """How the program ended; nothing while it runs, and where there is none."""
+        program = self.program
+        if program is None or program.status is None:
+            return ""
+        return f"the program {program.how_it_ended()}"
+
     def close(self) -> None:
         """Let every agent take its hooks back, and listen no more."""
         for lane in self.lanes:

@@ -7,7 +7,7 @@ from textual.content import Content
 
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 from concwatch.units import UNKNOWN, format_count, format_rate, format_seconds, format_short
-from concwatch.watch.group import GroupStatus
+from concwatch.watch.group import GroupStatus, short_place
 from concwatch.watch.growth import Growth
 
 MOST = 50
@@ -177,7 +177,7 @@ class GroupTable(ClickableLines):
                     Content.assemble(
                         ("   ↳ ", "$dim"),
                         (f"{format_count(place.tasks):>9}", "bold"),
-                        f" wait at {place.where}",
+                        f" wait at {short_place(place.where)}",
                         (f"  {place.in_}" if place.in_ else "", "$dim"),
                         (f"  on {place.on}" if place.on else "", "$dim"),
                     ),
@@ -185,8 +185,3 @@ class GroupTable(ClickableLines):
             )
             for place in group.waits[:WAIT_LINES]
         ]
-
-
-def short_place(file: str) -> str:
-    """Return the end of a path that tells it from others: its folder and name."""
-    return "/".join(file.replace("\\", "/").split("/")[-2:])

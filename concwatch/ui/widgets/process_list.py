@@ -13,7 +13,7 @@ from concwatch.units import format_bytes, format_count, format_short
 ALL = -1
 """The choice of all processes together."""
 
-LIVE, RSS, GAP = 8, 9, 1
+LIVE, RSS, GAP = 6, 9, 1
 """Cells of the numbers at the right, and before each."""
 
 MOST = 200

@@ -321,6 +321,30 @@ def test_a_file_plays_and_its_pictures_are_written_whole(on_fakes, tmp_path):
     assert "▸ Here" in read((tmp_path / "out" / "mine-a.svg").read_text())
 
 
+def test_a_caption_has_two_lines_at_most_and_a_shot_may_be_of_one_chart(on_fakes, tmp_path):
+    script = "await stage.switch('asyncio')\n    await stage.until(lambda lab: stage.lane('asyncio').on)\n"
+    script += (
+        "    await stage.caption('One\\nTwo')\n    await stage.shot('a')\n    await stage.shot('b', 'rss')"
+    )
+    result = invoke(tmp_path, script, "--theme=concwatch-light")
+    assert result.exit_code == 0, result.stderr
+    shown = read((tmp_path / "out" / "mine-a.svg").read_text())
+    assert "▸ One" in shown
+    assert "Two" in shown
+    assert ">RSS<" in (tmp_path / "out" / "mine-b.svg").read_text()
+    assert "3 lines: expected 2 at most" in invoke(tmp_path, "await stage.caption('1\\n2\\n3')").stderr
+    assert 'no chart of "rs" is seen' in invoke(tmp_path, "await stage.shot('b', 'rs')").stderr
+
+
+def test_a_film_shows_what_is_pressed_for_a_moment_where_that_is_asked_for(on_fakes, tmp_path):
+    seen = "await stage.until(lambda lab: stage.sees('│  b  │'))"
+    script = f"await stage.film(keys=True)\n    await stage.press('b')\n    {seen}"
+    assert invoke(tmp_path, script, "--format=gif,webp").exit_code == 0
+    for kind in ("gif", "webp"):
+        with Image.open(tmp_path / "out" / f"mine.{kind}") as film:
+            assert film.is_animated
+
+
 def test_a_demo_that_fails_says_why_and_writes_nothing(on_fakes, tmp_path):
     script = "await stage.shot('a')\n    await stage.until(lambda lab: lab.lanes == [], limit=0.1)"
     result = invoke(tmp_path, script, "--format=svg,gif,cast")
@@ -367,7 +391,10 @@ def test_a_wrong_file_is_one_line(tmp_path, text, said):
         (("modles",), 'did you mean "models"?'),
         (("none.py",), "none.py: No such file or directory: expected the file of a demo"),
         (("models", "--all"), "NAME and --all: expected one of them"),
-        (("models", "--format", "pgn"), 'unknown format "pgn": expected one of svg, png, gif, cast; did you'),
+        (
+            ("models", "--format", "pgn"),
+            'unknown format "pgn": expected one of svg, png, gif, webp, cast; did',
+        ),
         (("models", "--size", "80"), '"80" is not a size: expected columns and rows'),
         (("models", "--size", "80x24", "--screen"), "--screen: expected neither --size nor --all"),
         (("models", "--screen"), "--screen: the screen needs a terminal"),
@@ -404,7 +431,7 @@ def test_all_plays_each_demo_and_each_film_in_a_process_of_its_own(tmp_path, mon
     monkeypatch.setattr("concwatch.commands.demo.concwatch_command", concwatch_command)
     result = CliRunner().invoke(main, ("demo", "--all", f"--out={tmp_path}"))
     assert result.exit_code == 1, "the worst of them"
-    films = [("demo", name, "--format=gif,cast") for name in ("leak", "models")]
+    films = [("demo", name, "--format=gif,webp,cast") for name in ("leak", "models")]
     assert sorted(started) == sorted([("demo", name, "--format=png") for name in NAMES] + films)
 
 

@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 
 import click
+from msgspec import structs
 
 from concwatch.commands import completion
-from concwatch.commands.options import Parsed, max_memory, new_lab
+from concwatch.commands.options import THEME, Parsed, max_memory, new_lab
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.console import print_error
@@ -33,7 +34,7 @@ from concwatch.watch.session import watched_apart
 FOLDER = "screenshots"
 """Where pictures go unless told otherwise."""
 
-FILM = ("gif", "cast")
+FILM = ("gif", "webp", "cast")
 """The formats of a film."""
 
 MANUAL = "\n\n".join(f"\b\n{part}" for part in inspect.cleandoc(stage.__doc__ or "").split("\n\n"))
@@ -66,8 +67,8 @@ def _read_formats(text: str) -> tuple[str, ...]:
     envvar="CONCWATCH_DEMO_FORMAT",
     type=Parsed(_read_formats),
     metavar=",".join(FORMATS),
-    show_default="svg; with --all png, and gif and cast of films",
-    help="What is kept: svg and png of each shot, gif and cast of the whole.",
+    show_default="svg; with --all png, and gif, webp and cast of films",
+    help="What is kept: svg and png of each shot; gif, webp and cast of the whole.",
 )
 @click.option(
     "--size",
@@ -76,6 +77,7 @@ def _read_formats(text: str) -> tuple[str, ...]:
     show_default="as the demo says",
     help="Columns and rows.",
 )
+@click.option("--theme", type=THEME, metavar="NAME", show_default="as the demo says", help="The colours.")
 @click.option(
     "--screen", is_flag=True, help="Show it on the terminal, even where --out or --format is given."
 )
@@ -88,6 +90,7 @@ def command(
     out: str | None,
     formats: tuple[str, ...] | None,
     size: tuple[int, int] | None,
+    theme: str | None,
     screen: bool,
     max_memory: int | None,
 ) -> None:
@@ -120,9 +123,10 @@ def command(
         options = [f"--out={folder}"]
         options += [f"--size={size[0]}x{size[1]}"] if size else []
         options += [f"--max-memory={max_memory}"] if max_memory is not None else []
+        options += [f"--theme={theme}"] if theme else []
         worst, stopped = run_until_signal(_play_in_processes(wanted, options))
         sys.exit(128 + stopped if stopped else worst)
-    (demo,) = demos
+    demo = structs.replace(demos[0], theme=theme) if theme else demos[0]
     captures = Captures(demo.name, demo.title, wanted[demo.name])
     on_screen = screen or not (no_screen or out or formats or size)
     played = _perform(demo, captures, folder, size, max_memory, on_screen)

@@ -11,7 +11,7 @@ from concwatch.charts.picture import compose
 from concwatch.charts.scales import BYTES, RATE, Kind
 from concwatch.charts.strokes import rasterize
 from concwatch.charts.terminal import paint
-from concwatch.pictures.film import Frame, make_gif, read_scenes
+from concwatch.pictures.film import Frame, make_film, read_scenes
 from concwatch.pictures.png import to_png
 from concwatch.ui.screen_strips import screen_strips
 from tests.apart import apart
@@ -103,7 +103,7 @@ def make_pictures() -> dict[str, float]:
     began = time.perf_counter()
     to_png(svg)
     between = time.perf_counter()
-    film = make_gif(frames)
+    film = make_film(frames)
     return {
         "png-120x40": between - began,
         "gif-20s": time.perf_counter() - between,

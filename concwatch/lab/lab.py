@@ -11,22 +11,14 @@ from concwatch.lab.capacity import Capacity
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import EventLog, Severity
 from concwatch.lab.guard import Guard
-from concwatch.lab.lane import Lane
+from concwatch.lab.lane import Lane, open_process
 from concwatch.lab.lane_state import State
 from concwatch.lab.machine_meter import INTERVAL, MachineMeter
 from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.pages import PageKeeper, Pages, PageServer
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import (
-    EngineFacts,
-    LaneStatus,
-    Sample,
-    Snapshot,
-    with_cheapest,
-)
+from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, Snapshot, with_cheapest
 from concwatch.links.link import Link
-from concwatch.links.process import WorkerProcess
-from concwatch.runtimes.build_link import BuildLink
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, MemoryBudget, memory_now
 from concwatch.system.walls import Wall, thread_walls
@@ -43,13 +35,6 @@ CLOSE_LIMIT = 0.5
 
 KILL_LIMIT = 5.0
 """Seconds after that in which the end of those that were killed is waited for, on a busy machine."""
-
-
-def open_process(engine: Engine) -> Link:
-    """Start a real worker for ``engine``, which may have to be built first."""
-    if engine.ways:
-        return BuildLink(engine.ways, engine.name, WorkerProcess)
-    return WorkerProcess(engine.command())
 
 
 class Lab:

@@ -12,12 +12,21 @@ from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, blank_sample
 from concwatch.lab.worker import START_LIMIT, Worker
 from concwatch.links.link import Ended, Link
+from concwatch.links.process import WorkerProcess
+from concwatch.runtimes.build_link import BuildLink
 from concwatch.system.machine import Load, load_now
 
 
 def facts(engine: Engine) -> EngineFacts:
     """Return what never changes of a lane of ``engine``."""
     return EngineFacts(engine.name, engine.task, engine.queues, engine.threads, engine.grain)
+
+
+def open_process(engine: Engine) -> Link:
+    """Start a real worker for ``engine``, which may have to be built first."""
+    if engine.ways:
+        return BuildLink(engine.ways, engine.name, WorkerProcess)
+    return WorkerProcess(engine.command())
 
 
 class Lane:

@@ -19,6 +19,7 @@ from concwatch.system.process import Sampler
 from concwatch.watch.attach import inject, listening
 from concwatch.watch.program import Program, name_of, runs, why_outside
 from concwatch.watch.watched import WatchedProcess
+from concwatch.watch.words import leak_sentence
 
 HZ = 10.0
 
@@ -235,7 +236,8 @@ class Watching:
     def _call_out(self) -> None:
         """Tell of each group that leaks, once; agents have said meanwhile where its tasks wait."""
         for lane in self.alive:
-            lane.tell_leaks()
+            for group in lane.untold_leaks():
+                self._say(lane.lane, leak_sentence(group), "warning")
             lane.find_leaks()
 
     def snapshot(self, now: float | None = None) -> Snapshot:

@@ -17,8 +17,8 @@ from typing import Any
 import psutil
 
 from concwatch.lab.catalog import Engine, find
-from concwatch.lab.lab import Lab, open_process
-from concwatch.lab.lane import Lane
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import Lane, open_process
 from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Link

@@ -18,6 +18,7 @@ from concwatch.units import format_bytes, format_clock, format_count
 from concwatch.watch.group import GroupStatus
 from concwatch.watch.ranking import groups_of, identity, ranked
 from concwatch.watch.watching import Watching
+from concwatch.watch.words import details
 
 ROWS, FEW_ROWS = 8, 4
 """Groups that the table has room for, and on a low terminal."""
@@ -238,8 +239,8 @@ class WatchScreen(LanesScreen):
         """Have the list show a snapshot."""
         lanes = self._watching.lanes
         number = 0 if len(lanes) == 1 else self.process
-        details = lanes[number].details() if 0 <= number < len(lanes) else ()
-        self.query_one(ProcessList).show(view, self._colors, self.process, details)
+        known = details(lanes[number]) if 0 <= number < len(lanes) else ()
+        self.query_one(ProcessList).show(view, self._colors, self.process, known)
         self.query_one(Side).note(format_bytes(view.total_rss))
 
     def show_table(self, view: Snapshot) -> None:

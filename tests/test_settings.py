@@ -165,7 +165,7 @@ def test_the_file_is_in_the_users_configuration_folder(tmp_path):
         (b"\n\nrate =", "not TOML: "),
         (b"# fine\n\n# caf\xe9\n", "not TOML: no UTF-8 (at line 3)"),
         (b"x = " + b"[" * 5_000, "not TOML"),
-        (b"[rnu]\ntasks = 5", 'unknown table "rnu": expected one of screen, compare'),
+        (b"[rnu]\ntasks = 5", 'unknown table "rnu": expected one of screen, attach, compare'),
         (b"run = 5", "run: expected a table: a line [run]"),
         (b"[run]\nmax-memry = 5", '[run] unknown option "max-memry": expected one of tasks'),
         (b"[run]\nhelp = true", '[run] unknown option "help"'),

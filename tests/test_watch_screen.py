@@ -51,6 +51,7 @@ async def stage(tmp_path, size=(120, 40), output=None):
         found = Stage(app, pilot, bench)
         found.one, found.other = one, other
         yield found
+        app.exit()  # as a person does: it steps no more while its screen goes
 
 
 async def test_processes_are_listed_under_their_total_and_groups_are_joined(tmp_path):

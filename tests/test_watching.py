@@ -3,7 +3,7 @@
 from concwatch.lab.lane_state import State
 from concwatch.links.agent_messages import AgentEnd, AgentTick, WaitPlace, Waits
 from concwatch.links.link import Garbage
-from concwatch.watch.ranking import groups_of, ranked
+from concwatch.watch.ranking import joined_groups, ranked
 from concwatch.watch.report import WatchRecord
 from tests.watch_driver import WatchBench
 
@@ -82,7 +82,8 @@ def test_groups_of_all_processes_are_joined_by_function_and_ranked():
         one.holds(float(at), fetch_page=(5, 10), parse=1)
         other.holds(float(at), fetch_page=(7, 20), parse=1)
         bench.pass_()
-    rows = ranked(groups_of(bench.watching.lanes), lambda group: group.live, "", 50)
+    groups = [group.status for lane in bench.watching.lanes for group in lane.groups.values()]
+    rows = ranked(joined_groups(groups), lambda group: group.live, "", 50)
     assert [(row.name, row.live, row.created, row.ended) for row in rows] == [
         ("fetch_page", 12, 30, 18),
         ("parse", 2, 2, 0),

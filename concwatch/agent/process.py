@@ -41,7 +41,8 @@ def name() -> str:
     return words(called)
 
 
-def _called(arguments: List[str]) -> str:
+def called_by(arguments: List[str]) -> str:
+    """Return what a Python with this command line is called: its script's or module's name."""
     at = 1
     while at < len(arguments):
         argument = arguments[at]
@@ -58,7 +59,7 @@ def _called(arguments: List[str]) -> str:
     return "python"
 
 
-_CALLED = _called(_command_line())
+_CALLED = called_by(_command_line())
 
 
 def runtime() -> str:

@@ -5,19 +5,24 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from concwatch.commands.options import SECONDS, Parsed
+from concwatch.commands.options import SCREEN, SECONDS, Parsed, open_recorder, options
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.console import BAD_INPUT, print_error, print_json
 from concwatch.files import why_not_writable, write_whole
 from concwatch.measure.expect import COMPARISONS
+from concwatch.ui.session_recording import SessionRecording
 from concwatch.watch.program import Program
 from concwatch.watch.report import FIGURES, WatchExpectation, WatchRecord, read_watch_expectation
 from concwatch.watch.session import end, watched, watched_apart
 from concwatch.watch.watching import HZ, Watching
+
+if TYPE_CHECKING:
+    from concwatch.recordings.recorder import Recorder
 
 BEFORE_END = 0.5
 """Seconds before the end of ``--seconds`` at which agents are asked where tasks wait."""
@@ -55,6 +60,7 @@ LARGEST = 10
     metavar="EXPECTATION",
     help='Exit with status 1 unless it holds, such as "live_at_end <= 0". Can be repeated.',
 )
+@options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots")})
 def command(
     arguments: Sequence[str],
     json: str | None,
@@ -63,6 +69,9 @@ def command(
     trace: bool,
     keep: bool,
     expect: Sequence[WatchExpectation],
+    record: str | None,
+    recordings: str,
+    screenshots: Path,
 ) -> None:
     """Watch a program."""
     if not arguments:
@@ -74,19 +83,21 @@ def command(
     if no_screen:
         print_error(no_screen)
         sys.exit(BAD_INPUT)
+    recorder = open_recorder(record, ())
     try:
         if json is None:
-            status = _on_screen(arguments, keep=keep, outcomes=outcomes, trace=trace)
+            session = SessionRecording(Path(recordings), recorder)
+            status = _on_screen(arguments, session, screenshots, keep=keep, outcomes=outcomes, trace=trace)
         else:
             output = sys.stderr.fileno() if json == "-" else None
             with watched(arguments, output=output, keep=keep, outcomes=outcomes, trace=trace) as found:
-                status = _without_screen(*found, seconds, json, expect)
+                status = _without_screen(*found, seconds, json, expect, recorder)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     sys.exit(status)
 
 
-def _on_screen(command: Sequence[str], **how: bool) -> int:
+def _on_screen(command: Sequence[str], recording: SessionRecording, pictures: Path, **how: bool) -> int:
     """Watch a program on the screen; return the exit status."""
     # Only here: the screen takes a fifth of a second.
     from concwatch.ui.hangup import end_with_terminal
@@ -94,9 +105,9 @@ def _on_screen(command: Sequence[str], **how: bool) -> int:
 
     with watched_apart(command, **how) as (watching, program, output):
         end_with_terminal(*take_terminal())
-        app = WatchApp(watching, output)
+        app = WatchApp(watching, output, pictures, recording)
         app.run()
-    for path in app.saved:
+    for path in (*recording.paths, *app.saved):
         click.echo(f"saved {path}")
     click.echo(f"{command[0]}: {program.how_it_ended()}; what it wrote is in {output}")
     return app.return_code or 0
@@ -108,11 +119,18 @@ def _without_screen(
     seconds: float | None,
     json: str,
     expect: Sequence[WatchExpectation],
+    recorder: "Recorder | None",
 ) -> int:
     """Watch a program to its end, and write what became of it; return the exit status."""
     record = WatchRecord(watching)
+    if recorder is not None:
+        recorder.follow(watching)
     _, stopped = run_until_signal(_follow(watching, program, seconds))
     end(watching, program)
+    if recorder is not None:
+        recorder.stop("done")
+        if recorder.problem:
+            print_error(recorder.problem)
     report = record.as_json(program.command, program.exit_status, watching.clock() - watching.began)
     verdicts = [wanted.judge(report) for wanted in expect]
     if expect:

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 from msgspec import structs
 
@@ -244,6 +245,10 @@ class Lab:
             self.settings = structs.replace(self.settings, workload=running[0])
 
     # What there is, and what it is held against.
+
+    def groups(self) -> Iterable[tuple[int, tuple[Any, ...]]]:
+        """Return nothing: of a worker all tasks are of one kind."""
+        return ()
 
     @property
     def total_rss(self) -> int:

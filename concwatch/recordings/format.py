@@ -17,7 +17,8 @@ number that happens to be whole has no point.
 
 Lanes
 =====
-A lane is known by its place in the header's ``lanes``, from 0. Lanes need not run at the same time:
+A lane is known by its place in the header's ``lanes``, from 0; one that ``join``s later by the number that it
+joins with, which is the next. Lanes need not run at the same time:
 ``concwatch run`` has one lab after another in one recording, on one clock. What a sample says of memory,
 threads and counters is of one worker; a lane that is switched off and on again has another one, whose
 counters start anew.
@@ -87,6 +88,19 @@ Objects
 ``lab``: a lab comes in. It holds until the next.
     ``time``, ``rate``, ``budget``
     ``lanes``      list of numbers: the lanes that it has
+
+``join``: a lane comes in that the header does not have: a process of a watched program. Once more where it is
+called otherwise from then on; the last holds for all of it.
+    ``time``, ``lane``  its number
+    ``name``, ``task``, ``queues``, ``threads``, ``grain``  as in the header's ``lanes``
+
+``groups``: the tasks of a watched process by coroutine function, at most once a second. Holds until the next.
+    ``time``, ``lane``
+    ``groups``     list of objects, the largest first, at most 50: ``name``, ``file``, ``line``, ``own``,
+                   ``live``, ``live_peak``, ``created``, ``ended``, ``since``, ``failed``, ``retained`` as the
+                   agent reports them; ``created_per_second``, ``ended_per_second``; ``mean_life``, ``oldest``
+                   in seconds; ``growth``: tasks a minute with the 95 % interval, or null; ``leak``;
+                   ``waits``: where they wait
 
 ``lane``: as its lab comes in, and whenever one of these has changed. A key that is left out is as in a lane
 that never had a worker: ``off``, 0, false, null or empty; ``bytes_per_task`` 1.
@@ -161,6 +175,7 @@ from msgspec import Struct, json, structs
 from concwatch.lab.events import Severity
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS, Count, EngineFacts, LaneStatus, Machine, Sample, Time
+from concwatch.watch.group import GroupStatus
 
 KIND = "concwatch-recording"
 VERSION = 3
@@ -187,6 +202,21 @@ class LabLine(Struct, tag="lab", frozen=True):
     rate: float
     budget: Count
     lanes: tuple[Count, ...]
+
+
+class JoinLine(EngineFacts, tag="join", frozen=True, kw_only=True, omit_defaults=True):
+    """A lane comes in that the header does not have."""
+
+    time: Time
+    lane: Count
+
+
+class GroupsLine(Struct, tag="groups", frozen=True):
+    """The tasks of a watched process by coroutine function."""
+
+    time: Time
+    lane: Count
+    groups: tuple[GroupStatus, ...]
 
 
 class LaneLine(LaneStatus, tag="lane", frozen=True, kw_only=True, omit_defaults=True):
@@ -234,7 +264,7 @@ class EndLine(Struct, tag="end", frozen=True):
     samples: Count
 
 
-Line = LabLine | LaneLine | SettingsLine | OwnLine | EventLine | MarkLine | EndLine
+Line = LabLine | JoinLine | GroupsLine | LaneLine | SettingsLine | OwnLine | EventLine | MarkLine | EndLine
 
 _encoder = json.Encoder()
 

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from concwatch.lab.series import METRICS, RATES, fill_back
 from concwatch.lab.snapshot import COLUMNS, EngineFacts, Sample
-from concwatch.recordings.format import KIND, VERSION, Header, LaneLine, Line, format_position
+from concwatch.recordings.format import KIND, VERSION, Header, JoinLine, LaneLine, Line, format_position
 from concwatch.recordings.lane import CHUNK, RecordedLane
 from concwatch.recordings.reading import DAMAGED, EXPECTED, WRITTEN, read_text
 from concwatch.recordings.recording import Recording
@@ -176,7 +176,11 @@ def _is_of_newer_type(line: bytes) -> bool:
 def _read_lanes(
     header: Header, groups: dict[bytes, list[bytes]], lines: Sequence[Line], damaged: list[bytes]
 ) -> list[RecordedLane]:
-    samples: list[list[bytes]] = [[] for _ in header.lanes]
+    joins = {line.lane: line for line in lines if isinstance(line, JoinLine)}
+    engines = list(header.lanes)
+    while len(engines) in joins:
+        engines.append(facts_of(joins[len(engines)]))
+    samples: list[list[bytes]] = [[] for _ in engines]
     for key, group in groups.items():
         if key[:1] == b"[":
             number = key[1:].strip()
@@ -184,11 +188,16 @@ def _read_lanes(
                 samples[int(number)] += group
             else:
                 damaged += group
-    changes: list[list[LaneLine]] = [[] for _ in header.lanes]
+    changes: list[list[LaneLine]] = [[] for _ in engines]
     for line in lines:
         if isinstance(line, LaneLine) and 0 <= line.lane < len(changes):
             changes[line.lane].append(line)
-    return [_read_lane(*lane, damaged) for lane in zip(header.lanes, samples, changes, strict=True)]
+    return [_read_lane(*lane, damaged) for lane in zip(engines, samples, changes, strict=True)]
+
+
+def facts_of(join: JoinLine) -> EngineFacts:
+    """Return what never changes of a lane that has joined."""
+    return EngineFacts(*(getattr(join, name) for name in EngineFacts.__struct_fields__))
 
 
 def _read_lane(

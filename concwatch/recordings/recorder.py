@@ -3,28 +3,58 @@
 import contextlib
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct, structs
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.lab import Lab
+from concwatch.lab.events import EventLog
 from concwatch.lab.lane import facts
+from concwatch.lab.marks import MarkLog
 from concwatch.lab.snapshot import Sample, Snapshot
 from concwatch.recordings import format as lines
 from concwatch.recordings.format import VERSION, cut_time, encode, format_position, rounded, written
 from concwatch.recordings.writers import FileWriter, Lost
 from concwatch.system.machine import describe_machine, program_version
+from concwatch.watch.group import GroupStatus
 
 LOOK_AFTER = 1.0
 """Seconds between two looks whether the file still is where it was."""
 
 
+GROUPS_AFTER = 1.0
+"""Seconds between two times that groups of tasks are written."""
+
+
+class Followed(Protocol):
+    """What can be recorded: a lab, or a watched program."""
+
+    hz: float
+    began: float
+    clock: Callable[[], float]
+    events: EventLog
+    marks: MarkLog
+    observers: list[Callable[[Snapshot], None]]
+
+    @property
+    def budget(self) -> int:
+        """Bytes of memory that there is for all lanes."""
+        ...
+
+    def snapshot(self, now: float | None = None) -> Snapshot:
+        """Return a picture of all lanes."""
+        ...
+
+    def groups(self) -> Iterable[tuple[int, tuple[GroupStatus, ...]]]:
+        """Yield the places of the lanes whose tasks are known by coroutine function, each with its groups."""
+        ...
+
+
 class Recorder:
-    """Follows one lab, or several one after another, into one file.
+    """Follows one lab, or several one after another, or a watched program, into one file.
 
     Whatever goes wrong with the file is told once, in the lab's event log, and the lab goes on.
     """
@@ -36,7 +66,7 @@ class Recorder:
             path: the file's name, for who is told of it.
             writer: where the lines go.
             command: how concwatch was called.
-            engines: all that will have a lane in it.
+            engines: all that will have a lane in it from its beginning.
         """
         self.path = path
         self.samples = 0
@@ -51,18 +81,20 @@ class Recorder:
         self._command = command
         self._engines = tuple(engines)
         self._places = {engine.name: place for place, engine in enumerate(engines)}
+        self._joined: dict[int, int] = {}
+        """Lanes that the header does not have: place in the snapshot → number in the recording."""
         self._began: float | None = None
-        self._lab: Lab | None = None
+        self._lab: Followed | None = None
         self._told: dict[object, object] = {}
         self._events = self._marks = 0
-        self._look_due = 0.0
+        self._look_due = self._groups_due = 0.0
 
     @property
     def size(self) -> int:
         """Bytes written so far."""
         return self._writer.size
 
-    def follow(self, lab: Lab) -> None:
+    def follow(self, lab: Followed) -> None:
         """Write what holds of ``lab`` now, and from now on whatever is new after each of its steps."""
         self._leave()
         if not self.on:
@@ -72,7 +104,8 @@ class Recorder:
         self._lab, self._told = lab, {}
         self._events, self._marks = lab.events.count, lab.marks.count
         lab.observers.append(self._look)
-        places = tuple(self._places[lane.engine.name] for lane in lab.lanes)
+        names = [lane.name for lane in lab.snapshot(now).lanes]
+        places = tuple(self._places[name] for name in names if name in self._places)
         try:
             if self._began is None:
                 self._put(self._header(lab))
@@ -123,21 +156,30 @@ class Recorder:
         except (OSError, ValueError) as error:
             self._fail(error)
 
-    def _changes(self, snapshot: Snapshot, lab: Lab, began: float) -> Iterator[lines.Line | Sample]:
+    def _changes(self, snapshot: Snapshot, lab: Followed, began: float) -> Iterator[lines.Line | Sample]:
         """Yield the lines of what was not so at the last look."""
         time = cut_time(max(0.0, snapshot.time - began))
         if self._is_new("settings", snapshot.settings):
             yield lines.SettingsLine(time=time, **structs.asdict(snapshot.settings))
         if self._is_new("own", snapshot.machine):
             yield lines.OwnLine(time=time, **_rounded(snapshot.machine))
-        for lane in snapshot.lanes:
-            place = self._places[lane.name]
+        for index, lane in enumerate(snapshot.lanes):
+            place = self._places.get(lane.name)
+            if place is None:
+                place = self._joined.setdefault(index, len(self._engines) + len(self._joined))
+                if self._is_new((place, "join"), lane.engine):
+                    yield lines.JoinLine(time=time, lane=place, **structs.asdict(lane.engine))
             if self._is_new(place, lane.status):
                 known = {**_rounded(lane.status), "born": cut_time(lane.status.born - began)}
                 yield lines.LaneLine(time=time, lane=place, **known)
             # A sample from before the worker's start is of one that nothing is known of any more.
-            if self._is_new(lane.name, lane.sample) and lane.sample.time >= lane.status.born:
+            if self._is_new((place, "sample"), lane.sample) and lane.sample.time >= lane.status.born:
                 yield written(lane.sample, place, began)
+        if snapshot.time >= self._groups_due:
+            self._groups_due = snapshot.time + GROUPS_AFTER
+            for index, groups in lab.groups():
+                if self._is_new((index, "groups"), groups):
+                    yield lines.GroupsLine(time, self._joined[index], groups)
         for event in lab.events.since(self._events):
             moment = cut_time(max(0.0, event.time + lab.began - began))
             yield lines.EventLine(moment, event.lane, event.text, event.severity)
@@ -175,7 +217,7 @@ class Recorder:
     def _put(self, line: lines.Header | lines.Line | Sample) -> None:
         self._writer.write(encode(line))
 
-    def _header(self, lab: Lab) -> lines.Header:
+    def _header(self, lab: Followed) -> lines.Header:
         return lines.Header(
             version=VERSION,
             began=datetime.now(UTC).isoformat(),

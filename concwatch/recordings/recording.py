@@ -11,6 +11,7 @@ from concwatch.lab.snapshot import Snapshot, with_cheapest
 from concwatch.recordings.format import (
     EndLine,
     EventLine,
+    GroupsLine,
     Header,
     LabLine,
     Line,
@@ -20,6 +21,7 @@ from concwatch.recordings.format import (
 )
 from concwatch.recordings.history import HistoryLog, RecordedSeries, Timeline
 from concwatch.recordings.lane import RecordedLane
+from concwatch.watch.group import GroupStatus
 
 NO_LAB = LabLine(0.0, 10.0, 0, ())
 NO_MACHINE = OwnLine(time=0.0)
@@ -56,6 +58,11 @@ class Recording:
         self._marks = Timeline(line for line in lines if isinstance(line, MarkLine))
         self._all_events = [Event(n, *astuple(line)) for n, line in enumerate(self._events.entries, 1)]
         self._all_marks = [Mark(n, *astuple(line)) for n, line in enumerate(self._marks.entries, 1)]
+        by_lane: dict[int, list[GroupsLine]] = {}
+        for line in lines:
+            if isinstance(line, GroupsLine):
+                by_lane.setdefault(line.lane, []).append(line)
+        self._groups = {lane: Timeline(found) for lane, found in by_lane.items()}
         last = (line.time for line in lines)
         self.duration = max([0.0, *last, *(lane.times[-1] for lane in lanes if len(lane))])
         """Seconds from its beginning to the last that it knows."""
@@ -79,6 +86,16 @@ class Recording:
             settings=self._settings.at(at) or NO_SETTINGS,
             machine=self._own.at(at) or NO_MACHINE,
         )
+
+    @property
+    def watched(self) -> bool:
+        """Whether it is of a watched program, whose tasks are known by coroutine function."""
+        return bool(self._groups)
+
+    def groups(self, lane: int, at: float) -> Sequence[GroupStatus]:
+        """Return the groups of a lane's tasks as they were at ``at``."""
+        found = self._groups[lane].at(at) if lane in self._groups else None
+        return found.groups if found else ()
 
     def series_until(self, at: float) -> list[RecordedSeries]:
         """Return the series of each lane, without what comes after ``at``."""

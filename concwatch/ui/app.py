@@ -14,10 +14,9 @@ from concwatch.lab.settings import Settings
 from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.screens.monitor import LabControls, MonitorScreen
 from concwatch.ui.session_recording import SessionRecording
-from concwatch.units import format_bytes
 
 if TYPE_CHECKING:
-    from concwatch.recordings.recorder import Recorder
+    from concwatch.recordings.recorder import Followed
     from concwatch.ui.experiment_runs import ExperimentRuns
 
 
@@ -77,8 +76,7 @@ class ConcwatchApp(LanesApp):
         """The experiments of this session, once somebody has looked at them."""
         self.lab: Lab | None = None
         """The lab, once the app runs."""
-        self.recording = recording or SessionRecording(Path("recordings"))
-        """What is recorded of this session."""
+        self.recording = recording or self.recording
 
     def make_screen(self) -> MonitorScreen:
         """Make the lab and the screen that shows it."""
@@ -116,6 +114,11 @@ class ConcwatchApp(LanesApp):
 
         settings = self.lab.settings if self.lab else Settings()
         return conditions(settings, describe_machine(), f"{datetime.now():%d %b %Y}".lstrip("0"))
+
+    def followed(self) -> "tuple[Followed, Sequence[Engine]]":
+        """Return what is recorded, and the engines of its lanes."""
+        assert self.lab is not None
+        return self.lab, [lane.engine for lane in self.lab.lanes]
 
     def tell(self, text: str) -> None:
         """Have the event log say what a person did."""
@@ -178,33 +181,3 @@ class ConcwatchApp(LanesApp):
         if self.runs is None:
             self.runs = ExperimentRuns(self._make_run_lab)
         self.push_screen(ExperimentsScreen(self.runs, self.lab))
-
-    def action_record(self) -> None:
-        """Begin to record, or end what is recorded, and say where it is."""
-        assert self.lab is not None
-        if self.recording.on:
-            ended = self.recording.end("ended by key")
-            if ended is not None:
-                self._tell_recording(ended, f"saved {ended.path}, {format_bytes(ended.size)}")
-                self.tell(f"recorded {ended.path}, {format_bytes(ended.size)}")
-                if not ended.problem:
-                    self.offer(ended.path)
-            return
-        try:
-            begun = self.recording.begin(self.lab)
-            self._tell_recording(begun, f"into {begun.path}")
-            self.tell(f"recording into {begun.path}")
-        except (OSError, ValueError) as error:
-            why = (
-                f"{error.filename or self.recording.folder}: {error.strerror}"
-                if isinstance(error, OSError)
-                else error
-            )
-            self.notify(f"not recorded: {why}", severity="error", markup=False)
-
-    def _tell_recording(self, recorder: "Recorder", done: str) -> None:
-        """Notify of what was done, or why it could not be."""
-        if recorder.problem:
-            self.notify(recorder.problem, severity="error", markup=False)
-        else:
-            self.notify(done, title="recording", markup=False)

@@ -286,11 +286,31 @@ WATCH = (
     *CHARTS[:-1],
     Row("p", do("pause"), "p", "pause the charts; collecting goes on", title="Pause charts"),
     Row("m", do("mark"), "m", "mark this moment on the charts, with a note", title="Mark"),
+    Row(
+        "r",
+        "app.record",
+        "r",
+        "record the session into a file, or end that: concwatch replay FILE shows it again",
+        "record",
+        61,
+        "Record",
+    ),
     *PICTURES,
     *GENERAL,
     Row("q", "app.quit", "q", "quit; the program is asked to end", "quit", 51, always=True),
 )
 """The keys of a watched program."""
+
+WATCH_REPLAY = (
+    *_REPLAY,
+    Row("up", do("next_group", -1), "↑", "choose a group of tasks"),
+    Row("down", do("next_group", 1), "↓", "choose a group of tasks"),
+    Row("enter", do("waits"), "⏎", "where the group's tasks waited, where that was asked"),
+    Row("o", do("next_column", 1), "o", "sort the groups by the next column", "sort", 58),
+    Row("slash", do("filter"), "/", "filter the groups by words", "filter", 59, "Filter groups"),
+    Row("x", do("next_process", 1), "x", "next process", "process", 60),
+)
+"""The keys of a recording of a watched program."""
 
 EXPERIMENTS = (
     Row("up", "move(-1)", "↑", "choose an experiment"),

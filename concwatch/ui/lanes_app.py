@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from textual.app import SystemCommand
 from textual.binding import Binding
@@ -24,8 +24,14 @@ from concwatch.ui.palette import ALL_THEMES, THEMES, readable
 from concwatch.ui.screens.commands import Commands
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.screens.sized import Sized
+from concwatch.ui.session_recording import SessionRecording
 from concwatch.ui.widgets.room_notice import RoomNotice, has_room
+from concwatch.units import format_bytes
 from concwatch.worker.collector import give_back
+
+if TYPE_CHECKING:
+    from concwatch.lab.catalog import Engine
+    from concwatch.recordings.recorder import Followed, Recorder
 
 GIVE_BACK = 60.0
 """Seconds between two times that free memory is given back to the system."""
@@ -68,6 +74,8 @@ class LanesApp(InputQueue):
         self.saved: list[Path] = []
         """The pictures that this session has saved."""
         self._told_of_png = False
+        self.recording = SessionRecording(Path("recordings"))
+        """What is recorded of this session."""
         self._lanes: LanesScreen | None = None
 
     @property
@@ -142,6 +150,10 @@ class LanesApp(InputQueue):
     def conditions(self) -> Sequence[str]:
         """Return what the figures on screen were taken under, for a slide."""
         return ()
+
+    def followed(self) -> "tuple[Followed, Sequence[Engine]]":
+        """Return what is recorded, and the engines of its lanes, for programs that can be."""
+        raise NotImplementedError
 
     def tell(self, text: str) -> None:
         """Note what a person did that changes no lane; where there is an event log, it says so."""
@@ -232,3 +244,32 @@ class LanesApp(InputQueue):
             )
 
         self.run_worker(save(), name=PICTURE)
+
+    def action_record(self) -> None:
+        """Begin to record, or end what is recorded, and say where it is."""
+        if self.recording.on:
+            ended = self.recording.end("ended by key")
+            if ended is not None:
+                self._tell_recording(ended, f"saved {ended.path}, {format_bytes(ended.size)}")
+                self.tell(f"recorded {ended.path}, {format_bytes(ended.size)}")
+                if not ended.problem:
+                    self.offer(ended.path)
+            return
+        try:
+            begun = self.recording.begin(*self.followed())
+            self._tell_recording(begun, f"into {begun.path}")
+            self.tell(f"recording into {begun.path}")
+        except (OSError, ValueError) as error:
+            why = (
+                f"{error.filename or self.recording.folder}: {error.strerror}"
+                if isinstance(error, OSError)
+                else error
+            )
+            self.notify(f"not recorded: {why}", severity="error", markup=False)
+
+    def _tell_recording(self, recorder: "Recorder", done: str) -> None:
+        """Notify of what was done, or why it could not be."""
+        if recorder.problem:
+            self.notify(recorder.problem, severity="error", markup=False)
+        else:
+            self.notify(done, title="recording", markup=False)

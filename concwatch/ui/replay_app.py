@@ -8,6 +8,7 @@ from concwatch.charts.traces import recorded_conditions
 from concwatch.recordings.recording import Recording
 from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.screens.replay import ReplayScreen
+from concwatch.ui.screens.watch_replay import WatchReplayScreen
 
 
 class ReplayApp(LanesApp):
@@ -41,5 +42,6 @@ class ReplayApp(LanesApp):
         return recorded_conditions(self._recording)
 
     def make_screen(self) -> ReplayScreen:
-        """Make the screen that shows the recording."""
-        return ReplayScreen(self._recording, self._file, self.size, self._clock, self._speed)
+        """Make the screen that shows the recording: of lanes, or of a watched program."""
+        kind = WatchReplayScreen if self._recording.watched else ReplayScreen
+        return kind(self._recording, self._file, self.size, self._clock, self._speed)

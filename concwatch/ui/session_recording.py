@@ -1,14 +1,15 @@
 """The recording of a session on the screen: begun and ended by a key, or there from the start."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from concwatch.lab.lab import Lab
+from concwatch.lab.catalog import Engine
 from concwatch.units import format_bytes
 
 if TYPE_CHECKING:
-    from concwatch.recordings.recorder import Recorder
+    from concwatch.recordings.recorder import Followed, Recorder
 
 
 class SessionRecording:
@@ -45,12 +46,12 @@ class SessionRecording:
 
         return f"● rec {format_position(self._recorder.seconds, 0)} · {format_bytes(self._recorder.size)}"
 
-    def follow(self, lab: Lab) -> None:
+    def follow(self, lab: "Followed") -> None:
         """Record ``lab``, if it is to be recorded from the start."""
         if self._recorder is not None:
             self._recorder.follow(lab)
 
-    def begin(self, lab: Lab) -> "Recorder":
+    def begin(self, lab: "Followed", engines: Sequence[Engine] = ()) -> "Recorder":
         """Record ``lab`` from now on, and give what does; its ``problem`` says if it has stopped already.
 
         Raises:
@@ -66,7 +67,6 @@ class SessionRecording:
         except FileExistsError:
             raise ValueError(f'"{self.folder}" is a file: expected a folder') from None
         path = _new_path(self.folder, datetime.now())
-        engines = [lane.engine for lane in lab.lanes]
         self._recorder = Recorder(path, open_writer(path), called(), engines)
         self._recorder.follow(lab)
         return self._recorder

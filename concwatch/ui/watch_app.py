@@ -3,10 +3,16 @@
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from concwatch.lab.catalog import Engine
 from concwatch.ui.lanes_app import LanesApp
 from concwatch.ui.screens.watch import WatchScreen
+from concwatch.ui.session_recording import SessionRecording
 from concwatch.watch.watching import HZ, Watching
+
+if TYPE_CHECKING:
+    from concwatch.recordings.recorder import Followed
 
 
 class WatchApp(LanesApp):
@@ -17,6 +23,7 @@ class WatchApp(LanesApp):
         watching: Watching,
         output: Path | None = None,
         pictures: Path = Path("screenshots"),
+        recording: SessionRecording | None = None,
     ) -> None:
         """Make the app.
 
@@ -24,15 +31,30 @@ class WatchApp(LanesApp):
             watching: what is shown, which this app steps.
             output: the file that holds what the program writes.
             pictures: the folder for screenshots, made when it is needed.
+            recording: what is recorded of the session, maybe from its start.
         """
         super().__init__(pictures)
+        self.recording = recording or self.recording
         self.lab = self._watching = watching
         """What is shown."""
         self._output = output
 
     def make_screen(self) -> WatchScreen:
         """Make the screen that shows the program."""
-        return WatchScreen(self._watching, self.size, lambda: self._watching.ended, self._output)
+        self.recording.follow(self._watching)
+        return WatchScreen(self._watching, self.size, self._aside, self._output)
+
+    def _aside(self) -> str:
+        """Return how the program ended, and what is recorded, in a few words."""
+        return "  ".join(filter(None, (self.recording.told, self._watching.ended)))
+
+    def followed(self) -> "tuple[Followed, Sequence[Engine]]":
+        """Return what is recorded; its lanes come by themselves."""
+        return self._watching, ()
+
+    def on_unmount(self) -> None:
+        """End what is recorded."""
+        self.recording.end("done")
 
     def on_mount(self) -> None:
         """Step from now on."""

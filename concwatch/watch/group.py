@@ -12,7 +12,7 @@ RATE_SECONDS = 5.0
 """Seconds over which tasks created and ended a second are taken."""
 
 
-class GroupStatus(Struct, frozen=True):
+class GroupStatus(Struct, frozen=True, omit_defaults=True):
     """What is known of a group at one moment; rates are tasks a second, times are seconds."""
 
     group: int

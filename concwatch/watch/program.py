@@ -11,6 +11,7 @@ from typing import IO
 
 import psutil
 
+from concwatch.agent.process import called_by
 from concwatch.system.child import describe_exit, explain_start_error
 
 END_LIMIT = 5.0
@@ -138,7 +139,8 @@ def name_of(process: psutil.Process) -> str:
     """Return what a process is called by its command line."""
     try:
         parts = process.cmdline()
-        return os.path.basename(parts[0])[:60] if parts else process.name()
+        program = os.path.basename(parts[0])[:60] if parts else process.name()
+        return called_by(parts) if program.startswith(("python", "pypy")) else program
     except (psutil.Error, OSError, IndexError):
         return "process"
 

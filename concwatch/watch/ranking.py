@@ -7,7 +7,6 @@ from msgspec import structs
 from concwatch.links.agent_messages import GroupReport
 from concwatch.watch.group import GroupStatus
 from concwatch.watch.growth import Growth
-from concwatch.watch.watched import WatchedProcess
 
 REST = "other coroutines"
 """What the groups are called that have no line of their own."""
@@ -77,13 +76,12 @@ def identity(group: GroupStatus | GroupReport) -> tuple[str, str, int]:
     return group.name, group.file, group.line
 
 
-def groups_of(lanes: Iterable[WatchedProcess]) -> list[GroupStatus]:
-    """Return the groups of some processes, those of the same function as one."""
+def joined_groups(groups: Iterable[GroupStatus]) -> list[GroupStatus]:
+    """Return groups of several processes, those of the same function as one."""
     same: dict[tuple[str, str, int], list[GroupStatus]] = {}
-    for lane in lanes:
-        for group in lane.groups.values():
-            same.setdefault(identity(group.report), []).append(group.status)
-    return [joined(groups) for groups in same.values()]
+    for group in groups:
+        same.setdefault(identity(group), []).append(group)
+    return [joined(each) for each in same.values()]
 
 
 def ranked(

@@ -1,7 +1,7 @@
 """All processes of a watched program together: they come and go, and each is a lane."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import psutil
 
@@ -17,6 +17,7 @@ from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, MemoryBudget, memory_now
 from concwatch.system.process import Sampler
 from concwatch.watch.attach import inject, listening
+from concwatch.watch.group import GroupStatus
 from concwatch.watch.program import Program, name_of, runs, why_outside
 from concwatch.watch.watched import WatchedProcess
 from concwatch.watch.words import leak_sentence
@@ -31,6 +32,9 @@ AGENT_LIMIT = 2.0
 
 JUDGE = 1.0
 """Seconds between two looks for leaks."""
+
+MOST_GROUPS = 50
+"""Groups of a process that are recorded: the largest."""
 
 MOST_LANES = 1_000
 """Processes followed; further ones are counted."""
@@ -252,6 +256,13 @@ class Watching:
             settings=self.settings,
             machine=self.machine.picture(self._budget),
         )
+
+    def groups(self) -> Iterator[tuple[int, tuple[GroupStatus, ...]]]:
+        """Yield each process whose tasks are known by coroutine function, with its largest groups."""
+        for lane in self.alive:
+            if lane.groups:
+                found = sorted(lane.groups.values(), key=lambda group: group.report.live, reverse=True)
+                yield lane.number, tuple(group.status for group in found[:MOST_GROUPS])
 
     def ask_where(self, count: int) -> None:
         """Ask each agent where the tasks of its ``count`` largest groups wait."""

@@ -191,23 +191,24 @@ class ReplayScreen(LanesScreen):
             clock: returns seconds that never go back.
             speed: seconds of the recording a second.
         """
-        self._playing = RecordingSource(recording, PlayHead(recording.duration, speed), clock)
+        self.playing = RecordingSource(recording, PlayHead(recording.duration, speed), clock)
+        """What is played, and where."""
         self._file = name
         self._stale = False
-        super().__init__(self._playing, size)
-        self.controls = ReplayControls(self._playing, self)
+        super().__init__(self.playing, size)
+        self.controls = ReplayControls(self.playing, self)
         self.charts.chosen = span(recording.duration)
 
     # What is seen.
 
     def heading(self) -> StatusBar:
         """Return the line at the top."""
-        recording = self._playing.recording
+        recording = self.playing.recording
         return ReplayBar(plain(self._file), tell_facts(recording.header), tell_lack(recording))
 
     def foot(self) -> Iterable[Widget]:
         """Return the lines at the bottom."""
-        return [Transport(self._playing.recording.duration), KeyBar(keys.bar(self.KEYS))]
+        return [Transport(self.playing.recording.duration), KeyBar(keys.bar(self.KEYS))]
 
     def on_mount(self) -> None:
         """Play."""
@@ -216,13 +217,13 @@ class ReplayScreen(LanesScreen):
         for chart in self.query(Chart):
             chart.hint = "nothing recorded by this moment"
         self.set_interval(FRAME, self._play_on)
-        self._playing.head.play(self._playing.clock())
+        self.playing.head.play(self.playing.clock())
         self._show_marks()
         self.call_after_refresh(self.run_worker, self._fold_ahead, name="fold")
 
     async def _fold_ahead(self) -> None:
         """Fold what the charts show while nobody waits, so that the first jump over hours need not."""
-        for lane in self._playing.recording.lanes:
+        for lane in self.playing.recording.lanes:
             for metric in DRAWN:
                 lane.series.fold(metric)
                 await asyncio.sleep(IDLE)
@@ -234,13 +235,13 @@ class ReplayScreen(LanesScreen):
         self._show_playing()
 
     def _show_playing(self) -> None:
-        head = self._playing.head
-        self.query_one(Transport).show(Playing(self._playing.at, head.playing, head.speed))
+        head = self.playing.head
+        self.query_one(Transport).show(Playing(self.playing.at, head.playing, head.speed))
 
     def _play_on(self) -> None:
         """Look, if the play head has moved since the last time."""
-        if self._playing.head.playing:
-            self.follow(self._playing.snapshot())
+        if self.playing.head.playing:
+            self.follow(self.playing.snapshot())
 
     def follow_theme(self) -> None:
         """Take the colours that go with the present theme."""
@@ -249,8 +250,8 @@ class ReplayScreen(LanesScreen):
 
     def _show_marks(self) -> None:
         colors = dict(zip((lane.name for lane in self.view.lanes), self._colors, strict=True))
-        duration = max(self._playing.recording.duration, 1e-9)
-        marks = self._playing.all_marks
+        duration = max(self.playing.recording.duration, 1e-9)
+        marks = self.playing.all_marks
         strokes = [
             transport_line.Mark(
                 mark.time / duration,
@@ -270,7 +271,7 @@ class ReplayScreen(LanesScreen):
             self.call_later(self._show_moved)
 
     def _show_moved(self) -> None:
-        playing = self._playing
+        playing = self.playing
         if playing.head.at(playing.clock()) == playing.at:  # it was let go where it was held
             self._stale = False
             self._show_playing()
@@ -280,10 +281,10 @@ class ReplayScreen(LanesScreen):
     @on(Transport.Held)
     def _hold(self, event: Transport.Held) -> None:
         self.set_focus(None)  # from now on the arrow keys are the play head's again
-        self._playing.head.hold(event.moment, self._playing.clock())
+        self.playing.head.hold(event.moment, self.playing.clock())
         self.moved()
 
     @on(Transport.Dropped)
     def _drop(self, event: Transport.Dropped) -> None:
-        self._playing.head.drop(event.moment, self._playing.clock())
+        self.playing.head.drop(event.moment, self.playing.clock())
         self.moved()

@@ -21,6 +21,9 @@ SHOWN = 200
 LANE_WIDTH = 10
 """Cells of a lane's name, or more if one is longer."""
 
+NOTHING = (Content.styled("what happens is told here", "$dim"),)
+"""The lines before the first event."""
+
 STYLES: Mapping[Severity, str] = {"info": "", "warning": "$warning", "error": "$error"}
 
 
@@ -59,7 +62,7 @@ class EventLines(Widget):
         super().__init__()
         self._count = rows
         """Lines that there are however many rows, or None."""
-        self._lines: Sequence[Content] = [Content.styled("what happens is told here", "$dim")]
+        self._lines: Sequence[Content] = NOTHING
         self._rows: Sequence[tuple[int, int, Content]] = ()
         """Each row, behind the line and the place in it where it begins."""
         self._width = -1
@@ -160,5 +163,4 @@ class EventView(VerticalScroll):
             for event in list(events)[-SHOWN:]
             for line in _tell(event, colors.get(event.lane, "$dim"), room)
         ]
-        if lines:
-            self.query_one(EventLines).say(lines)
+        self.query_one(EventLines).say(lines or NOTHING)

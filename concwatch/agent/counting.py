@@ -311,7 +311,7 @@ def counting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_declared(original: Any) -> bool:
-    """Return whether a ``create_task`` takes a name, a context and nothing else, as in Python 3.11 to 3.13."""
+    """Return whether a ``create_task`` takes a name and a context alone, as in Python 3.11 to 3.13."""
     code = getattr(original, "__code__", None)
     return code is not None and not code.co_flags & 0x0C and code.co_varnames[2:4] == ("name", "context")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from time import monotonic, perf_counter, thread_time
+from time import monotonic, thread_time
 
 from . import places
 from .connection import Connection, Lost
@@ -297,14 +297,14 @@ class Reporter:
 
     def _tick(self, now: float) -> None:
         assert self._connection is not None
-        began = perf_counter()
+        began = thread_time()
         self._number += 1
         fields = tick(self._number, self._scan, self._figures, HOOKS.outcomes)
         known = {"name": name(), "flags": flags()}
         fields.update({key: value for key, value in known.items() if self._told[key] != value})
         self._told = known
         self._connection.send("tick", **fields)
-        self._tick_cost = 0.8 * self._tick_cost + 0.2 * (perf_counter() - began)
+        self._tick_cost = 0.8 * self._tick_cost + 0.2 * (thread_time() - began)
         # Never catch up; and a process with thousands of threads and groups is asked less often.
         self._tick_due = max(self._tick_due, now) + max(self._interval, self._tick_cost / (SHARE / 2))
 

@@ -18,7 +18,7 @@ from .hooks import HOOKS
 from .primitives import allocate_lock, get_native_id, sleep, start_new_thread
 from .process import flags, identity, name
 from .report import Groups, tick
-from .scan import Scan, Tasks, see_running_loops
+from .scan import LINKED, Scan, Tasks, see_running_loops
 from .waits import look
 
 TYPE_CHECKING = False
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 SLOWEST, FASTEST = 0.1, 10.0
 
-SHARE = 0.01
-"""Of the process's time."""
+SHARE = 0.009
+"""Of the process's time: one per cent, with what it takes to wake up."""
 
 IDLE = 0.5
 """Seconds between two looks for a monitor that wants to attach."""
@@ -38,6 +38,11 @@ FORK_PATIENCE = 0.25
 
 HURRY = 0.002
 """Seconds between two turns of a scan that holds tasks."""
+
+LONGEST_PAUSE = 0.015
+"""Seconds that the program may stand still more often than once in `SELDOM`."""
+
+SELDOM = 60.0
 
 LAST_PATIENCE = 0.5
 """Seconds that the last scan and the last reports may take when the process ends."""
@@ -94,6 +99,7 @@ class Reporter:
         self._told: Dict[str, Any] = {}
         """What may change of what was said of the process."""
         self._closed = 0
+        self._told_of_pause = False
 
     def _fresh_locks(self) -> None:
         self._wake = allocate_lock()
@@ -294,6 +300,19 @@ class Reporter:
             else:
                 self._turns = None
                 self._send_groups(now)
+                if LINKED and self._scan.pause > LONGEST_PAUSE:
+                    self._scan_due = now + SELDOM
+                    self._tell_of_pause()
+
+    def _tell_of_pause(self) -> None:
+        if not self._told_of_pause:
+            self._told_of_pause = True
+            assert self._connection is not None
+            message = (
+                "with so many tasks they are counted once a minute: this Python lists them all at once, "
+                f"and the program stands still for {self._scan.pause * 1000:.0f} ms"
+            )
+            self._connection.send("error", command=None, message=message, detail=None)
 
     def _tick(self, now: float) -> None:
         assert self._connection is not None

@@ -8,7 +8,7 @@ which gives the tasks themselves, all at once: 190 ms at 1,000,000.
 from __future__ import annotations
 
 import sys
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, thread_time
 
 from .counting import COUNTS
 from .hooks import loops_now
@@ -65,6 +65,7 @@ class Tasks:
     """All tasks there are at one moment, to be taken in pieces."""
 
     def __init__(self) -> None:
+        began = thread_time()
         self._references: List[Any] = []
         self._tasks: List[Any] = []
         weak = _weak_set()
@@ -77,6 +78,8 @@ class Tasks:
                     self._tasks += all_tasks(loop)
                 except RuntimeError:  # up to 3.13: too many came meanwhile
                     pass
+        self.pause = thread_time() - began
+        """Seconds that the program stood still for it."""
 
     @property
     def holds(self) -> bool:
@@ -106,6 +109,8 @@ class Scan:
         self.live = self.ended = self.since = self.retained = self.scan_created = 0
         self.hurry = False
         """Whether the next turn should come soon."""
+        self.pause = 0.0
+        """Seconds that the program stood still at the beginning of the last scan."""
 
     def older(self, tasks: Tasks) -> Iterator[None]:
         """Count what was there before anything was counted: a generator, a turn at a time."""
@@ -121,6 +126,7 @@ class Scan:
         before = {} if older else {key: group.counted() for key, group in list(counts.groups.items())}
         if tasks is None:
             tasks = Tasks()
+        self.pause = tasks.pause
         live: Dict[int, int] = {}
         retained: Dict[int, int] = {}
         turn_ends = perf_counter() + TURN

@@ -1,6 +1,7 @@
 """All benchmarks there are, in the order of the table."""
 
 from . import (
+    agent,
     charts,
     creation,
     first_frame,
@@ -36,6 +37,7 @@ BENCHMARKS = tuple(
         published,
         runtimes,
         truth,
+        agent,
     )
     for benchmark in module.BENCHMARKS
 )

@@ -122,7 +122,8 @@ where a group is the tasks of one coroutine function. The first 200 by live task
 ``applied``: as in `concwatch.wire`: a command has taken effect, and how long that took.
 ``error``: as in `concwatch.wire`: a command that was refused (``command``), or what the agent cannot do here
 (``command`` null), each once.
-``end``: the process ends in the ordinary way; the last report, behind a last tick and last groups.
+``end``: the process ends in the ordinary way; the last report, behind a last tick and last groups. Without it
+the process was killed, or left by ``os._exit``, as the children of ``multiprocessing`` do.
 
 Commands, monitor to agent
 ==========================

@@ -15,7 +15,7 @@ from .connection import Connection, Lost
 from .counting import COUNTS
 from .figures import Figures, Tracing
 from .hooks import HOOKS
-from .primitives import allocate_lock, get_native_id, sleep, start_new_thread
+from .primitives import allocate_lock, get_native_id, leave_signals_alone, sleep, start_new_thread
 from .process import flags, identity, name
 from .report import Groups, tick
 from .scan import LINKED, Scan, Tasks, see_running_loops
@@ -161,6 +161,7 @@ class Reporter:
     def _run(self) -> None:
         self._native_id = get_native_id()
         try:
+            leave_signals_alone()
             while not self._quit and self._serve_one():
                 pass
         except Exception:  # nothing of the agent may be seen in the program
@@ -264,7 +265,9 @@ class Reporter:
             if now >= self._turn_due or self._hurry:
                 self._turn(now)
             if now >= self._tick_due:
-                self._tick(now)
+                self._tick_due = now + self._interval
+                if not self._connection.behind:
+                    self._tick(now)
             self._connection.flush()
             self._pay(thread_time() - began)
             due = self._tick_due
@@ -325,10 +328,12 @@ class Reporter:
         self._connection.send("tick", **fields)
         self._tick_cost = 0.8 * self._tick_cost + 0.2 * (thread_time() - began)
         # Never catch up; and a process with thousands of threads and groups is asked less often.
-        self._tick_due = max(self._tick_due, now) + max(self._interval, self._tick_cost / (SHARE / 2))
+        self._tick_due = now + max(self._interval, self._tick_cost / (SHARE / 2))
 
     def _send_groups(self, now: float) -> None:
         assert self._connection is not None
+        if self._connection.behind:
+            return
         report = self._groups.report(now, self._scan, HOOKS.outcomes)
         if report is not None:
             self._connection.send("groups", **report)

@@ -1,33 +1,21 @@
 """The program's arguments: without a command they open the screen."""
 
-import gc as collector
+import gc
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from concwatch.commands.group import Commands
-from concwatch.commands.options import (
-    ENGINES,
-    MODE,
-    RATE,
-    TASKS,
-    THEME,
-    WINDOW,
-    WORKLOAD,
-    max_memory,
-    open_recorder,
-    record,
-    screenshots,
-)
+from concwatch.commands.options import SCREEN, new_lab, open_recorder, options
 from concwatch.commands.terminal import take_terminal, theme_for_terminal, why_no_screen
 from concwatch.console import BAD_INPUT, print_error
 from concwatch.lab.catalog import SHOWN, Engine
-from concwatch.lab.lab import DEFAULT_HZ, Lab
-from concwatch.lab.settings import ON_SCREEN, Settings
+from concwatch.lab.settings import Settings
 from concwatch.system.machine import program_version
 from concwatch.ui.in_page import in_page, take_size
-from concwatch.worker.collector import MODES
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -37,7 +25,9 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 @click.group(
-    cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.option(
     "--version",
@@ -47,66 +37,11 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     callback=_show_version,
     help="Show the version.",
 )
-@click.option(
-    "--engines",
-    type=ENGINES,
-    metavar="a,b",
-    show_default=",".join(engine.name for engine in SHOWN),
-    help="Lanes to show, by engine.",
-)
-@max_memory
-@click.option(
-    "--rate",
-    type=RATE,
-    default=f"{DEFAULT_HZ:g}",
-    show_default=True,
-    metavar="HZ",
-    help="Samples a second.",
-)
-@screenshots
-@record
-@click.option(
-    "--recordings",
-    default="recordings",
-    show_default=True,
-    metavar="FOLDER",
-    help="Where the key r puts recordings.",
-)
-@click.option(
-    "--tasks",
-    type=TASKS,
-    metavar="ENGINE=N,...",
-    help='Tasks to start with, such as "asyncio=10k,threads=1k".',
-)
-@click.option(
-    "--workload",
-    type=WORKLOAD,
-    default=ON_SCREEN,
-    show_default=True,
-    metavar="W",
-    help="What each task does; see concwatch run --help.",
-)
-@click.option("--refill/--no-refill", default=True, show_default=True, help="Replace tasks that end.")
-@click.option("--trace/--no-trace", default=True, show_default=True, help="Trace Python's allocations.")
-@click.option(
-    "--gc",
-    type=MODE,
-    default="default",
-    show_default=True,
-    metavar="|".join(MODES),
-    help="Garbage collector.",
-)
-@click.option(
-    "--window",
-    type=WINDOW,
-    metavar="TIME",
-    show_default="the one chosen last, else 60 s",
-    help='Time that the charts grow to show, such as "30s" or "10min".',
-)
-@click.option("--theme", type=THEME, metavar="NAME", show_default="the one chosen last", help="Colours.")
+@options(SCREEN)
 @click.pass_context
 def main(
     ctx: click.Context,
+    /,
     engines: list[Engine] | None,
     max_memory: int | None,
     rate: float,
@@ -114,12 +49,9 @@ def main(
     record: str | None,
     recordings: str,
     tasks: dict[Engine, int] | None,
-    workload: str,
-    refill: bool,
-    trace: bool,
-    gc: str,
     window: float | None,
     theme: str | None,
+    **workload: Any,
 ) -> None:
     """Watch what one more task costs: threads, pool jobs, asyncio and uvloop tasks, live.
 
@@ -128,15 +60,8 @@ def main(
     Options can be kept in a file or in variables: see concwatch settings --help.
     """
     if ctx.invoked_subcommand is not None:
-        collector.enable()  # which `concwatch.__main__` left off; the screen has it on after its first frame
-        for name in ctx.params:
-            if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-                option = "--" + name.replace("_", "-")
-                raise click.UsageError(
-                    f'{option} before "{ctx.invoked_subcommand}" is for the screen: '
-                    f'expected options of "{ctx.invoked_subcommand}" behind it',
-                    ctx,
-                )
+        gc.enable()  # which `concwatch.__main__` left off; the screen has it on after its first frame
+        _refuse_options(ctx)
         return
     page = in_page()
     problem = None if page else why_no_screen("concwatch run")
@@ -151,7 +76,7 @@ def main(
 
     tasks = tasks or {}
     lanes = list(dict.fromkeys((*(engines or SHOWN), *tasks)))
-    settings = Settings(workload=workload, refill=refill, trace=trace, gc=gc)
+    settings = Settings(**workload)
     recording = SessionRecording(Path(recordings), open_recorder(record, lanes))
     kept = read_kept()
 
@@ -160,9 +85,9 @@ def main(
     else:
         end_with_terminal(*take_terminal())
     app = ConcwatchApp(
-        lambda: Lab(lanes, settings=settings, budget=max_memory, hz=rate),
+        lambda: new_lab(lanes, settings=settings, budget=max_memory, hz=rate),
         screenshots,
-        make_run_lab=lambda rows, settings: Lab(rows, settings=settings, budget=max_memory),
+        make_run_lab=lambda rows, settings: new_lab(rows, settings=settings, budget=max_memory),
         recording=recording,
         begin=Begin(
             theme or kept.theme or ("" if page else theme_for_terminal()),
@@ -180,3 +105,16 @@ def main(
     if recording.problem:  # the event log, which told of it, is gone; or it was at the very end
         print_error(recording.problem)
     sys.exit(app.return_code or 0)
+
+
+def _refuse_options(ctx: click.Context) -> None:
+    """Refuse options of the screen that are typed before a command.
+
+    Raises:
+        click.UsageError: one line that says where they belong.
+    """
+    command = ctx.invoked_subcommand
+    for name in ctx.params:
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            wrong = f'--{name.replace("_", "-")} before "{command}" is for the screen'
+            raise click.UsageError(f'{wrong}: expected options of "{command}" behind it', ctx)

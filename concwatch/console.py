@@ -14,12 +14,7 @@ import click
 
 from concwatch.layout import Piece, aligned
 from concwatch.text import flat, plain
-from concwatch.units import (
-    format_bytes,
-    format_count,
-    format_forecast,
-    format_seconds,
-)
+from concwatch.units import format_bytes, format_count, format_forecast, format_seconds
 
 if TYPE_CHECKING:
     from concwatch.experiments.cell import Cell

@@ -29,6 +29,12 @@ def plain(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
 
 
+def unknown(kind: str, word: str, known: Iterable[str]) -> str:
+    """Return one line that says that ``word`` is none of ``known``, and which of them was probably meant."""
+    word = word[:40]
+    return f'unknown {kind} "{word}": expected one of {", ".join(known)}{nearest(word, known)}'
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return which of ``known`` was probably meant, as ``; did you mean "sleep"?``; empty if none is near."""
     import difflib  # only an error needs it

@@ -83,8 +83,9 @@ class Browser:
             }
             asked = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}}
             self._session = self._ask("POST", "/session", asked)["sessionId"]
-            self.do("goog/cdp/execute", cmd="Page.addScriptToEvaluateOnNewDocument",
-                    params={"source": CATCH_TERMINAL})  # fmt: skip
+            self.command("Page.addScriptToEvaluateOnNewDocument", source=CATCH_TERMINAL)
+            self.downloads = folder / "downloads"
+            self.command("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
         except BaseException:
             self.kill()
             raise
@@ -106,6 +107,10 @@ class Browser:
     def do(self, what, **how):
         return self._ask("POST", f"/session/{self._session}/{what}", how)
 
+    def command(self, name, **params):
+        """Give a command of Chromium's own protocol."""
+        self.do("goog/cdp/execute", cmd=name, params=params)
+
     def open(self, url):
         self.do("url", url=url)
 
@@ -114,8 +119,13 @@ class Browser:
 
     def window(self, width, height, dots):
         """Give the page so many pixels, each of so many dots a side."""
-        size = {"width": width, "height": height, "deviceScaleFactor": dots, "mobile": False}
-        self.do("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=size)
+        self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=dots,
+            mobile=False,
+        )
 
     def told(self):
         """The errors that stand in the page's console since they were asked for last."""
@@ -148,25 +158,20 @@ class Browser:
         points = [
             (round(x + (column + 0.5) * width), round(y + (line + 0.5) * height)) for column, line in cells
         ]
-        steps = [{"type": "pointerMove", "duration": 0, "x": points[0][0], "y": points[0][1]}]
-        steps.append({"type": "pointerDown", "button": 0})
-        for x, y in points[1:]:
-            steps.append({"type": "pointerMove", "duration": 150, "x": x, "y": y})
+        steps = [{"type": "pointerMove", "duration": 150, "x": x, "y": y} for x, y in points]
+        steps.insert(1, {"type": "pointerDown", "button": 0})
+        self._act("pointer", steps)
         if not held:
-            steps.append({"type": "pointerUp", "button": 0})
-        self.do("actions", actions=[
-            {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}
-        ])  # fmt: skip
+            self.let_go()
 
     def let_go(self):
-        steps = [{"type": "pointerUp", "button": 0}]
-        self.do("actions", actions=[
-            {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}
-        ])  # fmt: skip
+        self._act("pointer", [{"type": "pointerUp", "button": 0}])
 
     def type(self, text):
-        keys = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
-        self.do("actions", actions=[{"type": "key", "id": "keys", "actions": keys}])
+        self._act("key", [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")])
+
+    def _act(self, device, steps):
+        self.do("actions", actions=[{"type": device, "id": device, "actions": steps}])
 
     def kill(self):
         """End the browser and its driver by force, each process by itself."""

@@ -9,10 +9,10 @@ import time
 import pytest
 from hypothesis import settings
 
-from concwatch.lab.lab import Lab
 from concwatch.system.machine import Load
 from tests import virtual_time
 from tests.fake import FakeWorkers
+from tests.lab_driver import use_lab
 
 # The same examples in every run: a change is judged by itself, not by the luck of the day. New ones are
 # looked for with --hypothesis-profile=explore.
@@ -62,10 +62,13 @@ def pytest_runtest_protocol(item):
 
 @pytest.fixture
 def fakes(monkeypatch):
-    """Have labs start fake workers on a machine with nothing else to do, on a clock that does not wait."""
+    """Have commands start fake workers on an idle machine, on a clock that does not wait."""
     workers = FakeWorkers()
-    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "open_link", workers)
-    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "clock", virtual_time.now)
     monkeypatch.setattr("asyncio.events.new_event_loop", virtual_time.VirtualLoop)
-    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "load", lambda: Load(time.monotonic(), 0.0, 0.0, 2))
+    use_lab(
+        monkeypatch,
+        open_link=workers,
+        clock=virtual_time.now,
+        load=lambda: Load(time.monotonic(), 0.0, 0.0, 2),
+    )
     return workers

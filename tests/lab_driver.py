@@ -1,7 +1,9 @@
 """A lab without processes for tests: a clock moved by hand, and links that say what a test has them say."""
 
 from collections import deque
+from functools import partial
 
+from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -91,6 +93,12 @@ class HandLinks:
     @property
     def last(self):
         return self.links[-1]
+
+
+def use_lab(monkeypatch, **parts):
+    """Have commands make their labs with these parts, besides those that an earlier call gave."""
+    make = main.context_settings.get("obj", Lab)
+    monkeypatch.setitem(main.context_settings, "obj", partial(make, **parts))
 
 
 class Bench:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.runtimes import building, store
 from concwatch.runtimes.building import BuildError, build
@@ -212,7 +212,7 @@ async def test_a_build_that_fails_fails_its_lane_and_on_tries_again(toy):
     async def act(lab, lane):
         lab.switch(lane, True)
         await until(lambda: lane.state is State.FAILED, "failed")
-        assert lane.reason == "build failed: main.toy:1:1: error: nobody plays like this"
+        assert lane.worker.reason == "build failed: main.toy:1:1: error: nobody plays like this"
         assert lane.missing is None
         assert lane.idle
         toy.write(body=MAKE)
@@ -245,7 +245,7 @@ async def test_a_worker_that_does_not_start_once_built_fails_its_lane(toy):
     async def act(lab, lane):
         lab.switch(lane, True)
         await until(lambda: lane.state is State.FAILED, "failed")
-        assert "could not be started" in lane.reason
+        assert "could not be started" in lane.worker.reason
 
     await in_lab(toy, act)
 

@@ -8,220 +8,118 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
-from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.system.child import ROOT
+from tests.command_line import PROGRAM, invoke, refused
 from tests.fake import Costs, Fault
 from tests.made_recording import made_lines
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(main, arguments)
-
-
-def refused(result):
-    """Check that a command was refused as bad input is, and give the one line it said."""
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("concwatch: ")
-    return line
-
 
 RUN = ("run", "asyncio", "--tasks", "5")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named", "expected"),
+    ("said", "arguments"),
     [
-        (("run", "asyncoi", "--tasks", "5"), '"asyncoi"', 'did you mean "asyncio"?'),
-        (("run", "asyncio", "thread", "--tasks", "5"), '"thread"', 'did you mean "threads"?'),
-        (("run", "x\ny", "--tasks", "5"), "x y", "expected one of threads, pool, asyncio, uvloop"),
-        (("run", "--tasks", "5"), "ENGINE", "expected one or more of threads, pool, asyncio, uvloop"),
-        (("run", "asyncio"), "--tasks", "Missing option"),
-        (("run", "asyncio", "--tasks"), "--tasks", "requires an argument"),
-        (("run", "asyncio", "--tasks", "-5"), '"-5"', "expected a whole number from 0 to 1,000,000,000"),
-        (("run", "asyncio", "--tasks", "1.5"), '"1.5"', "expected a whole number"),
-        (("run", "asyncio", "--tasks", "many"), '"many"', "expected a whole number"),
-        (("run", "asyncio", "--tasks", "1e99"), '"1e99"', "expected a whole number"),
-        (("run", "asyncio", "--tasks", "9999999999"), '"9999999999"', "expected at most 1,000,000,000"),
-        ((*RUN, "--workload", "slep:3"), '"slep:3"', 'did you mean "sleep"?'),
-        ((*RUN, "--workload", "sleep"), '"sleep"', 'expected "sleep:SECONDS"'),
-        ((*RUN, "--workload", "sleep:-1"), '"sleep:-1"', "expected seconds from 0"),
-        ((*RUN, "--workload", "sleep:9e99"), '"sleep:9e99"', "expected seconds from 0"),
-        ((*RUN, "--workload", "payload:big"), '"payload:big"', "expected bytes from 0"),
-        ((*RUN, "--workload", "ticks:0x1"), '"ticks:0x1"', "expected COUNTxSECONDS"),
-        ((*RUN, "--workload", ""), '""', "expected one of sleep:SECONDS"),
-        ((*RUN, "--seconds", "-1"), '"-1"', "expected seconds from 0 to 86,400"),
-        ((*RUN, "--seconds", "nan"), '"nan"', "expected seconds from 0 to 86,400"),
-        ((*RUN, "--seconds", "1e9"), '"1e9"', "expected seconds from 0 to 86,400"),
-        ((*RUN, "--max-memory", "2XB"), '"2XB"', 'expected a positive number of bytes such as "2GiB"'),
-        ((*RUN, "--max-memory", "0"), '"0"', "expected a positive number of bytes"),
-        ((*RUN, "--max-memory", "101%"), '"101%"', "expected a positive number of bytes"),
-        ((*RUN, "--gc", "frozn"), '"frozn"', 'did you mean "frozen"?'),
-        ((*RUN, "--pool-threads", "0"), "0 threads", "expected a number from 1 to 100,000"),
-        ((*RUN, "--pool-threads", "100001"), '"100001"', "expected at most 100,000"),
-        ((*RUN, "--tofether"), "--tofether", "--together"),
-        (("rum",), '"rum"', 'did you mean "run"?'),
-        (("engines", "extra"), "extra", "expected one of threads, pool"),
-        (("--engines", "uvlop"), '"uvlop"', 'did you mean "uvloop"?'),
-        (("--engines", ""), '""', "expected one of threads"),
-        (("--tasks", "asyncio"), '"asyncio"', 'such as "asyncio=10k,threads=1k"'),
-        (("--tasks", "asyncoi=5"), '"asyncoi"', 'did you mean "asyncio"?'),
-        (("--tasks", "asyncio=5,asyncio=6"), '"asyncio=5,asyncio=6"', "expected asyncio once"),
-        (("--tasks", "asyncio=2M"), '"2M"', "expected at most 1,000,000"),
-        (("--window", "1s"), '"1s"', "expected from 15 s to 8 h"),
-        (("--theme", "solarised-dark"), '"solarised-dark"', 'did you mean "solarized-dark"?'),
-        (("run", "asyncio", "asyncio", "--tasks", "5"), "asyncio twice", "expected each engine once"),
-        (("run", "asyncio", "--tasks", "0"), "--tasks 0", "expected 1 task or more"),
-        (("--rate", "0"), '"0"', "expected samples a second from 0.5 to 50"),
-        (("--rate", "inf"), '"inf"', "expected samples a second"),
-        (("--rate", "fast"), '"fast"', "expected samples a second"),
-        (("--max-memory", "-1"), '"-1"', "expected a positive number of bytes"),
-        (("--rate", "5", "engines"), "--rate", 'options of "engines"'),
+        ('unknown command "rum": expected one of attach, compare, completion', ("rum",)),
+        ('unknown engine "x y": expected one of threads, pool, asyncio, uvloop', ("engines", "x\ny")),
+        ("no ENGINE: expected one or more of threads, pool", ("run", "--tasks", "5")),
+        ("Missing option '--tasks'", ("run", "asyncio")),
+        ("Option '--tasks' requires an argument", ("run", "asyncio", "--tasks")),
+        ("No such option '--tofether'. Did you mean '--together'?", (*RUN, "--tofether")),
+        ('--rate before "engines" is for the screen: expected options of', ("--rate", "5", "engines")),
+        ("asyncio twice: expected each engine once", ("run", "asyncio", "asyncio", "--tasks", "5")),
+        ("--tasks 0: nothing to measure: expected 1 task or more", ("run", "asyncio", "--tasks", "0")),
+        ('"-5" is not a number of tasks: expected a whole number', ("run", "asyncio", "--tasks", "-5")),
+        ('"5,10,5": expected each number of tasks once', ("run", "asyncio", "--tasks", "5,10,5")),
+        ('"0" is not a number of runs: expected a whole number from 1 to 100', (*RUN, "--repeats", "0")),
+        ('unknown workload "slep:3": expected one of sleep:SECONDS', (*RUN, "--workload", "slep:3")),
+        ('"nan" is not a time: expected seconds from 0 to 86,400', (*RUN, "--seconds", "nan")),
+        ('unknown collector mode "frozn": expected one of default, frozen, off', (*RUN, "--gc", "frozn")),
+        ("a pool of 0 threads runs nothing: expected a number from 1", (*RUN, "--pool-threads", "0")),
+        ('"101%" is not a size: expected a positive number of bytes', (*RUN, "--max-memory", "101%")),
+        ('"9PiB" is more memory than this machine has: expected at most', (*RUN, "--max-memory", "9PiB")),
+        ("--chart and --json both go to standard output", (*RUN, "--chart", "--json")),
+        ('unknown engine "uvlop": expected one of', ("--engines", "asyncio,uvlop")),
+        ('"asyncio": expected tasks by engine, such as "asyncio=10k', ("--tasks", "asyncio")),
+        ('"asyncio=5,asyncio=6": expected asyncio once', ("--tasks", "asyncio=5,asyncio=6")),
+        ('"2M" is too many: expected at most 1,000,000', ("--tasks", "asyncio=2M")),
+        ('"inf" is not a rate: expected samples a second from 0.5 to 50', ("--rate", "inf")),
+        ('"1s" is no time window: expected from 15 s to 8 h', ("--window", "1s")),
+        ('unknown theme "solarised-dark": expected one of ansi-dark', ("--theme", "solarised-dark")),
+        (f'"{__file__}" is not a folder: expected one', ("--screenshots", __file__)),
+        ('"65536" is no port: expected a number from 0 (any free one)', ("serve", "--port", "65536")),
+        ("no host: expected a name or an address of this machine", ("serve", "--host", "")),
+        ('"box:80" is no name: expected it as it stands in an address', ("serve", "--name", "box:80")),
+        ("cannot listen on 192.0.2.1, port 0: ", ("serve", "--host", "192.0.2.1", "--port", "0")),
+        ('"9" is not a scale: expected a number from 0.25 to 8', ("export", "x", "--scale", "9")),
+        ('"0" is not a speed: expected a number from 0.1 to 100', ("replay", "x", "--speed", "0")),
+        ('unknown format "jpg": expected one of svg', ("demo", "small", "--format", "jpg")),
+        ("the screen needs a terminal on standard input", ()),
     ],
-)
-def test_bad_input_is_one_line_that_names_it_and_what_was_expected(arguments, named, expected):
-    line = refused(invoke(*arguments))
-    assert named in line
-    assert expected in line
+)  # fmt: skip
+def test_bad_input_is_one_line_that_names_it_and_what_was_expected(said, arguments):
+    line = refused(*arguments)
+    assert line.startswith(said)
+    assert line.endswith(" --help)") or not arguments
 
 
-@pytest.fixture
-def jobs(tmp_path, monkeypatch):
-    """A working directory with the module ``jobs`` in it."""
-    (tmp_path / "jobs.py").write_text(
-        "def plain(): pass\nasync def fetch(): pass\nasync def needs(argument): pass\nnumber = 7\n"
-    )
-    (tmp_path / "broken.py").write_text("import nothing_like_this\n")
+@pytest.mark.real
+def test_a_function_that_no_engine_can_run_is_bad_input_and_else_fails_its_lane(tmp_path, monkeypatch):
+    (tmp_path / "jobs.py").write_text("def plain(): pass\n")
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.mark.real
-@pytest.mark.usefixtures("jobs")
-@pytest.mark.parametrize(
-    ("engine", "workload", "expected"),
-    [
-        ("asyncio", "jbos:fetch", 'no module "jbos"'),
-        ("asyncio", "jobs:fetsh", 'did you mean "fetch"?'),
-        ("asyncio", "jobs:plain", "a plain function: an event loop needs a coroutine function"),
-        ("threads", "jobs:fetch", "a coroutine function: a thread needs a plain function"),
-        ("asyncio", "jobs:number", "expected a function"),
-        ("asyncio", "jobs:needs", "expected a function that needs no arguments"),
-        ("asyncio", "broken:fetch", "nothing_like_this, which is not installed"),
-    ],
-)
-def test_a_function_that_cannot_be_run_is_bad_input_too(engine, workload, expected):
-    line = refused(invoke("run", engine, "--tasks", "5", "--workload", workload))
-    assert f'workload "{workload}"' in line
-    assert expected in line
-
-
-@pytest.mark.real
-@pytest.mark.usefixtures("jobs")
-def test_a_function_that_only_one_engine_can_run_fails_the_other_lane():
-    result = invoke(
-        "run", "asyncio", "threads", "--together", "--tasks", "5", "--workload", "jobs:plain",
-        "--seconds", "0.1", "--json",
-    )  # fmt: skip
-    assert result.exit_code == 1
-    assert [lane["state"] for lane in json.loads(result.stdout)["lanes"]] == ["failed", "short"]
-    assert "asyncio: failed: workload" in result.stderr
-
-
-# Help.
+    command = ("run", "asyncio", "--tasks", "5", "--workload", "jobs:plain", "--seconds", "0.1", "--json")
+    wrong = 'workload "jobs:plain": plain is a plain function: an event loop needs a coroutine function'
+    assert refused(*command).startswith(wrong)
+    done = invoke(*command, "threads", "--together")
+    assert done.exit_code == 1
+    assert [lane["state"] for lane in json.loads(done.stdout)["lanes"]] == ["failed", "short"]
+    assert f"asyncio: failed: {wrong}" in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "needs"),
+    ("arguments", "words"),
     [
-        (("--help",), "needs a terminal"),
-        (("-h",), "needs a terminal"),
-        (("run", "--help"), "Needs --tasks, and no terminal"),
-        (("engines", "--help"), "Needs nothing"),
+        (("-h",), ("needs a terminal", "--engines", "--max-memory", "--rate", "engines", "run")),
+        (("run", "--help"),
+         ("Needs --tasks, and no terminal", "--workload", "--max-memory", "sleep:SECONDS", "module:function",
+          "default|frozen|off")),
+        (("--version",), ("concwatch, version ",)),
     ],
-)
-def test_help_says_what_a_command_needs(arguments, needs):
-    result = invoke(*arguments)
-    assert result.exit_code == 0
-    assert result.stderr == ""
-    assert needs in " ".join(result.stdout.split())
-
-
-def test_help_lists_the_commands_the_options_and_the_workloads():
-    top, run = invoke("--help").stdout, invoke("run", "--help").stdout
-    for word in ("--engines", "--max-memory", "--rate", "engines", "run"):
-        assert word in top
-    for word in ("--tasks", "--workload", "--seconds", "--refill", "--trace", "--gc", "--together", "--json",
-                 "--max-memory", "sleep:SECONDS", "module:function", "default|frozen|off"):  # fmt: skip
-        assert word in run
-
-
-def test_the_version_is_told():
-    result = invoke("--version")
-    assert (result.exit_code, result.stdout.startswith("concwatch, version ")) == (0, True)
-
-
-def test_without_a_terminal_the_screen_is_refused():
-    line = refused(invoke())
-    assert "needs a terminal" in line
-    assert "concwatch run" in line
-    refused(invoke("--engines", "asyncio,threads", "--rate", "5", "--max-memory", "50%"))
+)  # fmt: skip
+def test_help_says_what_there_is_and_what_a_command_needs(arguments, words):
+    done = invoke(*arguments)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert [word for word in words if word not in " ".join(done.stdout.split())] == []
 
 
 # Engines.
 
 
 @pytest.mark.real
-def test_every_engine_is_listed():
-    result = invoke("engines")
-    assert result.exit_code == 0
-    assert [line.split()[0] for line in result.stdout.splitlines()] == [row.name for row in CATALOG]
-    rows = json.loads(invoke("engines", "--json").stdout)
-    assert [row["engine"] for row in rows] == [row.name for row in CATALOG]
-    assert all(row["runs"] is (row["missing"] is None) for row in rows)
-    assert rows[0]["runs"] is True
-
-
-@pytest.mark.real
-def test_a_command_collects_garbage_again_which_the_start_has_left_off():
-    gc.disable()
-    try:
-        invoke("engines")
-        assert gc.isenabled()
-    finally:
-        gc.enable()
-
-
-@pytest.fixture
-def no_uvloop(monkeypatch):
-    """Make believe that uvloop is not installed."""
+def test_every_engine_is_listed_and_one_that_is_not_there_says_what_to_install(monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "uvloop" else real(name, *rest)
     )
-
-
-@pytest.mark.real
-@pytest.mark.usefixtures("no_uvloop")
-def test_an_engine_that_is_not_there_says_why_and_what_to_install():
-    text = invoke("engines").stdout
-    assert "cannot: needs uvloop: pip install uvloop" in text
-    row = next(row for row in json.loads(invoke("engines", "--json").stdout) if row["engine"] == "uvloop")
-    assert (row["runs"], row["missing"]) == (False, "needs uvloop: pip install uvloop")
-
-
-@pytest.mark.usefixtures("no_uvloop")
-def test_running_an_engine_that_is_not_there_fails_its_lane():
-    result = invoke("run", "uvloop", "--tasks", "5", "--json")
-    assert result.exit_code == 1
-    (lane,) = json.loads(result.stdout)["lanes"]
-    assert (lane["state"], lane["reason"]) == ("failed", "needs uvloop: pip install uvloop")
-    assert "pip install uvloop" in result.stderr
+    needs = "needs uvloop: pip install uvloop"
+    gc.disable()  # as the start leaves it for the screen
+    try:
+        lines = invoke("engines").stdout.splitlines()
+        assert gc.isenabled()
+    finally:
+        gc.enable()
+    assert [line.split()[0] for line in lines] == [row.name for row in CATALOG]
+    rows = {row["engine"]: row for row in json.loads(invoke("engines", "--json").stdout)}
+    assert list(rows) == [row.name for row in CATALOG]
+    assert all(row["runs"] is (row["missing"] is None) for row in rows.values())
+    assert (rows["threads"]["runs"], rows["uvloop"]["missing"]) == (True, needs)
+    assert any(line.startswith("uvloop") and line.endswith(f"cannot: {needs}") for line in lines)
+    done = invoke("run", "uvloop", "--tasks", "5", "--json")
+    (lane,) = json.loads(done.stdout)["lanes"]
+    assert (done.exit_code, lane["state"], lane["reason"]) == (1, "failed", needs)
 
 
 # Runs.
@@ -232,139 +130,87 @@ QUICK = ("--tasks", "1000", "--seconds", "0.1")
 
 @pytest.mark.usefixtures("fakes")
 def test_a_run_ends_with_a_table_and_shows_its_progress_on_standard_error():
-    result = invoke("run", "asyncio", "threads", "--together", *QUICK)
-    assert result.exit_code == 0
-    header, first, second = result.stdout.splitlines()
+    done = invoke("run", "asyncio", "threads", "--together", *QUICK)
+    assert done.exit_code == 0
+    header, first, second = done.stdout.splitlines()
     assert header.split()[:2] == ["engine", "state"]
-    assert first.split()[:3] == ["asyncio", "done", "1,000"]
+    assert (first.split()[:3], "1.23 KiB" in first) == (["asyncio", "done", "1,000"], True)
     assert second.split()[:3] == ["threads", "done", "1,000"]
-    assert "1.23 KiB" in first
-    assert "threads: holding 1,000 for 100 ms" in result.stderr
-    assert all(": " in line for line in result.stderr.splitlines())
-
-
-@pytest.mark.usefixtures("fakes")
-def test_a_traced_table_is_marked():
-    text = invoke("run", "asyncio", "--trace", *QUICK).stdout
-    assert "MiB ᵗ" in text
-    assert text.splitlines()[-1] == "ᵗ taken while traced: about twice the memory, a third of the speed"
-
-
-@pytest.mark.usefixtures("fakes")
-def test_json_is_one_object_and_nothing_else():
-    result = invoke("run", "asyncio", "--json", "--workload", "hold", *QUICK)
-    assert json.loads(result.stdout)["workload"] == "hold"
+    assert "threads: holding 1,000 for 100 ms" in done.stderr
+    assert all(": " in line for line in done.stderr.splitlines())
+    traced = invoke("run", "asyncio", "--trace", *QUICK).stdout
+    assert "MiB ᵗ" in traced
+    assert traced.splitlines()[-1] == "ᵗ taken while traced: about twice the memory, a third of the speed"
 
 
 def test_options_reach_the_worker(fakes):
-    invoke("run", "pool", "--no-refill", "--trace", "--gc", "off", "--pool-threads", "9", *QUICK)
-    sent = fakes.links["pool"].sent
-    for command in (
-        ("refill", {"on": False}),
-        ("trace", {"on": True}),
-        ("gc", {"mode": "off"}),
-        ("threads", {"count": 9}),
-        ("target", {"tasks": 1_000}),
-    ):
-        assert command in sent
+    options = ("--no-refill", "--trace", "--gc", "off", "--pool-threads", "9", "--workload", "hold", "--json")
+    assert json.loads(invoke("run", "pool", *options, *QUICK).stdout)["workload"] == "hold"
+    commands = [
+        ("refill", {"on": False}), ("trace", {"on": True}), ("gc", {"mode": "off"}),
+        ("threads", {"count": 9}), ("target", {"tasks": 1_000}),
+    ]  # fmt: skip
+    assert [command for command in commands if command not in fakes.links["pool"].sent] == []
 
 
 def test_a_lane_held_back_is_limited_and_a_failure_unless_expected(fakes):
     fakes.costs["asyncio"] = Costs(most=300, wall="pid_max")
-    result = invoke("run", "asyncio", *QUICK)
-    assert result.exit_code == 1
-    assert "asyncio: limited: pid_max (65,530)" in result.stdout.splitlines()
-    assert "pid_max (65,530) reached at 300 of 1,000 tasks" in result.stderr
+    done = invoke("run", "asyncio", *QUICK)
+    assert done.exit_code == 1
+    assert "asyncio: limited: pid_max (65,530)" in done.stdout.splitlines()
+    assert "pid_max (65,530) reached at 300 of 1,000 tasks" in done.stderr
     assert invoke("run", "asyncio", *QUICK, "--expect", "asyncio.peak_live >= 300").exit_code == 0
 
 
-def test_a_failed_lane_is_told_and_the_exit_status_is_1(fakes):
-    fakes.faults["asyncio"] = [Fault(0.05, Ended("killed by SIGKILL"))]
-    result = invoke("run", "asyncio", "uvloop", *QUICK)
-    assert result.exit_code == 1
-    assert "asyncio: failed: killed by SIGKILL" in result.stdout
-    assert "asyncio: failed: killed by SIGKILL" in result.stderr
-
-
-def test_a_failing_workload_is_told_with_its_traceback(fakes):
-    fakes.faults["asyncio"] = [Fault(0.1, Error("a task failed: KeyError: 7", None, "Traceback\n  here"))]
-    result = invoke("run", "asyncio", *QUICK)
-    assert result.exit_code == 0
-    assert "asyncio: a task failed: KeyError: 7\nTraceback\n  here\n" in result.stderr
+@pytest.mark.parametrize(
+    ("fault", "status", "told"),
+    [
+        (Ended("killed by SIGKILL"), 1, "asyncio: failed: killed by SIGKILL\n"),
+        (Error("a task failed: KeyError: 7", None, "Traceback\n  here"), 0,
+         "asyncio: a task failed: KeyError: 7\nTraceback\n  here\n"),
+    ],
+)  # fmt: skip
+def test_what_fails_is_told(fakes, fault, status, told):
+    fakes.faults["asyncio"] = [Fault(0.05, fault)]
+    done = invoke("run", "asyncio", *QUICK)
+    assert (done.exit_code, told in done.stderr) == (status, True)
+    assert (told in done.stdout) is bool(status)
 
 
 # Real processes.
 
 
-def start(*arguments, **options):
-    return subprocess.Popen(
-        [sys.executable, "-m", "concwatch", *arguments],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
-@pytest.mark.real
-def test_the_module_is_the_command():
-    process = start("run", "asyncio", "--tasks", "-1")
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (2, "")
-    assert len(err.splitlines()) == 1
-    assert err.startswith('concwatch: "-1" is not a number of tasks: ')
-    assert err.endswith("(see concwatch run --help)\n")
-
-
 @pytest.mark.real
 def test_the_screen_is_refused_without_a_terminal_before_anything_heavy_is_loaded():
-    process = start(env={**os.environ, "PYTHONPROFILEIMPORTTIME": "1"})
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (2, "")
-    lines = [line for line in err.splitlines() if not line.startswith("import time:")]
-    assert len(lines) == 1
-    assert "textual" not in err
+    done = subprocess.run(
+        PROGRAM,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPROFILEIMPORTTIME": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
+    assert (done.returncode, done.stdout, len(lines)) == (2, "", 1)
+    assert lines[0].endswith('without one use "concwatch run"')
+    assert "textual" not in done.stderr
 
 
 @pytest.mark.real
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ("--help",),
-        ("--version",),
-        ("compare", "{recording}", "{recording}"),
-        ("compare", "{recording}", "{recording}", "--json"),
-        ("compare", "{recording}", "{recording}", "--markdown", "-"),
-        ("doctor",),
-        ("engines",),
-        ("experiment",),
-        ("export", "{recording}", "--csv"),
-        ("export", "{recording}", "--json"),
-        ("recordings",),
-        ("run", "--help"),
-        ("settings",),
-    ],
-    ids=" ".join,
+    ["--help", "compare {} {}", "compare {} {} --markdown -", "doctor", "export {} --csv", "settings"],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such pipes")
 def test_a_command_whose_output_nobody_reads_ends_quietly_with_141(tmp_path, arguments):
     recording = tmp_path / "a.jsonl"
     recording.write_bytes(b"".join(made_lines(10)))
+    words = [str(recording) if word == "{}" else word for word in arguments.split()]
     reading, writing = os.pipe()
     os.close(reading)
-    process = subprocess.run(
-        [
-            *(sys.executable, "-m", "concwatch"),
-            *(argument.format(recording=recording) for argument in arguments),
-        ],
-        cwd=ROOT,
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=60,
+    done = subprocess.run(
+        [*PROGRAM, *words], cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60
     )
     os.close(writing)
-    assert process.stderr == ""
-    assert process.returncode == 141
+    assert (done.stderr, done.returncode) == ("", 141)

@@ -3,15 +3,14 @@
 import os
 import shutil
 import subprocess
-import sys
 
 import pytest
 from click.shell_completion import ShellComplete
-from click.testing import CliRunner
 
 from concwatch.cli import main
 from concwatch.commands.completion import SHELLS
 from tests.build_man import PAGE, page
+from tests.command_line import PROGRAM, invoke
 
 
 def completed(*words):
@@ -55,24 +54,19 @@ def test_settings_that_are_wrong_do_not_break_into_the_prompt(monkeypatch):
 
 
 @pytest.mark.real  # click asks bash for its version
-@pytest.mark.parametrize("shell", SHELLS)
-def test_each_shell_has_its_script(shell):
-    result = CliRunner().invoke(main, ("completion", shell))
-    assert result.exit_code == 0
-    assert "_CONCWATCH_COMPLETE" in result.stdout
-
-
-@pytest.mark.real
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
-def test_bash_takes_the_script_and_asks_by_it():
-    command = f"{sys.executable} -m concwatch"
-    script = f'concwatch() {{ {command} "$@"; }}; eval "$(concwatch completion bash)"; complete -p concwatch'
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[-1] == "concwatch"
-    asked = {**os.environ, "COMP_WORDS": "concwatch run --gc f", "COMP_CWORD": "3"}
-    asked["_CONCWATCH_COMPLETE"] = "bash_complete"
-    done = subprocess.run(command.split(), env=asked, capture_output=True, text=True, timeout=60)
+def test_each_shell_has_its_script_and_bash_takes_it_and_asks_by_it():
+    scripts = {shell: invoke("completion", shell).stdout for shell in SHELLS}
+    assert all("_CONCWATCH_COMPLETE" in script for script in scripts.values())
+    done = subprocess.run(
+        ["bash", "-c", f"{scripts['bash']}\ncomplete -p concwatch"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout.split()[-1]) == (0, "concwatch"), done.stderr
+    asked = {"COMP_WORDS": "concwatch run --gc f", "COMP_CWORD": "3", "_CONCWATCH_COMPLETE": "bash_complete"}
+    done = subprocess.run(PROGRAM, env={**os.environ, **asked}, capture_output=True, text=True, timeout=60)
     assert (done.stdout.strip(), done.stderr) == ("plain,frozen", "")
 
 

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -35,6 +34,7 @@ from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.ui.app import ConcwatchApp
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
+from tests.lab_driver import use_lab
 from tests.screen import MEMORY, WALLS, svg_lines
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -280,14 +280,14 @@ def test_a_shipped_demo_says_what_one_sees_and_nothing_that_another_machine_make
     for text in (demo.title, demo.about, *captions):
         assert not re.search(r"\d ?(bytes|[KMG]iB)|about a minute|dozen|a tenth", text), text
     assert {engine.name for engine in demo.engines if engine.ways} == set(demo.optional), "what is built"
-    assert demo.filmed == (name == "models")
+    assert demo.filmed == (name in ("leak", "models"))
 
 
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=() if name in ("models", "small") else pytest.mark.apart)
-        for name in sorted(set(NAMES) - {"experiment", "pool", "runtimes"})
+        for name in sorted(set(NAMES) - {"experiment", "leak", "pool", "runtimes"})
     ],
 )
 async def test_a_shipped_demo_plays_on_fakes_and_takes_the_pictures_of_the_gallery(name):
@@ -305,8 +305,7 @@ async def test_a_shipped_demo_plays_on_fakes_and_takes_the_pictures_of_the_galle
 @pytest.fixture
 def on_fakes(monkeypatch):
     """Have the command play on fake workers."""
-    fakes = partial(Lab, open_link=FakeWorkers(), memory=lambda: MEMORY, walls=lambda: WALLS)
-    monkeypatch.setattr("concwatch.commands.demo.Lab", fakes)
+    use_lab(monkeypatch, open_link=FakeWorkers(), memory=lambda: MEMORY, walls=lambda: WALLS)
 
 
 def invoke(folder: Path, script: str, *options: str):
@@ -320,6 +319,30 @@ def test_a_file_plays_and_its_pictures_are_written_whole(on_fakes, tmp_path):
     assert result.stdout.splitlines() == [" 1  caption: Here", " 2  shot a"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["mine-a.png", "mine-a.svg"]
     assert "▸ Here" in read((tmp_path / "out" / "mine-a.svg").read_text())
+
+
+def test_a_caption_has_two_lines_at_most_and_a_shot_may_be_of_one_chart(on_fakes, tmp_path):
+    script = "await stage.switch('asyncio')\n    await stage.until(lambda lab: stage.lane('asyncio').on)\n"
+    script += (
+        "    await stage.caption('One\\nTwo')\n    await stage.shot('a')\n    await stage.shot('b', 'rss')"
+    )
+    result = invoke(tmp_path, script, "--theme=concwatch-light")
+    assert result.exit_code == 0, result.stderr
+    shown = read((tmp_path / "out" / "mine-a.svg").read_text())
+    assert "▸ One" in shown
+    assert "Two" in shown
+    assert ">RSS<" in (tmp_path / "out" / "mine-b.svg").read_text()
+    assert "3 lines: expected 2 at most" in invoke(tmp_path, "await stage.caption('1\\n2\\n3')").stderr
+    assert 'no chart of "rs" is seen' in invoke(tmp_path, "await stage.shot('b', 'rs')").stderr
+
+
+def test_a_film_shows_what_is_pressed_for_a_moment_where_that_is_asked_for(on_fakes, tmp_path):
+    seen = "await stage.until(lambda lab: stage.sees('│  b  │'))"
+    script = f"await stage.film(keys=True)\n    await stage.press('b')\n    {seen}"
+    assert invoke(tmp_path, script, "--format=gif,webp").exit_code == 0
+    for kind in ("gif", "webp"):
+        with Image.open(tmp_path / "out" / f"mine.{kind}") as film:
+            assert film.is_animated
 
 
 def test_a_demo_that_fails_says_why_and_writes_nothing(on_fakes, tmp_path):
@@ -368,7 +391,10 @@ def test_a_wrong_file_is_one_line(tmp_path, text, said):
         (("modles",), 'did you mean "models"?'),
         (("none.py",), "none.py: No such file or directory: expected the file of a demo"),
         (("models", "--all"), "NAME and --all: expected one of them"),
-        (("models", "--format", "pgn"), 'unknown format "pgn": expected one of svg, png, gif, cast; did you'),
+        (
+            ("models", "--format", "pgn"),
+            'unknown format "pgn": expected one of svg, png, gif, webp, cast; did',
+        ),
         (("models", "--size", "80"), '"80" is not a size: expected columns and rows'),
         (("models", "--size", "80x24", "--screen"), "--screen: expected neither --size nor --all"),
         (("models", "--screen"), "--screen: the screen needs a terminal"),
@@ -405,7 +431,7 @@ def test_all_plays_each_demo_and_each_film_in_a_process_of_its_own(tmp_path, mon
     monkeypatch.setattr("concwatch.commands.demo.concwatch_command", concwatch_command)
     result = CliRunner().invoke(main, ("demo", "--all", f"--out={tmp_path}"))
     assert result.exit_code == 1, "the worst of them"
-    films = [("demo", "models", "--format=gif,cast")]
+    films = [("demo", name, "--format=gif,webp,cast") for name in ("leak", "models")]
     assert sorted(started) == sorted([("demo", name, "--format=png") for name in NAMES] + films)
 
 
@@ -479,7 +505,7 @@ def test_on_the_screen_it_is_seen_and_played_along_with_and_told_in_the_end(tmp_
 def test_leaving_it_on_the_screen_is_no_success_and_leaves_no_worker(tmp_path):
     with on_terminal(tmp_path, f"    await stage.switch('asyncio')\n{WAITING}") as terminal:
         terminal.until(lambda: "● on" in terminal.text(), "a worker stands")
-        workers = terminal.workers()
+        workers = terminal.family()
         terminal.type("\x03")
         assert terminal.ended() == 1
         assert_gone(workers)

@@ -5,26 +5,22 @@ import contextlib
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
-from click.testing import CliRunner
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from concwatch.cli import main
-from concwatch.commands import doctor as command
-from concwatch.doctor import advice, examination, machine, report
+from concwatch.doctor import advice, examination, machine
 from concwatch.doctor.advice import advise
-from concwatch.doctor.examination import examine
+from concwatch.doctor.examination import Examination, Versions, examine, terminal_problems
 from concwatch.doctor.forecasts import engine_forecasts
 from concwatch.doctor.machine import look_at_machine
 from concwatch.doctor.proof import MOST_THREADS, most_asked, prove
 from concwatch.doctor.report import proof_rows, rows, verdict
-from concwatch.doctor.terminal import terminal_problems
 from concwatch.lab.catalog import CATALOG, find
 from concwatch.lab.forecast import UNBOUND, Fit
 from concwatch.lab.lab import Lab
@@ -34,6 +30,8 @@ from concwatch.system.child import ROOT
 from concwatch.system.memory import BUDGET
 from concwatch.system.thread_limits import first_limit, thread_limits
 from concwatch.system.walls import Wall
+from tests.browser import until
+from tests.command_line import PROGRAM, invoke
 from tests.fake import Costs, FakeWorkers, Fault
 from tests.low_walls import low_pid_max, low_user_limit
 
@@ -44,11 +42,8 @@ GIB = 1 << 30
 MAPS = Wall("vm.max_map_count", 65_530, 130)
 PIDS = Wall("pid_max", 32_768, 400)
 ALL_RUN = [None] * len(CATALOG)
+COMMIT = Wall("memory commit limit", 900, 100, 8)
 GROUP = Wall("cgroup pids.max", 500, 20, where="/sys/fs/cgroup/app")
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(main, ["doctor", *arguments])
 
 
 def written(rows):
@@ -57,10 +52,8 @@ def written(rows):
 
 def on_a_machine(**changes):
     """A machine with 16 GiB available that is like this one but for ``changes``."""
-    import msgspec
-
     found = {"memory_available": 16 * GIB, "budget": 8 * GIB, "memory_bound": "memory", **changes}
-    return msgspec.structs.replace(look_at_machine(), **found)
+    return replace(look_at_machine(), **found)
 
 
 # What it tells.
@@ -68,7 +61,7 @@ def on_a_machine(**changes):
 
 @pytest.mark.real
 def test_a_person_gets_every_group_and_no_line_is_longer_than_a_terminal():
-    result = invoke()
+    result = invoke("doctor")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     groups = ("Machine", "Limits on threads", "Engines & forecast", "Terminal", "Versions", "For more")
@@ -82,7 +75,7 @@ def test_a_person_gets_every_group_and_no_line_is_longer_than_a_terminal():
 
 @pytest.mark.real
 def test_the_object_has_the_same_keys_everywhere():
-    result = invoke("--json")
+    result = invoke("doctor", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert list(found) == ["machine", "limits", "engines", "terminal", "versions", "for_more", "proof"]
@@ -139,20 +132,22 @@ def test_another_system_tells_less_and_never_breaks(system, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "quota"),
-    [("150000 100000", 1.5), ("max 100000", None), ("", None), ("garbage", None), ("5 0", None)],
+    ("files", "quota"),
+    [
+        ({"cpu.max": "150000 100000"}, 1.5),
+        ({"cpu.max": "max 100000"}, None),
+        ({"cpu.max": "garbage"}, None),
+        ({"cpu.max": "5 0"}, None),
+        ({"cpu.cfs_quota_us": "50000", "cpu.cfs_period_us": "100000"}, 0.5),
+        ({"cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "100000"}, None),
+        ({}, None),
+    ],
 )
-def test_a_quota_of_a_control_group_counts_in_cores(text, quota, monkeypatch, tmp_path):
-    (tmp_path / "cpu.max").write_text(f"{text}\n")
+def test_a_quota_of_a_control_group_counts_in_cores(files, quota, monkeypatch, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).write_text(f"{text}\n")
     monkeypatch.setattr(machine, "cgroup_folders", lambda _: [str(tmp_path), str(tmp_path / "nowhere")])
-    assert machine._quota() == quota
-
-
-def test_version_1_of_control_groups_has_its_quota_in_two_files(monkeypatch, tmp_path):
-    (tmp_path / "cpu.cfs_quota_us").write_text("50000\n")
-    (tmp_path / "cpu.cfs_period_us").write_text("100000\n")
-    monkeypatch.setattr(machine, "cgroup_folders", lambda _: [str(tmp_path)])
-    assert machine._quota() == 0.5
+    assert look_at_machine().quota == quota
 
 
 def test_of_the_terminal_what_is_in_the_way_of_the_screen_is_said(monkeypatch):
@@ -171,7 +166,7 @@ def test_of_the_terminal_what_is_in_the_way_of_the_screen_is_said(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(Stream, "encoding", "ascii")
     monkeypatch.setattr(Stream, "isatty", lambda _: False)
-    text = "\n".join(written(report._terminal(terminal_problems())))
+    text = "\n".join(terminal_problems())
     for said in ("input is not", "output is not", "40 × 24", "COLORTERM=truecolor", "LC_ALL=C.UTF-8"):
         assert said in text
     monkeypatch.setenv("NO_COLOR", "")
@@ -189,19 +184,21 @@ def test_of_limits_with_the_same_name_the_one_that_binds_is_told():
     assert first_limit(found) is group
 
 
+def examined(walls=(MAPS, PIDS), reasons=ALL_RUN, **changes):
+    """What the doctor says of a machine with these limits on threads."""
+    here = on_a_machine(**changes)
+    engines = engine_forecasts(here.budget, walls, reasons)
+    versions = Versions("1", "CPython 3", {})
+    return Examination(here, thread_limits(walls), engines, [], versions, advise(here, walls, engines))
+
+
 def test_no_row_is_longer_than_a_terminal_whatever_binds():
-    walls = [
-        MAPS,
-        PIDS,
-        GROUP,
-        *(Wall(name, 4 * GIB, GIB, 1 << 30) for name in advice.COMMANDS if "memory" in name),
-    ]
-    found = [*report._limits(thread_limits(walls)), *report._engines(engine_forecasts(GIB, walls, ALL_RUN))]
-    assert max(map(len, written(found))) <= 80
+    memory = [Wall(name, 4 * GIB, GIB, 1 << 30) for name in advice.COMMANDS if "memory" in name]
+    assert max(map(len, written(rows(examined([MAPS, PIDS, GROUP, *memory]))))) <= 80
 
 
 def test_threads_are_bound_by_walls_and_the_others_by_memory():
-    found = {(row.engine, row.workload): row for row in engine_forecasts(8 * GIB, [MAPS, PIDS], ALL_RUN)}
+    found = {(row.engine, row.workload): row for row in examined().engines}
     threads = found["threads", "sleep:10"]
     assert (threads.tasks, threads.wall) == ((65_530 - 130) // 3, "vm.max_map_count")
     assert found["asyncio", "sleep:10"].wall == BUDGET
@@ -211,10 +208,10 @@ def test_threads_are_bound_by_walls_and_the_others_by_memory():
 
 def test_an_engine_that_cannot_run_says_why_and_is_given_no_advice():
     reasons = [None if row.name != "gevent" else "broken gevent: no such symbol" for row in CATALOG]
-    found = engine_forecasts(8 * GIB, [MAPS, PIDS], reasons)
-    (line,) = [line for line in written(report._engines(found)) if "gevent" in line.split()[0]]
+    found = examined(reasons=reasons)
+    (line,) = [line for line in written(rows(found)) if line.startswith("  gevent ")]
     assert "cannot: broken gevent: no such symbol" in line
-    assert not any("gevent" in row.engines for row in advise(on_a_machine(), [MAPS, PIDS], found))
+    assert not any("gevent" in row.engines for row in found.for_more)
 
 
 @linux
@@ -225,26 +222,22 @@ def test_an_engine_that_cannot_run_says_why_and_is_given_no_advice():
         ([PIDS], ("sudo sysctl -w kernel.pid_max=524288",), None, BUDGET),
         ([GROUP, MAPS], ("echo 32768 | sudo tee /sys/fs/cgroup/app/pids.max",), 21_800, "vm.max_map_count"),
         ([Wall("threads-max", 900, 100), PIDS], ("sudo sysctl -w kernel.threads-max=32768",), None, None),
-        (
-            [Wall("memory commit limit", 900, 100, 8)],
-            ("sudo sysctl -w vm.overcommit_memory=0",),
-            None,
-            BUDGET,
-        ),
+        ([COMMIT], ("sudo sysctl -w vm.overcommit_memory=0",), None, BUDGET),
     ],
 )
 def test_only_the_wall_that_comes_first_is_to_be_raised(walls, commands, tasks, then, monkeypatch):
     monkeypatch.setattr(advice, "CONTAINER_MARKS", ())
-    here = on_a_machine()
-    found = [
-        row
-        for row in advise(here, walls, engine_forecasts(here.budget, walls, ALL_RUN))
-        if "threads" in row.engines
-    ]
-    (row,) = found
+    (row,) = [row for row in examined(walls).for_more if "threads" in row.engines]
     assert (row.wall, row.commands) == (walls[0].name, commands)
     assert tasks in (None, row.tasks)
     assert then in (None, row.then)
+
+
+@linux
+def test_a_wall_that_is_as_high_as_it_can_be_is_not_to_be_raised():
+    found = examined([Wall("pid_max", 1 << 22, (1 << 22) - 500)])
+    assert next(row.wall for row in found.engines if row.engine == "threads") == "pid_max"
+    assert not any("threads" in row.engines for row in found.for_more)
 
 
 @linux
@@ -257,38 +250,30 @@ def test_in_a_container_and_in_a_scope_the_commands_are_those_that_help_there(mo
 
 
 def test_where_memory_comes_first_a_higher_share_is_what_helps():
-    here = on_a_machine()
-    (row,) = [
-        row for row in advise(here, [], engine_forecasts(here.budget, [], ALL_RUN)) if row.wall == BUDGET
-    ]
+    found = examined([])
+    (row,) = [row for row in found.for_more if row.wall == BUDGET]
     assert row.commands[0] == "concwatch --max-memory 90%"
-    before = next(
-        found for found in engine_forecasts(here.budget, [], ALL_RUN) if found.engine == row.engines[0]
-    )
-    assert row.tasks > before.tasks
+    assert row.tasks > next(each.tasks for each in found.engines if each.engine == row.engines[0])
 
 
 # Whether that is so.
 
 
-def fake_lab(**costs):
-    workers = FakeWorkers({"threads": Costs(create_rate=50_000.0, **costs)})
+def fake_lab(*faults, **costs):
+    workers = FakeWorkers({"threads": Costs(create_rate=50_000.0, **costs)}, {"threads": list(faults)})
     return Lab(find(["threads"]), settings=Settings("hold"), open_link=workers)
 
 
-def test_no_more_is_asked_for_than_a_little_more_than_the_forecast():
-    assert most_asked(Fit(1_000, "pid_max")) == 1_100
-    assert most_asked(Fit(10_000_000, BUDGET)) == MOST_THREADS
-    assert most_asked(Fit(0, "pid_max")) == 0
+@pytest.mark.parametrize(("forecast", "asked"), [(1_000, 1_100), (10_000_000, MOST_THREADS), (0, 0)])
+def test_no_more_is_asked_for_than_a_little_more_than_the_forecast(forecast, asked):
+    assert most_asked(Fit(forecast, "pid_max")) == asked
 
 
 async def test_a_forecast_holds_when_the_wall_is_where_it_said():
     said = []
     proof = await prove(fake_lab(most=960, wall="pid_max"), Fit(1_000, "pid_max"), said.append)
     assert (proof.asked, proof.standing, proof.wall, proof.reason) == (1_100, 960, "pid_max", None)
-    assert proof.holds
-    assert proof.ended
-    assert proof.difference == pytest.approx(-0.04)
+    assert (proof.holds, proof.ended, proof.difference) == (True, True, pytest.approx(-0.04))
     assert verdict(proof) == "4.0 % fewer than forecast: the forecast holds"
     text = "\n".join(written(proof_rows(proof)))
     assert "960 of 1,100 asked for" in text
@@ -296,27 +281,19 @@ async def test_a_forecast_holds_when_the_wall_is_where_it_said():
     assert said[-1] == "ending them"
 
 
-async def test_a_forecast_does_not_hold_when_a_tenth_is_missing():
+async def test_a_forecast_does_not_hold_when_a_tenth_is_missing_or_the_worker_dies():
     proof = await prove(fake_lab(most=890, wall="threads-max"), Fit(1_000, "pid_max"), str)
     assert not proof.holds
     assert "another than forecast" in "\n".join(written(proof_rows(proof)))
-
-
-async def test_a_worker_that_dies_on_the_way_is_said_to_have():
-    workers = FakeWorkers(
-        {"threads": Costs(create_rate=50.0)}, {"threads": [Fault(0.5, Ended("killed by SIGKILL"))]}
-    )
-    lab = Lab(find(["threads"]), settings=Settings("hold"), open_link=workers)
-    proof = await prove(lab, Fit(1_000, "pid_max"), str)
+    proof = await prove(fake_lab(Fault(0.01, Ended("killed by SIGKILL"))), Fit(10_000, "pid_max"), str)
     assert not proof.holds
     assert "killed by SIGKILL" in proof.reason
 
 
 @pytest.mark.real
 def test_a_forecast_that_does_not_hold_is_exit_status_1_and_a_line(monkeypatch):
-    lab = fake_lab(most=50)
-    monkeypatch.setattr(command, "Lab", lambda *_, **__: lab)
-    result = invoke("--prove", "--json")
+    monkeypatch.setitem(main.context_settings, "obj", lambda *_, **__: fake_lab(most=50))
+    result = invoke("doctor", "--prove", "--json")
     assert result.exit_code == 1
     proof = json.loads(result.stdout)["proof"]
     assert proof["standing"] == 50
@@ -324,15 +301,11 @@ def test_a_forecast_that_does_not_hold_is_exit_status_1_and_a_line(monkeypatch):
     assert "the forecast does not hold" in result.stderr
 
 
-def program(*arguments):
-    return [sys.executable, "-m", "concwatch", "doctor", *arguments]
-
-
 @pytest.mark.real
 @linux
 @pytest.mark.parametrize(("lower", "wall"), [(low_user_limit, "ulimit -u"), (low_pid_max, "pid_max")])
 def test_a_real_wall_is_where_the_forecast_says(lower, wall):
-    line, value = lower(program("--prove", "--json"))
+    line, value = lower([*PROGRAM, "doctor", "--prove", "--json"])
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -344,29 +317,22 @@ def test_a_real_wall_is_where_the_forecast_says(lower, wall):
     assert 0 < proof["standing"] < value
 
 
-def many_threads(process):
-    with contextlib.suppress(psutil.Error):  # one that was only to be tried has ended meanwhile
-        return process.num_threads() > 200
-    return False
-
-
 @pytest.mark.real
 @linux
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_on_the_way_ends_the_worker_too(number, status):
-    doctor = subprocess.Popen(
-        program("--prove"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT
-    )
+def test_a_signal_on_the_way_ends_the_worker_too():
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    doctor = subprocess.Popen([*PROGRAM, "doctor", "--prove"], cwd=ROOT, **silent)
+
+    def growing():
+        assert doctor.poll() is None
+        found = psutil.Process(doctor.pid).children()
+        with contextlib.suppress(psutil.Error):  # one that was only to be tried has ended meanwhile
+            return any(worker.num_threads() > 200 for worker in found) and found
+
     try:
-        deadline = time.monotonic() + PATIENCE
-        watched = psutil.Process(doctor.pid)
-        while not any(map(many_threads, watched.children())):
-            assert time.monotonic() < deadline
-            assert doctor.poll() is None
-            time.sleep(0.01)
-        workers = watched.children()
-        doctor.send_signal(number)
-        assert doctor.wait(PATIENCE) == status
+        workers = until(growing, "the worker grows")
+        doctor.terminate()
+        assert doctor.wait(PATIENCE) == 143
         _, alive = psutil.wait_procs(workers, PATIENCE)
         assert not alive
     finally:

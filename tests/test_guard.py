@@ -30,7 +30,7 @@ from concwatch.lab.forecast import (
 )
 from concwatch.lab.guard import LONGEST, SHORTEST, step_interval
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from concwatch.lab.pages import PageServer
 from concwatch.lab.settings import Settings
 from concwatch.system.memory import BUDGET, Memory, memory_now
@@ -147,15 +147,15 @@ def test_what_a_forecast_says_fits_does_fit_and_hardly_more_would(
 def test_a_lab_counts_in_what_the_other_lanes_are_still_to_hold():
     bench = Bench("asyncio", "uvloop", budget=1 * GIB)
     first, second = bench.lab.lanes
-    alone = bench.lab.forecast(first, 500_000)
+    alone = bench.lab.capacity.forecast(first, 500_000)
     assert alone.fits
     bench.lab.set_target(second, 400_000)
-    beside = bench.lab.forecast(first, 500_000)
+    beside = bench.lab.capacity.forecast(first, 500_000)
     assert not beside.fits
     assert 400_000 * 1_570 < beside.others < 400_000 * 1_570 * 1.3
     bench.until(lambda: second.live == 400_000)
     bench.lab.switch(second, False)
-    assert bench.lab.forecast(first, 500_000).others == 0
+    assert bench.lab.capacity.forecast(first, 500_000).others == 0
 
 
 def test_a_lab_goes_by_what_it_has_measured_and_does_not_count_memory_twice():
@@ -164,13 +164,14 @@ def test_a_lab_goes_by_what_it_has_measured_and_does_not_count_memory_twice():
     bench.lab.set_target(lane, 50_000)
     bench.until(lambda: lane.live == 50_000)
     bench.pass_(2)
-    found = bench.lab.forecast(lane, 100_000)
+    found = bench.lab.capacity.forecast(lane, 100_000)
     assert found.measured
     assert found.need == pytest.approx(100_000 * 5_000 + (20 << 20), rel=0.01)
     bench.lab.set_target(lane, 0)
     bench.until(lambda: lane.live == 0)
     assert lane.rss > 100 * MIB
-    assert bench.lab.forecast(lane, 50_000).need == pytest.approx(50_000 * 5_000 + (20 << 20), rel=0.01)
+    need = bench.lab.capacity.forecast(lane, 50_000).need
+    assert need == pytest.approx(50_000 * 5_000 + (20 << 20), rel=0.01)
 
 
 @pytest.mark.parametrize("name", ["asyncio", "uvloop", "threads"])
@@ -180,11 +181,11 @@ def test_as_many_as_are_offered_do_stand(name):
     bench.lab.set_target(lane, 1_000)
     bench.until(lambda: lane.live == 1_000)
     bench.pass_(2)
-    offered = bench.lab.forecast(lane, 1_000_000).fitting
+    offered = bench.lab.capacity.forecast(lane, 1_000_000).fitting
     bench.lab.set_target(lane, offered)
-    while lane.live < offered and lane.limit is None:
+    while lane.live < offered and lane.worker.limit is None:
         bench.pass_(bench.lab.guard.interval, bench.lab.guard.interval)
-    assert (lane.live, lane.limit) == (offered, None)
+    assert (lane.live, lane.worker.limit) == (offered, None)
     assert bench.lab.total_rss > 285 * MIB
 
 
@@ -203,7 +204,7 @@ def grow(lane, bench, tasks):
     for _ in range(10_000):
         bench.pass_(bench.lab.guard.interval, bench.lab.guard.interval)
         most = max(most, bench.lab.total_rss)
-        if lane.reached or lane.limit:
+        if lane.worker.reached or lane.worker.limit:
             return most
     raise AssertionError(bench.texts())
 
@@ -230,13 +231,17 @@ def test_what_nearly_fills_the_budget_is_granted_bit_by_bit_and_reached_once_wit
     assert len(granted(link)) > 1
     assert granted(link) == sorted(granted(link))
     assert granted(link)[-1] == lane.live == 200_000
-    assert (lane.reached.created, lane.reached.target, lane.limit) == (200_000, 200_000, None)
+    assert (lane.worker.reached.created, lane.worker.reached.target, lane.worker.limit) == (
+        200_000,
+        200_000,
+        None,
+    )
     told = [text for text in bench.texts() if "started" in text]
     assert len(told) == 1
     assert told[0].startswith("200,000 tasks started in ")
-    assert lane.tally.create_rate == pytest.approx(200_000 / lane.reached.seconds)
+    assert lane.worker.tally.create_rate == pytest.approx(200_000 / lane.worker.reached.seconds)
     grow(lane, bench, 100)
-    assert (granted(link)[-1], lane.reached.cancelled) == (100, 199_900)
+    assert (granted(link)[-1], lane.worker.reached.cancelled) == (100, 199_900)
 
 
 @pytest.mark.parametrize("budget", [60 * MIB, 300 * MIB, 4 * GIB])
@@ -247,7 +252,7 @@ def test_no_growth_passes_the_budget_however_fast_and_heavy_the_tasks_are(budget
     bench, lane, _ = growing(budget, task=task)
     bench.lab.set_workload(workload)
     assert grow(lane, bench, 50_000_000) <= budget
-    assert lane.limit.wall == BUDGET
+    assert lane.worker.limit.wall == BUDGET
     assert lane.live == lane.target
     bench.pass_(3)
     assert 0.9 * budget < bench.lab.total_rss <= budget
@@ -258,7 +263,7 @@ def test_growth_beside_another_lane_that_grows_stays_within_the_budget_with_it()
     bench = Bench(*costs, links=FakeWorkers(costs=costs), budget=300 * MIB, settings=Settings("hold"))
     for lane in bench.lab.lanes:
         bench.lab.set_target(lane, 150_000)
-    bench.until(lambda: all(lane.reached or lane.limit for lane in bench.lab.lanes))
+    bench.until(lambda: all(lane.worker.reached or lane.worker.limit for lane in bench.lab.lanes))
     bench.pass_(3)
     assert 0.9 * 300 * MIB < bench.lab.total_rss <= 300 * MIB
     assert all(lane.live == lane.target for lane in bench.lab.lanes)
@@ -268,10 +273,10 @@ def test_what_somebody_else_has_taken_since_is_not_there_for_workers():
     left = [12 * GIB]
     bench = Bench("asyncio", memory=lambda: Memory(16 * GIB, left[0], "cgroup memory"))
     (lane,) = bench.lab.lanes
-    assert bench.lab.forecast(lane, 5_000_000).fits
+    assert bench.lab.capacity.forecast(lane, 5_000_000).fits
     left[0] = 1 * GIB
     bench.pass_(1.5)
-    found = bench.lab.forecast(lane, 5_000_000)
+    found = bench.lab.capacity.forecast(lane, 5_000_000)
     assert found.wall == "cgroup memory"
     assert "cgroup memory leaves workers 410 MiB" in found.why()  # one GiB, less 5 % of twelve
 
@@ -393,9 +398,9 @@ async def test_workers_and_page_servers_are_ended_before_anything_else_when_memo
     try:
         lab.switch(lab.lanes[0], True)
         async with asyncio.timeout(30):
-            while lab.lanes[0].tally.ready is None:  # noqa: ASYNC110  # the lab says it in no other way
+            while lab.lanes[0].worker.tally.ready is None:  # noqa: ASYNC110  # the lab says it in no other way
                 await asyncio.sleep(0.02)
-        assert score(lab.lanes[0].tally.ready.pid) == 1000
+        assert score(lab.lanes[0].worker.tally.ready.pid) == 1000
         assert score(pages.pid) == 1000
         assert score("self") == own
     finally:
@@ -445,7 +450,7 @@ def invoke(*arguments):
 
 
 def test_run_refuses_what_will_not_fit_in_one_line_before_it_starts_anything(monkeypatch):
-    monkeypatch.setattr("concwatch.commands.run.Lab", None)
+    monkeypatch.setattr("concwatch.commands.run.new_lab", None)
     result = invoke("run", "asyncio", "--tasks", "1M", "--max-memory", "300MiB")
     assert (result.exit_code, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()
@@ -514,7 +519,7 @@ async def test_starting_all_the_same_grows_until_the_budget():
         await s.press("3", "end", "down", "enter")
         assert s.lane("asyncio").target == 1_000_000
         await s.run(5)
-        assert s.lane("asyncio").limit.wall == BUDGET
+        assert s.lane("asyncio").worker.limit.wall == BUDGET
         assert s.lane("asyncio").on
 
 

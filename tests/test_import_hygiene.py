@@ -101,8 +101,7 @@ def test_a_worker_with_threads_has_not_even_loaded_what_weighs(name):
 
 
 def test_the_page_server_has_loaded_nothing_of_the_monitor_or_of_a_worker():
-    loaded = bare("import concwatch.page_server.serve")
-    assert "aiohttp" in loaded
+    loaded = bare("import concwatch.page_server, aiohttp.web")
     assert not (NEVER - {"aiohttp", "concwatch.page_server"}) & loaded
     assert not any(module.startswith("concwatch.worker") for module in loaded)
 

@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.lane import START_LIMIT, STOP_LIMIT
 from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
+from concwatch.lab.worker import START_LIMIT, STOP_LIMIT
 from concwatch.lab.worker_log import MOST_GARBAGE
 from concwatch.links.link import Ended, Flood, Garbage, Noise
 from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready
@@ -93,7 +93,7 @@ def test_an_engine_that_is_not_there_fails_with_what_to_install():
     lane = bench.lab.lanes[0]
     bench.lab.set_target(lane, 10)
     assert lane.state is State.FAILED
-    assert lane.reason == "needs no_such_package: pip install ghost"
+    assert lane.worker.reason == "needs no_such_package: pip install ghost"
     assert lane.idle
     assert lane.target == 0
     bench.lab.switch(lane, False)
@@ -107,7 +107,7 @@ def test_a_worker_that_never_stands_fails_within_the_limit():
     assert lane.state is State.STARTING
     bench.pass_(1.5, step=0.5)
     assert lane.state is State.FAILED
-    assert lane.reason == "did not stand within 30 s"
+    assert lane.worker.reason == "did not stand within 30 s"
     assert bench.links.last.killed
     bench.links.last.stand()  # too late
     bench.pass_()
@@ -124,7 +124,7 @@ def test_a_worker_that_ends_while_starting_fails_with_its_last_words():
     bench.links.last.say(end("exited with status 1: no module named uvloop"))
     bench.pass_()
     assert lane.state is State.FAILED
-    assert lane.reason == "exited with status 1: no module named uvloop"
+    assert lane.worker.reason == "exited with status 1: no module named uvloop"
 
 
 PICKY = Engine("picky", "one toy", 1_000, needs=("msgspec",))
@@ -145,7 +145,7 @@ def test_a_worker_that_cannot_even_stand_has_its_engine_called_broken_until_one_
     bench.links.last.say(says)
     bench.pass_()
     told = f"broken msgspec: {reason}; try pip install --force-reinstall msgspec"
-    assert (lane.state, lane.reason, lane.missing) == (State.FAILED, told, told)
+    assert (lane.state, lane.worker.reason, lane.missing) == (State.FAILED, told, told)
     bench.links.last.say(end("exited with status 1"))
     bench.pass_()
     assert bench.texts() == [f"failed: {told}"]
@@ -162,7 +162,7 @@ def test_an_engine_is_not_broken_where_no_process_could_be_started():
     bench.links.last.say(Ended("could not be started: no room", ran=False))
     bench.pass_()
     assert (lane.state, lane.missing) == (State.FAILED, None)
-    assert lane.reason == "could not be started: no room"
+    assert lane.worker.reason == "could not be started: no room"
 
 
 def test_a_refused_workload_at_the_start_fails_the_lane_once():
@@ -177,7 +177,7 @@ def test_a_refused_workload_at_the_start_fails_the_lane_once():
     link.say(tick(0.3), end())
     bench.pass_()
     assert lane.state is State.FAILED
-    assert lane.reason == 'workload "app:job": no module "app"'
+    assert lane.worker.reason == 'workload "app:job": no module "app"'
     assert link.killed
     assert bench.texts() == ['failed: workload "app:job": no module "app"']
 
@@ -189,7 +189,7 @@ def test_a_workload_refused_later_is_an_event_and_the_lane_stays_as_it_was():
     link.say(tick(0.3, 100), Error('workload "app:job": no module "app"', "workload"))
     bench.pass_()
     assert (lane.state, lane.target, lane.live) == (State.RUNNING, 100, 100)
-    assert lane.settings.workload == bench.lab.settings.workload == "sleep:10"
+    assert lane.worker.settings.workload == bench.lab.settings.workload == "sleep:10"
     assert bench.texts("error") == ['workload "app:job": no module "app"']
 
 
@@ -212,7 +212,7 @@ def test_a_refused_fetch_leaves_the_page_of_before_and_can_be_asked_for_again():
     link.say(Error("no aiohttp", "workload"))
     bench.pass_()
     first, second = (bench.pages[0].url(latency) for latency in (1.0, 2.0))
-    assert (lane.settings.workload, lane.settings.page) == ("http:1", first)
+    assert (lane.worker.settings.workload, lane.worker.settings.page) == ("http:1", first)
     bench.lab.set_workload("http:2")
     assert [fields.get("url") for name, fields in link.sent if name == "workload"] == [
         None,
@@ -234,17 +234,17 @@ def test_a_silent_worker_is_stalled_with_for_how_long_and_recovers():
     bench, lane, link = standing()
     bench.pass_(0.9)
     assert lane.state is State.RUNNING
-    assert lane.stalled_for(bench.now) == 0
+    assert lane.worker.stalled_for(bench.now) == 0
     bench.pass_(1.1)
     assert lane.state is State.STALLED
     assert lane.on
-    assert lane.stalled_for(bench.now) == pytest.approx(2.0)
+    assert lane.worker.stalled_for(bench.now) == pytest.approx(2.0)
     assert lane.series.last("lag") == pytest.approx(1.9)
     assert lane.series.last("rss") == link.rss
     link.say(tick(2.5))
     bench.pass_()
     assert lane.state is State.RUNNING
-    assert lane.stalled_for(bench.now) == 0
+    assert lane.worker.stalled_for(bench.now) == 0
 
 
 def test_a_worker_whose_tasks_wake_late_is_stalled_although_it_talks():
@@ -252,7 +252,7 @@ def test_a_worker_whose_tasks_wake_late_is_stalled_although_it_talks():
     link.say(tick(0.2, lag=1.5))
     bench.pass_()
     assert lane.state is State.STALLED
-    assert lane.stalled_for(bench.now) == 1.5
+    assert lane.worker.stalled_for(bench.now) == 1.5
 
 
 def test_a_slow_rate_is_no_stall():
@@ -278,7 +278,7 @@ def test_a_stalled_lane_can_be_switched_off_and_is_killed_in_the_end():
     assert bench.texts("warning") == ["did not stop within 3 s: killed"]
     link.say(end())
     bench.pass_()
-    assert (lane.state, lane.reason) == (State.OFF, "")
+    assert (lane.state, lane.worker.reason) == (State.OFF, "")
     assert bench.texts()[-1] == "off"
 
 
@@ -345,13 +345,18 @@ def test_a_killed_worker_is_a_failed_lane_that_can_be_switched_on_again():
     bench.lab.set_target(lane, 100)
     link.say(tick(0.3, 100), end("killed by SIGKILL"))
     bench.pass_()
-    assert (lane.state, lane.reason, lane.target, lane.live) == (State.FAILED, "killed by SIGKILL", 0, 0)
+    assert (lane.state, lane.worker.reason, lane.target, lane.live) == (
+        State.FAILED,
+        "killed by SIGKILL",
+        0,
+        0,
+    )
     assert lane.sample.rss is None
     assert bench.texts("error") == ["failed: killed by SIGKILL"]
     bench.lab.switch(lane, True)
     bench.links.last.stand()
     bench.pass_()
-    assert (lane.state, lane.reason, lane.target) == (State.RUNNING, "", 0)
+    assert (lane.state, lane.worker.reason, lane.target) == (State.RUNNING, "", 0)
     assert lane.sample.rss_per_task is None
 
 
@@ -446,7 +451,7 @@ def test_a_fresh_worker_holds_the_same_target_and_every_figure_of_it_is_its_own(
     bench.pass_()
     second = bench.links.last
     assert (lane.state, lane.target, second is link) == (State.STARTING, 1_000, False)
-    assert (lane.reached, lane.status.create_rate, lane.sample.rss_per_task) == (None, None, None)
+    assert (lane.worker.reached, lane.status.create_rate, lane.sample.rss_per_task) == (None, None, None)
     second.stand()
     if traced:
         second.say(tick(0.1, traced=600_000))
@@ -478,11 +483,11 @@ def test_a_lane_that_is_on_its_way_out_or_off_is_not_started_by_tracing():
 )
 def test_a_burst_leaves_no_target_behind(says):
     bench, lane, link = standing()
-    lane.run_burst(Burst(300, 1, 0, None))
+    lane.worker.run_burst(Burst(300, 1, 0, None))
     assert (link.names()[-1], lane.target) == ("burst", 300)
     link.say(tick(0.5), says)
     bench.pass_()
-    assert (lane.target, lane.tally.burst is None) == (0, isinstance(says, Error))
+    assert (lane.target, lane.worker.tally.burst is None) == (0, isinstance(says, Error))
     bench.lab.switch(lane, False)
     bench.lab.switch(lane, True)
     link.say(end())
@@ -540,12 +545,12 @@ def test_a_limit_is_told_with_its_wall_and_the_lane_goes_on():
     bench.lab.set_target(lane, 50_000)
     link.say(tick(0.3, 21_800), Limit(21_800, 50_000, "vm.max_map_count", 65_530, "can't start new thread"))
     bench.pass_()
-    assert (lane.state, lane.target, lane.limit.wall) == (State.RUNNING, 21_800, "vm.max_map_count")
+    assert (lane.state, lane.target, lane.worker.limit.wall) == (State.RUNNING, 21_800, "vm.max_map_count")
     assert bench.texts("warning") == [
         "vm.max_map_count (65,530) reached at 21,800 of 50,000 tasks: can't start new thread"
     ]
     bench.lab.set_target(lane, 1_000)
-    assert lane.limit is None
+    assert lane.worker.limit is None
     assert link.sent[-1] == ("target", {"tasks": 1_000})
 
 
@@ -555,7 +560,7 @@ def test_a_limit_that_crossed_with_a_newer_target_does_not_undo_it():
     bench.lab.set_target(lane, 20_000)
     link.say(Limit(300, 50_000, "memory budget", 1 << 30))
     bench.pass_()
-    assert (lane.target, lane.limit) == (20_000, None)
+    assert (lane.target, lane.worker.limit) == (20_000, None)
     assert "memory budget (1 GiB) reached at 300 of 50,000 tasks" in bench.texts("warning")
 
 
@@ -565,10 +570,10 @@ def test_a_reached_that_crossed_with_a_newer_target_is_not_taken_for_it():
     bench.lab.set_target(lane, 0)
     link.say(Reached(100, 100, 100, 0, 0.01))
     bench.pass_()
-    assert lane.reached is None
+    assert lane.worker.reached is None
     link.say(Reached(0, 0, 0, 100, 0.5))
     bench.pass_()
-    assert lane.reached.cancelled == 100
+    assert lane.worker.reached.cancelled == 100
     assert bench.texts()[-2:] == [
         "100 tasks started in 10 ms (10 k/s)",
         "100 tasks stopped in 500 ms",
@@ -584,7 +589,10 @@ def test_the_first_line_of_garbage_is_told_and_a_hundred_more_end_the_worker():
     link.say(*(Garbage("more") for _ in range(500)))
     bench.pass_()
     assert lane.state is State.FAILED
-    assert lane.reason == "more than 100 of its lines could not be used, the first: not a line of the wire: 0"
+    assert (
+        lane.worker.reason
+        == "more than 100 of its lines could not be used, the first: not a line of the wire: 0"
+    )
     assert link.killed
     assert len(bench.texts("error")) == 1
 
@@ -618,7 +626,7 @@ def test_a_worker_of_another_version_of_the_wire_fails():
     bench.lab.switch(lane, True)
     bench.links.last.say(Ready("toy", "Toy 1.0", 1, protocol=2))
     bench.pass_()
-    assert (lane.state, lane.reason) == (State.FAILED, "speaks version 2 of the wire: expected 1")
+    assert (lane.state, lane.worker.reason) == (State.FAILED, "speaks version 2 of the wire: expected 1")
 
 
 def test_a_worker_that_says_too_much_does_not_fill_the_event_log():
@@ -645,7 +653,7 @@ def test_what_a_worker_writes_is_told_once_without_commands_to_the_terminal():
     assert bench.texts()[-1] == "wrote: \N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}hello"
     link.say(Noise("\n \n"), end("killed by SIGTERM: \x1b[31mred"))
     bench.pass_()
-    assert bench.lab.lanes[0].reason == "killed by SIGTERM: \N{REPLACEMENT CHARACTER}[31mred"
+    assert bench.lab.lanes[0].worker.reason == "killed by SIGTERM: \N{REPLACEMENT CHARACTER}[31mred"
 
 
 def test_a_flood_of_ticks_leaves_one_sample_a_step():
@@ -667,17 +675,17 @@ def test_samples_keep_to_the_rate_when_the_lab_steps_faster():
 
 def test_trim_is_asked_of_who_can_and_answered_by_an_event():
     bench, lane, link = standing()
-    lane.trim()
+    lane.worker.trim()
     assert link.names()[-1] == "trim"
     link.say(Applied("trim", 0.25))
     bench.pass_()
     assert bench.texts()[-1] == "trimmed in 250 ms"
     bench, lane = hand_bench()
-    lane.trim()
+    lane.worker.trim()
     bench.lab.switch(lane, True)
     bench.links.last.say(Ready("toy", "Toy 1.0", 1))
     bench.pass_()
-    lane.trim()
+    lane.worker.trim()
     assert "trim" not in bench.links.last.names()
 
 

@@ -16,7 +16,7 @@ from concwatch.charts.colors import ON_DARK, ON_LIGHT
 from concwatch.lab.catalog import CATALOG, SHOWN, Engine
 from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.links.messages import Error
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
@@ -145,7 +145,7 @@ async def test_what_is_typed_right_behind_the_key_that_opens_another_screen_acts
 async def test_no_key_moves_a_lane_that_is_not_chosen_any_more():
     async with stage() as s:
         await s.press("3", "right")
-        s.lab.lanes[3].missing = "not here"
+        s.lab.lanes[3].worker.broken = "not here"
         s.monitor.look()
         await s.press("4", "right")
         assert [lane.target for lane in s.lab.lanes] == [0, 0, 1, 0]

@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
+import http.server
 import importlib.util
+import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,18 +18,18 @@ import urllib.request
 import aiohttp
 import psutil
 import pytest
-from click.testing import CliRunner
 
-from concwatch.cli import main
 from concwatch.experiments.loading import decode
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.lab.catalog import PYTHONS
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import HOST, PageServer
 from concwatch.lab.settings import Settings
-from concwatch.page_server.page import SIZE, make_page
+from concwatch.page_server import SIZE, make_page
 from concwatch.system.child import ROOT
 from concwatch.system.open_files import raise_limit
+from tests.browser import until
+from tests.command_line import invoke, refused
 from tests.lab_driver import ENGINES
 from tests.worker_driver import EARLY, PATIENCE, Worker
 
@@ -49,14 +50,6 @@ def server():
     found.close()
 
 
-def until(condition, what):
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end, f"still no {what}"
-        time.sleep(0.01)
-    return found
-
-
 def gone(pid):
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE  # which init has not looked at yet
@@ -74,18 +67,12 @@ def get(url):
 # The server.
 
 
-def test_the_page_is_text_of_one_size_and_always_the_same():
-    page = make_page()
-    assert len(page) == SIZE == 102_400
-    assert page == make_page()
-    assert page.startswith(b"<!DOCTYPE html>")
-    assert page.endswith(b"</html>\n")
-
-
-def test_the_page_comes_after_the_latency_that_its_address_asks_for(server):
-    assert get(server.url(0)) == make_page()
+def test_a_page_of_one_size_comes_after_the_latency_that_its_address_asks_for(server):
+    page = get(server.url(0))
+    assert (len(page), page) == (SIZE, make_page())
+    assert (page[:15], page[-8:]) == (b"<!DOCTYPE html>", b"</html>\n")
     began = time.monotonic()
-    assert get(server.url(0.3)) == make_page()
+    assert get(server.url(0.3)) == page
     assert time.monotonic() - began >= 0.3 - EARLY
 
 
@@ -102,46 +89,28 @@ def test_an_address_that_is_wrong_is_refused(server, path, status):
 
 async def test_a_thousand_are_served_at_the_same_time(server):
     raise_limit()
-
-    async def fetch():
-        async with aiohttp.ClientSession() as session, session.get(server.url(0.5)) as response:
-            return response.status, len(await response.read())
-
     began = time.monotonic()
-    answers = await asyncio.gather(*[fetch() for _ in range(1_000)])
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def fetch():
+            async with session.get(server.url(0.5)) as response:
+                return response.status, len(await response.read())
+
+        answers = await asyncio.gather(*[fetch() for _ in range(1_000)])
     assert set(answers) == {(200, SIZE)}
     assert 0.5 <= time.monotonic() - began < PATIENCE  # one after another they would take 500 s
 
 
-def test_a_port_is_taken_when_it_is_free_and_another_when_it_is_not(server):
-    other = PageServer(server.port)
-    port = other.port
-    other.close()
-    assert port != server.port
-    again = PageServer(port)
-    try:
-        assert again.port == port
-        assert get(again.url(0)) == make_page()
-    finally:
-        again.close()
-
-
-def test_how_it_ended_is_told_and_closing_leaves_none():
-    server = PageServer()
-    assert server.ended() is None
-    os.kill(server.pid, signal.SIGKILL)
-    assert until(server.ended, "end") == "killed by SIGKILL"
-    server.close()
-    server = PageServer()
-    server.close()
+def test_how_it_ended_is_told_with_its_last_words_and_closing_leaves_none(monkeypatch):
+    with contextlib.closing(PageServer()) as server:
+        assert server.ended() is None
     assert gone(server.pid)
-
-
-def test_its_last_words_are_told(monkeypatch):
+    with contextlib.closing(PageServer()) as server:
+        os.kill(server.pid, signal.SIGKILL)
+        assert until(server.ended, "end") == "killed by SIGKILL"
     monkeypatch.setattr("concwatch.lab.pages._START", "sys.exit('no {fd} today'[:2])")
-    server = PageServer()
-    assert until(server.ended, "end") == "exited with status 1: no"
-    server.close()
+    with contextlib.closing(PageServer()) as server:
+        assert until(server.ended, "end") == "exited with status 1: no"
 
 
 PARENT = """
@@ -208,35 +177,26 @@ def ended(worker, before):
     return {key: tick[key] - before[key] for key in ("completed", "failed", "cancelled")}
 
 
-class Cheat(threading.Thread):
-    """A server that promises more than it sends."""
+class ShortBody(http.server.BaseHTTPRequestHandler):
+    """Promises more than it sends."""
 
-    def __init__(self):
-        super().__init__(daemon=True)
-        self._listening = socket.create_server((HOST, 0))
-        self.url = f"http://{HOST}:{self._listening.getsockname()[1]}/"
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(b"short")
 
-    def run(self):
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._listening.accept()
-                with connection:
-                    connection.recv(65_536)
-                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nshort")
-
-    def stop(self):
-        self._listening.shutdown(socket.SHUT_RDWR)
-        self.join(PATIENCE)
-        self._listening.close()
+    def log_message(self, *_):
+        pass
 
 
 @pytest.fixture
 def cheat():
     """An address whose page is cut short."""
-    thread = Cheat()
-    thread.start()
-    yield thread.url
-    thread.stop()
+    with http.server.ThreadingHTTPServer((HOST, 0), ShortBody) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://{HOST}:{server.server_port}/"
+        server.shutdown()
 
 
 def test_each_engine_fetches_the_page_side_by_side_if_it_can(engine, worker, server):
@@ -283,7 +243,7 @@ def test_another_status_and_a_short_body_are_failures(worker, server, cheat):
 
 
 def test_without_an_address_there_is_nothing_to_fetch(worker):
-    for fields in ({}, {"url": None}, {"url": ""}, {"url": "ftp://x"}):
+    for fields in ({}, {"url": ""}, {"url": "ftp://x"}):
         message = worker.refuse("workload", spec="http", **fields)
         assert message == 'workload "http" needs "url", where to fetch: expected http://…'
     assert '"url" is 5' in worker.refuse("workload", spec="http", url=5)
@@ -327,70 +287,11 @@ def test_many_connections_are_no_wall_where_the_hard_limit_allows_them(server):
 # The lab and its server.
 
 
-@contextlib.asynccontextmanager
-async def lab_with(name, workload):
-    """A lab with one real lane, driven until the block ends; gives it with a wait for a condition."""
-    lab = Lab([ENGINES[name]], settings=Settings(workload), hz=20)
-    clock = asyncio.create_task(lab.run())
-
-    async def wait(condition, what):
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < end, (what, [event.text for event in lab.events.since(0)])
-            await asyncio.sleep(0.01)
-
-    try:
-        yield lab, lab.lanes[0], wait
-    finally:
-        clock.cancel()
-        await lab.close()
-
-
-def children():
-    """The page servers of this process."""
-    return {child for child in psutil.Process().children() if "page_server" in " ".join(child.cmdline())}
-
-
-def told(lab):
-    """The events that are about no lane."""
-    return [event for event in lab.events.since(0) if not event.lane]
-
-
-async def test_a_server_killed_in_mid_run_is_told_and_the_next_target_starts_another():
-    others = children()
-    async with lab_with("asyncio", "http:0.05") as (lab, lane, wait):
-        lab.set_target(lane, 10)
-        await wait(lambda: lane.tally.tick and lane.tally.tick.completed >= 20, "pages")
-        (server,) = children() - others
-        first = lab.settings.page
-        server.kill()
-        await wait(lambda: any(event.severity == "error" for event in told(lab)), "event")
-        assert [event.text for event in told(lab)] == [
-            "page server killed by SIGKILL: the next target starts another"
-        ]
-        await wait(lambda: lane.tally.tick and lane.tally.tick.failed, "failures")
-        lab.set_target(lane, 12)
-        assert lab.settings.page != first
-        done = lane.tally.tick.completed
-        await wait(lambda: lane.tally.tick.completed >= done + 20, "pages again")
-        assert len(children() - others) == 1
-    assert children() == others
-
-
 def test_the_command_line_measures_fetching():
-    command = [sys.executable, "-m", "concwatch", "run", "asyncio"]
-    done = subprocess.run(
-        [*command, "--json", "--tasks", "5", "--seconds", "0.2", "--workload", "http:0.05"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert '"workload": "http:0.05"' in done.stdout
-    assert '"failed": 0,' in done.stdout
-    assert '"completed": 0,' not in done.stdout
+    options = ("--json", "--tasks", "5", "--seconds", "0.2", "--workload", "http:0.05")
+    found = json.loads(invoke("run", "asyncio", *options).stdout)
+    (lane,) = found["lanes"]
+    assert (found["workload"], lane["failed"], lane["completed"] > 0) == ("http:0.05", 0, True)
 
 
 def test_without_aiohttp_the_command_line_says_what_to_install(monkeypatch):
@@ -398,12 +299,15 @@ def test_without_aiohttp_the_command_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "aiohttp" else real(name, *rest)
     )
-    result = CliRunner().invoke(main, ["run", "asyncio", "--tasks", "5", "--workload", "http"])
-    assert result.exit_code == 2
-    assert "workload \"http\" needs aiohttp: pip install 'concwatch[http]'" in result.stderr
-    assert result.stderr.count("\n") == 1
+    said = "workload \"http\" needs aiohttp: pip install 'concwatch[http]'"
+    assert refused("run", "asyncio", "--tasks", "5", "--workload", "http").startswith(said)
     with pytest.raises(ValueError, match="needs aiohttp"):
         Lab([], settings=Settings("http"))
+
+
+def children():
+    """The page servers of this process."""
+    return {child for child in psutil.Process().children() if "page_server" in " ".join(child.cmdline())}
 
 
 FETCHING = b"""
@@ -432,10 +336,12 @@ async def test_a_server_killed_in_mid_run_fails_its_cell_and_the_rest_of_the_exp
         return Lab(engines, settings=settings, open_pages=open_pages)
 
     runner = Runner(decode(FETCHING, "fetching.toml"), Choice(repeats=1), make_lab)
+    before = children()
     async with asyncio.timeout(PATIENCE):
         running = asyncio.create_task(runner.run())
         while not (runner.lab and runner.lab.lanes[0].live):  # noqa: ASYNC110  # nothing tells of it
             await asyncio.sleep(0.01)
+        assert len(children() - before) == 1
         os.kill(servers[0].pid, signal.SIGKILL)
         await running
     first, second = runner.figures()
@@ -443,4 +349,5 @@ async def test_a_server_killed_in_mid_run_fails_its_cell_and_the_rest_of_the_exp
     assert re.fullmatch(r"10 tasks failed: page server killed by SIGKILL.*", first.reason)
     assert second.state is CellState.DONE
     assert 0.5 <= second.here < PATIENCE
+    assert len(servers) == 2
     assert all(gone(server.pid) for server in servers)

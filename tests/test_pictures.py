@@ -28,7 +28,7 @@ from concwatch.pictures import drawing, film, glyphs
 from concwatch.pictures.cast import Cast
 from concwatch.pictures.cells import CELL_WIDTH, Face, part_texts, read_cells
 from concwatch.pictures.drawing import PicturesMissing
-from concwatch.pictures.film import HELD, Frame, make_gif
+from concwatch.pictures.film import HELD, Frame, make_film
 from concwatch.pictures.fonts import FOLDER, is_drawn
 from concwatch.pictures.inks import MOST, make_palette
 from concwatch.pictures.png import PIXELS, draw_png, to_png
@@ -221,7 +221,7 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
         with monkeypatch.context() as patched:
             patched.setitem(sys.modules, module, None)
             with pytest.raises(PicturesMissing, match=r"^[^\n]*pip install 'concwatch\[shots\]'$"):
-                make_gif([Frame(0, segments("x"))])
+                make_film([Frame(0, segments("x"))])
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     with pytest.raises(PicturesMissing, match="resvg-py is not installed"):
         to_png(svg)
@@ -325,13 +325,13 @@ def durations(data):
 
 def test_a_film_shows_its_frames_for_as_long_as_they_were_seen_and_begins_again():
     texts = [(0, "[red]one[/]"), (0.2, "[red]one[/]"), (0.533, "two ─│ ⣿"), (1.0666, "three"), (1.5, "three")]
-    data = make_gif([Frame(seconds, segments(text)) for seconds, text in texts])
+    data = make_film([Frame(seconds, segments(text)) for seconds, text in texts])
     assert data.startswith(b"GIF89a")
     assert durations(data) == pytest.approx([0.53, 0.54, 1.5 - 1.07 + HELD])
     assert opened(data).info["loop"] == 0
     shown = frames_of(data)
     for (_, text), picture in zip((texts[0], texts[2], texts[3]), shown, strict=True):
-        (alone,) = frames_of(make_gif([Frame(0, segments(text))]))
+        (alone,) = frames_of(make_film([Frame(0, segments(text))]))
         assert picture.size == (20 * glyphs.WIDTH, 2 * glyphs.HEIGHT)
         worst = max(high for _, high in ImageChops.difference(picture, alone).getextrema())
         assert worst <= 40, "what has not changed since the frame before is as it was"
@@ -339,18 +339,18 @@ def test_a_film_shows_its_frames_for_as_long_as_they_were_seen_and_begins_again(
 
 def test_a_film_stores_what_changes():
     still = [f"line {number} of a screen that stays as it is ─────" for number in range(20)]
-    one = make_gif([Frame(0, segments(*still, "0", width=60))])
-    many = make_gif([Frame(n / 5, segments(*still, str(n), width=60)) for n in range(50)])
+    one = make_film([Frame(0, segments(*still, "0", width=60))])
+    many = make_film([Frame(n / 5, segments(*still, str(n), width=60)) for n in range(50)])
     assert len(many) - len(one) < 50 * 200
 
 
 def test_a_film_of_a_terminal_that_is_resized_has_room_for_every_frame():
     small, wide, high = segments("a"), segments("a", width=30), segments("a", "b", "c", "d")
-    data = make_gif([Frame(0, small), Frame(1, wide), Frame(2, high), Frame(3, small)])
+    data = make_film([Frame(0, small), Frame(1, wide), Frame(2, high), Frame(3, small)])
     pictures = frames_of(data)
     size = (30 * glyphs.WIDTH, 5 * glyphs.HEIGHT)
     assert [picture.size for picture in pictures] == [size] * len(pictures)
-    (alone,) = frames_of(make_gif([Frame(0, small)]))
+    (alone,) = frames_of(make_film([Frame(0, small)]))
     shown = pictures[-1].crop((0, 0, *alone.size))
     assert max(high for _, high in ImageChops.difference(shown, alone).getextrema()) <= 40
     assert {color for _, color in pictures[-1].crop((0, 2 * glyphs.HEIGHT, *size)).getcolors()} == {
@@ -360,12 +360,12 @@ def test_a_film_of_a_terminal_that_is_resized_has_room_for_every_frame():
 
 def test_a_film_without_frames_is_told():
     with pytest.raises(ValueError, match="there is none"):
-        make_gif([])
+        make_film([])
 
 
 def test_colours_come_out_as_they_are_and_text_is_not_dithered():
     rows = segments("[#ff7a85 on #0c0f15]█████[/][#59c9f0 on #1b2230]     x[/]")
-    (picture,) = frames_of(make_gif([Frame(0, rows)]))
+    (picture,) = frames_of(make_film([Frame(0, rows)]))
     assert picture.getpixel((5, 10)) == (0xFF, 0x7A, 0x85)
     assert picture.getpixel((5 * glyphs.WIDTH + 5, 10)) == (0x1B, 0x22, 0x30)
     letter = picture.crop((10 * glyphs.WIDTH, 0, 11 * glyphs.WIDTH, glyphs.HEIGHT))

@@ -25,7 +25,6 @@ from hypothesis import strategies as st
 
 from concwatch.cli import main
 from concwatch.lab.events import KEPT
-from concwatch.lab.lab import Lab
 from concwatch.lab.lane_state import State
 from concwatch.lab.series import METRICS, RATES, Series
 from concwatch.lab.settings import Settings
@@ -45,7 +44,7 @@ from concwatch.system.child import ROOT
 from concwatch.system.walls import Wall
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
-from tests.lab_driver import ENGINES, Bench, end, standing, tick
+from tests.lab_driver import ENGINES, Bench, end, standing, tick, use_lab
 from tests.screen import stage
 
 LIMIT = 30.0
@@ -657,7 +656,7 @@ def a_run(fakes, monkeypatch):
         monkeypatch.setattr(sys, "argv", ["concwatch", *command])
         return CliRunner().invoke(main, command)
 
-    monkeypatch.setitem(Lab.__init__.__kwdefaults__, "clock", now)
+    use_lab(monkeypatch, clock=now)
     return call
 
 

@@ -19,7 +19,7 @@ from concwatch.measure import measurement as module
 from concwatch.measure.run import Session
 from concwatch.system.child import ROOT
 from tests.fake import Costs, FakeWorkers, Fault
-from tests.lab_driver import ENGINES
+from tests.lab_driver import ENGINES, use_lab
 
 PATIENCE = 80
 LANE_KEYS = {
@@ -176,7 +176,8 @@ def fake_run(*names, tasks=1_000, seconds=0.1, settings=None, budget=None, toget
     session = Session([ENGINES[name] for name in names], [tasks], seconds, together=together)
 
     def make_lab(engines):
-        return Lab(engines, settings=settings, budget=budget, hz=50, open_link=links)
+        make = main.context_settings["obj"]
+        return make(engines, settings=settings, budget=budget, hz=50, open_link=links)
 
     asyncio.run(session.run(make_lab, lambda lab, lane, text: said.append(text)))
     return session.as_json("", lambda engine: ())["lanes"], session.events, said
@@ -228,7 +229,7 @@ def test_a_worker_that_dies_fails_its_lane_while_the_other_is_measured(after, to
 def test_a_worker_that_falls_silent_does_not_hold_up_the_end(monkeypatch):
     monkeypatch.setattr(module, "GROW_LIMIT", 0.3)
     monkeypatch.setattr(module, "STUCK", 0.2)
-    monkeypatch.setattr("concwatch.lab.lane.STOP_LIMIT", 0.2)
+    monkeypatch.setattr("concwatch.lab.worker.STOP_LIMIT", 0.2)
     faults = {"asyncio": [Fault(0.06, silence=1e9)]}
     (lane,), events, _ = fake_run("asyncio", faults=faults)
     assert (lane["state"], lane["reason"]) == ("limited", "not all had started within 300 ms")
@@ -270,15 +271,16 @@ def run_fakes(*arguments, check=0):
     return json.loads(done.stdout)
 
 
-def test_each_size_is_run_as_often_as_asked_and_the_median_has_its_spread(fakes, tmp_path):
+def test_each_size_is_run_as_often_as_asked_and_the_median_has_its_spread(fakes, monkeypatch, tmp_path):
     class Dearer(FakeWorkers):
         def __call__(self, engine):
             self.costs = {"asyncio": Costs(task=1_000 + 100 * self.opened)}
             self.opened += 1
             return super().__call__(engine)
 
-    Lab.__init__.__kwdefaults__["open_link"] = dearer = Dearer()
+    dearer = Dearer()
     dearer.opened = 0
+    use_lab(monkeypatch, open_link=dearer)
     found = run_fakes("--tasks", "500,1k", "--repeats", "3")
     assert [(lane["tasks"], lane["state"]) for lane in found["lanes"]] == [(500, "done"), (1_000, "done")]
     small, large = found["lanes"]

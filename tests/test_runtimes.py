@@ -15,7 +15,7 @@ import pytest
 from concwatch.lab.catalog import CATALOG, find
 from concwatch.lab.engine_notes import engine_notes
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import State
+from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.system.child import ROOT
@@ -197,12 +197,14 @@ async def test_all_that_are_here_hold_tasks_side_by_side_and_none_is_left():
         for lane in lab.lanes:
             lab.set_target(lane, 500)
         for lane in lab.lanes:
-            await until(lambda lane=lane: lane.live == 500, f"{lane.engine.name}: {lane.state} {lane.reason}")
+            await until(
+                lambda lane=lane: lane.live == 500, f"{lane.engine.name}: {lane.state} {lane.worker.reason}"
+            )
             assert lane.state in (State.RUNNING, State.STALLED)
-        pids = [lane.tally.ready.pid for lane in lab.lanes]
+        pids = [lane.worker.tally.ready.pid for lane in lab.lanes]
         for lane in lab.lanes:
-            assert lane.can("trace") == (not lane.engine.ways)
-            assert (lane.tally.tick.traced is None) == bool(lane.engine.ways)
+            assert lane.worker.can("trace") == (not lane.engine.ways)
+            assert (lane.worker.tally.tick.traced is None) == bool(lane.engine.ways)
     finally:
         clock.cancel()
         await lab.close()

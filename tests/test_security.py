@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import gzip
 import json
 import os
 import subprocess
@@ -27,6 +28,7 @@ from concwatch.recordings.load import load, parse
 from concwatch.recordings.reading import decompress, read_text
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.replay_app import ReplayApp
+from tests.command_line import PROGRAM
 from tests.made_recording import made_lines
 
 PACKAGE = Path(concwatch.__file__).parent
@@ -49,49 +51,22 @@ def sources() -> tuple[tuple[str, ast.AST], ...]:
 
 
 @cache
-def called(node: ast.Call) -> str:
-    """The dotted name of what is called, as far as it is one."""
-    try:
-        return ast.unparse(node.func)
-    except ValueError:
-        return ""
+def calls() -> tuple[tuple[str, str, ast.Call], ...]:
+    """Every call: its file, the dotted name of what is called, as far as it is one, and itself."""
+    return tuple(
+        (file, ast.unparse(node.func), node) for file, node in sources() if isinstance(node, ast.Call)
+    )
 
 
 # Whose code runs.
 
 SHELLS = (
-    "os.system",
-    "os.popen",
-    "create_subprocess_shell",
-    "subprocess_shell",
-    "getoutput",
-    "getstatusoutput",
-)
+    "os.system", "os.popen", "create_subprocess_shell", "subprocess_shell", "getoutput", "getstatusoutput",
+)  # fmt: skip
 EVALUATORS = ("eval", "exec", "compile", "__import__", "runpy.run_path", "runpy.run_module")
 DEMO = "demos/demo.py"
 """Reads demos, which are Python files: one runs where somebody names it."""
 UNSAFE = {"pickle", "marshal", "shelve", "dill", "yaml"}
-
-
-def test_no_shell_starts_anything():
-    for file, node in sources():
-        if isinstance(node, ast.Call):
-            name = called(node)
-            assert not name.endswith(SHELLS), f"{file}:{node.lineno}: {name}"
-            assert not name.startswith(("os.spawn", "os.exec", "pty.")), f"{file}:{node.lineno}: {name}"
-            assert "shell" not in {keyword.arg for keyword in node.keywords}, f"{file}:{node.lineno}"
-
-
-def test_no_text_becomes_code():
-    for file, node in sources():
-        if isinstance(node, ast.Call) and called(node) in EVALUATORS:
-            assert file == DEMO, f"{file}:{node.lineno}: {called(node)}"
-        if isinstance(node, ast.Import):
-            assert not UNSAFE & {name.name.partition(".")[0] for name in node.names}, f"{file}:{node.lineno}"
-        if isinstance(node, ast.ImportFrom):
-            assert (node.module or "").partition(".")[0] not in UNSAFE, f"{file}:{node.lineno}"
-
-
 IMPORTERS = {
     "commands/group.py",  # one of its own commands
     "experiments/report_pyperf.py",  # pyperf
@@ -99,13 +74,21 @@ IMPORTERS = {
 }
 
 
-def test_modules_named_by_text_are_imported_in_one_place_only():
-    found = {
-        file
-        for file, node in sources()
-        if isinstance(node, ast.Call) and called(node).endswith("import_module")
-    }
-    assert found == IMPORTERS
+def test_no_shell_starts_anything():
+    for file, name, node in calls():
+        assert not name.endswith(SHELLS), f"{file}:{node.lineno}: {name}"
+        assert not name.startswith(("os.spawn", "os.exec", "pty.")), f"{file}:{node.lineno}: {name}"
+        assert "shell" not in {keyword.arg for keyword in node.keywords}, f"{file}:{node.lineno}"
+
+
+def test_no_text_becomes_code_and_modules_named_by_text_are_imported_in_few_places():
+    assert {file for file, name, _ in calls() if name in EVALUATORS} == {DEMO}
+    assert {file for file, name, _ in calls() if name.endswith("import_module")} == IMPORTERS
+    for file, node in sources():
+        if isinstance(node, ast.Import):
+            assert not UNSAFE & {name.name.partition(".")[0] for name in node.names}, f"{file}:{node.lineno}"
+        if isinstance(node, ast.ImportFrom):
+            assert (node.module or "").partition(".")[0] not in UNSAFE, f"{file}:{node.lineno}"
 
 
 @pytest.fixture
@@ -144,7 +127,7 @@ def run(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     (home / "tmp").mkdir(parents=True, exist_ok=True)
     places = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "XDG_CONFIG_HOME": "", "CONCWATCH_SETTINGS": ""}
     return subprocess.run(
-        [sys.executable, "-P", "-m", "concwatch", *arguments],
+        [sys.executable, "-P", *PROGRAM[1:], *arguments],
         env={**os.environ, **places},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -174,19 +157,8 @@ def test_nothing_is_taken_from_the_working_directory_and_nothing_is_left_anywher
 def test_a_workload_of_the_users_own_is_imported_and_nothing_beside_it(here, tmp_path):
     marker = lay(here, "evil", "conftest", "setup")
     (here / "mine.py").write_text("import pathlib\npathlib.Path('ran').touch()\ndef work(): pass\n")
-    words = (
-        "run",
-        "threads",
-        "--tasks",
-        "2",
-        "--seconds",
-        "0",
-        "--workload",
-        "mine:work",
-        "--expect",
-        "threads.peak_live >= 0",
-    )
-    done = run(*words, home=tmp_path / "home")
+    words = ("run", "threads", "--tasks", "2", "--seconds", "0", "--workload", "mine:work")
+    done = run(*words, "--expect", "threads.peak_live >= 0", home=tmp_path / "home")
     assert done.returncode == 0, done.stderr
     assert (here / "ran").exists()
     assert not marker.exists()
@@ -254,41 +226,20 @@ def test_to_read_what_an_experiment_names_imports_nothing(evil):
 
 # What a name can become.
 
-NAMES = [
-    "",
-    ".",
-    "..",
-    "../x",
-    "/x",
-    "x/y",
-    "x\\y",
-    "-x",
-    "--out=x",
-    "~x",
-    "x\0",
-    "x\ny",
-    "x y",
-    "$(x)",
-    "X",
-    "é",
-    "x.",
-]
+NAMES = (
+    "", ".", "..", "../x", "/x", "x/y", "x\\y", "-x", "--out=x", "~x", "x\0", "x\ny", "x y", "$(x)", "X",
+    "é", "x.",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_name_in_a_file_becomes_no_path_and_no_option(name):
-    written = json.dumps(name)
-    with pytest.raises(ValueError, match='key "name"'):
-        experiments.decode(EXPERIMENT.format(name=written).encode(), "x.toml")
-    with pytest.raises(ValueError, match="unknown engine"):
-        find([name])
-
-
-@pytest.mark.parametrize("subject", NAMES)
-def test_a_picture_lies_in_its_folder_whatever_it_shows(tmp_path, subject):
-    path = picture_path(tmp_path, datetime(2026, 11, 21), subject)
-    assert path.parent == tmp_path
-    assert path.name.startswith("concwatch-")
+def test_a_name_becomes_no_path_and_no_option(tmp_path):
+    for name in NAMES:
+        with pytest.raises(ValueError, match='key "name"'):
+            experiments.decode(EXPERIMENT.format(name=json.dumps(name)).encode(), "x.toml")
+        with pytest.raises(ValueError, match="unknown engine"):
+            find([name])
+        picture = picture_path(tmp_path, datetime(2026, 11, 21), name)
+        assert (picture.parent, picture.name.startswith("concwatch-")) == (tmp_path, True)
 
 
 def test_the_result_of_an_experiment_goes_where_its_user_says_and_nowhere_else(tmp_path, monkeypatch):
@@ -303,8 +254,6 @@ def test_the_result_of_an_experiment_goes_where_its_user_says_and_nowhere_else(t
 
 
 def test_a_bomb_is_refused_before_it_goes_off(tmp_path):
-    import gzip
-
     bomb = gzip.compress(b"\n" * 20_000_000)
     assert len(bomb) < 40_000
     assert len(decompress(bomb, 1_000).data) == 1_000

@@ -5,18 +5,23 @@ A reporter that ran as a greenlet would block everything that it reports.
 
 from __future__ import annotations
 
+import _thread
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
+_MODULES = {"_thread": _thread, "time": time}
+
+
 def _original(module: str, name: str) -> Any:
     monkey = sys.modules.get("gevent.monkey")
     if monkey is not None:
         return monkey.get_original(module, name)
-    return getattr(__import__(module), name)
+    return getattr(_MODULES[module], name)
 
 
 start_new_thread = _original("_thread", "start_new_thread")
@@ -33,7 +38,7 @@ FAULTS = (4, 7, 8, 11)
 
 def leave_signals_alone() -> None:
     """Have no signal of the program's delivered to this thread: one may have to end another's wait."""
-    _signal = __import__("_signal")  # ``signal`` would bring enum with it
+    import _signal  # type: ignore[import-not-found]  # ``signal`` would bring enum with it
 
     block = getattr(_signal, "pthread_sigmask", None)
     if block is not None:

@@ -56,6 +56,9 @@ ASKED_SHARE = 0.1
 TRIES = 5
 """Times that it is tried to connect, and to connect again after the program has closed the connection."""
 
+LAST = -1_000
+"""The priority of what ``multiprocessing`` does at a child's end: behind everything of the program's."""
+
 RUNNING = "_concwatch_agent"
 """The name in ``sys.modules`` of the one agent of a process, wherever it was loaded from."""
 
@@ -75,6 +78,7 @@ class Reporter:
         self._tracing = Tracing()
         self._fresh_locks()
         self._native_id = 0
+        self._follows_multiprocessing = False
         self._fresh()
         self._commands: Dict[str, Callable[[Dict[str, Any]], Optional[bool]]] = {
             "rate": self._set_rate,
@@ -398,10 +402,21 @@ class Reporter:
     def before_fork(self) -> None:
         """Leave: a fork with a second thread would be warned of, and may find locks held for ever."""
         if self.on and not _execs():
+            self._finish_with_multiprocessing()
             self._leave(FORK_PATIENCE)
             until = monotonic() + 0.05  # a thread has ended for Python a little before it has for the system
             while os.path.exists(f"/proc/self/task/{self._native_id}") and monotonic() < until:
                 sleep(0.0005)
+
+    def _finish_with_multiprocessing(self) -> None:
+        """Have the last figures sent by children of ``multiprocessing``, too: they end without ``atexit``."""
+        util = sys.modules.get("multiprocessing.util")
+        if util is None or self._follows_multiprocessing:
+            return
+        self._follows_multiprocessing = True
+        util.register_after_fork(
+            self, lambda one: util.Finalize(None, lambda: _quietly(one.finish), exitpriority=LAST)
+        )
 
     def after_fork_in_parent(self) -> None:
         """Go on."""

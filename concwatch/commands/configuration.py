@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from concwatch.files import read_file, read_toml
-from concwatch.text import nearest
+from concwatch.text import unknown
 
 SCREEN = "screen"
 """The table of the options that stand before any command."""
@@ -64,7 +64,7 @@ def unknown_tables(tables: Mapping[str, object], names: Collection[str]) -> Iter
     """Yield a line for each key of the file that is not the table of a command."""
     for key, table in tables.items():
         if key not in names:
-            yield f"{settings_path()}: {_unknown('table', key, names)}"
+            yield f"{settings_path()}: {unknown('table', key, names)}"
         elif not isinstance(table, dict):
             yield f"{settings_path()}: {key}: expected a table: a line [{key}] with options below it"
 
@@ -74,11 +74,7 @@ def unknown_variables(names: Collection[str]) -> Iterator[str]:
     for found in os.environ:
         ours = found.startswith(f"{PREFIX}_") and found != NAMED_BY
         if ours and not found.startswith(tuple(f"{prefix(name)}_" for name in names)):
-            yield f"{found[:60]}: {_unknown('command', found.split('_')[1].lower(), names)}"
-
-
-def _unknown(kind: str, word: str, known: Collection[str]) -> str:
-    return f'unknown {kind} "{word[:40]}": expected one of {", ".join(known)}{nearest(word[:40], known)}'
+            yield f"{found[:60]}: {unknown('command', found.split('_')[1].lower(), names)}"
 
 
 def options_of(command: click.Command) -> dict[str, click.Option]:
@@ -99,7 +95,7 @@ def default_map(
     for written, value in table.items() if isinstance(table, dict) else ():
         key, where = written.replace("_", "-"), f"{settings_path()}: [{name}]"
         if key not in options:
-            problems.append(f"{where} {_unknown('option', key, options)}")
+            problems.append(f"{where} {unknown('option', key, options)}")
             continue
         try:
             values[options[key].name or ""] = _as_typed(options[key], value)
@@ -108,7 +104,7 @@ def default_map(
     for found in os.environ:
         key = found.removeprefix(f"{prefix(name)}_").lower().replace("_", "-")
         if found.startswith(f"{prefix(name)}_") and key not in options:
-            problems.append(f"{found[:60]}: {_unknown('option', key, options)}")
+            problems.append(f"{found[:60]}: {unknown('option', key, options)}")
     return values, problems
 
 

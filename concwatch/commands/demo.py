@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 
 import click
+from msgspec import structs
 
 from concwatch.commands import completion
-from concwatch.commands.options import Parsed, max_memory
+from concwatch.commands.options import THEME, Parsed, max_memory, new_lab
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.console import print_error
@@ -20,19 +21,20 @@ from concwatch.demos.captures import FORMATS, Captures, check_formats
 from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import Played, play
 from concwatch.files import why_not_writable, write_whole
-from concwatch.lab.lab import Lab
 from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.system.child import concwatch_command
-from concwatch.text import nearest
+from concwatch.text import unknown
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.hangup import end_with_terminal
+from concwatch.ui.watch_app import WatchApp
 from concwatch.units import format_bytes
+from concwatch.watch.session import watched_apart
 
 FOLDER = "screenshots"
 """Where pictures go unless told otherwise."""
 
-FILM = ("gif", "cast")
+FILM = ("gif", "webp", "cast")
 """The formats of a film."""
 
 MANUAL = "\n\n".join(f"\b\n{part}" for part in inspect.cleandoc(stage.__doc__ or "").split("\n\n"))
@@ -43,10 +45,7 @@ def _read_formats(text: str) -> tuple[str, ...]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in FORMATS:
-            known = ", ".join(FORMATS)
-            raise ValueError(
-                f'unknown format "{name[:40]}": expected one of {known}{nearest(name[:40], FORMATS)}'
-            )
+            raise ValueError(unknown("format", name, FORMATS))
     return tuple(dict.fromkeys(names))
 
 
@@ -68,8 +67,8 @@ def _read_formats(text: str) -> tuple[str, ...]:
     envvar="CONCWATCH_DEMO_FORMAT",
     type=Parsed(_read_formats),
     metavar=",".join(FORMATS),
-    show_default="svg; with --all png, and gif and cast of films",
-    help="What is kept: svg and png of each shot, gif and cast of the whole.",
+    show_default="svg; with --all png, and gif, webp and cast of films",
+    help="What is kept: svg and png of each shot; gif, webp and cast of the whole.",
 )
 @click.option(
     "--size",
@@ -78,6 +77,7 @@ def _read_formats(text: str) -> tuple[str, ...]:
     show_default="as the demo says",
     help="Columns and rows.",
 )
+@click.option("--theme", type=THEME, metavar="NAME", show_default="as the demo says", help="The colours.")
 @click.option(
     "--screen", is_flag=True, help="Show it on the terminal, even where --out or --format is given."
 )
@@ -90,6 +90,7 @@ def command(
     out: str | None,
     formats: tuple[str, ...] | None,
     size: tuple[int, int] | None,
+    theme: str | None,
     screen: bool,
     max_memory: int | None,
 ) -> None:
@@ -122,9 +123,10 @@ def command(
         options = [f"--out={folder}"]
         options += [f"--size={size[0]}x{size[1]}"] if size else []
         options += [f"--max-memory={max_memory}"] if max_memory is not None else []
+        options += [f"--theme={theme}"] if theme else []
         worst, stopped = run_until_signal(_play_in_processes(wanted, options))
         sys.exit(128 + stopped if stopped else worst)
-    (demo,) = demos
+    demo = structs.replace(demos[0], theme=theme) if theme else demos[0]
     captures = Captures(demo.name, demo.title, wanted[demo.name])
     on_screen = screen or not (no_screen or out or formats or size)
     played = _perform(demo, captures, folder, size, max_memory, on_screen)
@@ -208,12 +210,19 @@ def _perform(
         end_with_terminal(*take_terminal())
     lines: list[str] = []  # printed in the end where the terminal is the app's until then
     say = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # which the app replaces
-    app = ConcwatchApp(
-        lambda: Lab(demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget),
-        pictures=folder,
-        make_run_lab=lambda engines, settings: Lab(engines, settings=settings, budget=budget),
-    )
-    played, stopped = run_until_signal(play(demo, app, captures, say, on_screen=on_screen, size=size))
+    if demo.watch:
+        with watched_apart(demo.watch) as (watching, _, output):
+            show = play(
+                demo, WatchApp(watching, output, folder), captures, say, on_screen=on_screen, size=size
+            )
+            played, stopped = run_until_signal(show)
+    else:
+        app = ConcwatchApp(
+            lambda: new_lab(demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget),
+            pictures=folder,
+            make_run_lab=lambda engines, settings: new_lab(engines, settings=settings, budget=budget),
+        )
+        played, stopped = run_until_signal(play(demo, app, captures, say, on_screen=on_screen, size=size))
     for line in lines:
         click.echo(line)
     return played or Played(problem=f"{demo.path.name}: ended by a signal", status=128 + stopped)

@@ -6,7 +6,7 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from concwatch.commands.options import max_memory
+from concwatch.commands.options import max_memory, new_lab
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import ProgressLine, print_error, print_json, print_lines
 from concwatch.doctor.examination import Examination, examine
@@ -15,7 +15,6 @@ from concwatch.doctor.proof import prove as measure_proof
 from concwatch.doctor.report import proof_rows, rows, verdict
 from concwatch.lab.catalog import find
 from concwatch.lab.forecast import Fit
-from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 
 
@@ -52,7 +51,7 @@ def _prove(examination: Examination, budget: int | None) -> Proof:
     """Go there; a signal on the way ends the worker, and this program with its number."""
     row = next(row for row in examination.engines if row.engine == ENGINE)
     line = ProgressLine()
-    lab = Lab(find([ENGINE]), settings=Settings("hold"), budget=budget)
+    lab = new_lab(find([ENGINE]), settings=Settings("hold"), budget=budget)
     work = measure_proof(lab, Fit(row.tasks, row.wall), lambda text: line.show(lab, ENGINE, text))
     proof, stopped = run_until_signal(work)
     line.clear()

@@ -90,12 +90,7 @@ async def _build(engines: Sequence[Engine]) -> None:
             continue
         took: list[float] = []
         try:
-            await build(
-                engine.ways,
-                engine.name,
-                partial(_say, engine.name),
-                took.append,
-            )
+            await build(engine.ways, engine.name, partial(_say, engine.name), took.append)
         except BuildError as error:
             failed = True
             print_error(f"{engine.name}: {error}")

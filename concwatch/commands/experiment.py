@@ -10,7 +10,7 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.configuration import as_arguments
-from concwatch.commands.options import REPEATS, SIZES, max_memory
+from concwatch.commands.options import REPEATS, SIZES, max_memory, new_lab
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import ExperimentProgress, print_error, print_experiments, print_lines
 from concwatch.experiments.loading import load, shipped
@@ -43,11 +43,7 @@ class RecordedCommand(click.Command):
 )
 @click.option("--quick", is_flag=True, help="A quick look: few sizes, each once.")
 @click.option(
-    "--repeats",
-    type=REPEATS,
-    metavar="N",
-    show_default="as the experiment says",
-    help="Runs of each cell.",
+    "--repeats", type=REPEATS, metavar="N", show_default="as the experiment says", help="Runs of each cell."
 )
 @click.option("--sizes", type=SIZES, metavar="1,10,1k", help="Sizes in place of the experiment's, ascending.")
 @max_memory
@@ -109,7 +105,7 @@ def _make_runner(name: str, choice: Choice, budget: int | None) -> Runner:
     """
 
     def make_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
-        return Lab(engines, settings=settings, budget=budget)
+        return new_lab(engines, settings=settings, budget=budget)
 
     return Runner(load(name), choice, make_lab)
 

@@ -42,25 +42,10 @@ def _read_size(text: str) -> tuple[int, int]:
     "--metric",
     type=click.Choice([spec.metric for spec in CHARTS]),
     default="rss",
-    show_default=True,
     help="What that chart shows.",
 )
-@click.option(
-    "--size",
-    type=Parsed(_read_size),
-    default="1280x720",
-    show_default=True,
-    metavar="WxH",
-    help="Its pixels.",
-)
-@click.option(
-    "--scale",
-    type=SCALE,
-    default="1",
-    show_default=True,
-    metavar="N",
-    help="How much larger its letters are.",
-)
+@click.option("--size", type=Parsed(_read_size), default="1280x720", metavar="WxH", help="Its pixels.")
+@click.option("--scale", type=SCALE, default="1", metavar="N", help="How much larger its letters are.")
 @click.option("--light", is_flag=True, help="On a light ground.")
 @click.option(
     "--columns",

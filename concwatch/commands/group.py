@@ -12,10 +12,11 @@ from concwatch.commands import configuration
 from concwatch.commands.completion import VARIABLE
 from concwatch.commands.configuration import SCREEN
 from concwatch.console import BAD_INPUT, UNREAD, discard_output, is_unwritable, print_error
-from concwatch.text import nearest
+from concwatch.text import unknown
 from concwatch.ui.in_page import in_page
 
 NAMES = (
+    "attach",
     "compare",
     "completion",
     "demo",
@@ -29,6 +30,7 @@ NAMES = (
     "run",
     "serve",
     "settings",
+    "watch",
 )
 """Each has its file in this folder, and its `command` there."""
 
@@ -54,11 +56,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest."""
-        word, known = args[0][:40], self.list_commands(ctx)
-        if args[0] not in known:
-            raise click.UsageError(
-                f'unknown command "{word}": expected one of {", ".join(known)}{nearest(word, known)}', ctx
-            )
+        if args[0] not in NAMES:
+            raise click.UsageError(unknown("command", args[0], NAMES), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None and command is not None and not ctx.resilient_parsing:
             own = click.Context(command, info_name=name, parent=ctx, **command.context_settings)

@@ -1,27 +1,33 @@
 """What the commands' options read: a text of a person's, or one line that says what was expected."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from concwatch.charts.table import WINDOWS
 from concwatch.commands import completion
 from concwatch.commands.completion import words
-from concwatch.lab.catalog import Engine, find
+from concwatch.lab.catalog import SHOWN, Engine, find
+from concwatch.lab.lab import DEFAULT_HZ
 from concwatch.lab.pages import read_workload
-from concwatch.lab.settings import LARGEST_TARGET
+from concwatch.lab.settings import LARGEST_TARGET, ON_SCREEN
 from concwatch.system.memory import memory_now
-from concwatch.text import nearest
+from concwatch.text import unknown
 from concwatch.units import format_bytes, format_seconds, parse_count, parse_seconds, parse_size
 from concwatch.worker.collector import MODES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from concwatch.lab.lab import Lab
     from concwatch.recordings.recorder import Recorder
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class BadValue(click.BadParameter):
@@ -44,6 +50,17 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.5 made it ge
         self._read = read
         self._complete = words(known, listed=listed)
 
+    def as_text(self) -> "Parsed":
+        """Return a type that checks a text by the same rules and leaves it as it is, for others to parse."""
+
+        def check(text: str) -> str:
+            self._read(text)
+            return text
+
+        checked = copy(self)
+        checked._read = check
+        return checked
+
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
@@ -62,12 +79,12 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.5 made it ge
         return [part.strip() for part in rv.split(";") if part.strip()]
 
 
-def number(least: float, most: float, problem: str) -> Callable[[str], float]:
+def number(least: float, most: float, problem: str, kind: type[int | float] = float) -> Callable[[str], Any]:
     """Return what reads a number from ``least`` to ``most``, or raises a ValueError: ``"x" is {problem}``."""
 
-    def read(text: str) -> float:
+    def read(text: str) -> int | float:
         try:
-            value = float(text)
+            value = kind(text)
         except ValueError:
             value = math.nan
         if not least <= value <= most:
@@ -96,12 +113,6 @@ def _threads(text: str) -> int:
     return count
 
 
-def _repeats(text: str) -> int:
-    if not (text.isdecimal() and 1 <= int(text) <= 100):
-        raise ValueError(f'"{text[:40]}" is not a number of runs: expected a whole number from 1 to 100')
-    return int(text)
-
-
 def _sizes(text: str) -> tuple[int, ...]:
     from concwatch.experiments.loading import sizes_problem  # only here: the screen can do without
 
@@ -117,14 +128,6 @@ def _folder(text: str) -> Path:
     if not text or (folder.exists() and not folder.is_dir()):
         raise ValueError(f'"{text}" is not a folder: expected one, or the name of one to be made')
     return folder
-
-
-def _mode(text: str) -> str:
-    if text not in MODES:
-        raise ValueError(
-            f'unknown collector mode "{text[:40]}": expected one of {", ".join(MODES)}{nearest(text, MODES)}'
-        )
-    return text
 
 
 def _budget(text: str) -> int:
@@ -158,31 +161,30 @@ def _window(text: str) -> float:
 
 
 def _themes() -> list[str]:
-    from concwatch.ui.palette import ALL_THEMES  # as in `_theme`
+    from concwatch.ui.palette import ALL_THEMES  # only for who asks: it loads Textual
 
     return sorted(ALL_THEMES)
 
 
-def _theme(text: str) -> str:
-    from concwatch.ui.palette import ALL_THEMES  # only for who asks: it loads Textual
+def _one_of(kind: str, known: Callable[[], Sequence[str]]) -> Parsed:
+    def read(text: str) -> str:
+        if text not in known():
+            raise ValueError(unknown(kind, text, known()))
+        return text
 
-    if text not in ALL_THEMES:
-        known = ", ".join(sorted(ALL_THEMES))
-        raise ValueError(f'unknown theme "{text[:40]}": expected one of {known}{nearest(text, ALL_THEMES)}')
-    return text
+    return Parsed(read, known)
 
 
-COUNT = Parsed(parse_count)
 SIZE = Parsed(_budget)
 SECONDS = Parsed(number(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
 RATE = Parsed(number(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
 COUNTS = Parsed(_counts)
 THREADS = Parsed(_threads)
-MODE = Parsed(_mode, lambda: MODES)
+MODE = _one_of("collector mode", lambda: MODES)
 TASKS = Parsed(_tasks, lambda: [f"{name}=" for name in completion.engines()], listed=True)
-THEME = Parsed(_theme, _themes)
+THEME = _one_of("theme", _themes)
 WINDOW = Parsed(_window)
-REPEATS = Parsed(_repeats)
+REPEATS = Parsed(number(1, 100, "not a number of runs: expected a whole number from 1 to 100", int))
 SIZES = Parsed(_sizes)
 WORKLOAD = Parsed(read_workload, completion.workloads)
 FOLDER = Parsed(_folder)
@@ -190,29 +192,74 @@ ENGINES = Parsed(
     lambda text: find([name.strip() for name in text.split(",")]), completion.engines, listed=True
 )
 
-max_memory = click.option(
-    "--max-memory",
-    type=SIZE,
-    metavar="SIZE",
-    show_default="80%",
-    help='Memory that all workers may take together, such as "2GiB" or "60%" of what is available. '
-    "At it growth stops; nothing dies.",
-)
+SCREEN: dict[str, dict[str, Any]] = {
+    "--engines": {
+        "type": ENGINES,
+        "metavar": "a,b",
+        "show_default": ",".join(engine.name for engine in SHOWN),
+        "help": "Lanes to show, by engine.",
+    },
+    "--max-memory": {
+        "type": SIZE,
+        "metavar": "SIZE",
+        "show_default": "80%",
+        "help": 'Memory that all workers may take together, such as "2GiB" or "60%" of what is available. '
+        "At it growth stops; nothing dies.",
+    },
+    "--rate": {"type": RATE, "metavar": "HZ", "default": f"{DEFAULT_HZ:g}", "help": "Samples a second."},
+    "--screenshots": {
+        "type": FOLDER,
+        "metavar": "FOLDER",
+        "default": "screenshots",
+        "help": "Where the keys s and S save pictures; made when it is needed.",
+    },
+    "--record": {
+        "metavar": "FILE",
+        "help": 'Record the session into FILE, a new file; compressed if its name ends in ".gz".',
+    },
+    "--recordings": {
+        "metavar": "FOLDER",
+        "default": "recordings",
+        "help": "Where the key r puts recordings.",
+    },
+    "--tasks": {
+        "type": TASKS,
+        "metavar": "ENGINE=N,...",
+        "help": 'Tasks to start with, such as "asyncio=10k,threads=1k".',
+    },
+    "--workload": {
+        "type": WORKLOAD,
+        "metavar": "W",
+        "default": ON_SCREEN,
+        "help": "What each task does; see concwatch run --help.",
+    },
+    "--refill/--no-refill": {"default": True, "help": "Replace tasks that end."},
+    "--trace/--no-trace": {"default": True, "help": "Trace Python's allocations."},
+    "--gc": {"type": MODE, "metavar": "|".join(MODES), "default": "default", "help": "Garbage collector."},
+    "--window": {
+        "type": WINDOW,
+        "metavar": "TIME",
+        "show_default": "the one chosen last, else 60 s",
+        "help": 'Time that the charts grow to show, such as "30s" or "10min".',
+    },
+    "--theme": {"type": THEME, "metavar": "NAME", "show_default": "the one chosen last", "help": "Colours."},
+}
+"""The options of the screen: what `click.option` takes, by name."""
 
-screenshots = click.option(
-    "--screenshots",
-    type=FOLDER,
-    metavar="FOLDER",
-    default="screenshots",
-    show_default=True,
-    help="Where the keys s and S save pictures; made when it is needed.",
-)
+max_memory = click.option("--max-memory", **SCREEN["--max-memory"])
+screenshots = click.option("--screenshots", **SCREEN["--screenshots"])
+record = click.option("--record", **SCREEN["--record"])
 
-record = click.option(
-    "--record",
-    metavar="FILE",
-    help='Record the session into FILE, a new file; compressed if its name ends in ".gz".',
-)
+
+def options(table: Mapping[str, Mapping[str, Any]]) -> Callable[[Command], Command]:
+    """Return what gives a command the options of a table such as `SCREEN`."""
+
+    def decorate(command: Command) -> Command:
+        for name, attributes in reversed(list(table.items())):
+            command = click.option(name, **attributes)(command)
+        return command
+
+    return decorate
 
 
 def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | None":
@@ -231,3 +278,16 @@ def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | No
         return Recorder(path, open_writer(path), called(), engines)
     except ValueError as error:
         raise click.UsageError(f"--record: {error}") from None
+
+
+def new_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
+    """Return the lab of a command: on this machine, or made by the root context's ``obj``, as tests have it.
+
+    Args:
+        engines: one for each lane.
+        options: keyword arguments of `Lab`.
+    """
+    from concwatch.lab.lab import Lab  # 15 ms that commands without one need not wait for
+
+    make: Callable[..., Lab] = click.get_current_context().find_root().obj or Lab
+    return make(engines, **options)

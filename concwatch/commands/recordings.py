@@ -11,6 +11,7 @@ import msgspec
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN
 from concwatch.console import print_json
+from concwatch.layout import aligned
 from concwatch.recordings.format import format_position
 from concwatch.recordings.listing import FINISHED, Summary, find_recordings
 from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN
@@ -70,17 +71,12 @@ def _print(found: Sequence[Summary], folder: Path) -> None:
         )
         for summary in found
     ]
-    widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
-    for number, row in enumerate((HEADER, *rows)):
-        cells = [
-            cell.rjust(width) if at in (2, 3, 4) else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        if number:
-            cells[5] = click.style(cells[5], fg=COLORS[row[5]])
-            click.echo("  ".join(cells).rstrip())
-        else:
-            click.secho("  ".join(cells).rstrip(), bold=True)
+    header, *lines = aligned([HEADER, *rows], (0, 1, 5, 6))
+    click.secho(header, bold=True)
+    at = header.index("state")
+    for summary, line in zip(found, lines, strict=True):
+        end = at + len(summary.state)
+        click.echo(line[:at] + click.style(summary.state, fg=COLORS[summary.state]) + line[end:])
     newest = folder / Path(found[0].file).name
     click.echo(f"{_cell(shlex.join(['concwatch', 'replay', str(newest)]))} shows the newest again")
 

@@ -21,7 +21,6 @@ _read_speed = number(0.1, 100, "not a speed: expected a number from 0.1 to 100, 
     "--speed",
     type=Parsed(lambda text: _read_speed(text.strip().removeprefix("×").removesuffix("x"))),
     default="1",
-    show_default=True,
     metavar="N",
     help="Seconds of the recording a second, from 0.1 to 100.",
 )

@@ -4,6 +4,8 @@ import signal
 import sys
 import textwrap
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +20,7 @@ from concwatch.commands.options import (
     WORKLOAD,
     Parsed,
     max_memory,
+    new_lab,
     open_recorder,
     record,
 )
@@ -25,7 +28,6 @@ from concwatch.commands.signals import run_until_signal
 from concwatch.console import ProgressLine, print_error, print_json, print_note, print_table, print_verdicts
 from concwatch.lab.admission import why_too_many
 from concwatch.lab.catalog import CATALOG, Engine, find
-from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.measure.expect import (
     COMPARISONS,
@@ -40,6 +42,10 @@ from concwatch.measure.run import Session
 from concwatch.measure.units import KINDS, Unit
 from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import FORMS
+
+if TYPE_CHECKING:
+    from concwatch.lab.lab import Lab
+    from concwatch.recordings.recorder import Recorder
 
 RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
 
@@ -80,34 +86,22 @@ EXPECT_HELP = "\n".join(
     "--repeats",
     type=REPEATS,
     default="1",
-    show_default=True,
     metavar="N",
     help="Measure each so often: the median, with its spread and 95 % interval.",
 )
-@click.option(
-    "--workload", type=WORKLOAD, default="sleep:10", show_default=True, metavar="W", help="What each does."
-)
-@click.option(
-    "--seconds", type=SECONDS, default="3", show_default=True, metavar="S", help="How long to hold them."
-)
-@click.option("--refill/--no-refill", default=True, show_default=True, help="Replace tasks that end.")
-@click.option(
-    "--trace/--no-trace", default=False, show_default=True, help="Trace allocations: about twice the RSS."
-)
+@click.option("--workload", type=WORKLOAD, default="sleep:10", metavar="W", help="What each does.")
+@click.option("--seconds", type=SECONDS, default="3", metavar="S", help="How long to hold them.")
+@click.option("--refill/--no-refill", default=True, help="Replace tasks that end.")
+@click.option("--trace/--no-trace", default=False, help="Trace allocations: about twice the RSS.")
 @click.option(
     "--gc",
     type=MODE,
     default="default",
-    show_default=True,
     metavar="|".join(MODES),
     help="Garbage collector: as it is; frozen after each slice of growth; off.",
 )
 @click.option(
-    "--pool-threads",
-    type=THREADS,
-    metavar="N",
-    show_default="Python's own",
-    help="Threads of the pool.",
+    "--pool-threads", type=THREADS, metavar="N", show_default="Python's own", help="Threads of the pool."
 )
 @click.option("--together", is_flag=True, help="All engines at the same time.")
 @max_memory
@@ -131,11 +125,7 @@ def command(
     names: Sequence[str],
     tasks: tuple[int, ...],
     repeats: int,
-    workload: str,
     seconds: float,
-    refill: bool,
-    trace: bool,
-    gc: str,
     pool_threads: int | None,
     together: bool,
     max_memory: int | None,
@@ -144,39 +134,75 @@ def command(
     record: str | None,
     json: bool,
     chart: bool,
+    **workload: Any,
 ) -> None:
     """Measure engines without a screen."""
+    settings = Settings(threads=pool_threads, **workload)
     try:
-        if not names:
-            raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
-        engines = find(names)
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice:
-            raise ValueError(f"{twice} twice: expected each engine once; --repeats measures it more often")
+        engines = _engines(names)
         if 0 in tasks:
             raise ValueError("--tasks 0: nothing to measure: expected 1 task or more")
-        expect = about_engines(expect, [engine.name for engine in engines])
+        expect = about_engines(expect, names)
         if chart:
             check_chart(json)
+        why_not = None if force else why_too_many(engines, settings, max(tasks), together, max_memory)
+        if why_not:
+            raise ValueError(why_not)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    settings = Settings(workload, refill, trace, gc, pool_threads)
-    why_not = None if force else why_too_many(engines, settings, max(tasks), together, max_memory)
-    if why_not:
-        raise click.UsageError(why_not)
-    line = ProgressLine()
     recorder = open_recorder(record, engines)
-    labs: list[Lab] = []
+    session = Session(engines, tasks, seconds, repeats, together)
+    labs, stopped = _measure(session, settings, max_memory, recorder)
+    if stopped and (stopped != signal.SIGINT or not session.rows):
+        sys.exit(128 + stopped)  # nobody is there to read
+    lost = recorder.problem if recorder is not None else ""
+    _print_problems(session, lost)
+    expected, verdicts = partial(expected_of, expect), judge(expect, session.rows)
+    if json:
+        found = session.as_json(settings.workload, expected)
+        told = [verdict.as_json() for verdict in verdicts]
+        print_json({**found, "interrupted": bool(stopped), "expect": told})
+    else:
+        print_table(session.rows, expected)
+        print_verdicts(verdicts)
+    if chart:
+        print_charts(labs)
+    if stopped:
+        sys.exit(128 + stopped)
+    held = all(row.holds(expected(row.engine)) for row in session.rows)
+    sys.exit(int(not held or bool(lost) or not all(verdict.holds for verdict in verdicts)))
 
-    def make_lab(group: Sequence[Engine]) -> Lab:
-        lab = Lab(group, settings=settings, budget=max_memory)
+
+def _engines(names: Sequence[str]) -> Sequence[Engine]:
+    """Return the engines of these names.
+
+    Raises:
+        ValueError: one line that says what was expected.
+    """
+    if not names:
+        raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
+    engines = find(names)
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name} twice: expected each engine once; --repeats measures it more often")
+    return engines
+
+
+def _measure(
+    session: Session, settings: Settings, budget: int | None, recorder: "Recorder | None"
+) -> "tuple[list[Lab], int]":
+    """Run a session; return its labs, and the number of the signal that ended it, or 0."""
+    labs: list[Lab] = []
+    line = ProgressLine()
+    why = "broke off"
+
+    def make_lab(engines: Sequence[Engine]) -> "Lab":
+        lab = new_lab(engines, settings=settings, budget=budget)
         labs.append(lab)
         if recorder is not None:
             recorder.follow(lab)
         return lab
 
-    session = Session(engines, tasks, seconds, repeats, together)
-    why = "broke off"
     try:
         _, stopped = run_until_signal(session.run(make_lab, line.show))
         why = f"ended by {signal.Signals(stopped).name}" if stopped else "done"
@@ -186,34 +212,20 @@ def command(
         if recorder is not None:
             recorder.stop(why)
     line.clear()
-    rows = session.rows
-    if stopped and (stopped != signal.SIGINT or not rows):
-        sys.exit(128 + stopped)  # nobody is there to read
-    reasons = [next(iter(row.problems().values()), "") for row in rows]
+    return labs, stopped
+
+
+def _print_problems(session: Session, lost: str) -> None:
+    """Print what went wrong meanwhile, and what is ``lost`` of the recording.
+
+    Raises:
+        click.UsageError: no engine could run the workload.
+    """
+    reasons = [next(iter(row.problems().values()), "") for row in session.rows]
     if all(reason.startswith("workload ") for reason in reasons):
         raise click.UsageError(reasons[0])
     for event in session.events:
         if event.severity != "info":
             print_note(f"{event.lane or 'concwatch'}: {event.text}")
-    if recorder is not None and recorder.problem not in ("", *(event.text for event in session.events)):
-        print_error(recorder.problem)
-
-    def expected(engine: str) -> set[str]:
-        return expected_of(expect, engine)
-
-    verdicts = judge(expect, rows)
-    if json:
-        found = session.as_json(workload, expected)
-        print_json(
-            {**found, "interrupted": bool(stopped), "expect": [verdict.as_json() for verdict in verdicts]}
-        )
-    else:
-        print_table(rows, expected)
-        print_verdicts(verdicts)
-    if chart:
-        print_charts(labs)
-    if stopped:
-        sys.exit(128 + stopped)
-    failed = not all(row.holds(expected(row.engine)) for row in rows)
-    lost = recorder is not None and recorder.problem != ""
-    sys.exit(int(failed or lost or not all(verdict.holds for verdict in verdicts)))
+    if lost not in ("", *(event.text for event in session.events)):
+        print_error(lost)

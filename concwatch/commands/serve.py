@@ -5,26 +5,19 @@ import importlib.util
 import re
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from concwatch.commands.options import ENGINES, FOLDER, RATE, SIZE, Parsed
+from concwatch.commands.options import FOLDER, SCREEN, Parsed, number, options
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import print_error
-from concwatch.lab.catalog import SHOWN
-from concwatch.lab.lab import DEFAULT_HZ
 from concwatch.system.child import concwatch_command
 
 ENDING = 8.0
 """Seconds that open sessions get to end when the server ends."""
-
-
-def _port(text: str) -> int:
-    if not (text.isdecimal() and int(text) <= 65_535):
-        raise ValueError(f'"{text[:40]}" is no port: expected a number from 0 (any free one) to 65,535')
-    return int(text)
 
 
 def _name(text: str) -> str:
@@ -35,23 +28,27 @@ def _name(text: str) -> str:
     return text
 
 
-def _checked(
-    read: Callable[[str], Any],
-) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """Have ``read`` refuse what makes no sense, and give the text itself: each session reads it anew."""
+HERE: dict[str, dict[str, Any]] = {
+    "--max-memory": {
+        "help": 'Memory that the workers of one page may take together, such as "2GiB" or "60%".'
+    },
+    "--screenshots": {"help": "Where, on this machine, pages save pictures."},
+    "--recordings": {"help": "Where, on this machine, pages put recordings.", "type": FOLDER},
+}
+"""What is other about options of the screen when it is a page."""
 
-    def check(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
-        if text is not None:
-            read(text)
-        return text
 
-    return check
+def _page_option(name: str) -> dict[str, Any]:
+    """Return an option of the screen whose value stays a text once it is checked: each page reads it."""
+    attributes = {**SCREEN[name], **HERE.get(name, {})}
+    return {key: value.as_text() if key == "type" else value for key, value in attributes.items()}
+
+
+PAGE = {name: _page_option(name) for name in SCREEN if name != "--record"}  # which is one file
 
 
 @click.command("serve")
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Name or address to listen on."
-)
+@click.option("--host", default="127.0.0.1", metavar="HOST", help="Name or address to listen on.")
 @click.option(
     "--name",
     type=Parsed(_name),
@@ -62,52 +59,21 @@ def _checked(
 )
 @click.option(
     "--port",
-    type=Parsed(_port),
+    type=Parsed(number(0, 65_535, "no port: expected a number from 0 (any free one) to 65,535", int)),
     default="8000",
-    show_default=True,
     metavar="N",
     help="Port; 0 takes any that is free.",
 )
-@click.option(
-    "--engines",
-    callback=_checked(ENGINES),
-    metavar="a,b",
-    show_default=",".join(engine.name for engine in SHOWN),
-    help="Lanes to show, by engine.",
-)
-@click.option(
-    "--max-memory",
-    callback=_checked(SIZE),
-    metavar="SIZE",
-    show_default="80%",
-    help='Memory that the workers of one page may take together, such as "2GiB" or "60%".',
-)
-@click.option(
-    "--rate",
-    callback=_checked(RATE),
-    metavar="HZ",
-    show_default=f"{DEFAULT_HZ:g}",
-    help="Samples a second.",
-)
-@click.option(
-    "--screenshots",
-    callback=_checked(FOLDER),
-    metavar="FOLDER",
-    show_default="screenshots",
-    help="Where, on this machine, pages save pictures.",
-)
-@click.option(
-    "--recordings",
-    callback=_checked(FOLDER),
-    metavar="FOLDER",
-    show_default="recordings",
-    help="Where, on this machine, pages put recordings.",
-)
-def command(host: str, port: int, name: tuple[str, ...], **screen: str | None) -> None:
+@options(PAGE)
+@click.pass_context
+def command(
+    ctx: click.Context, /, host: str, port: int, name: tuple[str, ...], **screen: str | bool | None
+) -> None:
     """Show the screen in a browser, at the address that is printed.
 
     Each page is a session of its own, with its own lanes and workers, which end when the page is closed.
-    Ctrl-C ends all. Needs the extra "web", and no terminal.
+    What the keys s, S and r save is offered as a download, too. Ctrl-C ends all. Needs the extra "web", and
+    no terminal.
 
     Whoever reaches the address can start tasks on this machine, so without --host only this machine can.
     """
@@ -115,24 +81,35 @@ def command(host: str, port: int, name: tuple[str, ...], **screen: str | None) -
     if problem:
         raise click.ClickException(problem)
     # Only here: this loads aiohttp.
-    from concwatch.web.listening import address, is_loopback, listen, own_names, url
+    from concwatch.web.listening import listen, own_names, read_address, url
 
     try:
         listening = listen(host, port)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    # One word each: a value that begins with a dash is a value all the same.
-    handed_on = [f"--{key.replace('_', '-')}={value}" for key, value in screen.items() if value is not None]
     with listening:
-        here = address(listening)
-        only_here = is_loopback(here[0])
+        here, port = listening.getsockname()[:2]
+        found = read_address(here)
+        only_here = found is not None and found.is_loopback
         if not only_here:
-            print_error(
-                f"warning: whoever reaches {here[0]}, port {here[1]}, can start tasks on this machine"
-            )
+            print_error(f"warning: whoever reaches {here}, port {port}, can start tasks on this machine")
         known = {host, *name, *(() if only_here else own_names())}
-        _, stopped = run_until_signal(_serve(listening, handed_on, known, url(*here)))
+        _, stopped = run_until_signal(
+            _serve(listening, list(_arguments(ctx, screen)), known, url(here, port))
+        )
     sys.exit(128 + stopped)
+
+
+def _arguments(ctx: click.Context, screen: Mapping[str, str | bool | None]) -> Iterator[str]:
+    """Yield the options of the screen that are set, as the program of each page is given them."""
+    for name, value in screen.items():
+        if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
+            continue
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            yield f"--{option}" if value else f"--no-{option}"
+        else:
+            yield f"--{option}={value}"  # one word, since a value may begin with a dash
 
 
 def _missing() -> str | None:

@@ -13,8 +13,9 @@ from click.core import ParameterSource
 
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN, options_of
-from concwatch.console import BAD_INPUT, print_error, print_json
+from concwatch.console import BAD_INPUT, print_error, print_json, print_lines
 from concwatch.files import write_whole
+from concwatch.layout import Piece, aligned
 from concwatch.text import flat, plain
 from concwatch.units import UNKNOWN
 
@@ -99,16 +100,17 @@ def _rows(name: str, ctx: click.Context) -> Iterator[dict[str, object]]:
 
 
 def _print(rows: list[dict[str, object]], file: str) -> None:
-    width = max(len(str(row["key"])) for row in rows)
-    values = max(len(_shown(row)) for row in rows)
-    last = None
+    cells = []
     for row in rows:
+        origin = {"file": file, "variable": str(row["variable"])}.get(str(row["source"]), "default")
+        cells.append((str(row["key"]), _shown(row), plain(origin)))
+    last = None
+    for row, (*_, origin), line in zip(rows, cells, aligned(cells, range(3)), strict=True):
         if row["command"] != last:
             last = row["command"]
-            click.secho(f"\n[{last}]", bold=True)
-        where = {"file": file, "variable": str(row["variable"])}.get(str(row["source"]))
-        origin = click.style(plain(where), fg="green") if where else click.style("default", dim=True)
-        click.echo(f"{row['key']:{width}}  {_shown(row):{values}}  {origin}")
+            print_lines([(), Piece(f"[{last}]", "heading")])
+        tone = "quiet" if row["source"] == "default" else "good"
+        print_lines([(Piece(line.removesuffix(origin)), Piece(origin, tone))])
 
 
 def _shown(row: Mapping[str, object]) -> str:

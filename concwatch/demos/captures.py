@@ -10,7 +10,7 @@ from textual.app import App
 from concwatch.pictures.cast import Cast
 from concwatch.pictures.cells import part_texts
 from concwatch.pictures.drawing import PicturesMissing
-from concwatch.pictures.film import Frame, make_gif
+from concwatch.pictures.film import Frame, make_film
 from concwatch.pictures.png import to_png
 from concwatch.ui.recording_driver import RecordedTerminal
 from concwatch.ui.screen_strips import screen_strips
@@ -22,9 +22,14 @@ FORMATS: dict[str, tuple[tuple[str, str], ...]] = {
     "svg": (),
     "png": (("resvg_py", "resvg-py"),),
     "gif": (("resvg_py", "resvg-py"), ("PIL", "pillow")),
+    "webp": (("resvg_py", "resvg-py"), ("PIL", "pillow")),
     "cast": (),
 }
 """The modules that each format needs, and their packages."""
+
+
+FILMS = frozenset(("gif", "webp"))
+"""The formats that are made of frames."""
 
 
 def check_formats(formats: Collection[str]) -> None:
@@ -72,7 +77,7 @@ class Captures:
             self._terminal.begin()
             self._terminal.resize(*app.size)
             app.refresh()  # all of the screen, since nothing of it has been recorded
-        if "gif" in self._formats:
+        if FILMS & set(self._formats):
             if self._began is None:
                 app.set_interval(FRAME, lambda: self.take_frame(app))
             self._frames.clear()
@@ -91,6 +96,10 @@ class Captures:
         """Keep a picture of the screen."""
         self.shots[name] = part_texts(app.export_screenshot(title=self._title))
 
+    def take_slide(self, name: str, svg: str) -> None:
+        """Keep a picture of one chart."""
+        self.shots[name] = svg
+
     def files(self) -> Iterator[tuple[str, str | bytes]]:
         """Yield the name and the content of each file."""
         for shot, svg in self.shots.items():
@@ -101,5 +110,5 @@ class Captures:
         if self._terminal is not None and self._terminal.sizes:
             (_, first), *later = self._terminal.sizes
             yield f"{self._name}.cast", Cast(*first, title=self._title).text(self._terminal.output, later)
-        if self._frames:
-            yield f"{self._name}.gif", make_gif(self._frames)
+        for kind in sorted(FILMS & set(self._formats)) if self._frames else ():
+            yield f"{self._name}.{kind}", make_film(self._frames, kind)

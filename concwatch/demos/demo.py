@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,9 @@ from concwatch.ui.palette import ALL_THEMES
 SHIPPED = Path(__file__).parent / "shipped"
 """The folder of the demos that come with concwatch."""
 
+PROGRAMS = Path(__file__).parent / "programs"
+"""The folder of the programs that shipped demos watch."""
+
 LEAST, MOST = (60, 20), (400, 150)
 """Columns and rows that a terminal of a demo can have."""
 
@@ -30,6 +34,7 @@ class Head(Struct):
     THEME: str = ""
     ENGINES: tuple[str, ...] = ()
     OPTIONAL: tuple[str, ...] = ()
+    WATCH: tuple[str, ...] = ()
 
 
 class Demo(Struct, frozen=True):
@@ -43,6 +48,8 @@ class Demo(Struct, frozen=True):
     theme: str
     engines: Sequence[Engine]
     optional: Sequence[str]
+    watch: Sequence[str] = ()
+    """The command of a program to watch in place of lanes."""
 
     @property
     def name(self) -> str:
@@ -122,7 +129,18 @@ def _read(module: ModuleType, path: Path) -> Demo:
     if strangers:
         raise ValueError(f"OPTIONAL: expected lanes of ENGINES, not {', '.join(sorted(strangers))}")
     size = parse_size(head.SIZE)
-    return Demo(path, title, " ".join(about.split()), play, size, head.THEME, engines, head.OPTIONAL)
+    about = " ".join(about.split())
+    watch = _command(head.WATCH, path.parent)
+    return Demo(path, title, about, play, size, head.THEME, engines, head.OPTIONAL, watch)
+
+
+def _command(words: Sequence[str], folder: Path) -> Sequence[str]:
+    """Return a command whose ``python`` is this one, and whose files stand beside the demo or are shipped."""
+    found = []
+    for word in words:
+        paths = [path for path in (folder / word, PROGRAMS / word) if word.endswith(".py") and path.is_file()]
+        found.append(sys.executable if word == "python" else str(paths[0]) if paths else word)
+    return found
 
 
 def describe(error: BaseException, path: Path) -> str:

@@ -13,6 +13,7 @@ from concwatch.demos.captures import Captures
 from concwatch.demos.demo import Demo, describe
 from concwatch.demos.stage import Stage
 from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.watch_app import WatchApp
 
 LOOK = 0.05
 """Seconds between two looks at whether the program still runs."""
@@ -34,7 +35,7 @@ class Played(Struct):
 
 async def play(
     demo: Demo,
-    app: ConcwatchApp,
+    app: ConcwatchApp | WatchApp,
     captures: Captures,
     say: Callable[[str], None],
     *,
@@ -101,6 +102,6 @@ async def play(
     return played
 
 
-async def _until_ended(app: ConcwatchApp) -> None:
+async def _until_ended(app: ConcwatchApp | WatchApp) -> None:
     while app.is_running:  # noqa: ASYNC110  # Textual tells nobody when an app ends
         await asyncio.sleep(LOOK)

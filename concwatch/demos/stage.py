@@ -20,6 +20,7 @@ called after it: mine-held.svg, mine.gif. It may also set, as it needs them:
     SIZE = "80x24"                columns and rows of the terminal, else 120x40
     THEME = "concwatch-light"     the colours
     ENGINES = ("asyncio", "go")   the lanes, else the four that the program starts with
+    WATCH = ("python", "app.py")  a program to watch in place of lanes; "lab" is then what follows it
     OPTIONAL = ("go",)            lanes it can do without: where one cannot run, steps about it are skipped
 
 What a stage can do, each with await:
@@ -32,9 +33,10 @@ What a stage can do, each with await:
     drag("asyncio", "10k")        drag a lane's slider to one of its stops
     until(condition, limit=30)    wait until a function of the lab returns true, at most so many seconds;
                                   text="..." says what is waited for, else its source does
-    caption("10,000 tasks")       show a line of text above the keys
-    shot("held")                  take a picture of the screen
-    film()                        begin the film here; without it a film begins with the first frame
+    caption("10,000 tasks")       show a text above the keys, of one line or two
+    shot("held")                  take a picture of the screen; with chart="rss" a slide of that chart
+    film()                        begin the film here; without it a film begins with the first frame;
+                                  film(keys=True) also shows the keys and drags, each for a moment
 
 A condition is given the running concwatch.lab.lab.Lab, whose snapshot() holds all that is known. For the
 most part it asks for a lane or for a text, stage.sees("done"). Of stage.lane("asyncio") there are:
@@ -72,14 +74,18 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.text import nearest, plain
 from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.picture_files import chart_slide
 from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.fit_dialog import FitDialog
-from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.ui.widgets.caption_bar import CaptionBar
+from concwatch.ui.screens.lanes import LanesScreen
+from concwatch.ui.watch_app import WatchApp
+from concwatch.ui.widgets.caption_bar import CaptionBar, KeyBadge
+from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.slider import Slider
 from concwatch.units import format_count, format_seconds, parse_count
+from concwatch.watch.watching import Watching
 
 POLL = 0.05
 """Seconds between two looks at a condition."""
@@ -90,7 +96,11 @@ PROMPT = 30.0
 SHOT = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 """What shots can be called."""
 
-Condition = Callable[[Lab], object]
+MOST_LINES = 2
+"""Lines of a caption at most."""
+
+Condition = Callable[[Any], object]
+"""Is given the `Lab`, or the `Watching` of a demo that watches a program."""
 
 
 class Stage:
@@ -98,7 +108,7 @@ class Stage:
 
     def __init__(
         self,
-        app: ConcwatchApp,
+        app: ConcwatchApp | WatchApp,
         pilot: Pilot[Any],
         captures: Captures,
         optional: Collection[str],
@@ -115,14 +125,17 @@ class Stage:
         """
         assert app.lab is not None
         self.app = app
-        self.lab = app.lab
+        self.lab: Lab | Watching = app.lab
         self._pilot = pilot
         self._mouse = Mouse(app)
         self._captures = captures
         self._optional = optional
         self._say = say
         self._steps = 0
-        self._lanes = {lane.engine.name: DemoLane(self.lab, lane) for lane in self.lab.lanes}
+        self._shows_keys = False
+        lab = app.lab
+        lanes = lab.lanes if isinstance(lab, Lab) else ()
+        self._lanes = {lane.engine.name: DemoLane(lab, lane) for lane in lanes if isinstance(lab, Lab)}
 
     async def begin(self) -> None:
         """Wait for the first frame."""
@@ -136,13 +149,15 @@ class Stage:
     async def press(self, *keys: str) -> None:
         """Press keys, each when the program has answered the one before."""
         with self._step(f"press {' '.join(keys)}", may_end=True):
-            for event in [key_event(key) for key in keys]:
+            for key, event in [(key, key_event(key)) for key in keys]:
+                self._show(key)
                 await self._strike(event)
                 await self._rest()
 
     async def type(self, key: str, text: str) -> None:
         """Open a dialog with a key, type a text into it, and press enter."""
         with self._step(f"type {text} after {key}"):
+            self._show(f"{key}  {text}  enter")
             behind = self.app.screen
             await self._strike(key_event(key))
             await self._expect(self._is_asked, f"a dialog that the key {key} opens")
@@ -176,6 +191,7 @@ class Stage:
         with self._step(f"switch {lane}"):
             found = self.lane(lane)
             wanted = not found.wanted
+            self._show("space")
             await self._choose(lane)
             await self._strike(key_event("space"))
             await self._expect(
@@ -196,6 +212,7 @@ class Stage:
                     f'or 5k, up to {format_count(scale.most)}; any number with choose("{lane}") and '
                     f'type("enter", "{count}")'
                 )
+            self._show(f"drag {lane} → {format_count(count)}")
             origin = slider.content_region.offset
             await self._mouse.press(origin + Offset(start, 0))
             await self._expect(lambda: slider.held is not None, f"the knob of {lane} held by the mouse")
@@ -224,9 +241,12 @@ class Stage:
                 raise DemoFailed(f"not within {format_seconds(limit)}; seen instead: {seen}")
 
     async def caption(self, text: str) -> None:
-        """Show a line of text above the keys, also in front of a dialog."""
-        text = plain(" ".join(text.split()))
-        with self._step(f"caption: {text}"):
+        """Show a text above the keys, of one line or two, also in front of a dialog."""
+        lines = [plain(" ".join(line.split())) for line in text.strip().splitlines()]
+        text = "\n".join(lines)
+        with self._step(f"caption: {' / '.join(lines)}"):
+            if len(lines) > MOST_LINES:
+                raise DemoFailed(f"{len(lines)} lines: expected {MOST_LINES} at most")
             stack = self.app.screen_stack
             for screen in stack:
                 for bar in screen.query(CaptionBar):
@@ -239,22 +259,44 @@ class Stage:
                     await screen.mount(CaptionBar(text), before=keys.first() if keys else None)
             await self._rest()
 
-    async def shot(self, name: str) -> None:
-        """Take a picture of the screen as it is now."""
-        with self._step(f"shot {name}"):
+    async def shot(self, name: str, chart: str = "") -> None:
+        """Take a picture of the screen as it is now, or of the chart of one metric, such as ``"rss"``."""
+        with self._step(f"shot {name} of {chart}" if chart else f"shot {name}"):
             if not SHOT.fullmatch(name):
                 raise DemoFailed("expected a name of small letters, digits and hyphens")
             if name in self._captures.shots:
                 raise DemoFailed("a second of this name: expected another name")
             self.app.look_now()
             await self._rest()
-            self._captures.take_shot(name, self.app)
+            if chart:
+                found = {
+                    (one.id or "").removeprefix("chart-"): one
+                    for one in self._monitor().query(Chart)
+                    if one.display
+                }
+                if chart not in found:
+                    raise DemoFailed(f'no chart of "{chart}" is seen: expected one of {", ".join(found)}')
+                slide = chart_slide(found[chart], self.app.conditions(), self.app.current_theme.dark)
+                self._captures.take_slide(name, slide)
+            else:
+                self._captures.take_shot(name, self.app)
 
-    async def film(self) -> None:
-        """Begin the film here."""
+    async def film(self, keys: bool = False) -> None:
+        """Begin the film here; with ``keys`` it also shows what is pressed and dragged."""
         with self._step("film"):
+            self._shows_keys = keys
             await self._rest()
             self._captures.film(self.app)
+
+    def _show(self, text: str) -> None:
+        """Show for a moment what is pressed, where that is wanted."""
+        if not self._shows_keys:
+            return
+        badges = self.app.screen.query(KeyBadge)
+        if badges:
+            badges.first().say(text)
+        else:
+            self.app.screen.mount(KeyBadge(text))
 
     # What can be seen.
 
@@ -345,8 +387,8 @@ class Stage:
         """Return why a target will not fit, if that is what the program asks about."""
         return self.app.screen.said if isinstance(self.app.screen, FitDialog) else ""
 
-    def _monitor(self) -> MonitorScreen:
-        if not isinstance(self.app.screen, MonitorScreen):
+    def _monitor(self) -> LanesScreen:
+        if not isinstance(self.app.screen, LanesScreen):
             raise DemoFailed("expected the lanes in front, not another screen or a dialog")
         return self.app.screen
 

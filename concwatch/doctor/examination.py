@@ -1,4 +1,10 @@
-"""All that the doctor has looked up, in one object."""
+"""All that the doctor has looked up, in one object: the machine, the terminal, what is installed."""
+
+import os
+import platform
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, version
 
 from msgspec import Struct
 
@@ -6,12 +12,36 @@ from concwatch.doctor.advice import Advice, advise
 from concwatch.doctor.forecasts import EngineForecast, engine_forecasts
 from concwatch.doctor.machine import Machine, look_at_machine
 from concwatch.doctor.proof import Proof
-from concwatch.doctor.terminal import terminal_problems
-from concwatch.doctor.versions import Versions, look_at_versions
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.probe import why_not
+from concwatch.system.machine import program_version
 from concwatch.system.thread_limits import ThreadLimit, thread_limits
 from concwatch.system.walls import thread_walls
+
+LEAST_SIZE = (60, 14)
+"""Columns and lines that the screen needs."""
+
+OPTIONAL = {
+    "gevent": "gevent",
+    "aiohttp": "http",
+    "httpx": "http",
+    "requests": "http",
+    "pyperf": "pyperf",
+    "pyarrow": "parquet",
+    "resvg-py": "shots",
+    "pillow": "shots",
+    "textual-serve": "web",
+}
+"""Package → the extra that brings it."""
+
+
+class Versions(Struct, frozen=True):
+    """Versions as text."""
+
+    concwatch: str
+    python: str
+    missing: dict[str, str]
+    """Package → the extra that brings it."""
 
 
 class Examination(Struct, frozen=True):
@@ -46,3 +76,41 @@ def examine(budget: int | None = None) -> Examination:
         versions=look_at_versions(),
         for_more=advise(machine, walls, engines),
     )
+
+
+def look_at_versions() -> Versions:
+    """Return them, without loading any package."""
+    return Versions(
+        concwatch=program_version(),
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        missing={name: extra for name, extra in OPTIONAL.items() if not _is_installed(name)},
+    )
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return bool(version(name))
+    except PackageNotFoundError:
+        return False
+
+
+def terminal_problems() -> list[str]:
+    """Return what keeps the screen from being shown here, or shown well, and what to do: a line each."""
+    found = []
+    for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
+        if stream is None or stream.closed or not stream.isatty():
+            found.append(f"standard {name} is not a terminal: the screen needs one, concwatch run does not")
+    columns, lines = shutil.get_terminal_size(LEAST_SIZE)
+    if columns < LEAST_SIZE[0] or lines < LEAST_SIZE[1]:
+        found.append(f"{columns} × {lines}: the screen needs {LEAST_SIZE[0]} × {LEAST_SIZE[1]}")
+    term, color_term = os.environ.get("TERM", ""), os.environ.get("COLORTERM", "")
+    if "NO_COLOR" in os.environ:
+        found.append("NO_COLOR is set: the screen has no colours")
+    elif not (color_term in ("truecolor", "24bit") or "256color" in term or sys.platform == "win32"):
+        found.append(f'TERM "{term}": 16 colours at most; if it has more, set COLORTERM=truecolor')
+    encoding = getattr(sys.stdout, "encoding", None) or "unknown"
+    try:
+        "╭⣿│".encode(encoding)
+    except (LookupError, UnicodeError):
+        found.append(f'encoding "{encoding}": charts need Unicode, set LC_ALL=C.UTF-8')
+    return found

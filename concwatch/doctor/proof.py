@@ -97,7 +97,7 @@ async def prove(lab: Lab, forecast: Fit, tell: Callable[[str], None]) -> Proof:
     clock = asyncio.get_running_loop().time
 
     def look(lane: Lane) -> None:
-        maps = count_maps(str(lane.tally.ready.pid)) if lane.tally.ready else 0
+        maps = count_maps(str(lane.worker.tally.ready.pid)) if lane.worker.tally.ready else 0
         looks.append(_Look(clock(), maps, memory_now().available))
 
     def enough(lane: Lane) -> str | None:
@@ -122,7 +122,7 @@ async def prove(lab: Lab, forecast: Fit, tell: Callable[[str], None]) -> Proof:
     plan = Plan(asked, 0.0, stop=False, enough=enough, at_most=at_most)
     tell("starting a worker")
     (result,) = await measure(lab, [plan])
-    limit, standing = lane.limit, lane.tally.peak_live
+    limit, standing = lane.worker.limit, lane.worker.tally.peak_live
     expected = max(1, min(forecast.tasks, asked))
     before, now = looks if len(looks) == 2 and standing else (None, None)
     return Proof(

@@ -4,11 +4,10 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
 from concwatch.doctor.advice import Advice
-from concwatch.doctor.examination import Examination
+from concwatch.doctor.examination import Examination, Versions
 from concwatch.doctor.forecasts import FETCHES, EngineForecast
 from concwatch.doctor.machine import Machine
 from concwatch.doctor.proof import Proof
-from concwatch.doctor.versions import Versions
 from concwatch.system.thread_limits import UNKNOWN, ThreadLimit, first_limit
 from concwatch.units import format_bytes, format_count, format_percent, format_seconds
 

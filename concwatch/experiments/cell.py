@@ -69,6 +69,6 @@ class Cell:
         if missing and self.program is None:
             return missing
         # Whatever they do: a burst has all of its tasks live.
-        demand = Demand(weigh(row, self.settings), walls=walls_of(row, self.settings, lab.walls))
+        demand = Demand(weigh(row, self.settings), walls=walls_of(row, self.settings, lab.capacity.walls))
         held = forecast(self.size + self.older, [demand], lab.guard.budget.room, bound=lab.guard.budget.bound)
         return None if held.fits else held.why()

@@ -29,7 +29,7 @@ async def run_once(lab: Lab, cell: Cell) -> Result:
         NotMeasuredError: there are no figures, and why.
     """
     (result,) = await measure(lab, [plan(cell)])
-    peak = lab.lanes[0].tally.peak_live
+    peak = lab.lanes[0].worker.tally.peak_live
     enough = result.outcome is Outcome.SHORT and peak >= cell.size * NEAR_ALL
     if result.outcome is not Outcome.DONE and not enough:
         let = (

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
+from concwatch.lab.capacity import Capacity
 from concwatch.lab.events import Severity
-from concwatch.lab.forecast import OFFERED, Demand
+from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import STANDING
-from concwatch.system.memory import BUDGET, SPARED, MemoryBudget
+from concwatch.system.memory import BUDGET, SPARED
 from concwatch.units import format_bytes, format_percent
 
 LOOK = 1.0
@@ -45,22 +46,20 @@ class Guard:
     def __init__(
         self,
         lanes: Sequence[Lane],
-        budget: MemoryBudget,
+        capacity: Capacity,
         say: Callable[[str, Severity], None],
-        demand: Callable[[Lane], Demand],
     ) -> None:
         """Watch over ``lanes``.
 
         Args:
             lanes: all that there are.
-            budget: what all workers may take together.
+            capacity: what they may take together, and what their tasks take.
             say: takes an event.
-            demand: returns what a lane's tasks take.
         """
-        self.budget = budget
+        self.budget = capacity.budget
+        self._capacity = capacity
         self._lanes = lanes
         self._say = say
-        self._demand = demand
         self._looked = 0.0
         self._last_total = 0
         self._halted: set[Lane] = set()  # told to stop growing since something was asked for last
@@ -68,14 +67,9 @@ class Guard:
         self._stopped_at = 0.0
 
     @property
-    def taken(self) -> int:
-        """Bytes of RSS of all workers together."""
-        return sum(lane.rss for lane in self._lanes)
-
-    @property
     def interval(self) -> float:
         """Seconds after which to watch again."""
-        return step_interval(self.budget.room - self.taken) if self._growing else LONGEST
+        return step_interval(self.budget.room - self._capacity.taken) if self._growing else LONGEST
 
     @property
     def _growing(self) -> list[Lane]:
@@ -103,18 +97,18 @@ class Guard:
 
     @property
     def _left(self) -> float:
-        return self.budget.room * OFFERED - self.taken
+        return self.budget.room * OFFERED - self._capacity.taken
 
     def _others(self, lane: Lane) -> list[Lane]:
         """List the other lanes that have not met their target yet."""
-        return [other for other in self._growing if other is not lane and not other.reached]
+        return [other for other in self._growing if other is not lane and not other.worker.reached]
 
     def _coming(self, lanes: Sequence[Lane]) -> float:
         """Return the bytes that tasks of ``lanes`` will take which are granted and not yet created."""
-        return sum(max(0, lane.granted - lane.live) * self._bytes_a_task(lane) for lane in lanes)
+        return sum(max(0, lane.worker.granted - lane.live) * self._bytes_a_task(lane) for lane in lanes)
 
     def _bytes_a_task(self, lane: Lane) -> float:
-        demand = self._demand(lane)
+        demand = self._capacity.demand(lane)
         seen = (lane.rss - demand.idle) / lane.live if lane.live else demand.unseen
         return max(1.0, demand.weight.bytes(1), seen)
 
@@ -122,20 +116,20 @@ class Guard:
         """Look, and stop what has to be stopped; ``now`` in seconds on the lab's clock."""
         self._grant()
         self.hold_back()
-        self._last_total = self.taken
+        self._last_total = self._capacity.taken
         releasing = self._stopped is not None and not self._stopped.idle
         if self._growing or releasing or now >= self._looked + LOOK:
             self._looked = now
-            self.budget.look(self.taken)
+            self.budget.look(self._capacity.taken)
             self._relieve(now)
 
     def _grant(self) -> None:
         """Grant more tasks to lanes that have created what they were granted."""
         for lane in self._lanes:
-            if lane.waits and lane not in self._halted:
+            if lane.worker.waits and lane not in self._halted:
                 granted = self.granted(lane, lane.target)
                 if granted > lane.live:
-                    lane.grant(granted)
+                    lane.worker.grant(granted)
                 elif lane.state in STANDING and self._coming(self._others(lane)) <= SPENT * self.budget.size:
                     self._halt([lane])  # else what others leave of theirs may be for this one
 
@@ -143,19 +137,21 @@ class Guard:
         """Stop all growth when one more interval like the last one would pass the budget."""
         # Once some were stopped, what stood before is only refilled.
         growing = [
-            lane for lane in self._growing if lane not in self._halted and not (self._halted and lane.reached)
+            lane
+            for lane in self._growing
+            if lane not in self._halted and not (self._halted and lane.worker.reached)
         ]
-        growth = max(0, self.taken - self._last_total)
-        if growing and self.taken + min(1.5 * growth, self._coming(growing)) >= self.budget.size:
+        growth = max(0, self._capacity.taken - self._last_total)
+        if growing and self._capacity.taken + min(1.5 * growth, self._coming(growing)) >= self.budget.size:
             self._halt(growing)
 
     def _halt(self, growing: Sequence[Lane]) -> None:
         for lane in growing:
-            lane.halt(BUDGET, self.budget.size)
+            lane.worker.halt(BUDGET, self.budget.size)
         if not self._halted:
             self._say(
-                f"{BUDGET}: workers take {format_bytes(self.taken)} of {format_bytes(self.budget.size)}: "
-                "growth stopped, what stands goes on",
+                f"{BUDGET}: workers take {format_bytes(self._capacity.taken)} of "
+                f"{format_bytes(self.budget.size)}: growth stopped, what stands goes on",
                 "warning",
             )
         self._halted.update(growing)
@@ -178,4 +174,4 @@ class Guard:
             "warning",
         )
         took = format_bytes(largest.rss)
-        largest.fail(f"stopped at {took}: the machine's {memory.bound} was nearly gone")
+        largest.worker.fail(f"stopped at {took}: the machine's {memory.bound} was nearly gone")

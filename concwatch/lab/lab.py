@@ -7,29 +7,20 @@ from functools import partial
 
 from msgspec import structs
 
+from concwatch.lab.capacity import Capacity
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import EventLog, Severity
-from concwatch.lab.forecast import IDLE, Demand, Fit, Forecast, demand, fit, forecast
 from concwatch.lab.guard import Guard
-from concwatch.lab.lane import Lane
+from concwatch.lab.lane import Lane, open_process
 from concwatch.lab.lane_state import State
+from concwatch.lab.machine_meter import INTERVAL, MachineMeter
 from concwatch.lab.marks import NOTE, MarkLog
-from concwatch.lab.pages import Pages, PageServer
-from concwatch.lab.settings import Settings, fetches
-from concwatch.lab.snapshot import (
-    EngineFacts,
-    LaneStatus,
-    Machine,
-    Sample,
-    Snapshot,
-    with_cheapest,
-)
+from concwatch.lab.pages import PageKeeper, Pages, PageServer
+from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, Snapshot, with_cheapest
 from concwatch.links.link import Link
-from concwatch.links.process import WorkerProcess
-from concwatch.runtimes.build_link import BuildLink
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, MemoryBudget, memory_now
-from concwatch.system.process import Reading, Sampler
 from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import format_count
 from concwatch.worker.collector import MODES
@@ -39,21 +30,11 @@ DEFAULT_HZ = 10.0
 LEAST_HZ = 10.0
 """Steps a second even where fewer samples are kept: a worker may take gigabytes in a second."""
 
-SELF_INTERVAL = 1.0
-"""Seconds between two looks at concwatch's own process."""
-
 CLOSE_LIMIT = 0.5
 """Seconds that workers get to end by themselves when the lab closes: after one, none shall be left."""
 
 KILL_LIMIT = 5.0
 """Seconds after that in which the end of those that were killed is waited for, on a busy machine."""
-
-
-def open_process(engine: Engine) -> Link:
-    """Start a real worker for ``engine``, which may have to be built first."""
-    if engine.ways:
-        return BuildLink(engine.ways, engine.name, WorkerProcess)
-    return WorkerProcess(engine.command())
 
 
 class Lab:
@@ -95,25 +76,16 @@ class Lab:
         self.began = clock()
         self.events = EventLog()
         self.marks = MarkLog()
-        self._open_pages = open_pages
-        self._pages: Pages | None = None
-        self.settings = self._with_page(settings or Settings())
+        self.pages = PageKeeper(open_pages, partial(self._note, ""))
+        self.settings = self.pages.with_page(settings or Settings())
         self.lanes = [
             Lane(engine, open_link, self._note, hz, load=load, number=number)
             for number, engine in enumerate(engines)
         ]
-        self._budget = MemoryBudget(budget, memory)
-        self.guard = Guard(self.lanes, self._budget, partial(self._note, ""), self._demand)
-        self.walls = tuple(walls())
-        self._self_sampler = Sampler()
-        self._self_due = 0.0
-        self.own: Reading | None = None
-        """What concwatch itself takes."""
-        self._load = load
-        self._last_load = load()
-        self._lane_seconds: dict[Lane, float] = {}  # CPU that each lane's worker had used then
-        self._busy: float | None = None
-        self._fits: dict[Lane, tuple[object, Fit]] = {}
+        self.capacity = Capacity(self.lanes, MemoryBudget(budget, memory), walls(), lambda: self.settings)
+        self.guard = Guard(self.lanes, self.capacity, partial(self._note, ""))
+        self.machine = MachineMeter(load)
+        self._look_due = 0.0
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called at the end of each step with what is so then; none may raise."""
 
@@ -159,7 +131,7 @@ class Lab:
     def trim(self, lane: Lane) -> None:
         """Have a lane's worker give memory back."""
         self._mark("trim", "", lane.engine.name)
-        lane.trim()
+        lane.worker.trim()
 
     def stop_all(self) -> None:
         """Switch every lane off."""
@@ -173,7 +145,7 @@ class Lab:
         Raises:
             ValueError: one line; nothing is changed.
         """
-        settings = self._with_page(structs.replace(self.settings, workload=parse(spec).spec))
+        settings = self.pages.with_page(structs.replace(self.settings, workload=parse(spec).spec))
         self._change(workload=settings.workload, page=settings.page)
         self._mark("workload", settings.workload)
         self._note("", f"workload {settings.workload}")
@@ -207,45 +179,21 @@ class Lab:
         self._mark("threads", format_count(count))
         self._note("", f"pool of {format_count(count)} threads")
 
-    def _change(self, **changes: object) -> None:
-        self.settings = structs.replace(self.settings, **changes)
-        self.guard.asked()  # tasks may weigh more from now on
-        for lane in self.lanes:
-            lane.apply(self.settings)
-
-    # The page that tasks fetch.
-
-    def _with_page(self, settings: Settings) -> Settings:
-        """Return ``settings`` with the page that their tasks fetch, if they do; start its server if need be.
-
-        Raises:
-            ValueError: one line that says why there is none.
-        """
-        if not fetches(settings.workload):
-            return settings
-        (latency,) = parse(settings.workload).values
-        self.watch_pages()
-        if self._pages is None:
-            self._pages = self._open_pages()
-        return structs.replace(settings, page=self._pages.url(float(str(latency))))
-
     def check_page(self) -> None:
         """See that the page stands which tasks fetch: where its server has died, start another."""
         try:
-            page = self._with_page(self.settings).page
+            page = self.pages.with_page(self.settings).page
         except ValueError as error:
             self._note("", str(error), "error")
             return
         if page != self.settings.page:
             self._change(page=page)
 
-    def watch_pages(self) -> None:
-        """See whether the page server has died, and say so."""
-        how = self._pages.ended() if self._pages else None
-        if self._pages and how:
-            self._pages.close()
-            self._pages = None
-            self._note("", f"page server {how}: the next target starts another", "error")
+    def _change(self, **changes: object) -> None:
+        self.settings = structs.replace(self.settings, **changes)
+        self.guard.asked()  # tasks may weigh more from now on
+        for lane in self.lanes:
+            lane.apply(self.settings)
 
     # What time brings.
 
@@ -256,30 +204,18 @@ class Lab:
             lane.step(now)
         self._follow_refusals()
         self.guard.watch(now)
-        if now >= self._self_due:
-            self._self_due = now + SELF_INTERVAL
-            self.watch_pages()
-            self._look_at_load()
+        if now >= self._look_due:
+            self._look_due = now + INTERVAL
+            self.pages.watch()
+            self.machine.look(self.lanes)
         if self.observers:
             snapshot = self.snapshot(now)
             for observe in list(self.observers):  # one may leave meanwhile
                 observe(snapshot)
 
-    def _look_at_load(self) -> None:
-        """See what CPU time has been used since the last look, and by whom."""
-        before, self._last_load = self._last_load, self._load()
-        self.own = self._self_sampler.read()
-        self._busy = self._last_load.busy_since(before)
-        for lane in self.lanes:
-            used = lane.tally.reading.cpu_seconds if lane.tally.reading else 0.0
-            last, self._lane_seconds[lane] = self._lane_seconds.get(lane, 0.0), used
-            spent = used - last if used >= last else used  # less than before: another worker's
-            lane.tally.others = self._last_load.others_since(before, spent)
-
     def snapshot(self, now: float | None = None) -> Snapshot:
         """Return a picture of all lanes as they are."""
         now = self.clock() if now is None else now
-        own, memory = self.own, self.memory
         return Snapshot(
             time=now,
             elapsed=now - self.began,
@@ -287,24 +223,15 @@ class Lab:
             budget=self.budget,
             lanes=with_cheapest([self._lane_parts(lane) for lane in self.lanes]),
             settings=self.settings,
-            machine=Machine(
-                rss=own.rss if own else None,
-                cpu=own.cpu if own else None,
-                threads=own.threads if own else None,
-                virtual=own.virtual if own else None,
-                busy=self._busy,
-                room=self.room,
-                total=memory.total,
-                bound=memory.bound,
-            ),
+            machine=self.machine.picture(self.capacity.budget),
         )
 
     def _lane_parts(self, lane: Lane) -> tuple[EngineFacts, LaneStatus, Sample]:
-        found = self.fit(lane)
+        found = self.capacity.fit(lane)
         status = structs.replace(
             lane.status,
             # Of three digits, so that it changes seldom while a lane is measured.
-            bytes_per_task=float(f"{self._demand(lane).weight.one_more:.3g}"),
+            bytes_per_task=float(f"{self.capacity.demand(lane).weight.one_more:.3g}"),
             fits=found.tasks,
             fits_wall=found.wall,
         )
@@ -312,7 +239,7 @@ class Lab:
 
     def _follow_refusals(self) -> None:
         """Have the common workload be one that some lane runs: the others have refused it."""
-        running = [lane.settings.workload for lane in self.lanes if lane.on]
+        running = [lane.worker.settings.workload for lane in self.lanes if lane.on]
         if running and self.settings.workload not in running:
             self.settings = structs.replace(self.settings, workload=running[0])
 
@@ -321,46 +248,12 @@ class Lab:
     @property
     def total_rss(self) -> int:
         """Bytes of RSS of all workers together."""
-        return self.guard.taken
+        return self.capacity.taken
 
     @property
     def budget(self) -> int:
         """Bytes of RSS that all workers may take together."""
-        return self._budget.size
-
-    @property
-    def memory(self) -> Memory:
-        """The machine's memory at the last look."""
-        return self._budget.now
-
-    @property
-    def room(self) -> int:
-        """Bytes that the machine has for workers, budget or not: what they take now included."""
-        return self._budget.machine_room
-
-    def forecast(self, lane: Lane, tasks: int) -> Forecast:
-        """Return what so many tasks in a lane would take, with all that the other lanes are still to hold."""
-        others = sum(
-            self._demand(other).bytes(other.target) for other in self.lanes if other.on and other is not lane
-        )
-        return forecast(tasks, [self._demand(lane)], self._budget.room, others, self._budget.bound)
-
-    def _demand(self, lane: Lane) -> Demand:
-        idle = lane.tally.meter.idle if lane.on else None
-        found = demand(lane.engine, self.settings, self.walls, lane.tally.meter.cost)
-        return structs.replace(found, idle=idle.rss if idle else IDLE, rss=lane.rss if lane.on else 0)
-
-    def fit(self, lane: Lane) -> Fit:
-        """Return how many of a lane's tasks would fit if nothing else ran, and what comes first."""
-        demand, room, bound = (
-            structs.replace(self._demand(lane), rss=0),
-            self._budget.room,
-            self._budget.bound,
-        )
-        known = self._fits.get(lane)
-        if known is None or known[0] != (demand, room, bound):
-            self._fits[lane] = known = (demand, room, bound), fit(demand, room, bound)
-        return known[1]
+        return self.capacity.budget.size
 
     async def run(self) -> None:
         """Step at the lab's rate, or faster to watch the budget, until cancelled; never catches up."""
@@ -380,9 +273,7 @@ class Lab:
             self.kill()  # nobody looks after them any more
             raise
         finally:
-            if self._pages is not None:
-                self._pages.close()
-                self._pages = None
+            self.pages.close()
 
     async def _end_workers(self) -> None:
         loop = asyncio.get_running_loop()  # its clock runs on, whatever drives the lab's
@@ -398,7 +289,7 @@ class Lab:
     def kill(self) -> None:
         """End every worker by force, at once."""
         for lane in self.lanes:
-            lane.kill()
+            lane.worker.kill()
 
     @property
     def quiet(self) -> bool:

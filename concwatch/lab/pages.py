@@ -5,10 +5,15 @@ import importlib.util
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from concwatch.page_server.page import BACKLOG, PATH
+from msgspec import structs
+
+from concwatch.lab.events import Severity
+from concwatch.lab.settings import Settings, fetches
+from concwatch.page_server import BACKLOG, PATH
 from concwatch.system.child import child_setup, describe_exit, explain_start_error, python_command
 from concwatch.worker.workloads import HTTP, parse
 
@@ -20,7 +25,7 @@ LAST_WORDS = 4_000
 PAGE_LIMIT = 20.0
 """Seconds that the server gets to start."""
 
-_START = "from concwatch.page_server.serve import serve; serve({fd})"
+_START = "from concwatch.page_server import serve; serve({fd})"
 
 
 class Pages(Protocol):
@@ -61,29 +66,17 @@ def read_workload(text: str) -> str:
     return workload.spec
 
 
-def _listen(port: int) -> socket.socket:
-    if port:
-        try:
-            return socket.create_server((HOST, port), backlog=BACKLOG)
-        except OSError:  # somebody has it, or we may not
-            pass
-    return socket.create_server((HOST, 0), backlog=BACKLOG)
-
-
 class PageServer:
     """A page server that runs; it ends with this process, whatever ends that.
 
     Its socket listens before it is started, so the address is known at once and no request is ever refused.
     Make it on the main thread: on Linux it dies with the thread that started it.
 
-    Args:
-        port: where to listen if it is free; 0 leaves the choice to the system.
-
     Raises:
         ValueError: one line that says why there is none.
     """
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self) -> None:
         problem = missing()
         if problem:
             raise ValueError(problem)
@@ -91,7 +84,7 @@ class PageServer:
 
         self._words = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the server
         try:
-            with _listen(port) as listening:
+            with socket.create_server((HOST, 0), backlog=BACKLOG) as listening:
                 self.port = int(listening.getsockname()[1])
                 fd = listening.fileno()
                 self._process = subprocess.Popen(
@@ -133,6 +126,47 @@ class PageServer:
         self._process.wait()
         self._process.stdin.close()
         self._words.close()
+
+
+class PageKeeper:
+    """The page server of a lab: started when tasks are first to fetch, and anew where it has died.
+
+    Args:
+        open_pages: starts a server.
+        say: takes an event: what happened, how bad that is.
+    """
+
+    def __init__(self, open_pages: Callable[[], Pages], say: Callable[[str, Severity], None]) -> None:
+        self._open = open_pages
+        self._say = say
+        self._pages: Pages | None = None
+
+    def with_page(self, settings: Settings) -> Settings:
+        """Return ``settings`` with the page that their tasks fetch, if they do; see that its server runs.
+
+        Raises:
+            ValueError: one line that says why there is none.
+        """
+        if not fetches(settings.workload):
+            return settings
+        (latency,) = parse(settings.workload).values
+        self.watch()
+        if self._pages is None:
+            self._pages = self._open()
+        return structs.replace(settings, page=self._pages.url(float(str(latency))))
+
+    def watch(self) -> None:
+        """See whether the server has died, and say so."""
+        how = self._pages.ended() if self._pages else None
+        if how:
+            self.close()
+            self._say(f"page server {how}: the next target starts another", "error")
+
+    def close(self) -> None:
+        """End the server, if there is one."""
+        if self._pages is not None:
+            self._pages.close()
+            self._pages = None
 
 
 async def page_problem(page: str | None) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 from concwatch.lab.cost import CostMeter, CpuMeter
 from concwatch.lab.histogram import Histogram
 from concwatch.lab.rates import BestSecond, TickRates, Trailing
-from concwatch.lab.snapshot import Sample
+from concwatch.lab.snapshot import Sample, blank_sample
 from concwatch.links.messages import BurstDone, Reached, Ready, Tick, contradiction
 from concwatch.system.machine import Load
 from concwatch.system.process import Reading
@@ -54,9 +54,7 @@ class Tally:
         self._cpu = CpuMeter()
         self._rates = TickRates(1 / hz)
         self._switches = Trailing(1.0)
-        self._used = Trailing(
-            1.0
-        )  # the system counts CPU time in hundredths of a second: a tenth of a sample
+        self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
         self.lags, self.durations, self.delays = Histogram(), Histogram(), Histogram()
         self._unjudged: Reading | None = None  # taken since the last tick
 
@@ -153,3 +151,45 @@ class Tally:
             others=self.others,
             **known,
         )
+
+    def last_sample(self, now: float, lane: int) -> Sample:
+        """Return the sample of a worker that has ended: only what a task has cost is known all the same."""
+        self.reading = self.tick = None
+        self.live = 0
+        cost = self.meter.cost
+        return blank_sample(
+            lane,
+            now,
+            rss_per_task=cost.rss if cost else None,
+            traced_per_task=cost.traced if cost else None,
+            measured_live=cost.live if cost else None,
+        )
+
+    def status(self) -> dict[str, Any]:
+        """Return the fields of a `LaneStatus` that the worker has reported, or that are derived from it."""
+        ready, idle, cost = self.ready, self.meter.idle, self.meter.cost
+        return {
+            "create_rate": self.create_rate,
+            "create_seconds": self.create_seconds,
+            "create_others": self.create_others,
+            "stop_seconds": self.stop_seconds,
+            "completion_rate": self.best.best,
+            "longest_stall": self.longest_stall,
+            "wake_lag_p99": self.lags.quantile(0.99),
+            "start_delay_p99": self.delays.quantile(0.99),
+            "duration_p50": self.durations.quantile(0.5),
+            "duration_p99": self.durations.quantile(0.99),
+            "peak_live": self.peak_live,
+            "peak_rss": self.reading.peak_rss if self.reading else None,
+            "idle_rss": idle.rss if idle else None,
+            "idle_virtual": idle.virtual if idle else None,
+            "idle_traced": self.meter.idle_traced,
+            "runtime": ready.runtime if ready else None,
+            "pid": ready.pid if ready else None,
+            "flags": self.flags,
+            "can": ready.can if ready else (),
+            "born": self.born,
+            "tracing": cost.tracing if cost else self.tick is not None and self.tick.traced is not None,
+            "clean": cost is not None and cost.clean,
+            "burst": self.burst,
+        }

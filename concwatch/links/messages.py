@@ -1,6 +1,8 @@
 """A worker's reports, decoded strictly: what each line must hold is written in `concwatch.wire`."""
 
-from typing import Annotated
+from collections.abc import Callable
+from types import UnionType
+from typing import Annotated, Any, get_args
 
 import msgspec
 from msgspec import Meta
@@ -121,9 +123,6 @@ class Error(msgspec.Struct, tag="error", frozen=True):
 
 Report = Ready | Tick | Reached | BurstDone | Limit | Applied | Error
 
-_KNOWN = {report.__struct_config__.tag for report in (Ready, Tick, Reached, BurstDone, Limit, Applied, Error)}
-_decoder = msgspec.json.Decoder(Report)
-
 
 class _Type(msgspec.Struct):
     type: str
@@ -132,22 +131,35 @@ class _Type(msgspec.Struct):
 _type_decoder = msgspec.json.Decoder(_Type)
 
 
-def decode(line: bytes) -> Report | None:
-    """Read one line of the wire; None for a type that is newer than this program.
+def line_decoder(reports: UnionType, what: str) -> Callable[[bytes], Any]:
+    """Return what reads one line of a wire.
 
-    Raises:
-        ValueError: one line for a person, with the beginning of what came.
+    It returns None for a type that is newer than this program, and raises a ValueError whose message is one
+    line for a person, with the beginning of what came.
+
+    Args:
+        reports: the types of its lines.
+        what: what a wrong line is none of.
     """
-    try:
-        report: Report = _decoder.decode(line)
-        return report
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    known = {report.__struct_config__.tag for report in get_args(reports)}
+    decoder = msgspec.json.Decoder(reports)
+
+    def decode_line(line: bytes) -> Any:
         try:
-            if _type_decoder.decode(line).type not in _KNOWN:
-                return None
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            pass
-        raise ValueError(one_line(f"not a line of the wire: {shown(line)}: {error}")) from None
+            return decoder.decode(line)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            try:
+                if _type_decoder.decode(line).type not in known:
+                    return None
+            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                pass
+            raise ValueError(one_line(f"not a line of {what}: {shown(line)}: {error}")) from None
+
+    return decode_line
+
+
+decode: Callable[[bytes], Report | None] = line_decoder(Report, "the wire")
+"""Read one line of a worker's; see `line_decoder`."""
 
 
 def shown(line: bytes) -> str:

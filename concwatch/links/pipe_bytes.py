@@ -56,11 +56,11 @@ class PipeLines(PipeBytes):
         """Whether a whole line waits to be given."""
         return b"\n" in self._unread
 
-    def lines(self) -> list[bytes | None]:
-        """Return the next whole lines, `MOST_LINES` at most, without their ends; None for one too long."""
+    def lines(self, most: int = MOST_LINES) -> list[bytes | None]:
+        """Return the next whole lines, ``most`` at most, without their ends; None for one too long."""
         found: list[bytes | None] = []
         begin = 0
-        while len(found) < MOST_LINES and (end := self._unread.find(b"\n", begin)) >= 0:
+        while len(found) < most and (end := self._unread.find(b"\n", begin)) >= 0:
             found.append(bytes(self._unread[begin:end]) if end - begin <= LONGEST_LINE else None)
             begin = end + 1
         del self._unread[:begin]

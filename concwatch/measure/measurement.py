@@ -86,7 +86,7 @@ class Measurement:
         await asyncio.sleep(SETTLE)
         problem = await page_problem(lab.settings.page)
         if problem:
-            lane.fail(problem)
+            lane.worker.fail(problem)
         if not lane.on:
             return  # a target would start another worker
         self._describe()
@@ -108,16 +108,16 @@ class Measurement:
 
     async def _burst(self, burst: Burst) -> None:
         lane = self._lane
-        self._lane.run_burst(burst)
+        self._lane.worker.run_burst(burst)
         ended = await self._until(
-            lambda: lane.tally.burst is not None or bool(lane.burst_refused), LONGEST_BURST
+            lambda: lane.worker.tally.burst is not None or bool(lane.worker.burst_refused), LONGEST_BURST
         )
         if not ended:
             self._broke_off = f"not over within {format_seconds(LONGEST_BURST)}: given up"
-        elif lane.burst_refused:
-            self._broke_off = lane.burst_refused
-        elif lane.tally.burst is not None:
-            self.result.live = lane.tally.burst.live
+        elif lane.worker.burst_refused:
+            self._broke_off = lane.worker.burst_refused
+        elif lane.worker.tally.burst is not None:
+            self.result.live = lane.worker.tally.burst.live
         await self._next_sample()  # with the tick that follows a burst's report
 
     async def _hold(self) -> None:
@@ -128,14 +128,14 @@ class Measurement:
 
         def over() -> bool:
             enough[:] = filter(None, [plan.enough(lane)])
-            return bool(enough) or lane.reached is not None or lane.limit is not None
+            return bool(enough) or lane.worker.reached is not None or lane.worker.limit is not None
 
         grown = await self._until(over, GROW_LIMIT)
         if not grown and lane.on:
             enough.append(f"not all had started within {format_seconds(GROW_LIMIT)}")
         plan.at_most(lane)
         self._broke_off = "".join(enough)
-        standing = lane.reached.live if lane.reached else lane.live
+        standing = lane.worker.reached.live if lane.worker.reached else lane.live
         self._progress(f"holding {format_count(standing)} for {format_seconds(plan.seconds)}")
         await self._until(lambda: False, plan.seconds)
         await self._next_sample()
@@ -151,7 +151,7 @@ class Measurement:
             nonlocal live, moved_at
             if lane.live != live:
                 live, moved_at = lane.live, _now()
-            return lane.reached is not None or _now() > moved_at + STUCK
+            return lane.worker.reached is not None or _now() > moved_at + STUCK
 
         await self._until(over)
         await self._until(lambda: False, SETTLE)
@@ -161,11 +161,11 @@ class Measurement:
         lane, result, asked = self._lane, self.result, self._plan.tasks
         self._describe()
         failed = result.last.failed if result.last else 0
-        peak, held = lane.tally.peak_live, result.held  # a target of none takes the wall off
+        peak, held = lane.worker.tally.peak_live, result.held  # a target of none takes the wall off
         limit = self._broke_off or (held.status.wall_text if held else "")
         result.problems = {}
         if lane.state is State.FAILED:
-            result.problems[Outcome.FAILED] = lane.reason
+            result.problems[Outcome.FAILED] = lane.worker.reason
         if failed:
             result.problems[Outcome.FAILING] = self._why_failing(failed)
         if limit:
@@ -176,7 +176,7 @@ class Measurement:
             result.problems[Outcome.SHORT] = what + why
 
     def _why_failing(self, failed: int) -> str:
-        self._lab.watch_pages()  # that its server has died says more than that it could not be reached
+        self._lab.pages.watch()  # that its server has died says more than that it could not be reached
         names = ("", self._lane.engine.name)
         errors = [
             event for event in self._lab.events.since(0) if event.severity == "error" and event.lane in names
@@ -186,9 +186,9 @@ class Measurement:
         return f"{format_count(failed)} tasks failed{why}"
 
     def _describe(self) -> None:
-        ready, result = self._lane.tally.ready, self.result
+        ready, result = self._lane.worker.tally.ready, self.result
         if ready is not None:
-            result.runtime, result.flags = ready.runtime, list(self._lane.tally.flags)
+            result.runtime, result.flags = ready.runtime, list(self._lane.worker.tally.flags)
 
     def _follow(self, snapshot: Snapshot) -> None:
         """Keep the lane as it is at a step of the lab, as long as its worker tells anything."""
@@ -203,8 +203,13 @@ class Measurement:
         """Wait for one more tick and one more sample, so that what has been reported by now is in them."""
         lane = self._lane
         for _ in range(2):
-            before = lane.sample, lane.tally.tick
-            await self._until(lambda: lane.sample != before[0] and lane.tally.tick is not before[1], 5.0)  # noqa: B023
+            sample, tick = lane.sample, lane.worker.tally.tick
+            await self._until(
+                lambda sample=sample, tick=tick: (  # type: ignore[misc]  # bound here
+                    lane.sample != sample and lane.worker.tally.tick is not tick
+                ),
+                5.0,
+            )
 
     async def _until(self, done: Callable[[], bool], limit: float = math.inf, failed: bool = False) -> bool:
         """Wait until ``done``, a failure, or the end of ``limit`` seconds; return whether it was done."""

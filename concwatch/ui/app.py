@@ -187,6 +187,8 @@ class ConcwatchApp(LanesApp):
             if ended is not None:
                 self._tell_recording(ended, f"saved {ended.path}, {format_bytes(ended.size)}")
                 self.tell(f"recorded {ended.path}, {format_bytes(ended.size)}")
+                if not ended.problem:
+                    self.offer(ended.path)
             return
         try:
             begun = self.recording.begin(self.lab)

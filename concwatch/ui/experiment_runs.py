@@ -117,4 +117,4 @@ class ExperimentRuns:
     def kill(self) -> None:
         """End every worker by force, at once."""
         for lane in self.lanes:
-            lane.kill()
+            lane.worker.kill()

@@ -269,6 +269,29 @@ LIVE_ONLY = sorted(
 REPLAY = (*_REPLAY, Row(",".join(LIVE_ONLY), do("refuse")))
 """The keys of a recording that is played."""
 
+WATCH = (
+    Row("up", do("next_group", -1), "↑", "choose a group of tasks"),
+    Row("down", do("next_group", 1), "↓", "choose a group of tasks"),
+    Row("", do("next_group", 1), "↑↓", "", "group", 1),
+    Row("enter", do("waits"), "⏎", "where the group's tasks wait", "where they wait", 2, "Where tasks wait"),
+    Row("less_than_sign", do("next_column", -1), "<", "sort by the column before, by the next"),
+    Row("greater_than_sign", do("next_column", 1), ">", "sort by the column before, by the next"),
+    Row("", do("next_column", 1), "< >", "", "sort", 3),
+    Row("slash", do("filter"), "/", "filter the groups by words", "filter", 4, "Filter groups"),
+    Row("n", do("next_process", 1), "n", "next process, previous one", "process", 5),
+    Row("N", do("next_process", -1), "N", "next process, previous one"),
+    Row("o", do("output"), "o", "what the program writes", "output", 6, "Output"),
+    Row("x", do("outcomes"), "x", "count how tasks end: failed tasks get a column", title="Outcomes"),
+    Row("t", do("trace"), "t", "trace allocations (tracemalloc)", title="Trace"),
+    *CHARTS[:-1],
+    Row("p", do("pause"), "p", "pause the charts; collecting goes on", title="Pause charts"),
+    Row("m", do("mark"), "m", "mark this moment on the charts, with a note", title="Mark"),
+    *PICTURES,
+    *GENERAL,
+    Row("q", "app.quit", "q", "quit; the program is asked to end", "quit", 51, always=True),
+)
+"""The keys of a watched program."""
+
 EXPERIMENTS = (
     Row("up", "move(-1)", "↑", "choose an experiment"),
     Row("down", "move(1)", "↓", "choose an experiment"),

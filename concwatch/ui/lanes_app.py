@@ -188,6 +188,11 @@ class LanesApp(InputQueue):
             if isinstance(screen, Looking):
                 screen.look_now()
 
+    def offer(self, path: Path) -> None:
+        """Offer a file that has been saved as a download, where a browser shows the screen."""
+        if self.is_web:
+            self.deliver_binary(path, save_directory=path.parent)
+
     def action_save_picture(self) -> None:
         """Save what is on screen."""
         self.look_now()
@@ -218,6 +223,7 @@ class LanesApp(InputQueue):
             if saved.paths:
                 others = "".join(f" and {path.suffix}" for path in saved.paths[1:])
                 self.tell(f"picture {saved.paths[0]}{others}")
+                self.offer(saved.paths[-1])  # one file: of several a browser asks whether it may
             if not (saved.severe or self._told_of_png or can_draw()):
                 self._told_of_png = True
                 text += f"\n{PNG_TOO}"

@@ -45,22 +45,12 @@ def listen(host: str, port: int) -> socket.socket:
     raise ValueError(f"cannot listen on {host[:80]}, port {port}: {os.strerror(reason)}: {expected}")
 
 
-def is_loopback(host: str) -> bool:
-    """Whether ``host``, a name or an address, stands for this machine alone, whatever its tables say."""
-    name = host.strip("[]").partition("%")[0]
+def read_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address that ``host`` is; None if it is a name, which could lead elsewhere."""
     try:
-        return ipaddress.ip_address(name).is_loopback
+        return ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
-        return name == "localhost" or name.endswith(".localhost")
-
-
-def is_address(host: str) -> bool:
-    """Whether ``host`` is an address, with which no name is looked up that could lead elsewhere."""
-    try:
-        ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return False
-    return True
+        return None
 
 
 def own_names() -> frozenset[str]:
@@ -69,15 +59,9 @@ def own_names() -> frozenset[str]:
     return frozenset((name, f"{name}.local", socket.getfqdn()))
 
 
-def address(listening: socket.socket) -> tuple[str, int]:
-    """Return the address and the port on which it really listens."""
-    host, port = listening.getsockname()[:2]
-    return str(host), int(port)
-
-
 def url(host: str, port: int) -> str:
     """Write what a browser on this machine opens."""
-    found = ipaddress.ip_address(host.partition("%")[0])
-    if found.is_unspecified:  # every address of this machine; a browser needs one
+    found = read_address(host)
+    if found is not None and found.is_unspecified:  # every address of this machine; a browser needs one
         host = "::1" if found.version == 6 else "127.0.0.1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from pathlib import Path
 
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
@@ -45,7 +47,7 @@ class Program(AppService):
         write_bytes: shows what is painted.
         write_str: tells the page what is no painting.
         close: closes the page, which shows the reason it is given, if any.
-        downloads: where files wait that the program hands to its page.
+        downloads: takes the files that the program offers, by a key that nobody can guess.
     """
 
     def __init__(
@@ -54,14 +56,14 @@ class Program(AppService):
         write_bytes: Callable[[bytes], Awaitable[None]],
         write_str: Callable[[str], Awaitable[None]],
         close: Callable[[str], Awaitable[None]],
-        downloads: DownloadManager,
+        downloads: MutableMapping[str, Path],
     ) -> None:
         super().__init__(
             command[0],
             write_bytes=write_bytes,
             write_str=write_str,
             close=self._part,
-            download_manager=downloads,
+            download_manager=DownloadManager(),
         )
         self._arguments = command
         self._close = close
@@ -100,7 +102,7 @@ class Program(AppService):
         assert self._child is not None
         out = self._child.stdout
         assert out is not None
-        handlers = {b"D": self.on_data, b"M": self.on_meta, b"P": self.on_packed}
+        handlers = {b"D": self.on_data, b"M": self.on_meta}
         try:
             await out.readuntil(READY)
             while True:
@@ -113,11 +115,24 @@ class Program(AppService):
         finally:
             await self.remote_close()
 
+    async def on_meta(self, data: bytes) -> None:
+        """Act on what is no painting; of a file that it offers the page is told the key.
+
+        The file is on this machine, so the server reads it. In textual-serve's way it comes through the pipe
+        of what is painted, where two threads write at once and mix their packets; and a download that is
+        late, or whose page is closed, ends early as if it were whole.
+        """
+        told = json.loads(data)
+        if told["type"] == "deliver_file_start":
+            self._downloads[told["key"]] = Path(told["path"])
+            await self.remote_write_str(json.dumps([told["type"], told["key"]]))
+        else:
+            await super().on_meta(data)
+
     async def stop(self) -> None:
         """End it: by asking, then by leaving it without input, then by force."""
         if self._child is None:
             return
-        await self._downloads.cancel_app_downloads(app_service_id=self.app_service_id)
         if not await self._ended(QUIT, self.send_meta({"type": "quit"})):
             if not self.stdin.is_closing():
                 self.stdin.transport.abort()

@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, MutableMapping, Sequence
+from pathlib import Path
 from typing import cast
 
 from aiohttp import WSMsgType, web
-from textual_serve.download_manager import DownloadManager
 
-from concwatch.web.input_filter import InputFilter
 from concwatch.web.program import Program
 
 SMALLEST, LARGEST = (20, 5), (1_000, 500)
@@ -32,7 +32,42 @@ SILENT = 3
 WAITING = 1 << 14
 """Bytes that may wait for a page here. Then its program waits too, so that no old painting piles up."""
 
+SEQUENCE = 32
+"""Letters of the longest key or report that the screen takes for one."""
+
+RESIZED = re.compile(r"\x1b\[48(?:;[^\x1b;]{0,32}){4,}t")
+"""A terminal's own report of its size: that of a page is told by another way, which has bounds."""
+
+KEY = re.compile(r"\x1b\[([\d:;]{0,32})[u~A-HPQRS]")
+"""A key, or a place, as numbers."""
+
 log = logging.getLogger(__name__)
+
+
+def _is_letter(number: str) -> bool:
+    """Return whether a number is empty or that of a letter in Unicode, of which keys are made."""
+    return not number or int(number) < 0xD800 or 0xDFFF < int(number) <= 0x10FFFF
+
+
+def _is_sound(text: str) -> bool:
+    """Return whether ``text`` resizes nothing, and names no letter that there is not."""
+    keys = KEY.findall(text)
+    return not RESIZED.search(text) and all(_is_letter(n) for key in keys for n in re.split("[:;]", key))
+
+
+class InputFilter:
+    """What one page types. It may come in pieces, so the end of the last ones is kept."""
+
+    def __init__(self) -> None:
+        self._end = ""
+
+    def take(self, text: str) -> str:
+        """Return ``text``, or nothing if together with what came before it is unsound."""
+        whole = self._end + text
+        if not _is_sound(whole):
+            return ""
+        self._end = whole[-SEQUENCE:]
+        return text
 
 
 def fitting(width: object, height: object) -> tuple[int, int]:
@@ -52,11 +87,13 @@ class Session:
 
     Args:
         command: the program that is shown, and its arguments.
-        downloads: where files wait that the program hands to the page.
+        downloads: takes the files that the program offers, by key.
         heartbeat: seconds between two pings.
     """
 
-    def __init__(self, command: Sequence[str], downloads: DownloadManager, heartbeat: float) -> None:
+    def __init__(
+        self, command: Sequence[str], downloads: MutableMapping[str, Path], heartbeat: float
+    ) -> None:
         # Pings are our own: aiohttp's wait behind what is painted, and a slow page would seem to be gone.
         self._page = web.WebSocketResponse(
             timeout=FAREWELL, autoping=False, max_msg_size=LONGEST, writer_limit=0

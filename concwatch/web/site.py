@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from textual_serve.server import Server
 
-from concwatch.web.listening import is_address, is_loopback
+from concwatch.web.listening import read_address
 from concwatch.web.session import Session
 
 PAGE = Path(__file__).with_name("page.html")
@@ -46,7 +46,7 @@ def may_use(request: web.Request, names: Collection[str]) -> bool:
     origin = request.headers.get("Origin")
     try:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
-        known = is_address(name) or is_loopback(name) or name in names
+        known = read_address(name) is not None or name in names or f".{name}".endswith(".localhost")
         return known and (origin is None or urlsplit(origin).netloc == host)
     except ValueError:  # an address that is none
         return False
@@ -66,8 +66,7 @@ class Site:
         self._names = frozenset(name.lower().rstrip(".") for name in names)
         self._heartbeat = heartbeat
         self._sessions: set[Session] = set()
-        # Of textual-serve's own server the terminal for the page and the downloads are taken.
-        self._parts = Server(command[0])
+        self._downloads: dict[str, Path] = {}
 
     def app(self) -> web.Application:
         """Make the application, for aiohttp to run."""
@@ -83,8 +82,9 @@ class Site:
             [
                 web.get("/", self._show_page),
                 web.get("/ws", self._run_session),
-                web.get("/download/{key}", self._parts.handle_download),
-                web.static("/static", self._parts.statics_path),
+                web.get("/download/{key}", self._send_file),
+                # Of textual-serve's own server the terminal for the page is taken.
+                web.static("/static", Server(self._command[0]).statics_path),
             ]
         )
         app.on_shutdown.append(self._close_sessions)
@@ -93,8 +93,14 @@ class Site:
     async def _show_page(self, _: web.Request) -> web.FileResponse:
         return web.FileResponse(PAGE, headers=HEADERS)
 
+    async def _send_file(self, request: web.Request) -> web.FileResponse:
+        path = self._downloads.get(request.match_info["key"])
+        if path is None:
+            raise web.HTTPNotFound(text="concwatch: no such file is offered\n")
+        return web.FileResponse(path, headers={"Content-Disposition": f'attachment; filename="{path.name}"'})
+
     async def _run_session(self, request: web.Request) -> web.WebSocketResponse:
-        session = Session(self._command, self._parts.download_manager, self._heartbeat)
+        session = Session(self._command, self._downloads, self._heartbeat)
         self._sessions.add(session)
         try:
             return await session.serve(request)

@@ -4,14 +4,14 @@ Each program runs bare and watched in turn, the watched one with a monitor that 
 """
 
 import statistics
+import sys
 from collections.abc import Mapping
 
 import psutil
 
 from tests.agent_driver import Monitor, finish
+from tests.benchmarks.figures import MIB, Measured, Row, alternate, benchmark
 from tests.test_other_pythons import PYTHONS
-
-from .figures import PYTHON, Benchmark, Measured, Reach, Row, alternate
 
 CREATES = """
 import asyncio, sys, time
@@ -70,16 +70,22 @@ async def main():
 asyncio.run(main())
 """
 
-VERSIONS = {"3.9": None, "3.11": PYTHON, "3.13": None, "uvloop": PYTHON}
+THIS = sys.executable
+
+VERSIONS = {"3.9": None, "3.11": THIS, "3.13": None, "uvloop": THIS}
+"""Name of a row → the interpreter, where it is this one."""
+
+HELD = {"many": "100 k live tasks in 200 groups", "million": "1 M live tasks in one group"}
 
 
-def _run(text: str, *arguments: str, watched: bool, python: str = PYTHON) -> list[float]:
+def _run(text: str, *arguments: str, watched: bool, python: str = THIS) -> list[float]:
     """Run a program to its end, and return the figures that it writes."""
     with Monitor() as monitor:
         program = monitor.start(text, *arguments, watched=watched, python=python)
         return [float(word) for word in finish(program).split()]
 
 
+@benchmark("agent-task", *(Row(name, f"agent: one task more, {name}", "ns", "≤ 400 ns") for name in VERSIONS))
 def measure_task(quick: bool) -> Mapping[str, Measured]:
     """Measure the nanoseconds of CPU time that one task costs more."""
     rows = {}
@@ -107,15 +113,21 @@ def _rss(watched: bool) -> float:
             process = monitor.process()
             process.group("main", live=1)
             process.tick(lambda tick: tick["number"] > 20)
-        return float(psutil.Process(program.pid).memory_info().rss / (1 << 20))
+        return float(psutil.Process(program.pid).memory_info().rss / MIB)
 
 
+@benchmark("agent-memory", Row("memory", "agent: memory of a program", "MiB", "≤ 1.5 MiB"))
 def measure_memory(quick: bool) -> Mapping[str, Measured]:
     """Measure the MiB that a program weighs more."""
     found = alternate(1 if quick else 5, bare=lambda: _rss(False), watched=lambda: _rss(True))
     return {"memory": Measured([a - b for a, b in zip(found["watched"], found["bare"], strict=True)])}
 
 
+@benchmark(
+    "agent-held",
+    *(Row(f"{name}-share", f"agent: time, {what}", "%", "≤ 1 %") for name, what in HELD.items()),
+    *(Row(f"{name}-pause", f"agent: longest pause, {what}", "ms", "≤ 20 ms") for name, what in HELD.items()),
+)
 def measure_held(quick: bool) -> Mapping[str, Measured]:
     """Measure per cent of the time, and the longest pause in milliseconds, that the agent takes."""
     rows = {}
@@ -125,40 +137,3 @@ def measure_held(quick: bool) -> Mapping[str, Measured]:
         )
         rows[f"{name}-share"], rows[f"{name}-pause"] = Measured([share]), Measured([pause])
     return rows
-
-
-HELD = {"many": "100 k live tasks in 200 groups", "million": "1 M live tasks in one group"}
-
-BENCHMARKS = (
-    Benchmark(
-        "agent-task",
-        tuple(
-            Row(name, f"agent: one task more, {name}", "ns", "", Reach("at most", 400, "measured"))
-            for name in VERSIONS
-        ),
-        measure_task,
-    ),
-    Benchmark(
-        "agent-memory",
-        (Row("memory", "agent: memory of a program", "MiB", "", Reach("at most", 1.5, "measured")),),
-        measure_memory,
-    ),
-    Benchmark(
-        "agent-held",
-        tuple(
-            row
-            for name, what in HELD.items()
-            for row in (
-                Row(f"{name}-share", f"agent: time, {what}", "%", "", Reach("at most", 1.0, "measured")),
-                Row(
-                    f"{name}-pause",
-                    f"agent: longest pause, {what}",
-                    "ms",
-                    "",
-                    Reach("at most", 20, "measured"),
-                ),
-            )
-        ),
-        measure_held,
-    ),
-)

@@ -1,60 +1,19 @@
 """What a benchmark is made of: rows as data, and the measuring of each beside its reference."""
 
-import os
+import re
 import statistics
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import psutil
-
-ROOT = Path(__file__).resolve().parents[2]
-"""The checkout; everything that is measured is started from here."""
-
-PYTHON = sys.executable
 
 BUSY = 15.0
 """Per cent of the machine that others may use when a measurement begins; above it is waited for."""
 
+PATIENCE = 20.0
+"""Seconds that one benchmark waits in all for others to leave the machine alone."""
 
-def environment() -> dict[str, str]:
-    """Return the environment of what is measured: this one, with bytecode cached as it is for a user."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The figure that is to be reached: ``at least`` or ``at most`` ``limit``, or ``within`` it of 1."""
-
-    word: str
-    limit: float
-    of: str = "ratio"
-    """Whether the limit is for the ``ratio`` of measured to reference, or for what was ``measured``."""
-
-    def holds(self, measured: float, ratio: float | None) -> bool | None:
-        """Return whether it is reached; None where there is no ratio."""
-        value = ratio if self.of == "ratio" else measured
-        if value is None:
-            return None
-        holds = {
-            "at least": value >= self.limit,
-            "at most": value <= self.limit,
-            "within": abs(value - 1) <= self.limit,
-        }
-        return holds[self.word]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: what is measured, in which unit, against what."""
-
-    name: str
-    what: str
-    unit: str
-    against: str = ""
-    reach: Reach | None = None
+MIB = 1 << 20
 
 
 @dataclass
@@ -82,6 +41,28 @@ class Measured:
         return self.middle / reference if reference else None
 
 
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what is measured, in which unit, against what."""
+
+    name: str
+    what: str
+    unit: str
+    reach: str = ""
+    """What is to be reached: ``≤ 100 ms``, or of the ratio to the reference ``≥ 0.9 ×`` or ``1 ± 0.05 ×``."""
+    against: str = ""
+
+    def is_reached(self, found: Measured) -> bool | None:
+        """Return whether it is; None where there is nothing to be reached, or no ratio."""
+        value = found.ratio if self.reach.endswith("×") else found.middle
+        if not self.reach or value is None:
+            return None
+        word, limit = re.match(r"(≥|≤|1 ±) ([\d.]+)", self.reach).groups()
+        if word == "1 ±":
+            return abs(value - 1) <= float(limit)
+        return value >= float(limit) if word == "≥" else value <= float(limit)
+
+
 Measure = Callable[[bool], Mapping[str, Measured]]
 """Measures all rows of a benchmark, by row name; smaller and shorter if told to be quick."""
 
@@ -90,13 +71,24 @@ Measure = Callable[[bool], Mapping[str, Measured]]
 class Benchmark:
     """Rows that are measured together, since they share a reference or a run."""
 
-    name: str
     rows: tuple[Row, ...]
     measure: Measure
 
 
-PATIENCE = 20.0
-"""Seconds that one benchmark waits in all for others to leave the machine alone."""
+BENCHMARKS: dict[str, Benchmark] = {}
+"""All there are, by name, in the order of the table."""
+
+
+def benchmark(name: str, *rows: Row) -> Callable[[Measure], Measure]:
+    """Return the decorator that makes a benchmark of the function that measures its rows."""
+
+    def add(measure: Measure) -> Measure:
+        assert name not in BENCHMARKS, name
+        assert len({row.name for row in rows}) == len(rows), name
+        BENCHMARKS[name] = Benchmark(rows, measure)
+        return measure
+
+    return add
 
 
 class Quiet:
@@ -133,6 +125,12 @@ def alternate(rounds: int, **measures: Callable[[], float | Sequence[float]]) ->
             values = measure()
             found[name].extend([values] if isinstance(values, int | float) else values)
     return found
+
+
+def against(rounds: int, worker: Callable[[], float], bare: Callable[[], float]) -> Measured:
+    """Measure both in turn, ``rounds`` times, the reference first."""
+    found = alternate(rounds, bare=bare, worker=worker)
+    return Measured(found["worker"], found["bare"])
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -1,24 +1,17 @@
-"""What a recording costs while it is made, how large it gets, and how fast it opens.
-
-``python -m tests.benchmarks.recording real SECONDS`` records six real lanes and prints, as JSON, the share of
-a core that this took and the bytes an hour; ``… hour STEPS FILE`` writes a recording of so many steps of six
-made-up lanes, ``… load FILE`` opens it, and jumps about in it.
-"""
+"""What hours cost: the monitor's memory, and a recording while it is made and when it is opened."""
 
 import asyncio
-import json
 import random
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import psutil
 from msgspec.structs import replace
 
 from concwatch.charts.table import DRAWN
-from concwatch.lab.catalog import PYTHONS, Engine
+from concwatch.lab.catalog import PYTHONS, SHOWN
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot
@@ -28,13 +21,64 @@ from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.process import Reading
-from tests.fake import FakeLink
-
-from .figures import PYTHON, ROOT, Benchmark, Measured, Reach, Row, environment, quiet
+from tests.apart import apart
+from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet
+from tests.fake import FakeLink, FakeWorkers
 
 HOUR = int(3600 * DEFAULT_HZ)
-WINDOWS = (60.0, 600.0, 8 * 3600.0)
-JUMPS = 20
+"""Steps of a lab."""
+
+# Eight hours of four lanes: fake ones, and a clock that is run fast.
+
+HOURS = 8
+CHANGE = int(20 * DEFAULT_HZ)
+"""Steps between two changes of a target: it goes up, down, and to none at all."""
+
+
+def live_through(steps: int) -> dict[str, float]:
+    """Step a lab; return RSS in bytes after one minute of its clock and at the end, and µs of a step."""
+    now = 0.0
+    lab = Lab(SHOWN, settings=Settings(trace=True), open_link=FakeWorkers(), clock=lambda: now)
+    lab.observers.append(lambda snapshot: None)  # as a screen is one
+    for lane in lab.lanes:
+        lab.switch(lane, True)
+    process, chance = psutil.Process(), random.Random(8)
+    first = min(int(60 * DEFAULT_HZ), steps // 2)
+    for step in range(steps):
+        now = step / DEFAULT_HZ
+        lab.step()
+        if step % 2 == 0:
+            lab.snapshot(now)  # as often as the screen does
+        if step % CHANGE == 0:
+            lab.set_target(chance.choice(lab.lanes), chance.choice((0, 1_000, 50_000, 200_000)))
+        if step == first:
+            before, began = process.memory_info().rss, time.perf_counter()
+    took = time.perf_counter() - began
+    return {
+        "before": before / MIB,
+        "after": process.memory_info().rss / MIB,
+        "step": took / (steps - first) * 1e6,
+        "points": sum(len(lane.series) for lane in lab.lanes),
+    }
+
+
+@benchmark(
+    "history",
+    Row("growth", f"the monitor's memory after {HOURS} h of four lanes", "MiB", "≤ 20 MiB"),
+    Row("step", "one step of that lab, with its snapshot", "µs"),
+)
+def measure_history(quick: bool) -> Mapping[str, Measured]:
+    """Measure the growth over eight hours, and the time of a step."""
+    quiet.wait()
+    found = apart(live_through, HOURS * HOUR // (50 if quick else 1))
+    step = found.pop("step")
+    return {
+        "growth": Measured([found["after"] - found["before"]], detail=found),
+        "step": Measured([step]),
+    }
+
+
+# Six real lanes that are recorded.
 
 
 def _recorder(path: Path, lab: Lab) -> Recorder:
@@ -43,12 +87,10 @@ def _recorder(path: Path, lab: Lab) -> Recorder:
     return recorder
 
 
-# Real lanes.
-
-
-async def _record(seconds: float, path: Path) -> dict[str, float]:
+async def record_real(seconds: float, folder: str) -> dict[str, float]:
+    """Record so long; return the share of a core that this took, and the bytes an hour."""
     lab = Lab(PYTHONS, settings=Settings(trace=True))
-    recorder = _recorder(path, lab)
+    recorder = _recorder(Path(folder, "real.jsonl"), lab)
     used = 0.0
 
     def timed(observe: Callable[[Snapshot], None]) -> Callable[[Snapshot], None]:
@@ -64,14 +106,8 @@ async def _record(seconds: float, path: Path) -> dict[str, float]:
         lab.set_target(lane, 1_000)
     running = asyncio.get_running_loop().create_task(lab.run())
     own = list(lab.observers)
-    full = asyncio.Event()
-
-    def watch(snapshot: Snapshot) -> None:
-        if all(lane.live for lane in lab.lanes if not lane.missing):
-            full.set()
-
-    lab.observers.append(watch)
-    await full.wait()
+    while not all(lane.live for lane in lab.lanes if not lane.missing):  # noqa: ASYNC110  # it has no events
+        await asyncio.sleep(0.1)
     lab.observers[:] = map(timed, own)
     before, samples, began = recorder.size, recorder.samples, lab.clock()
     await asyncio.sleep(seconds)
@@ -81,20 +117,19 @@ async def _record(seconds: float, path: Path) -> dict[str, float]:
     await lab.close()
     recorder.stop("done")
     # Of a machine that is too busy for ten samples a second an hour would seem smaller than it is.
-    hour = size / samples * HOUR * len(lab.lanes)
     return {
         "percent": used / samples * len(lab.lanes) * DEFAULT_HZ * 100,
-        "hour": hour,
+        "hour": size / samples * HOUR * len(lab.lanes),
         "samples": samples,
         "seconds": took,
         "bytes a sample": size / samples,
     }
 
 
-# A made-up hour.
+# A made-up hour of six lanes.
 
 
-class _NoisyLink(FakeLink):
+class NoisyLink(FakeLink):
     """A fake worker whose figures have as many digits as those of a real one."""
 
     chance = random.Random(4)
@@ -121,15 +156,12 @@ class _NoisyLink(FakeLink):
         )
 
 
-def _write(steps: int, path: Path) -> None:
+def make_up(steps: int, path: str) -> None:
+    """Write a recording of so many steps."""
     now = 12_345.0
     chance = random.Random(8)
-
-    def open_link(engine: Engine) -> FakeLink:
-        return _NoisyLink(engine)
-
-    lab = Lab(PYTHONS, settings=Settings(trace=True), open_link=open_link, clock=lambda: now)
-    recorder = _recorder(path, lab)
+    lab = Lab(PYTHONS, settings=Settings(trace=True), open_link=NoisyLink, clock=lambda: now)
+    recorder = _recorder(Path(path), lab)
     for step in range(steps):
         now += 1 / DEFAULT_HZ + chance.random() / 10_000
         if step % 600 == 0:
@@ -141,88 +173,62 @@ def _write(steps: int, path: Path) -> None:
     recorder.stop("done")
 
 
-def _open(path: Path) -> dict[str, float]:
+def open_and_jump(path: str) -> dict[str, float]:
+    """Open it, and jump about in it; return milliseconds, but µs for one view."""
     began = time.perf_counter()
-    recording = load(path)
-    loaded = time.perf_counter() - began
-    began = time.perf_counter()
+    recording = load(Path(path))
+    loaded = time.perf_counter()
     for lane in recording.lanes:  # as the screen does in its first second, while nobody waits
         for metric in DRAWN:
             lane.series.fold(metric)
-    folded = time.perf_counter() - began
+    folded = time.perf_counter()
     chance, jumps, views = random.Random(15), [], []
-    for _ in range(JUMPS):
-        at = chance.random() * recording.duration
-        began = time.perf_counter()
+    for _ in range(20):
+        at, start = chance.random() * recording.duration, time.perf_counter()
         recording.snapshot(at)
-        views.append(time.perf_counter() - began)
-        for window in WINDOWS:
+        views.append(time.perf_counter() - start)
+        for window in (60.0, 600.0, 8 * 3600.0):
             for series in recording.series_until(at):
                 for metric in DRAWN:
                     series.since(metric, at - window)
         recording.events(at).since(0)
         recording.marks(at).since(0)
-        jumps.append(time.perf_counter() - began)
+        jumps.append(time.perf_counter() - start)
     return {
-        "load": loaded * 1e3,
-        "folded ahead": folded * 1e3,
+        "load": (loaded - began) * 1e3,
+        "folded ahead": (folded - loaded) * 1e3,
         "jump": max(jumps) * 1e3,
-        "view": sorted(views)[JUMPS // 2] * 1e6,
+        "view": sorted(views)[len(views) // 2] * 1e6,
         "samples": recording.samples,
-        "MB": path.stat().st_size / 1e6,
+        "MB": Path(path).stat().st_size / 1e6,
     }
 
 
-def _run(*arguments: str) -> dict[str, float]:
-    command = [PYTHON, "-m", "tests.benchmarks.recording", *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, check=True)
-    found: dict[str, float] = json.loads(done.stdout or "{}")
-    return found
-
-
-def measure(quick: bool) -> Mapping[str, Measured]:
+@benchmark(
+    "recording",
+    Row("cpu", "recording six lanes at 10 Hz", "%", "≤ 2 %", "one core"),
+    Row("size", "an hour of it, plain", "MB", "≤ 45 MB"),
+    Row("load", "opening an hour of six lanes", "ms", "≤ 800 ms"),
+    Row("jump", "the slowest of 20 jumps in it, once folded: view and charts", "ms", "≤ 100 ms"),
+    Row("view", "one view of it", "µs", "≤ 1000 µs"),
+)
+def measure_recording(quick: bool) -> Mapping[str, Measured]:
     """Measure six real lanes, then open an hour of made-up ones."""
-    found = {row.name: Measured() for row in ROWS}
-    for _ in range(1 if quick else 3):
-        quiet.wait()
-        real = _run("real", "20" if quick else "60")  # an hour is as its first minute, not its first seconds
-        found["cpu"].values.append(real["percent"])
-        found["size"].values.append(real["hour"] / 1e6)
-        found["size"].detail = dict(real)
+    found = {name: Measured() for name in ("cpu", "size", "load", "jump", "view")}
     with tempfile.TemporaryDirectory() as folder:
+        for _ in range(1 if quick else 3):
+            quiet.wait()
+            # An hour is as its first minute, not its first seconds.
+            real = apart(record_real, 20 if quick else 60, folder)
+            found["cpu"].values.append(real["percent"])
+            found["size"].values.append(real["hour"] / 1e6)
+            found["size"].detail = real
         file = f"{folder}/hour.jsonl"
-        _run("hour", str(HOUR // 50 if quick else HOUR), file)
+        apart(make_up, HOUR // 50 if quick else HOUR, file)
         for _ in range(1 if quick else 5):
             quiet.wait()
-            opened = _run("load", file)
+            opened = apart(open_and_jump, file)
             for name in ("load", "jump", "view"):
                 found[name].values.append(opened[name])
-            found["load"].detail = dict(opened)
+            found["load"].detail = opened
     return found
-
-
-ROWS = (
-    Row("cpu", "recording six lanes at 10 Hz", "%", "one core", Reach("at most", 2, "measured")),
-    Row("size", "an hour of it, plain", "MB", "", Reach("at most", 45, "measured")),
-    Row("load", "opening an hour of six lanes", "ms", "", Reach("at most", 800, "measured")),
-    Row(
-        "jump",
-        "the slowest of 20 jumps in it, once folded: view and charts",
-        "ms",
-        "",
-        Reach("at most", 100, "measured"),
-    ),
-    Row("view", "one view of it", "µs", "", Reach("at most", 1000, "measured")),
-)
-
-BENCHMARKS = (Benchmark("recording", ROWS, measure),)
-
-if __name__ == "__main__":
-    what, *values = sys.argv[1:]
-    if what == "real":
-        with tempfile.TemporaryDirectory() as folder:
-            print(json.dumps(asyncio.run(_record(float(values[0]), Path(folder) / "real.jsonl"))))
-    elif what == "hour":
-        _write(int(values[0]), Path(values[1]))
-    else:
-        print(json.dumps(_open(Path(values[0]))))

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -24,10 +25,9 @@ from msgspec import Struct
 from concwatch.runtimes.building import BuildError, build, choose
 from concwatch.runtimes.rows import JAVA_FLAGS, RUNTIMES
 from concwatch.runtimes.tool import Tool, find
+from tests.benchmarks.figures import Measured, Row, alternate, benchmark
+from tests.benchmarks.workers import SETTLE
 from tests.worker_driver import Worker
-
-from .bare import SETTLE
-from .figures import Benchmark, Measured, Reach, Row, alternate
 
 HERE = Path(__file__).resolve().parent / "bare_runtimes"
 
@@ -38,9 +38,8 @@ MILLION = 1_000_000
 PATIENCE = 300.0
 """Seconds that one step may take: a million takes its time where others use the machine."""
 
-START_REACH = 0.5
-SLOW_START_REACH = 1.5
-"""Seconds to ``ready``: what runs on the JVM or on BEAM takes longer to begin at all."""
+SOON, LATER = "≤ 0.5 s", "≤ 1.5 s"
+"""From the start to ``ready``: what runs on the JVM or on BEAM takes longer to begin at all."""
 
 
 class Bare(Struct, frozen=True):
@@ -54,7 +53,7 @@ class Bare(Struct, frozen=True):
     tasks: int = MANY
     million: bool = False
     """Whether the worker is to hold a million."""
-    start: float = START_REACH
+    start: str = SOON
     tools: tuple[Tool, ...] = ()
     """Those that it needs and the worker does not."""
 
@@ -65,7 +64,13 @@ CARGO = (
     *("{cargo}", "build", "--release", "--locked", "--quiet", "--manifest-path", "{source}/Cargo.toml"),
     *("--target-dir", "{out}", "--bin"),
 )
-RUSTC = ("{rustc}", "--edition", "2024", "-O")
+RUSTC = tuple(
+    ("{rustc}", "--edition", "2024", "-O", "--out-dir", "{out}", *more)
+    for more in (
+        ("--crate-type", "rlib", "--crate-name", "bare", "{source}/src/lib.rs"),
+        ("--extern", "bare={out}/libbare.rlib", "{source}/src/bin/threads.rs"),
+    )
+)
 
 
 def _mono(program: str) -> Bare:
@@ -82,36 +87,12 @@ def _java(program: str, tasks: int, million: bool) -> Bare:
         (("{javac}", "-d", "{out}", *sources),),
         tasks=tasks,
         million=million,
-        start=SLOW_START_REACH,
+        start=LATER,
     )
 
 
 BARE: dict[str, Bare] = {
-    "rust-threads": Bare(
-        "rust",
-        ("{out}/threads",),
-        (
-            (
-                *RUSTC,
-                "--crate-type",
-                "rlib",
-                "--crate-name",
-                "bare",
-                "--out-dir",
-                "{out}",
-                "{source}/src/lib.rs",
-            ),
-            (
-                *RUSTC,
-                "--extern",
-                "bare={out}/libbare.rlib",
-                "--out-dir",
-                "{out}",
-                "{source}/src/bin/threads.rs",
-            ),
-        ),
-        tasks=THREADS,
-    ),
+    "rust-threads": Bare("rust", ("{out}/threads",), RUSTC, tasks=THREADS),
     "tokio": Bare("rust", ("{out}/release/tokio",), ((*CARGO, "tokio"),), million=True),
     "async-std": Bare("rust", ("{out}/release/async_std",), ((*CARGO, "async_std"),)),
     "go": Bare(
@@ -131,14 +112,14 @@ BARE: dict[str, Bare] = {
         ("{erl}", "-noinput", "-pa", "{out}", "-run", "bare", "main"),
         (("{erlc}", "-o", "{out}", "{source}/bare.erl"),),
         million=True,
-        start=SLOW_START_REACH,
+        start=LATER,
     ),
     "elixir": Bare(
         "elixir",
         ("{elixir}", "-pa", "{out}", "-e", "Bare.main()"),
         (("{elixirc}", "-o", "{out}", "{source}/bare.ex"),),
         tools=(ELIXIR,),
-        start=SLOW_START_REACH,
+        start=LATER,
     ),
 }
 """Engine → its bare program."""
@@ -199,11 +180,18 @@ def _bare(command: Sequence[str], tasks: int) -> tuple[float, float]:
     return found["seconds"], (found["rss"] - found["rss_before"]) / tasks
 
 
-def _worker(command: Sequence[str], tasks: int) -> tuple[float, float]:
-    """Return the same of a worker, looked at in the same moment: when all are live."""
+@contextmanager
+def _asleep(command: Sequence[str]) -> Iterator[Worker]:
+    """Start a worker whose tasks sleep for an hour."""
     with Worker("", command=command, patience=PATIENCE) as worker:
-        process = psutil.Process(worker.ready["pid"])
         worker.do("workload", spec="sleep:3600", word="sleep", seconds=3600)
+        yield worker
+
+
+def _worker(command: Sequence[str], tasks: int) -> tuple[float, float]:
+    """Return the same as of a bare program, looked at in the same moment: when all are live."""
+    with _asleep(command) as worker:
+        process = psutil.Process(worker.ready["pid"])
         time.sleep(SETTLE)
         idle = process.memory_info().rss
         seconds = worker.target(tasks)["seconds"]
@@ -212,8 +200,7 @@ def _worker(command: Sequence[str], tasks: int) -> tuple[float, float]:
 
 def _million(command: Sequence[str], tasks: int) -> tuple[float, float, float]:
     """Return the seconds until all are held, the longest between two ticks, and from ``stop`` to the end."""
-    with Worker("", command=command, patience=PATIENCE) as worker:
-        worker.do("workload", spec="sleep:3600", word="sleep", seconds=3600)
+    with _asleep(command) as worker:
         before = max(0, len(worker.ticks) - 1)
         seconds = worker.target(tasks)["seconds"]
         time.sleep(1)
@@ -243,6 +230,21 @@ def _each(measure: Callable[[str, Pair], Mapping[str, Measured]]) -> Mapping[str
     return rows
 
 
+def _sized(engine: str) -> str:
+    return f"{engine} {BARE[engine].tasks:,}"
+
+
+@benchmark(
+    "runtimes",
+    *(
+        row
+        for engine in BARE
+        for row in (
+            Row(f"{engine}.seconds", f"{_sized(engine)} created and live", "s", "≤ 1.3 ×", "bare program"),
+            Row(f"{engine}.rss", f"RSS a task, {_sized(engine)}", "B", "1 ± 0.05 ×", "bare program"),
+        )
+    ),
+)
 def measure_tasks(quick: bool) -> Mapping[str, Measured]:
     """Measure seconds until all are live, and bytes a task, beside the bare program."""
 
@@ -254,13 +256,26 @@ def measure_tasks(quick: bool) -> Mapping[str, Measured]:
             worker=lambda: _worker(pair.worker, tasks),
         )
         return {
-            f"{engine}.seconds": Measured(found["worker"][::2], found["bare"][::2]),
-            f"{engine}.rss": Measured(found["worker"][1::2], found["bare"][1::2]),
+            f"{engine}.{name}": Measured(found["worker"][at::2], found["bare"][at::2])
+            for at, name in enumerate(("seconds", "rss"))
         }
 
     return _each(measure)
 
 
+@benchmark(
+    "runtimes-million",
+    *(
+        Row(f"{engine}.{name}", f"{engine} {MILLION:,}{what}", "s", reach)
+        for engine, bare in BARE.items()
+        if bare.million
+        for name, what, reach in (
+            ("seconds", " created and live", ""),
+            ("gap", ", longest between two ticks", ""),
+            ("gone", ", stopped", "≤ 15 s"),
+        )
+    ),
+)
 def measure_million(quick: bool) -> Mapping[str, Measured]:
     """Measure a million held: until they are, how long ticks stay away, and until all is gone."""
 
@@ -276,51 +291,15 @@ def measure_million(quick: bool) -> Mapping[str, Measured]:
     return _each(measure)
 
 
+@benchmark(
+    "runtimes-start",
+    *(Row(engine, f"{engine}, second start to ready", "s", bare.start) for engine, bare in BARE.items()),
+)
 def measure_start(quick: bool) -> Mapping[str, Measured]:
     """Measure the start of a worker that is built, and has run before."""
 
     def measure(engine: str, pair: Pair) -> Mapping[str, Measured]:
         _start(pair.worker)
-        found = alternate(1 if quick else 5, worker=lambda: _start(pair.worker))
-        return {engine: Measured(found["worker"])}
+        return {engine: Measured(alternate(1 if quick else 5, it=lambda: _start(pair.worker))["it"])}
 
     return _each(measure)
-
-
-def _task_rows(engine: str, bare: Bare) -> tuple[Row, ...]:
-    what = f"{engine} {bare.tasks:,}"
-    return (
-        Row(f"{engine}.seconds", f"{what} created and live", "s", "bare program", Reach("at most", 1.3)),
-        Row(f"{engine}.rss", f"RSS a task, {what}", "B", "bare program", Reach("within", 0.05)),
-    )
-
-
-def _million_rows(engine: str) -> tuple[Row, ...]:
-    return (
-        Row(f"{engine}.seconds", f"{engine} {MILLION:,} created and live", "s"),
-        Row(f"{engine}.gap", f"{engine} {MILLION:,}, longest between two ticks", "s"),
-        Row(f"{engine}.gone", f"{engine} {MILLION:,}, stopped", "s", reach=Reach("at most", 15, "measured")),
-    )
-
-
-BENCHMARKS = (
-    Benchmark("runtimes", tuple(row for item in BARE.items() for row in _task_rows(*item)), measure_tasks),
-    Benchmark(
-        "runtimes-million",
-        tuple(row for engine, bare in BARE.items() if bare.million for row in _million_rows(engine)),
-        measure_million,
-    ),
-    Benchmark(
-        "runtimes-start",
-        tuple(
-            Row(
-                engine,
-                f"{engine}, second start to ready",
-                "s",
-                reach=Reach("at most", bare.start, "measured"),
-            )
-            for engine, bare in BARE.items()
-        ),
-        measure_start,
-    ),
-)

@@ -1,59 +1,337 @@
-"""Per cent of one core that concwatch itself takes at 120x40: four idle lanes, default rate, tracing on."""
+"""What a person waits for at the real screen, 120x40 unless told otherwise, and what it costs meanwhile."""
 
+import gc
+import json
+import random
+import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import ClassVar
 
-from .figures import Benchmark, Measured, Reach, Row, quiet
-from .terminal import Terminal
+from concwatch.lab.catalog import SHOWN
+from concwatch.lab.lab import DEFAULT_HZ, Lab
+from concwatch.lab.settings import Settings
+from concwatch.ui.app import ConcwatchApp
+from concwatch.ui.scale import StopScale
+from tests.benchmarks.figures import Measured, Row, against, alternate, benchmark, percentile, quiet
+from tests.benchmarks.terminal import CONCWATCH, Terminal
+from tests.made_recording import NAMES, made_lines
+
+# Four idle lanes.
 
 LANES = 4
 
 
-def _percent(seconds: float) -> tuple[float, dict[str, object]]:
-    with Terminal() as terminal:
-        terminal.until_text("1 threads")
-        for lane in range(1, LANES + 1):
-            terminal.press(str(lane))
-            terminal.until_text(f"▌{lane}")
-            terminal.press(" ")
-        terminal.until(lambda: terminal.text.count("● on ") - terminal.text.count("refill     ● on") >= LANES)
-        terminal.run(4.0)
-        began, before, bytes_before = (
-            time.monotonic(),
-            sum(terminal.process.cpu_times()[:2]),
-            terminal.bytes_read,
-        )
-        terminal.run(seconds)
-        took = time.monotonic() - began
-        used = sum(terminal.process.cpu_times()[:2]) - before
-        return used / took * 100, {
-            "bytes/s on the terminal": round((terminal.bytes_read - bytes_before) / took),
-            "RSS, MiB": round(terminal.process.memory_info().rss / 2**20, 1),
-        }
-
-
-def measure(quick: bool) -> Mapping[str, Measured]:
-    """Measure over 20 seconds, from outside."""
+@benchmark("screen", Row("cpu", "concwatch's own CPU, four idle lanes", "%", "≤ 15 %", "one core"))
+def measure_cpu(quick: bool) -> Mapping[str, Measured]:
+    """Measure the share of a core at the default rate, over 20 seconds, from outside."""
     found = Measured()
     for _ in range(1 if quick else 3):
         quiet.wait()
-        percent, found.detail = _percent(3.0 if quick else 20.0)
-        found.values.append(percent)
+        with Terminal() as terminal:
+            terminal.shows("1 threads")
+            for lane in range(1, LANES + 1):
+                terminal.type(str(lane))
+                terminal.shows(f"▌{lane}")
+                terminal.type(" ")
+            terminal.until(
+                lambda: terminal.text().count("● on ") - terminal.text().count("refill     ● on") >= LANES
+            )
+            terminal.run(4.0)
+            began, size = time.monotonic(), len(terminal.got)
+            before = sum(terminal.monitor.cpu_times()[:2])
+            terminal.run(3.0 if quick else 20.0)
+            took = time.monotonic() - began
+            found.values.append((sum(terminal.monitor.cpu_times()[:2]) - before) / took * 100)
+            found.detail = {
+                "bytes/s on the terminal": round((len(terminal.got) - size) / took),
+                "RSS, MiB": round(terminal.monitor.memory_info().rss / 2**20, 1),
+            }
     return {"cpu": found}
 
 
-BENCHMARKS = (
-    Benchmark(
-        "screen",
-        (
+# Keys while asyncio's worker creates 1,000,000 tasks. Those that choose a lane and those that change the
+# charts' window are pressed at random moments, and each is timed until the last cell that shows it has
+# arrived. From the same runs: the spacing of the lane's RSS samples, over the interval that was asked for.
+
+TASKS = 1_000_000
+PRESSES = 60
+"""Presses wanted in all; rounds are added until there are as many."""
+MOST_ROUNDS = 4
+CHARTS = 2
+"""Charts looked at: those in the left column, which no notice ever covers."""
+COVERED = 56
+"""The first column that a notice, which comes up at the lower right, may cover."""
+
+
+class SampledLab(Lab):
+    """A lab that notes when it has looked at asyncio's worker: seconds, live tasks, target."""
+
+    samples: ClassVar[list[tuple[float, int, int]]] = []
+
+    def step(self, now: float | None = None) -> None:
+        """Sample every lane once."""
+        lane = next(lane for lane in self.lanes if lane.engine.name == "asyncio")
+        before = len(lane.series)
+        super().step(now)
+        if len(lane.series) != before:
+            self.samples.append((time.monotonic(), lane.live, lane.target))
+
+
+def run_sampled(file: str, trace: bool) -> None:
+    """Run the screen, made as ``concwatch`` makes it, and write the samples when it has ended."""
+    gc.disable()  # as at every start; the app switches it on again
+    settings = Settings(workload="sleep:600", trace=trace)
+    app = ConcwatchApp(lambda: SampledLab(SHOWN, settings=settings))
+    app.run()
+    Path(file).write_text(json.dumps(SampledLab.samples))
+    sys.exit(app.return_code or 0)
+
+
+def _labelled(terminal: Terminal, label: str) -> bool:
+    """Return whether all charts looked at have ``label`` below them."""
+    return sum(label in terminal.line(row)[:COVERED] for row in range(len(terminal.rows))) == CHARTS
+
+
+def _choices(terminal: Terminal, lane: int, longer: bool) -> list[tuple[str, str, Callable[[], bool]]]:
+    """List what may be pressed now: its kind, the key, and whether the screen shows it."""
+    other = random.choice([number for number in (1, 2, 3, 4) if number != lane])
+    label = "-60s" if longer else "-2m"
+    return [
+        ("choose", str(other), lambda: f"▌{other} " in terminal.text()),
+        ("window", "[" if longer else "]", lambda: _labelled(terminal, label)),
+    ]
+
+
+def _press_keys(trace: bool, most: int) -> tuple[list[tuple[str, float]], list[float], dict[str, object]]:
+    """Press keys while the tasks are created; give kinds and milliseconds, and the samples' spacing in s."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "samples"
+        presses: list[tuple[str, float]] = []
+        code = f"from tests.benchmarks.screen import run_sampled as run; run({str(file)!r}, {trace})"
+        with Terminal("-c", code) as terminal:
+            terminal.shows("4 uvloop")
+            terminal.type("3")
+            terminal.shows("▌3 asyncio")
+            terminal.type(" ")
+            terminal.run(2.0)
+            terminal.type("\x1b[F")
+            began = time.monotonic()
+            while not _labelled(terminal, "-60s"):  # at first the charts show what there is
+                terminal.type("]")
+                terminal.run(1.0)
+            done, lane, longer = f"{TASKS:,} live", 3, False
+            while done not in terminal.text() and len(presses) < most:
+                terminal.run(random.uniform(0.02, 0.22))
+                kind, key, seen = random.choice(_choices(terminal, lane, longer))
+                pressed = terminal.type(key)
+                presses.append((kind, (terminal.until(seen) - pressed) * 1e3))
+                lane, longer = (int(key), longer) if kind == "choose" else (lane, key == "]")
+            about = {"reached 1 M": done in terminal.text(), "seconds": round(time.monotonic() - began, 1)}
+            terminal.type("q")
+            terminal.ended()
+        samples = json.loads(file.read_text())
+    times = [at for at, live, target in samples if live < target]
+    spacing = [after - before for before, after in pairwise(times)]
+    return presses, spacing, {**about, "samples": len(times)}
+
+
+TRACING = {"untraced": False, "traced": True}
+"""Both ways; traced is how the benchmarks began, untraced how a screen does."""
+
+
+@benchmark(
+    "keys",
+    *(
+        row
+        for name in TRACING
+        for row in (
+            Row(f"keys-{name}", f"key to screen while 1 M start, {name}, p95", "ms", "≤ 100 ms"),
             Row(
-                "cpu",
-                "concwatch's own CPU, four idle lanes",
-                "%",
-                "one core",
-                Reach("at most", 15, "measured"),
+                f"spacing-{name}", f"spacing of RSS samples then, {name}, p99", "intervals", "≤ 2.5 intervals"
             ),
-        ),
-        measure,
+        )
     ),
 )
+def measure_keys(quick: bool) -> Mapping[str, Measured]:
+    """Measure milliseconds from a key press to the screen that shows it."""
+    rows: dict[str, Measured] = {}
+    for name, trace in TRACING.items():
+        presses: list[tuple[str, float]] = []
+        spacing: list[float] = []
+        rounds: list[object] = []
+        while len(presses) < PRESSES and len(rounds) < (1 if quick else MOST_ROUNDS):
+            quiet.wait()
+            more, gaps, about = _press_keys(trace, 10 if quick else 150)
+            presses += more
+            spacing += gaps
+            rounds.append(about)
+        latencies = [value for _, value in presses]
+        detail = {"presses": len(presses), "p50": percentile(latencies, 0.5), "max": max(latencies)}
+        for kind in ("choose", "window"):
+            values = [value for which, value in presses if which == kind] or [float("nan")]
+            detail[f"{kind} p50, p95"] = [round(percentile(values, share), 1) for share in (0.5, 0.95)]
+        rows[f"keys-{name}"] = Measured([percentile(latencies, 0.95)], detail={**detail, "rounds": rounds})
+        over = [gap * DEFAULT_HZ for gap in spacing]
+        detail = {"samples": len(over), "p50": percentile(over, 0.5), "max": max(over)}
+        rows[f"spacing-{name}"] = Measured([percentile(over, 0.99)], detail=detail)
+    return rows
+
+
+# The first frame.
+
+MINIMAL = """
+from textual.app import App
+from textual.widgets import Static
+
+class Minimal(App):
+    BINDINGS = [("q", "quit", "Quit")]
+
+    def compose(self):
+        yield Static("all is here")
+
+Minimal().run()
+"""
+
+PARTS = ("▌1 threads", "4 uvloop", "collector", "─ RSS ", "─ completed / s ", "vm.max_map_count", "quit")
+"""What is on screen once everything is: a text from every part of it."""
+
+
+def _first_frame(arguments: tuple[str, ...], texts: tuple[str, ...]) -> float:
+    with Terminal(*arguments) as terminal:
+        return (terminal.shows(*texts) - terminal.began) * 1e3
+
+
+@benchmark("first-frame", Row("frame", "first whole frame", "ms", "≤ 1.5 ×", "minimal Textual app"))
+def measure_first_frame(quick: bool) -> Mapping[str, Measured]:
+    """Measure both from exec, after one start of each that is not counted: it may have to compile."""
+    concwatch = partial(_first_frame, CONCWATCH, ("concwatch", *PARTS))
+    minimal = partial(_first_frame, ("-c", MINIMAL), ("all is here",))
+    minimal()
+    concwatch()
+    return {"frame": against(2 if quick else 21, concwatch, minimal)}
+
+
+# Letting go of a slider.
+
+
+def drag(terminal: Terminal, card: str, tasks: int) -> float:
+    """Drag a card's slider from 0 to ``tasks`` by mouse; return the time of letting go."""
+    row = terminal.row_of(card) + 1
+    bar = terminal.line(row)
+    knob = bar.index("●")
+    width = len(bar[knob:]) - len(bar[knob:].lstrip("●─┬"))
+    scale = StopScale()
+    cell = next(cell for cell in range(width) if scale.value_at(cell, width) == tasks)
+    terminal.mouse(0, row, knob)
+    for step in range(1, 9):
+        terminal.run(0.03)
+        terminal.mouse(32, row, knob + round(cell * step / 8))
+    terminal.shows(f"{tasks:,} → about")
+    terminal.run(0.1)
+    return terminal.mouse(0, row, knob + cell, release=True)
+
+
+def _release(traced: bool) -> float:
+    with Terminal() as terminal:
+        terminal.shows("4 uvloop")
+        terminal.type("3")
+        terminal.shows("▌3 asyncio")
+        wanted = f"traced     {'●' if traced else '○'} o"
+        if wanted not in terminal.text():
+            terminal.type("t")
+            terminal.shows(wanted)
+        terminal.type(" ")
+        row = terminal.row_of("▌3 asyncio")
+        terminal.until(lambda: "● on" in terminal.line(row)[:40])
+        terminal.run(1.0 + time.monotonic() % 0.2)
+        released = drag(terminal, "▌3 asyncio", 10_000)
+        return terminal.shows("10,000 live") - released
+
+
+@benchmark(
+    "release",
+    *(Row(name, f"letting go at 10,000 to 10,000 live, {name}", "s", "≤ 0.4 s") for name in TRACING),
+)
+def measure_release(quick: bool) -> Mapping[str, Measured]:
+    """Measure from letting go of asyncio's slider to the screen that says so; the lane is on already."""
+    measures = {name: partial(_release, traced) for name, traced in TRACING.items()}
+    found = alternate(1 if quick else 7, **measures)
+    return {name: Measured(values, detail={"worst": max(values)}) for name, values in found.items()}
+
+
+# Replay of an hour of six lanes at 10 Hz.
+
+HOUR = 3600.0
+SIZES = ((120, 40), (200, 60))
+WINDOWS = {"15 s": 0, "1 min": 2, "10 min": 3, "1 h": 2, "8 h": 2}
+"""The windows that are measured, and how often ``]`` is pressed to come to each from the one before."""
+STILL = 0.25
+"""Seconds without a byte after which a picture is finished."""
+COLUMNS = range(50, 110)
+"""Where on the line that is played along a jump is clicked."""
+REPLAYED = ("1 threads", "made.jsonl", "─ RSS ", "─ compl", "vm.max_map_count", "quit")
+
+
+def _finished(terminal: Terminal, pressed: float) -> float:
+    """Return the milliseconds from a press to the last byte of the picture that it made."""
+    terminal.until(lambda: terminal.read_at > pressed)
+    while terminal.read(STILL):
+        pass
+    return (terminal.read_at - pressed) * 1e3
+
+
+def _replay(path: Path, size: tuple[int, int], jumps: int) -> tuple[float, list[tuple[str, float]]]:
+    """Open the file once and jump about in it."""
+    chance = random.Random(4)
+    took: list[tuple[str, float]] = []
+    with Terminal(*CONCWATCH, "replay", str(path), size=size) as terminal:
+        row = size[1] - 2
+        terminal.until(
+            lambda: "00:0" in terminal.line(row) and all(part in terminal.text() for part in REPLAYED)
+        )
+        first = (terminal.read_at - terminal.began) * 1e3
+        terminal.type(" ")
+        terminal.type("[[")
+        terminal.run(0.5)
+        for window, presses in WINDOWS.items():
+            terminal.type("]" * presses)
+            terminal.run(0.5)
+            for _ in range(jumps):
+                column = chance.choice(COLUMNS)
+                at = terminal.mouse(0, row, column)
+                terminal.mouse(0, row, column, release=True)
+                took.append((window, _finished(terminal, at)))
+            for key in ("\x1b[F", "\x1b[H", "\x1b[1;2C"):  # end, home, ten seconds on
+                took.append((window, _finished(terminal, terminal.type(key))))
+    return first, took
+
+
+@benchmark(
+    "replay",
+    Row("replay-open", "replay of an hour of six lanes: first whole frame", "ms", "≤ 1500 ms"),
+    Row("replay-jump", "a jump anywhere in it, at windows of 15 s to 8 h, p95", "ms", "≤ 100 ms"),
+)
+def measure_replay(quick: bool) -> Mapping[str, Measured]:
+    """Measure the first frame and jumps at two sizes of the terminal."""
+    opened, jumps = Measured(), Measured()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made.jsonl"
+        path.write_bytes(b"".join(made_lines(HOUR / 10 if quick else HOUR, lanes=len(NAMES))))
+        opened.detail["MB"] = round(path.stat().st_size / 1e6, 1)
+        for round_ in range(2 if quick else 4):
+            quiet.wait()
+            size = SIZES[round_ % len(SIZES)]
+            first, took = _replay(path, size, 1 if quick else 3)
+            opened.values.append(first)
+            jumps.values += [value for _, value in took]
+            for window in WINDOWS:
+                slowest = max(value for name, value in took if name == window)
+                jumps.detail[f"{size[0]}x{size[1]}, {window}: slowest"] = round(slowest, 1)
+    jumps.detail["p50"] = percentile(jumps.values, 0.5)
+    slow = percentile(jumps.values, 0.95)
+    return {"replay-open": opened, "replay-jump": Measured([slow], detail=jumps.detail)}

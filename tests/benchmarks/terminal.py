@@ -1,22 +1,9 @@
 """A program on a pseudo-terminal, and what a person would see of it: enough of one to time a screen."""
 
 import codecs
-import fcntl
-import os
-import pty
 import re
-import select
-import signal
-import struct
-import termios
-import time
-from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Self
 
-import psutil
-
-from .figures import PYTHON, ROOT, environment
+from tests.faults import terminal
 
 CONCWATCH = ("-m", "concwatch")
 
@@ -30,40 +17,23 @@ _TOKEN = re.compile(
 )
 
 
-class Terminal:
+class Terminal(terminal.Terminal):
     """Runs ``python ARGUMENT…`` on a terminal of its own; times are seconds of `time.monotonic`."""
 
-    def __init__(self, arguments: Sequence[str] = CONCWATCH, width: int = 120, height: int = 40) -> None:
-        self._rows = [[" "] * width for _ in range(height)]
-        self._undrawn: list[bytes] = []
-        self.bytes_read = 0
-        self.read_at = 0.0
-        """When the newest bytes came."""
-        self._x = self._y = 0
+    def __init__(self, *arguments: str, size: tuple[int, int] = (120, 40)) -> None:
+        self._rows = [[" "] * size[0] for _ in range(size[1])]
+        self._drawn = self._x = self._y = 0
         self._rest = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        size = struct.pack("HHHH", height, width, 0, 0)
-        variables = environment()
-        self.began = time.monotonic()
-        """When the program was started."""
-        self.pid, self._fd = pty.fork()
-        if self.pid == 0:
-            try:
-                fcntl.ioctl(0, termios.TIOCSWINSZ, size)
-                os.chdir(ROOT)
-                os.execve(PYTHON, [PYTHON, *arguments], variables)
-            finally:
-                os._exit(127)
-        self.process = psutil.Process(self.pid)
+        super().__init__(*(arguments or CONCWATCH), size=size)
 
     # What is on screen.
 
     @property
     def rows(self) -> list[list[str]]:
         """Every row of the screen, cell by cell; drawn only now: what is timed does not wait for it."""
-        if self._undrawn:
-            data = b"".join(self._undrawn)
-            self._undrawn.clear()
+        if self._drawn < len(self.got):
+            data, self._drawn = self.got[self._drawn :], len(self.got)
             self._draw(self._decoder.decode(data))
         return self._rows
 
@@ -71,93 +41,30 @@ class Terminal:
         """Return one row of the screen, from 0."""
         return "".join(self.rows[row])
 
-    @property
     def text(self) -> str:
-        """The whole screen."""
+        """Return the whole screen."""
         return "\n".join(map("".join, self.rows))
 
-    def find(self, text: str) -> tuple[int, int]:
-        """Return row and column of the first ``text`` on screen.
+    def row_of(self, text: str) -> int:
+        """Return the number of the first row that has ``text``.
 
         Raises:
-            LookupError: it is not there.
+            LookupError: none has.
         """
         for number in range(len(self.rows)):
-            column = self.line(number).find(text)
-            if column >= 0:
-                return number, column
-        raise LookupError(f"{text!r} is not on screen:\n{self.text}")
+            if text in self.line(number):
+                return number
+        raise LookupError(f"{text!r} is not on screen:\n{self.text()}")
 
     # What happens.
 
-    def read(self, timeout: float) -> bool:
-        """Take in what comes within ``timeout`` seconds; say whether anything did."""
-        if not select.select([self._fd], [], [], max(0.0, timeout))[0]:
-            return False
-        try:
-            data = os.read(self._fd, 65_536)
-        except OSError:
-            data = b""
-        self.read_at = time.monotonic()
-        if not data:
-            raise EOFError(f"the program has ended; its screen was:\n{self.text}")
-        self.bytes_read += len(data)
-        self._undrawn.append(data)
-        return True
-
-    def run(self, seconds: float) -> None:
-        """Take in all that comes for so many seconds."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self.read(left)
-
-    def until(self, seen: Callable[[], bool], timeout: float = 30.0) -> float:
-        """Take in what comes until ``seen()``; give the time at which the bytes came that made it so.
-
-        Raises:
-            TimeoutError: it never was.
-        """
-        end = time.monotonic() + timeout
-        while not seen():
-            if not self.read(end - time.monotonic()) and time.monotonic() >= end:
-                raise TimeoutError(f"never seen within {timeout} s; the screen was:\n{self.text}")
-        return self.read_at
-
-    def until_text(self, text: str, timeout: float = 30.0) -> float:
-        """Take in what comes until ``text`` is on screen; give the time."""
-        return self.until(lambda: text in self.text, timeout)
-
-    def press(self, keys: str) -> float:
-        """Send what a keyboard or mouse would; give the time."""
-        at = time.monotonic()
-        os.write(self._fd, keys.encode())
-        return at
+    def shows(self, *texts: str) -> float:
+        """Take in what comes until all ``texts`` are on screen; return the time."""
+        return self.until(lambda: all(text in self.text() for text in texts), str(texts))
 
     def mouse(self, code: int, row: int, column: int, release: bool = False) -> float:
-        """Send one mouse event (0 for the left button, 32 for a move with it held); give the time."""
-        return self.press(f"\x1b[<{code};{column + 1};{row + 1}{'m' if release else 'M'}")
-
-    def close(self) -> None:
-        """Quit the program; by force if it does not within three seconds."""
-        for key, patience in (("q", 3.0), ("", 3.0)):
-            try:
-                if key:
-                    self.press(key)
-                else:
-                    os.kill(self.pid, signal.SIGKILL)
-                self.run(patience)
-            except (EOFError, OSError):
-                break
-        os.close(self._fd)
-        os.waitpid(self.pid, 0)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        """Send one mouse event (0 for the left button, 32 for a move with it held); return the time."""
+        return self.type(f"\x1b[<{code};{column + 1};{row + 1}{'m' if release else 'M'}")
 
     # How bytes become a screen.
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from concwatch.lab.catalog import find
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
-
-from .bare import cpu_per_thread
-from .figures import PYTHON, Benchmark, Measured, Reach, Row, environment, quiet
+from tests.apart import ROOT, python
+from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet
 
 BURST = 500
 
@@ -36,15 +35,54 @@ async def job():
 """
 """Tasks of known length, which they write down."""
 
+SPINNING_THREADS = """
+import os, threading, time
 
-def run(*arguments: str, folder: Path | None = None) -> list[dict[str, float]]:
-    """Run ``concwatch run`` and return its lanes; of tasks that end it may well exit with 1."""
-    done = subprocess.run(
-        [PYTHON, "-m", "concwatch", "run", "--json", *arguments],
-        capture_output=True, text=True, env=environment(), cwd=folder, check=False,
-    )  # fmt: skip
-    lanes: list[dict[str, float]] = json.loads(done.stdout)["lanes"]
-    return lanes
+def spin():
+    end = time.thread_time() + 0.01
+    while time.thread_time() < end:
+        pass
+
+def starter():
+    for _ in range({tasks}):
+        thread = threading.Thread(target=spin)
+        thread.start()
+        thread.join()
+
+starters = [threading.Thread(target=starter) for _ in range({live})]
+before = time.process_time()
+for thread in starters:
+    thread.start()
+for thread in starters:
+    thread.join()
+print((time.process_time() - before) / ({live} * {tasks}))
+"""
+"""Prints the seconds of CPU of a thread that spins for 10 ms: ``live`` at a time, ``tasks`` in turn."""
+
+
+def run(engine: str, *arguments: str, folder: Path = ROOT) -> dict[str, float]:
+    """Run ``concwatch run`` and return its lane; of tasks that end it may well exit with 1."""
+    command = ("-m", "concwatch", "run", "--json", engine, *arguments)
+    out = python(*command, cwd=folder, check=False, stderr=subprocess.DEVNULL)
+    return dict(json.loads(out)["lanes"][0])
+
+
+@benchmark(
+    "burst-heights",
+    Row(
+        "burst-heights",
+        "the burst of 500 at 50 random moments: furthest from the median",
+        "of 1",
+        "≤ 0.1 of 1",
+    ),
+)
+def measure_bursts(quick: bool) -> Mapping[str, Measured]:
+    """Measure how far apart the highest rates of equal bursts of tasks are."""
+    quiet.wait()
+    heights = asyncio.run(burst_heights(5 if quick else 50))
+    middle = statistics.median(heights)
+    furthest = max(abs(height / middle - 1) for height in heights)
+    return {"burst-heights": Measured([furthest], detail={"heights": heights})}
 
 
 async def burst_heights(count: int) -> list[float]:
@@ -67,39 +105,25 @@ async def burst_heights(count: int) -> list[float]:
     return heights
 
 
-def measure_bursts(quick: bool) -> Mapping[str, Measured]:
-    """Measure how far apart the heights of equal bursts are."""
-    quiet.wait()
-    heights = asyncio.run(burst_heights(5 if quick else 50))
-    middle = statistics.median(heights)
-    return {
-        "burst-heights": Measured(
-            [max(abs(height / middle - 1) for height in heights)], detail={"heights": heights}
-        )
-    }
-
-
+@benchmark(
+    "rates-added-up",
+    Row(
+        "rates-added-up",
+        "created_per_second of a recording, added up",
+        "tasks",
+        "1 ± 0.02 ×",
+        "tasks created",
+    ),
+)
 def measure_sum(quick: bool) -> Mapping[str, Measured]:
     """Measure what the created tasks a second of a recording add up to."""
     tasks = 100_000 if quick else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "grown.cast"
+        file = f"{folder}/grown.cast"
         quiet.wait()
-        run(
-            "asyncio",
-            "--tasks",
-            str(tasks),
-            "--workload",
-            "sleep:3600",
-            "--seconds",
-            "1",
-            "--record",
-            str(file),
-        )
-        text = subprocess.run(
-            [PYTHON, "-m", "concwatch", "export", "--csv", str(file)],
-            capture_output=True, text=True, env=environment(), check=True,
-        ).stdout  # fmt: skip
+        options = ("--workload", "sleep:3600", "--seconds", "1", "--record", file)
+        run("asyncio", "--tasks", str(tasks), *options)
+        text = python("-m", "concwatch", "export", "--csv", file, stderr=subprocess.DEVNULL)
     total, before = 0.0, None
     for row in csv.DictReader(io.StringIO(text)):
         if before is not None and row["created_per_second"]:
@@ -108,92 +132,71 @@ def measure_sum(quick: bool) -> Mapping[str, Measured]:
     return {"rates-added-up": Measured([total], [float(tasks)])}
 
 
+@benchmark(
+    "durations",
+    Row("duration-p50", "log-normal tasks: p50", "s", "1 ± 0.03 ×", "their own record"),
+    Row("duration-p99", "log-normal tasks: p99", "s", "1 ± 0.05 ×", "their own record"),
+)
 def measure_lengths(quick: bool) -> Mapping[str, Measured]:
     """Measure the quantiles of tasks of known length, against their own record."""
-    found = {"duration-p50": Measured(), "duration-p99": Measured()}
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "jobs.py").write_text(JOBS)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "jobs.py").write_text(JOBS)
         quiet.wait()
-        lane = run(
-            "asyncio", "--workload", "jobs:job", "--tasks", "800", "--seconds", "3" if quick else "10",
-            folder=Path(folder),
-        )[0]  # fmt: skip
-        known = sorted(map(float, (Path(folder) / "lengths").read_text().split()))
-    for name, share in (("duration_p50", 0.5), ("duration_p99", 0.99)):
-        row = found[name.replace("_", "-")]
-        row.values.append(lane[name])
-        row.reference.append(known[math.ceil(share * len(known)) - 1])
-    return found
+        options = ("--workload", "jobs:job", "--tasks", "800", "--seconds", "3" if quick else "10")
+        lane = run("asyncio", *options, folder=folder)
+        known = sorted(map(float, (folder / "lengths").read_text().split()))
+    return {
+        f"duration-{name}": Measured([lane[f"duration_{name}"]], [known[math.ceil(share * len(known)) - 1]])
+        for name, share in (("p50", 0.5), ("p99", 0.99))
+    }
 
 
+SPINNING = ("asyncio", "threads", "go")
+
+
+@benchmark(
+    "cpu-per-task",
+    *(
+        Row(f"cpu-{engine}", f"spin:0.01, {engine}: CPU a task", "ms", "1 ± 0.03 ×", "known")
+        for engine in SPINNING
+    ),
+    Row(
+        "cpu-threads-bare", "spin:0.01, threads: CPU a task", "ms", "1 ± 0.03 ×", "bare script of 20 threads"
+    ),
+)
 def measure_cpu(quick: bool) -> Mapping[str, Measured]:
     """Measure the CPU time of tasks that use 10 ms of it each."""
     found = {}
-    for engine in ("asyncio", "threads", "go"):
+    for engine in SPINNING:
         quiet.wait()
-        lane = run(engine, "--workload", "spin:0.01", "--tasks", "20", "--seconds", "3" if quick else "10")[0]
+        lane = run(engine, "--workload", "spin:0.01", "--tasks", "20", "--seconds", "3" if quick else "10")
         found[f"cpu-{engine}"] = Measured([lane["cpu_per_task"] * 1e3], [10.0])
-    bare = cpu_per_thread(20, 20 if quick else 50) * 1e3
-    found["cpu-threads-bare"] = Measured(found["cpu-threads"].values, [bare])
+    bare = float(python("-c", SPINNING_THREADS.format(live=20, tasks=20 if quick else 50)))
+    found["cpu-threads-bare"] = Measured(found["cpu-threads"].values, [bare * 1e3])
     return found
 
 
-BUDGETED = (
-    ("asyncio", "sleep:3600"), ("uvloop", "sleep:3600"), ("tokio", "sleep:3600"), ("go", "sleep:3600"),
-    ("java-virtual", "sleep:3600"), ("asyncio", "payload:64KiB"),
-)  # fmt: skip
+BUDGETED = {
+    f"budget-{engine}-{workload.partition(':')[0]}": (engine, workload)
+    for engine, workload in (
+        *((engine, "sleep:3600") for engine in ("asyncio", "uvloop", "tokio", "go", "java-virtual")),
+        ("asyncio", "payload:64KiB"),
+    )
+}
 
 
+@benchmark(
+    "budget",
+    *(
+        Row(name, f"300 MiB, {engine}, {workload}: peak RSS", "MiB", "≤ 308 MiB")
+        for name, (engine, workload) in BUDGETED.items()
+    ),
+)
 def measure_budget(quick: bool) -> Mapping[str, Measured]:
     """Measure the highest RSS of workers that may take 300 MiB and are asked for more."""
     found = {}
-    for engine, workload in BUDGETED[: 1 if quick else None]:
+    for name, (engine, workload) in list(BUDGETED.items())[: 1 if quick else None]:
         options = ("--tasks", "2M", "--seconds", "1", "--max-memory", "300MiB", "--force")
-        lane = run(engine, "--workload", workload, *options)[0]
-        found[f"budget-{engine}-{workload.partition(':')[0]}"] = Measured([lane["peak_rss"] / 2**20])
+        found[name] = Measured([run(engine, "--workload", workload, *options)["peak_rss"] / MIB])
     return found
-
-
-BENCHMARKS = (
-    Benchmark(
-        "burst-heights",
-        (Row("burst-heights", "the burst of 500 at 50 random moments: furthest from the median", "of 1", "",
-             Reach("at most", 0.1, "measured")),),
-        measure_bursts,
-    ),
-    Benchmark(
-        "rates-added-up",
-        (Row("rates-added-up", "created_per_second of a recording, added up", "tasks", "tasks created",
-             Reach("within", 0.02)),),
-        measure_sum,
-    ),
-    Benchmark(
-        "durations",
-        (
-            Row("duration-p50", "log-normal tasks: p50", "s", "their own record", Reach("within", 0.03)),
-            Row("duration-p99", "log-normal tasks: p99", "s", "their own record", Reach("within", 0.05)),
-        ),
-        measure_lengths,
-    ),
-    Benchmark(
-        "cpu-per-task",
-        (
-            *(
-                Row(f"cpu-{engine}", f"spin:0.01, {engine}: CPU a task", "ms", "known", Reach("within", 0.03))
-                for engine in ("asyncio", "threads", "go")
-            ),
-            Row("cpu-threads-bare", "spin:0.01, threads: CPU a task", "ms", "bare script of 20 threads",
-                Reach("within", 0.03)),
-        ),
-        measure_cpu,
-    ),
-    Benchmark(
-        "budget",
-        tuple(
-            Row(f"budget-{engine}-{workload.partition(':')[0]}", f"300 MiB, {engine}, {workload}: peak RSS",
-                "MiB", "", Reach("at most", 308, "measured"))
-            for engine, workload in BUDGETED
-        ),
-        measure_budget,
-    ),
-)  # fmt: skip

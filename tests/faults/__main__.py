@@ -1,26 +1,30 @@
-"""Inject the faults one after another, each in a process of its own, and print the table."""
+"""Inject faults one after another, each in a process of its own, and print the table.
+
+Without options it is a short round of about a minute, in which each has one engine and no time is judged.
+"""
 
 import argparse
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
+import tempfile
 import time
+import traceback
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psutil
 
 from concwatch.files import write_whole
-from tests.faults.driving import THOROUGH
-from tests.faults.fault import Fault, Impossible
-from tests.faults.rows import FAULTS
+from tests.faults.all_faults import FAULTS
+from tests.faults.fault import THOROUGH, Fault, Impossible
 
-ROOT = Path(__file__).resolve().parents[2]
-IMPOSSIBLE = 77
-"""Exit status of an injection that this machine does not allow."""
+FORK = multiprocessing.get_context("fork")
+"""All is imported once."""
 
 
 @dataclass
@@ -38,24 +42,23 @@ class Tally:
     seconds: float = 0.0
 
 
-def inject_here(fault: Fault) -> int:
-    """Inject one fault once in this process; what was lost goes to standard output."""
+def inject_here(fault: Fault, answer: Connection) -> None:
+    """Inject one fault once in this process, and tell which field of the tally has what."""
     # Under nohup, or in a shell's background, what is started here would ignore what it is to be ended by.
-    for name in ("SIGHUP", "SIGINT"):
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        print(fault.inject())
+        answer.send(("lost", fault.inject()))
     except Impossible as reason:
-        print(reason)
-        return IMPOSSIBLE
-    return 0
+        answer.send(("impossible", str(reason)))
+    except BaseException:
+        answer.send(("problems", traceback.format_exc()[-3000:]))
 
 
-def end_all_of(process: subprocess.Popen[str]) -> None:
+def end_all_of(pid: int) -> None:
     """End a process and all that it started."""
-    family = [psutil.Process(process.pid)]
-    family += family[0].children(recursive=True)
-    for member in family:
+    family = [psutil.Process(pid)]
+    for member in family + family[0].children(recursive=True):
         try:
             member.kill()
         except psutil.NoSuchProcess:
@@ -64,41 +67,33 @@ def end_all_of(process: subprocess.Popen[str]) -> None:
 
 def inject_apart(fault: Fault, tally: Tally) -> None:
     """Inject one fault once in a process of its own, so that what hangs or dies costs no other row."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults", "--inject", fault.name],
-        cwd=ROOT,
-        env={**os.environ, THOROUGH: "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        out, err = process.communicate(timeout=fault.seconds)
-    except subprocess.TimeoutExpired:
-        end_all_of(process)
-        out, err = process.communicate()
-        err += f"\nnot over within {fault.seconds:g} s"
-    if process.returncode == IMPOSSIBLE:
-        tally.impossible = out.strip()
+    ours, theirs = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=inject_here, args=(fault, theirs))
+    process.start()
+    theirs.close()
+    kind, text = "problems", f"not over within {fault.seconds:g} s"
+    if ours.poll(fault.seconds):
+        try:
+            kind, text = ours.recv()
+        except EOFError:
+            text = "it ended without an answer"
+        process.join(fault.seconds)
+    if process.exitcode is None:
+        end_all_of(process.pid)
+        process.join()
+    if kind == "impossible":
+        tally.impossible = text
         return
     tally.injected += 1
-    if process.returncode == 0:
-        tally.survived += 1
-        sys.stderr.write(err)  # figures that it took on the way
-        tally.lost += [out.strip()] if out.strip() else []
-    else:
-        tally.problems.append(err.strip()[-3000:])
+    tally.survived += kind == "lost"
+    getattr(tally, kind).extend([text] if text else [])
 
 
 def run(fault: Fault, times: int) -> Tally:
     """Inject one fault so many times."""
-    tally = Tally(fault.name, fault.what, fault.holds)
-    began = time.monotonic()
-    for _ in range(times):
+    tally, began = Tally(fault.name, fault.what, fault.holds), time.monotonic()
+    while tally.injected < times and not tally.impossible:
         inject_apart(fault, tally)
-        if tally.impossible:
-            break
     tally.seconds = round(time.monotonic() - began, 1)
     return tally
 
@@ -116,34 +111,40 @@ def row(tally: Tally) -> str:
 def main() -> int:
     """Parse the command line, inject, print."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("--all", action="store_true", help="each as often as it says; else each once")
-    parser.add_argument("--only", metavar="NAME,…", help="these alone, whole names or their beginnings")
+    parser.add_argument("--all", action="store_true", help="all, thoroughly, each as often as it says: hours")
+    parser.add_argument("--only", metavar="NAME,…", help="these, thoroughly: whole names or their beginnings")
     parser.add_argument("--times", type=int, metavar="N", help="each so often")
     parser.add_argument("--list", action="store_true", help="print the names")
     parser.add_argument("--json", metavar="FILE", help="write all figures there too")
-    parser.add_argument("--inject", metavar="NAME", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.inject:
-        (fault,) = (fault for fault in FAULTS if fault.name == options.inject)
-        return inject_here(fault)
     beginnings = tuple(options.only.split(",")) if options.only else ("",)
-    chosen = [fault for fault in FAULTS if fault.name.startswith(beginnings)]
+    chosen = [fault for fault in FAULTS.values() if fault.name.startswith(beginnings)]
     if not chosen:
         parser.error(f"no fault begins with {options.only}: see --list")
     if options.list:
         print(*(f"{fault.name:32} {fault.what}" for fault in chosen), sep="\n")
         return 0
+    if options.all or options.only:
+        os.environ[THOROUGH] = "1"
+    else:
+        chosen = [fault for fault in chosen if fault.short]
     tallies = []
-    for fault in chosen:
-        print(f"{fault.name} …", file=sys.stderr, flush=True)
-        tallies.append(run(fault, options.times or (fault.times if options.all else 1)))
-        for problem in tallies[-1].problems:
-            print(problem, file=sys.stderr, flush=True)
-        if options.json:  # after each, for all of them take hours
-            write_whole(Path(options.json), json.dumps([asdict(tally) for tally in tallies], indent=2))
+    with tempfile.TemporaryDirectory(prefix="concwatch-state-") as folder:
+        # As nobody's settings and choices would have it, and without changing them.
+        os.environ |= {"XDG_STATE_HOME": folder, "CONCWATCH_SETTINGS": os.devnull}
+        for fault in chosen:
+            print(f"{fault.name} …", file=sys.stderr, flush=True)
+            tallies.append(run(fault, options.times or (fault.times if options.all else 1)))
+            for problem in tallies[-1].problems:
+                print(problem, file=sys.stderr, flush=True)
+            if options.json:  # after each, for all of them take hours
+                write_whole(Path(options.json), json.dumps([asdict(tally) for tally in tallies], indent=2))
     print("| injected | times | survived | lost |\n| --- | --: | --: | --- |")
     print(*map(row, tallies), sep="\n")
-    return int(any(tally.problems for tally in tallies))
+    failed = sum(bool(tally.problems) for tally in tallies)
+    skipped = sum(bool(tally.impossible) for tally in tallies)
+    print(f"\nfaults: {len(tallies) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""The real screen on real workers, beside one that is well: what every fault of a worker is driven with."""
+"""Real workers, and what a fault does to them: behind the real screen, or in a lab without one.
+
+The first lane is the one that something is done to, the second must not mind.
+"""
 
 import asyncio
 import math
-import os
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, chdir, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,13 +17,14 @@ from typing import Any
 import psutil
 
 from concwatch.lab.catalog import Engine, find
-from concwatch.lab.lab import Lab, open_process
-from concwatch.lab.lane import Lane
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane import Lane, open_process
 from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Link
 from concwatch.links.process import WorkerProcess
 from concwatch.ui.app import ConcwatchApp
+from tests.faults.fault import PATIENCE, engines, fault, thorough
 from tests.screen import Stage, Workers
 
 ROOM = 20 << 20
@@ -33,37 +36,66 @@ PROMPT = 0.1
 BEAT = 0.01
 """Seconds between two heartbeats of the event loop."""
 
-THOROUGH = "FAULTS_THOROUGH"
-"""Environment variable, set by ``python -m tests.faults``: every engine is tried, and seconds are judged."""
-
 LOOPS = ("asyncio", "uvloop")
 """Engines whose tasks are coroutines; the others refuse the workloads of these, and the other way round."""
 
 TASKS = 50
-"""What the healthy lane holds: tasks that end and begin again, so that its counters move."""
+"""What the healthy lane holds on the screen: tasks that end and begin again, so that its counters move."""
 
-PATIENCE = 40.0
+SLOWEST = 250
+"""Threads that are started a second on a machine that is busy with ten times what it can do."""
 
+JOBS = '''
+import asyncio, os, sys, time
 
-def thorough() -> bool:
-    """Whether there is time for all, and nothing else on the machine."""
-    return bool(os.environ.get(THOROUGH))
+def job(does):
+    """Make of a plain function a coroutine function of the name with an a before it, too."""
+    async def coroutine():
+        does()
+        await asyncio.sleep(3600)
+    globals()["a" + does.__name__] = coroutine
+    return does
 
+@job
+def leave():
+    os._exit(7)
 
-def engines(*names: str) -> Sequence[str]:
-    """Return those of ``names`` to be tried: all that are there, or in haste the first alone."""
-    there = [name for name in names if find([name])[0].missing() is None]
-    return there if thorough() else there[:1]
+@job
+def exit():
+    sys.exit(3)
 
+@job
+def recurse():
+    recurse()
 
-def toy(name: str) -> Engine:
-    """Return a row for a worker that is not one of the catalog's."""
-    return Engine(name, "one toy", 1_000)
+@job
+def crash():
+    sys.setrecursionlimit(10**9)
+    def deeper(item):
+        return sorted([item], key=deeper)
+    deeper(0)
 
+@job
+def block():
+    time.sleep(5)
 
-def share(times: list[float], part: float) -> float:
-    """Return the seconds that so large a part of ``times`` kept below."""
-    return sorted(times)[min(len(times) - 1, math.floor(len(times) * part))] if times else 0.0
+@job
+def block_all():
+    "Hold the interpreter's own lock as well: no thread of the worker runs meanwhile."
+    sum(range(10**11))
+
+@job
+def fail():
+    raise ValueError("as every other")
+
+async def arefuse():
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+'''
+"""Workloads for threads; those for event loops have an "a" before their name."""
 
 
 @dataclass
@@ -90,100 +122,174 @@ class Pulse:
             self.late.append(time.monotonic() - due)
             self.peak = max(self.peak, process.memory_info().rss)
 
-    @property
-    def grown(self) -> int:
-        """Bytes of RSS at most over the baseline."""
-        return self.peak - self.baseline
+    def check(self, judge_time: bool) -> None:
+        """Check what the monitor's memory may suffer; and its screen, in CPU time: others may be at work."""
 
-    def figures(self) -> str:
-        """Return what was measured."""
+        def share(times: list[float], part: float) -> float:
+            return sorted(times)[min(len(times) - 1, math.floor(len(times) * part))] if times else 0.0
+
         late, busy = (
             f"{share(times, 0.95) * 1000:.0f} ms at p95, {share(times, 1.0) * 1000:.0f} ms at worst"
             for times in (self.late, self.busy)
         )
-        return (
-            f"{self.what}memory +{self.grown / 2**20:.1f} MiB, {len(self.late)} heartbeats, "
+        grown = self.peak - self.baseline
+        figures = (
+            f"{self.what}memory +{grown / 2**20:.1f} MiB, {len(self.late)} heartbeats, "
             f"late by {late}; CPU between two {busy}"
         )
-
-    def assert_small(self) -> None:
-        """Check what the monitor's memory may suffer; say on standard error what it was."""
-        print(self.figures(), file=sys.stderr)
-        assert self.grown <= ROOM, self.figures()
-
-    def assert_well(self) -> None:
-        """Check what its screen may suffer, too, in CPU time: other programs may be at work."""
-        self.assert_small()
-        if thorough():
-            assert share(self.busy, 0.95) <= PROMPT, self.figures()
+        print(figures, file=sys.stderr)
+        assert grown <= ROOM, figures
+        if judge_time and thorough():
+            assert share(self.busy, 0.95) <= PROMPT, figures
 
 
-class FaultyStage(Stage):
-    """The screen, one lane that something is done to, and one that must not mind."""
+class Hands:
+    """What a fault does to a lab and sees of it: of the faulty lane, if not of the one that is given."""
 
-    faulty: Lane
-    well: Lane
+    lab: Lab
+
+    @property
+    def faulty(self) -> Lane:
+        """The lane that something is done to."""
+        return self.lab.lanes[0]
+
+    @property
+    def well(self) -> Lane:
+        """The lane that must not mind."""
+        return self.lab.lanes[1]
+
+    @property
+    def pid(self) -> int:
+        """The faulty worker's process."""
+        return self.faulty.worker.tally.ready.pid
+
+    def counted(self, name: str, lane: Lane | None = None) -> int:
+        """Return a counter of the last tick; 0 before there is one."""
+        return getattr((lane or self.faulty).worker.tally.tick, name, 0)
 
     def told(self, lane: Lane | None = None) -> list[str]:
-        """Return the events of a lane, the faulty one by default, oldest first."""
+        """Return the events of a lane, oldest first."""
         name = (lane or self.faulty).engine.name
         return [event.text for event in self.lab.events.since(0) if event.lane == name]
+
+    async def until(
+        self, condition: Callable[[], object], what: str | Callable[[], str], limit: float = PATIENCE
+    ) -> None:
+        """Wait until it holds; at most ``limit`` seconds."""
+        deadline = asyncio.get_running_loop().time() + limit
+        while not condition():
+            if asyncio.get_running_loop().time() > deadline:
+                seen = [
+                    (lane.engine.name, lane.state, lane.worker.reason, lane.worker.tally.tick)
+                    for lane in self.lab.lanes
+                ]
+                events = "\n".join(event.text for event in self.lab.events.since(0))
+                raise AssertionError(
+                    f"{what if isinstance(what, str) else what()}: not within {limit:g} s\n{seen}\n{events}"
+                )
+            await asyncio.sleep(0.01)
 
     async def tells(self, text: str, times: int = 1) -> None:
         """Wait for an event of the faulty lane with ``text`` in it; there may be just so many."""
         await self.until(
             lambda: any(text in event for event in self.told()),
             lambda: f"not told: {text!r}\n" + "\n".join(self.told()),
-            PATIENCE,
         )
         assert sum(text in event for event in self.told()) == times, self.told()
 
-    async def becomes(self, *states: State) -> None:
-        """Wait until the faulty lane is in one of ``states``."""
-        await self.until(
-            lambda: self.faulty.state in states,
-            lambda: f"{self.faulty.state} {self.faulty.reason}: not {states}\n" + "\n".join(self.told()),
-            PATIENCE,
-        )
+    async def becomes(self, *states: State, lane: Lane | None = None) -> None:
+        """Wait until a lane is in one of ``states``."""
+        it = lane or self.faulty
+        await self.until(lambda: it.state in states, lambda: f"{it.state} {it.worker.reason}: not {states}")
 
     async def holds(self, tasks: int, lane: Lane | None = None) -> None:
-        """Have a lane, the faulty one by default, hold so many tasks."""
-        held = lane or self.faulty
-        self.lab.set_target(held, tasks)
+        """Have a lane hold so many tasks, and see that it does."""
+        it = lane or self.faulty
+        limit = PATIENCE + max(tasks, it.live) / SLOWEST
+        self.lab.set_target(it, tasks)
         await self.until(
-            lambda: held.state is State.RUNNING and held.live == tasks,
-            lambda: f"{held.live} of {tasks} live, {held.state} {held.reason}",
-            PATIENCE,
+            lambda: it.state is State.RUNNING and it.live == tasks and it.worker.limit is None,
+            lambda: f"{it.live} of {tasks} live, {it.state} {it.worker.reason}",
+            limit,
         )
 
+    async def ticks(self, count: int, lane: Lane | None = None) -> None:
+        """Let so many ticks of a lane pass."""
+        it = lane or self.faulty
+        for _ in range(count):
+            last = it.worker.tally.tick
+            await self.until(lambda last=last: it.worker.tally.tick is not last, "it ticks")  # type: ignore[misc]  # bound here
+
+    async def hits(self, tasks: int, wall: str, value: int) -> int:
+        """Ask for more than a wall allows; see which one is named; return how many tasks stand."""
+        before = len(self.told())
+        self.lab.set_target(self.faulty, tasks)
+        await self.until(
+            lambda: self.faulty.worker.limit is not None, "it meets a wall", PATIENCE + tasks / SLOWEST
+        )
+        limit = self.faulty.worker.limit
+        assert (limit.wall, limit.value, limit.wanted) == (wall, value, tasks), limit
+        (text,) = [text for text in self.told()[before:] if "reached at" in text]
+        assert f"{wall} ({value:,}) reached at" in text, text
+        await self.ticks(2)
+        return limit.standing
+
+
+class RealLab(Hands):
+    """A lab without a screen."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+
+
+class FaultyStage(Hands, Stage):
+    """The screen."""
+
+    async def until(
+        self, condition: Callable[[], object], what: str | Callable[[], str], limit: float = PATIENCE
+    ) -> None:
+        """Wait until it holds, and let the screen go on meanwhile."""
+        await Stage.until(self, condition, what, limit)
+
+    @property
+    def faulty_card(self) -> Any:
+        """The card of the faulty lane."""
+        return self.card(self.faulty.engine.name)
+
+    def give(self, job: str) -> None:
+        """Have the lanes' workload be one of `JOBS`."""
+        self.lab.set_workload(f"jobs:{'a' if self.faulty.engine.name in LOOPS else ''}{job}")
+
     @asynccontextmanager
-    async def pulse(self, what: str = "") -> AsyncIterator[Pulse]:
-        """Watch this process meanwhile; ``what`` goes before its figures."""
+    async def pulse(self, what: str = "", judge_time: bool = True) -> AsyncIterator[None]:
+        """Watch this process meanwhile, and check what it may suffer; ``what`` goes before its figures."""
         pulse = Pulse(what)
         beating = asyncio.create_task(pulse.beat())
         try:
-            yield pulse
+            yield
         finally:
             beating.cancel()
+        pulse.check(judge_time)
+
+    async def stalls(self) -> None:
+        """See that the faulty lane is shown as stalled."""
+        await self.becomes(State.STALLED)
+        await self.sees("stalled", within=self.faulty_card)
+
+    async def switches_off(self) -> None:
+        """Switch the faulty lane off."""
+        self.lab.switch(self.faulty, False)
+        await self.becomes(State.OFF)
 
     async def others_go_on(self) -> None:
         """See that the healthy lane creates tasks, is sampled, and is seen to, on a screen that answers."""
         well = self.well
+        await self.becomes(State.RUNNING, lane=well)
+        await self.until(lambda: well.worker.tally.tick, "the healthy lane ticks")
+        created, sampled = self.counted("created", well), well.sample.time
         await self.until(
-            lambda: well.state is State.RUNNING and well.tally.tick,
-            lambda: f"{well.state} {well.reason}",
-            PATIENCE,
-        )
-        assert well.tally.tick is not None
-        created, sampled = well.tally.tick.created, well.sample.time
-        await self.until(
-            lambda: (
-                well.tally.tick is not None
-                and well.tally.tick.created > created
-                and well.sample.time > sampled
-            ),
+            lambda: self.counted("created", well) > created and well.sample.time > sampled,
             "the healthy lane goes on",
-            PATIENCE,
         )
         await self.sees("● on", f"{TASKS} live", within=self.card(well.engine.name))
         window = self.monitor.query_one("#chart-rss")
@@ -193,72 +299,128 @@ class FaultyStage(Stage):
 
     async def on_again(self, tasks: int | None = 10) -> None:
         """See that the faulty lane can be switched on again, by its card, and holds tasks, if it can."""
-        await self.until(lambda: self.faulty.idle, "the last worker is gone", PATIENCE)
-        card = self.card(self.faulty.engine.name)
+        await self.until(lambda: self.faulty.idle, "the last worker is gone")
         switch = "○ off" if self.faulty.state is State.OFF else "✕ failed"
-        await self.sees(switch, within=card)
-        await self.tap(switch, card)
+        await self.sees(switch, within=self.faulty_card)
+        await self.tap(switch, self.faulty_card)
         await self.becomes(State.RUNNING)
         if tasks is not None:
             await self.holds(tasks)
 
 
+@asynccontextmanager
+async def nothing_left(patience: float) -> AsyncIterator[None]:
+    """See that no process is left at the end that was not there at the beginning."""
+    before = set(psutil.Process().children(recursive=True))
+    yield
+    left = set(psutil.Process().children(recursive=True)) - before
+    _, alive = psutil.wait_procs(left, timeout=patience)
+    assert not alive, alive
+
+
 @contextmanager
-def working_folder(jobs: str) -> Iterator[None]:
-    """Work in a folder of our own meanwhile, with ``jobs`` as the module of that name."""
+def working_folder() -> Iterator[None]:
+    """Work in a folder meanwhile in which workers find `JOBS`."""
     with TemporaryDirectory() as folder, chdir(folder):
-        Path(folder, "jobs.py").write_text(jobs)
+        Path("jobs.py").write_text(JOBS)
         yield
 
 
 @asynccontextmanager
 async def driven(
-    faulty: str | Sequence[str] = "asyncio",
-    *,
-    start_limit: float | None = None,
-    jobs: str = "",
-    **settings: Any,
+    faulty: str | Sequence[str] = "asyncio", *, start_limit: float | None = None, workload: str = "sleep:0.2"
 ) -> AsyncIterator[FaultyStage]:
     """Run the screen with a faulty lane, on and idle, and a healthy one, which holds `TASKS`.
 
     Args:
         faulty: an engine of the catalog, or the command that is its worker.
         start_limit: seconds that the faulty worker may take until it stands.
-        jobs: Python source of a module ``jobs`` with workloads, found by all workers.
-        settings: of the lab.
+        workload: of both.
     """
-    row = find([faulty])[0] if isinstance(faulty, str) else toy("toy")
+    real = isinstance(faulty, str)
+    row = find([faulty])[0] if real else Engine("toy", "one toy", 1_000)
     (well,) = find(["threads" if row.name in LOOPS else "asyncio"])
 
     def open_link(engine: Engine) -> Link:
-        return (
-            WorkerProcess(faulty) if engine is row and not isinstance(faulty, str) else open_process(engine)
-        )
+        return open_process(engine) if real or engine is well else WorkerProcess(faulty)
 
     def make_lab() -> Lab:
-        settings.setdefault("workload", "sleep:0.2")
-        return Lab([row, well], settings=Settings(**{"trace": False, **settings}), open_link=open_link)
+        return Lab([row, well], settings=Settings(workload, trace=False), open_link=open_link)
 
-    before = set(psutil.Process().children(recursive=True))
-    with working_folder(jobs):
-        app = ConcwatchApp(make_lab)
-        async with app.run_test(size=(120, 40), notifications=True) as pilot:
-            stage = FaultyStage(app, pilot, Workers(), None)
-            await stage.until(lambda: app.lab is not None and app.screen.query("LaneCard"), "a monitor")
-            stage.faulty, stage.well = stage.lab.lanes
-            if start_limit is not None:
-                stage.faulty.start_limit = start_limit
-            stage.lab.set_target(stage.well, TASKS)
-            stage.lab.switch(stage.faulty, True)
-            await stage.until(lambda: stage.well.live == TASKS, "the healthy lane stands", PATIENCE)
-            if isinstance(faulty, str):
-                await stage.becomes(State.RUNNING)
-            yield stage
-        await stage.lab.close()  # again: on a busy machine Textual does not wait until all have ended
-    left = set(psutil.Process().children(recursive=True)) - before
-    assert not left, left
+    async with nothing_left(0):
+        with working_folder():
+            app = ConcwatchApp(make_lab)
+            async with app.run_test(size=(120, 40), notifications=True) as pilot:
+                stage = FaultyStage(app, pilot, Workers(), None)
+                await stage.until(lambda: app.lab is not None and app.screen.query("LaneCard"), "a monitor")
+                if start_limit is not None:
+                    stage.faulty.start_limit = start_limit
+                stage.lab.set_target(stage.well, TASKS)
+                stage.lab.switch(stage.faulty, True)
+                await stage.until(lambda: stage.well.live == TASKS, "the healthy lane stands")
+                if real:
+                    await stage.becomes(State.RUNNING)
+                yield stage
+            await stage.lab.close()  # again: on a busy machine Textual does not wait until all have ended
 
 
-def inject(coroutine: Coroutine[Any, Any, str | None]) -> str:
-    """Run one injection on an event loop of its own; give what was lost."""
-    return asyncio.run(coroutine) or ""
+def lane_fault(
+    name: str, what: str, *faulty: str | Sequence[str], workload: str = "sleep:0.2", **options: Any
+) -> Callable[[Callable[[FaultyStage], Any]], Callable[[FaultyStage], Any]]:
+    """Return the decorator that makes a fault of what is done to each of several lanes on the screen.
+
+    Args:
+        name: of the fault.
+        what: is injected.
+        faulty: see `driven`: engines, of which the short round takes the first, or commands.
+        workload: of all lanes.
+        options: the other fields of `Fault`.
+    """
+
+    def add(act: Callable[[FaultyStage], Any]) -> Callable[[FaultyStage], Any]:
+        async def inject() -> str:
+            lost = []
+            for one in engines(*faulty) if isinstance(faulty[0], str) else faulty:
+                async with driven(one, workload=workload) as stage:
+                    lost.append(await act(stage))
+            return "; ".join(filter(None, lost))
+
+        inject.__doc__ = act.__doc__
+        fault(name, what, **options)(inject)
+        return act
+
+    return add
+
+
+Wrap = Callable[[Sequence[str]], Sequence[str]]
+"""Gives the command that runs a worker's command under a fault."""
+
+
+@asynccontextmanager
+async def real_lab(
+    *names: str, wrap: Wrap | None = None, workload: str = "hold", threads: int | None = None, **more: Any
+) -> AsyncIterator[RealLab]:
+    """Run a lab with a lane an engine, all off; see that no process is left at the end.
+
+    Args:
+        names: of the catalog.
+        wrap: what the faulty worker's command is run under.
+        workload: of all lanes.
+        threads: of a pool.
+        more: what else the lab is made with.
+    """
+
+    def open_link(engine: Engine) -> Link:
+        command = engine.command()
+        return WorkerProcess(wrap(command) if wrap and engine.name == names[0] else command)
+
+    settings = Settings(workload=workload, trace=False, threads=threads)
+    async with nothing_left(PATIENCE):  # 20,000 threads take their time to end, longer than a lab waits
+        lab = Lab(find(names), settings=settings, open_link=open_link, **more)
+        clock = asyncio.create_task(lab.run())
+        try:
+            yield RealLab(lab)
+            assert not clock.done(), clock.exception()
+        finally:
+            clock.cancel()
+            await lab.close()

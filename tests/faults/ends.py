@@ -5,16 +5,14 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 
 import psutil
 
-from tests.faults.driving import thorough
-from tests.faults.fault import Fault, Impossible
+from tests.faults.fault import Impossible, fault, thorough
 from tests.faults.terminal import PATIENCE, Terminal, alive, set_size
 
 GONE = 1.0
@@ -27,10 +25,9 @@ HEAVY_PATIENCE = 240.0
 LOST = 141
 """Exit status for an output that nobody reads any more: 128 + SIGPIPE."""
 
-
-def limit() -> float:
-    """Return the seconds in which all must have gone: in the ordinary suite other tests share the machine."""
-    return GONE if thorough() else PATIENCE
+CONCWATCH = ("-m", "concwatch")
+HOLDING = ("--tasks", "1000", "--seconds", "600")
+BRIEF = ("run", "asyncio", "--tasks", "1000", "--seconds", "0.2")
 
 
 @dataclass(frozen=True)
@@ -42,134 +39,28 @@ class Program:
     arguments: tuple[str, ...]
     ready: Callable[[Terminal], object]
     """Waits until its tasks are live."""
+    suffix: str = ""
+    """Comes after the end in the fault's name."""
+    before: Callable[[Terminal], object] = lambda terminal: None
+    """Is done just before the end."""
+    how: tuple[str, ...] = CONCWATCH
+    times: int = TIMES
     patience: float = PATIENCE
 
+    @property
+    def is_screen(self) -> bool:
+        """Whether it takes a terminal and has to give it back."""
+        return self.arguments[:1] not in (("run",), ("experiment",))
 
-@dataclass(frozen=True)
-class End:
-    """A way to end, or to be ended."""
+    def stopped(self) -> "Program":
+        """Return the same, its workers stopped just before the end."""
+        what = f"{self.what}, its workers stopped by SIGSTOP"
+        return replace(self, what=what, suffix="-stopped", before=stop_workers)
 
-    name: str
-    what: str
-    act: Callable[[Terminal], object]
-    statuses: Mapping[str, int]
-    """Exit status of the screen and of the other commands."""
-    restores: bool = True
-    """Whether the process has a chance to give the terminal back."""
-    tells: str = ""
-    """What it must say."""
-
-
-def both(screen: int, other: int | None = None) -> dict[str, int]:
-    return {"screen": screen, "run": screen if other is None else other}
-
-
-def by(number: int) -> Callable[[Terminal], object]:
-    return lambda terminal: terminal.process.send_signal(number)
-
-
-# Programs that run.
-
-
-def plus(times: int, shown: str, terminal: Terminal) -> None:
-    terminal.until(lambda: "drag the slider" in terminal.text(), "the screen is shown")
-    terminal.type("t" + "+" * times)  # untraced: it starts them sooner
-    terminal.until(lambda: f"{shown} live" in terminal.text(), f"{shown} tasks are live")
-
-
-def hold(times: int, shown: str, terminal: Terminal) -> None:
-    """Have tasks wait until they are told to stop: the first sleepers would end before the last come."""
-    terminal.until(lambda: "drag the slider" in terminal.text(), "the screen is shown")
-    terminal.type("w")
-    terminal.until(lambda: "what each task does" in terminal.text(), "it asks for the workload")
-    terminal.type("hold\r")  # in place of what stands there, which is selected
-    terminal.until(lambda: "hold ▾" in terminal.text(), "the workload is chosen")
-    plus(times, shown, terminal)
-
-
-def says(text: str, times: int, terminal: Terminal) -> None:
-    terminal.until(lambda: terminal.text().count(text) >= times, text)
-
-
-def starting(terminal: Terminal) -> None:
-    """Switch four lanes on, and stop looking at a moment by chance."""
-    terminal.until(lambda: "drag the slider" in terminal.text(), "the screen is shown")
-    terminal.type("1 2 3 4 ")
-    terminal.until(terminal.family, "a worker starts")
-    end = time.monotonic() + random.uniform(0, 0.3)
-    while time.monotonic() < end:
-        terminal.read(0.005)
-
-
-def held(terminal: Terminal) -> None:
-    says("starting 1 task", 1, terminal)
-    (worker,) = terminal.family()
-    used = worker.cpu_times().user
-    terminal.until(lambda: worker.cpu_times().user > used + 0.3, "the task runs")
-
-
-SCREEN = Program("screen", "the screen", ("--engines", "asyncio"), partial(plus, 1, "10,000"))
-STARTING = Program("screen", "the screen, as workers start", (), starting)
-MILLION = Program(
-    "screen",
-    "the screen with a million tasks",
-    ("--engines", "asyncio"),
-    partial(hold, 100, "1,000,000"),
-    patience=HEAVY_PATIENCE,
-)
-THREADS = Program(
-    "screen",
-    "the screen with 10,000 threads",
-    ("--engines", "threads"),
-    partial(hold, 1, "10,000"),
-    patience=HEAVY_PATIENCE,
-)
-HOLD = ("--tasks", "1000", "--seconds", "600")
-RUN = Program(
-    "run",
-    "run",
-    ("run", "asyncio", "threads", "--together", *HOLD),
-    partial(says, "holding 1,000", 2),
-)
-PAGES = Program(
-    "run",
-    "run with its page server",
-    ("run", "asyncio", "--tasks", "100", "--seconds", "600", "--workload", "http:0.5"),
-    partial(says, "holding ", 1),
-)
-HELD = Program(
-    "run",
-    "run, with a task that lets nothing else of its worker run",
-    ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.holding:hold"),
-    held,
-)
-EXPERIMENT = Program(
-    "run",
-    "experiment",
-    ("experiment", "memory-per-task", "--sizes", "1k", "--repeats", "50"),
-    lambda terminal: terminal.until(terminal.family, "a worker runs"),
-)
-
-# Ends.
-
-KILL = End("kill", "kill -9", by(signal.SIGKILL), both(-9), restores=False)
-SIGTERM = End("sigterm", "SIGTERM", by(signal.SIGTERM), both(143))
-SIGHUP = End("sighup", "SIGHUP", by(signal.SIGHUP), both(129))
-SIGINT = End("sigint", "SIGINT", by(signal.SIGINT), both(130))
-TWICE = End("sigint-twice", "SIGINT twice", lambda t: (by(2)(t), by(2)(t)), both(130))
-CTRL_C = End("ctrl-c", "Ctrl-C typed", lambda terminal: terminal.type("\x03"), both(0, 130))
-CLOSED = End("closed", "terminal closed", Terminal.close, both(129), restores=False)
-
-
-def crashed(key: str = "") -> End:
-    """The crash of what has been broken, once ``key`` has been pressed for it."""
-    return End(
-        "crash",
-        "crash",
-        lambda terminal: (by(signal.SIGUSR1)(terminal), terminal.type(key)),
-        both(1),
-        tells="what nobody foresaw",
-    )
+    def breaking(self, module: str, function: str) -> "Program":
+        """Return the same, with a method broken as soon as SIGUSR1 has come."""
+        owner, name = function.split(".")
+        return replace(self, how=("-c", CRASH.format(module=module, owner=owner, name=name)))
 
 
 CRASH = """
@@ -192,16 +83,104 @@ main()
 """
 
 
-def crashing(module: str, owner: str, name: str) -> tuple[str, str]:
-    """Return the program with one of its functions broken as soon as SIGUSR1 has come."""
-    return "-c", CRASH.format(module=module, owner=owner, name=name)
+@dataclass(frozen=True)
+class End:
+    """A way to end, or to be ended."""
+
+    what: str
+    act: Callable[[Terminal], object]
+    screen: int
+    """Exit status of the screen."""
+    other: int
+    """Exit status of the other commands."""
+    restores: bool = True
+    """Whether the process has a chance to give the terminal back."""
+    says: str = ""
+
+
+# Programs that run.
+
+
+def plus(terminal: Terminal, times: int = 1, shown: str = "10,000") -> None:
+    terminal.is_shown()
+    terminal.type("t" + "+" * times)  # untraced: it starts them sooner
+    terminal.says(f"{shown} live")
+
+
+def hold(terminal: Terminal, times: int = 1, shown: str = "10,000") -> None:
+    """Have tasks wait until they are told to stop: the first sleepers would end before the last come."""
+    terminal.is_shown()
+    terminal.type("w")
+    terminal.says("what each task does")
+    terminal.type("hold\r")  # in place of what stands there, which is selected
+    terminal.says("hold ▾")
+    plus(terminal, times, shown)
+
+
+def starting(terminal: Terminal) -> None:
+    """Switch four lanes on, and stop looking at a moment by chance."""
+    terminal.is_shown()
+    terminal.type("1 2 3 4 ")
+    terminal.until(terminal.family, "a worker starts")
+    terminal.run(random.uniform(0, 0.3))
+
+
+def held(terminal: Terminal) -> None:
+    terminal.says("starting 1 task")
+    (worker,) = terminal.family()
+    used = worker.cpu_times().user
+    terminal.until(lambda: worker.cpu_times().user > used + 0.3, "the task runs")
+
+
+def pages(terminal: Terminal) -> None:
+    if find_spec("aiohttp") is None:
+        raise Impossible("aiohttp is not installed")
+    terminal.says("holding ")
+
+
+def has_family(terminal: Terminal) -> None:
+    terminal.until(terminal.family, "a worker runs")
+
+
+def stop_workers(terminal: Terminal) -> None:
+    for process in terminal.family():
+        process.suspend()
+
+
+SCREEN = Program("screen", "the screen", ("--engines", "asyncio"), plus)
+HEAVY = Program("", "", (), hold, times=HEAVY_TIMES, patience=HEAVY_PATIENCE)
+RUN = Program(
+    "run", "run", ("run", "asyncio", "threads", "--together", *HOLDING), lambda t: t.says("holding 1,000", 2)
+)
+
+# Ends.
+
+KILLED = {
+    "kill": End("kill -9", lambda t: t.process.send_signal(signal.SIGKILL), -9, -9, restores=False),
+    "sigterm": End("SIGTERM", lambda t: t.process.send_signal(signal.SIGTERM), 143, 143),
+    "sighup": End("SIGHUP", lambda t: t.process.send_signal(signal.SIGHUP), 129, 129),
+    "sigint": End("SIGINT", lambda t: t.process.send_signal(signal.SIGINT), 130, 130),
+    "sigint-twice": End("SIGINT twice", lambda t: [t.process.send_signal(2) for _ in range(2)], 130, 130),
+    "ctrl-c": End("Ctrl-C typed", lambda t: t.type("\x03"), 0, 130),
+    "closed": End("terminal closed", Terminal.close, 129, 129, restores=False),
+}
+
+
+def crash(key: str = "") -> End:
+    """Return the crash of what has been broken, once ``key`` has been pressed for it."""
+
+    def act(terminal: Terminal) -> None:
+        terminal.process.send_signal(signal.SIGUSR1)
+        terminal.type(key)
+
+    return End("crash", act, 1, 1, says="what nobody foresaw")
 
 
 # What is done with them.
 
 
 def wait_until_gone(terminal: Terminal, family: Sequence[psutil.Process], began: float) -> float:
-    """Read on until none of ``family`` runs; give the seconds since ``began``."""
+    """Read on until none of ``family`` runs; return the seconds since ``began``."""
     while left := [process for process in family if alive(process)]:
         seconds = time.monotonic() - began
         assert seconds < PATIENCE, f"alive after {seconds:.1f} s: {left}"
@@ -217,296 +196,170 @@ def judge(terminal: Terminal, family: Sequence[psutil.Process], began: float, st
     late = terminal.family()
     seconds = max(seconds, wait_until_gone(terminal, late, began) if late else 0.0)
     print(f"last worker gone after {seconds:.3f} s", file=sys.stderr)
-    assert seconds < limit(), f"a worker was alive after {seconds:.2f} s"
+    # In the short round other tests share the machine.
+    assert seconds < (GONE if thorough() else PATIENCE), f"a worker was alive after {seconds:.2f} s"
     assert ended == status, f"exit status {ended}, expected {status}\n{terminal.text()[-2000:]}"
 
 
-def inject(
-    program: Program,
-    end: End,
-    how: tuple[str, ...] = ("-m", "concwatch"),
-    before: Callable[[Terminal], object] = lambda terminal: None,
-) -> str:
-    """End a program that runs, once ``before`` has been done to it."""
-    with Terminal(*how, *program.arguments, patience=program.patience) as terminal:
+def end_it(program: Program, end: End) -> None:
+    """End a program that runs."""
+    with Terminal(*program.how, *program.arguments, patience=program.patience) as terminal:
         program.ready(terminal)
         family = terminal.family()
         assert family, "no worker to be seen"
-        before(terminal)
+        program.before(terminal)
         began = time.monotonic()
         end.act(terminal)
-        judge(terminal, family, began, end.statuses[program.name])
-        if end.restores and program.name == "screen":
+        judge(terminal, family, began, end.screen if program.is_screen else end.other)
+        if end.restores and program.is_screen:
             terminal.assert_sane()
-        assert end.tells in terminal.text()
-        assert end.tells or "Traceback" not in terminal.text(), terminal.text()[-2000:]
-    return ""
+        assert end.says in terminal.text()
+        assert end.says or "Traceback" not in terminal.text(), terminal.text()[-2000:]
 
 
-def stop_workers(terminal: Terminal) -> None:
-    for process in terminal.family():
-        process.suspend()
+def add(name: str, program: Program, end: End, what: str = "", short: bool = False) -> None:
+    """Add the fault of one end of one program."""
+    holds = "no worker alive after 1 s" + ", terminal restored" * (end.restores and program.is_screen)
+    holds += ", a traceback, exit status 1" * bool(end.says)
+    seconds = 120.0 if program.patience == PATIENCE else program.patience + 120
+    what = what or f"{end.what} of {program.what}"
+    fault(name, what, holds, times=program.times, short=short, seconds=seconds)(partial(end_it, program, end))
 
 
-def inject_pages(end: End) -> str:
-    if find_spec("aiohttp") is None:
-        raise Impossible("aiohttp is not installed")
-    return inject(PAGES, end)
+def add_all(program: Program, *ends: str, short: Sequence[str] = ()) -> None:
+    """Add the faults of so many ends of one program."""
+    for end in ends:
+        add(f"end-{program.name}-{end}{program.suffix}", program, KILLED[end], short=end in short)
 
 
-# Streams that are gone.
+add_all(SCREEN, "kill", "sigterm", "sighup", "sigint", "ctrl-c", "closed", short=("kill", "ctrl-c", "closed"))
+for name, what, module, function, key in (
+    ("handler", "what a key does", "concwatch.ui.chart_control", "ChartControl.pause", "p"),
+    ("step", "the lab", "concwatch.lab.lab", "Lab.step", ""),
+    ("render", "a chart", "concwatch.ui.widgets.chart", "Chart.render_line", ""),
+    ("closing", "its own end", "concwatch.lab.lab", "Lab.close", "q"),
+):
+    broken = SCREEN.breaking(module, function)
+    add(f"end-screen-crash-{name}", broken, crash(key), f"crash of the screen in {what}", name == "step")
+add_all(
+    Program("screen", "the screen, as workers start", (), starting, suffix="-starting"), "kill", "sigterm"
+)
+add_all(SCREEN.stopped(), "sigterm", "closed", short=("sigterm",))
+for name, what, engine, plusses, shown in (
+    ("million", "a million tasks", "asyncio", 100, "1,000,000"),
+    ("threads", "10,000 threads", "threads", 1, "10,000"),
+):
+    ready = partial(hold, times=plusses, shown=shown)
+    heavy = replace(HEAVY, name=name, what=f"the screen with {what}", ready=ready)
+    add_all(replace(heavy, arguments=("--engines", engine)), "kill", "sigterm", "closed")
+add_all(RUN, "kill", "sigterm", "sighup", "sigint-twice", "ctrl-c", "closed", short=("sigterm",))
+add("end-run-crash", RUN.breaking("concwatch.lab.lab", "Lab.step"), crash())
+add_all(RUN.stopped(), "kill", "sigterm")
+for suffix, what, arguments, ready in (
+    (
+        "-held",
+        "run, with a task that lets nothing else of its worker run",
+        ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.holding:hold"),
+        held,
+    ),
+    (
+        "-pages",
+        "run with its page server",
+        ("run", "asyncio", "--tasks", "100", "--seconds", "600", "--workload", "http:0.5"),
+        pages,
+    ),
+):
+    add_all(Program("run", what, arguments, ready, suffix), "kill", "sigterm")
+EXPERIMENT = ("experiment", "memory-per-task", "--sizes", "1k", "--repeats", "50")
+add_all(Program("experiment", "experiment", EXPERIMENT, has_family), "kill", "sigterm", "closed")
+
+# Streams that are gone, and such as are none.
 
 
-@dataclass
-class Streams:
-    """Descriptors in place of the terminal's, closed when it is over."""
-
-    theirs: dict[str, int] = field(default_factory=dict)
-    ours: dict[str, int] = field(default_factory=dict)
-
-    def __enter__(self) -> "Streams":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for descriptor in (*self.theirs.values(), *self.ours.values()):
-            with suppress(OSError):
-                os.close(descriptor)
-
-    def pipe(self, name: str) -> None:
-        ours, theirs = os.pipe() if name != "stdin" else os.pipe()[::-1]
-        self.theirs[name], self.ours[name] = theirs, ours
-
-    def terminal(self, name: str) -> None:
-        self.ours[name], self.theirs[name] = os.openpty()
-        set_size(self.theirs[name], (120, 40))
-
-    def open(self, name: str, path: str) -> None:
-        self.theirs[name] = os.open(path, os.O_RDWR)
-
-    def started(self) -> None:
-        """Close what is the program's alone, so that an end is one."""
-        for descriptor in self.theirs.values():
-            os.close(descriptor)
-        self.theirs.clear()
-
-    def lose(self, name: str) -> None:
-        os.close(self.ours.pop(name))
+@fault(
+    "end-screen-input-gone",
+    "the terminal closed that the screen's keys come from",
+    times=TIMES,
+)
+def lose_screen_input() -> None:
+    """No worker alive after 1 s."""
+    ours, theirs = os.openpty()
+    set_size(theirs, (120, 40))
+    with Terminal(*CONCWATCH, streams={"stdin": theirs}) as terminal:
+        terminal.is_shown()
+        os.write(ours, b"3+")
+        terminal.says("10,000 live")
+        family, began = terminal.family(), time.monotonic()
+        os.close(ours)
+        judge(terminal, family, began, 129)
 
 
-def lose_output() -> str:
-    """Have the reader of a run's standard output die."""
-    with Streams() as streams:
-        streams.pipe("stdout")
-        with Terminal("-m", "concwatch", *RUN.arguments, streams=streams.theirs) as terminal:
-            streams.started()
-            RUN.ready(terminal)
-            family = terminal.family()
-            began = time.monotonic()
-            streams.lose("stdout")
-            judge(terminal, family, began, LOST)
-            assert "Traceback" not in terminal.text()
-    return ""
+@fault("end-run-output-gone", "the reader of run's standard output ended", times=TIMES)
+def lose_output() -> None:
+    """No worker alive after 1 s, exit status 141."""
+    ours, theirs = os.pipe()
+    with Terminal(*CONCWATCH, *RUN.arguments, streams={"stdout": theirs}) as terminal:
+        RUN.ready(terminal)
+        family, began = terminal.family(), time.monotonic()
+        os.close(ours)
+        judge(terminal, family, began, LOST)
+        assert "Traceback" not in terminal.text()
 
 
-def lose_screen_input() -> str:
-    """Close the terminal from which the screen's keys come; what it is drawn on stays."""
-    with Streams() as streams:
-        streams.terminal("stdin")
-        with Terminal("-m", "concwatch", streams=streams.theirs) as terminal:
-            streams.started()
-            terminal.until(lambda: "drag the slider" in terminal.text(), "the screen is shown")
-            os.write(streams.ours["stdin"], b"3+")
-            terminal.until(lambda: "10,000 live" in terminal.text(), "10,000 tasks are live")
-            family = terminal.family()
-            began = time.monotonic()
-            streams.lose("stdin")
-            judge(terminal, family, began, 129)
-    return ""
+def runs_on(terminal: Terminal, status: int, shown: str = "", lose: Sequence[int] = ()) -> None:
+    """See that a short run goes on to its end, whatever it loses once it runs."""
+    has_family(terminal)
+    family = terminal.family()
+    for descriptor in lose:
+        os.close(descriptor)
+    assert terminal.ended() == status, terminal.text()[-2000:]
+    judge(terminal, family, time.monotonic(), status)
+    assert shown in terminal.text(), terminal.text()
+    assert "Traceback" not in terminal.text()
 
 
-BRIEF = ("-m", "concwatch", "run", "asyncio", "--tasks", "1000", "--seconds", "0.2")
+@fault("end-run-error-gone", "the reader of run's standard error ended")
+def lose_error() -> None:
+    """The run goes on to its end and gives its result."""
+    ours, theirs = os.pipe()
+    with Terminal(*CONCWATCH, *BRIEF, streams={"stderr": theirs}) as terminal:
+        runs_on(terminal, 0, "RSS/task", [ours])
 
 
-def brief_run(
-    prepare: Callable[[Streams], object], status: int, shown: str, begun: Sequence[str] = ()
-) -> str:
-    """Have a short run go on to its end, whatever ``begun`` has lost once it runs."""
-    with Streams() as streams:
-        prepare(streams)
-        with Terminal(*BRIEF, streams=streams.theirs) as terminal:
-            streams.started()
-            terminal.until(terminal.family, "a worker runs")
-            family = terminal.family()
-            for name in begun:
-                streams.lose(name)
-            assert terminal.ended() == status, terminal.text()[-2000:]
-            judge(terminal, family, time.monotonic(), status)
-            assert shown in terminal.text(), terminal.text()
-            assert "Traceback" not in terminal.text()
-    return ""
+@fault("end-run-input-gone", "run's standard input ended")
+def lose_input() -> None:
+    """The run goes on to its end and gives its result."""
+    theirs, ours = os.pipe()
+    with Terminal(*CONCWATCH, *BRIEF, streams={"stdin": theirs}) as terminal:
+        runs_on(terminal, 0, "RSS/task", [ours])
 
 
-def no_streams() -> str:
-    """Start the program with all three closed."""
-    command = f'exec "{sys.executable}" -m concwatch run asyncio --tasks 1000 --seconds 0.2 <&- >&- 2>&-'
-    shell = ("-c", "import os, sys; os.execv('/bin/sh', ['sh', '-c', sys.argv[1]])", command)
-    with Terminal(*shell) as terminal:
-        terminal.until(terminal.family, "a worker runs")
-        judge(terminal, terminal.family(), time.monotonic(), 0) if terminal.ended() == 0 else None
-        assert terminal.ended() == 0, "it does not run without its streams"
-    return ""
+def redirected(*arguments: str, to: str) -> Terminal:
+    """Start the program by a shell that closes streams of it, or leads them elsewhere."""
+    command = f'exec "{sys.executable}" -m concwatch {" ".join(arguments)} {to}'
+    return Terminal("-c", "import os, sys; os.execv('/bin/sh', ['sh', '-c', sys.argv[1]])", command)
 
 
-def no_terminal() -> str:
-    """Start the screen with one of its streams closed or led elsewhere, and see that it says so."""
+@fault("end-run-output-full", "run's standard output on a full disk")
+def output_full() -> None:
+    """The run goes on to its end; one line says that the result is lost, exit status 1."""
+    with redirected(*BRIEF, to=">/dev/full") as terminal:
+        runs_on(terminal, 1, "No space left on device")
+
+
+@fault("end-run-streams-closed", "run with all its streams closed")
+def no_streams() -> None:
+    """It runs to its end."""
+    with redirected(*BRIEF, to="<&- >&- 2>&-") as terminal:
+        runs_on(terminal, 0)
+
+
+@fault("end-screen-no-terminal", "the screen without a terminal")
+def no_terminal() -> None:
+    """One line says what is needed and what to use instead, exit status 2."""
     for closed in ("0<&-", "0</dev/null", "1>/dev/null", "0</dev/null 2>&1 1>/dev/full"):
-        command = f'exec "{sys.executable}" -m concwatch {closed}'
-        shell = ("-c", "import os, sys; os.execv('/bin/sh', ['sh', '-c', sys.argv[1]])", command)
-        with Terminal(*shell) as terminal:
+        with redirected(to=closed) as terminal:
             assert terminal.ended() == 2, terminal.text()
             (line,) = terminal.text().strip().splitlines()
             assert "needs a terminal" in line
             assert 'use "concwatch run"' in line
-    return ""
-
-
-# The rows.
-
-NONE_LEFT = "no worker alive after 1 s"
-RESTORED = f"{NONE_LEFT}, terminal restored"
-
-
-def fault(program: Program, end: End, name: str = "", **options: object) -> Fault:
-    inject_ = options.pop("inject", None) or partial(inject, program, end)
-    holds = RESTORED if end.restores and program.name == "screen" else NONE_LEFT
-    if end.tells:
-        holds += ", a traceback, exit status 1"
-    return Fault(
-        name or f"end-{program.name}-{end.name}",
-        f"{end.what} of {program.what}",
-        holds,
-        inject_,
-        **{"times": TIMES, "seconds": 120.0, **options},
-    )
-
-
-def stopped(program: Program, end: End, **options: object) -> Fault:
-    return fault(
-        replace(program, what=f"{program.what}, its workers stopped by SIGSTOP"),
-        end,
-        f"end-{program.name}-{end.name}-stopped",
-        inject=partial(inject, program, end, before=stop_workers),
-        **options,
-    )
-
-
-def crash(name: str, what: str, module: str, owner: str, function: str, key: str = "") -> Fault:
-    return Fault(
-        f"end-screen-crash-{name}",
-        f"crash of the screen in {what}",
-        f"{RESTORED}, a traceback, exit status 1",
-        partial(inject, SCREEN, crashed(key), crashing(module, owner, function)),
-        times=TIMES,
-        short=name == "step",
-        seconds=120.0,
-    )
-
-
-def heavy(program: Program, name: str, end: End) -> Fault:
-    return fault(
-        program, end, f"end-{name}-{end.name}", times=HEAVY_TIMES, short=False, seconds=HEAVY_PATIENCE + 120
-    )
-
-
-FAULTS: tuple[Fault, ...] = (
-    fault(SCREEN, KILL),
-    fault(SCREEN, SIGTERM),
-    fault(SCREEN, SIGHUP, short=False),
-    fault(SCREEN, SIGINT, short=False),
-    fault(SCREEN, CTRL_C),
-    fault(SCREEN, CLOSED),
-    Fault(
-        "end-screen-input-gone",
-        "the terminal closed that the screen's keys come from",
-        NONE_LEFT,
-        lose_screen_input,
-        times=TIMES,
-        short=False,
-    ),
-    crash("handler", "what a key does", "concwatch.ui.chart_control", "ChartControl", "pause", "p"),
-    crash("step", "the lab", "concwatch.lab.lab", "Lab", "step"),
-    crash("render", "a chart", "concwatch.ui.widgets.chart", "Chart", "render_line"),
-    crash("closing", "its own end", "concwatch.lab.lab", "Lab", "close", "q"),
-    fault(STARTING, KILL, "end-screen-kill-starting", short=False),
-    fault(STARTING, SIGTERM, "end-screen-sigterm-starting", short=False),
-    stopped(SCREEN, SIGTERM),
-    stopped(SCREEN, CLOSED, short=False),
-    *(
-        heavy(program, name, end)
-        for program, name in ((MILLION, "million"), (THREADS, "threads"))
-        for end in (KILL, SIGTERM, CLOSED)
-    ),
-    fault(RUN, KILL),
-    fault(RUN, SIGTERM),
-    fault(RUN, SIGHUP, short=False),
-    fault(RUN, TWICE),
-    fault(RUN, CTRL_C, short=False),
-    fault(RUN, CLOSED),
-    fault(
-        RUN,
-        crashed(),
-        short=False,
-        inject=partial(inject, RUN, crashed(), crashing("concwatch.lab.lab", "Lab", "step")),
-    ),
-    stopped(RUN, KILL, short=False),
-    stopped(RUN, SIGTERM, short=False),
-    fault(HELD, KILL, "end-run-kill-held", short=False),
-    fault(HELD, SIGTERM, "end-run-sigterm-held"),
-    fault(PAGES, KILL, "end-run-kill-pages", inject=partial(inject_pages, KILL), short=False),
-    fault(PAGES, SIGTERM, "end-run-sigterm-pages", inject=partial(inject_pages, SIGTERM), short=False),
-    fault(EXPERIMENT, KILL, "end-experiment-kill", short=False),
-    fault(EXPERIMENT, SIGTERM, "end-experiment-sigterm", short=False),
-    fault(EXPERIMENT, CLOSED, "end-experiment-closed", short=False),
-    Fault(
-        "end-run-output-gone",
-        "the reader of run's standard output ended",
-        f"{NONE_LEFT}, exit status {LOST}",
-        lose_output,
-        times=TIMES,
-    ),
-    Fault(
-        "end-run-output-full",
-        "run's standard output on a full disk",
-        "the run goes on to its end; one line says that the result is lost, exit status 1",
-        partial(brief_run, lambda streams: streams.open("stdout", "/dev/full"), 1, "No space left on device"),
-        short=False,
-    ),
-    Fault(
-        "end-run-error-gone",
-        "the reader of run's standard error ended",
-        "the run goes on to its end and gives its result",
-        partial(brief_run, lambda streams: streams.pipe("stderr"), 0, "RSS/task", ("stderr",)),
-        short=False,
-    ),
-    Fault(
-        "end-run-input-gone",
-        "run's standard input ended",
-        "the run goes on to its end and gives its result",
-        partial(brief_run, lambda streams: streams.pipe("stdin"), 0, "RSS/task", ("stdin",)),
-        short=False,
-    ),
-    Fault(
-        "end-run-streams-closed",
-        "run with all its streams closed",
-        "it runs to its end",
-        no_streams,
-        short=False,
-    ),
-    Fault(
-        "end-screen-no-terminal",
-        "the screen without a terminal",
-        "one line says what is needed and what to use instead, exit status 2",
-        no_terminal,
-        short=False,
-    ),
-)

@@ -1,32 +1,89 @@
 """One fault: what is done to the program, what must hold, and how to do it."""
 
-from collections.abc import Callable
+import asyncio
+import inspect
+import os
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from concwatch.lab.catalog import find
+
+THOROUGH = "FAULTS_THOROUGH"
+"""Environment variable: every engine is tried, and seconds are judged."""
+
+PATIENCE = 40.0
+"""Seconds that anything may take on a loaded machine."""
 
 
 class Impossible(Exception):
     """This machine cannot have the fault injected; the message says why."""
 
 
+Act = Callable[[], Coroutine[Any, Any, str | None] | str | None]
+
+
 @dataclass(frozen=True)
 class Fault:
-    """One row of the table.
-
-    ``inject`` does it once, from a fresh program to the last process ended, and raises `AssertionError`
-    where something does not hold, or `Impossible`. It leaves nothing behind: no process, no file. What it
-    returns is what was lost, in a person's words, ``""`` for nothing.
-    """
+    """One row of the table."""
 
     name: str
-    """Lower case, words joined by hyphens."""
+    """Lower case, words joined by hyphens; the part before the first tells its sort."""
     what: str
     """What is injected, for the table."""
     holds: str
-    """What must hold, for the table."""
-    inject: Callable[[], str]
+    """What must hold."""
+    act: Act
+    """See `inject`; it leaves nothing behind: no process, no file."""
     times: int = 5
     """How often ``--all`` injects it."""
-    short: bool = True
-    """Whether the ordinary suite injects it, once."""
+    short: bool = False
+    """Whether the short round has it."""
     seconds: float = 60.0
     """How long one injection may take on a loaded machine, after which it counts as hung."""
+
+    def inject(self) -> str:
+        """Inject it once, from a fresh program to the last process ended.
+
+        Returns:
+            What was lost, in a person's words; ``""`` for nothing.
+
+        Raises:
+            AssertionError: something does not hold.
+            Impossible: this machine does not allow it.
+        """
+        found = self.act()
+        return (asyncio.run(found) if inspect.iscoroutine(found) else found) or ""
+
+
+FAULTS: dict[str, Fault] = {}
+"""All there are, by name, in the order of the table."""
+
+
+def fault(name: str, what: str, holds: str = "", **options: Any) -> Callable[[Act], Act]:
+    """Return the decorator that makes a fault of a function, plain or a coroutine's.
+
+    Args:
+        name: of the fault.
+        what: is injected.
+        holds: what must; without it, what the function's docstring says.
+        options: the other fields of `Fault`.
+    """
+
+    def add(act: Act) -> Act:
+        assert name not in FAULTS, name
+        FAULTS[name] = Fault(name, what, holds or " ".join(str(inspect.getdoc(act)).split()), act, **options)
+        return act
+
+    return add
+
+
+def thorough() -> bool:
+    """Return whether there is time for all, and nothing else on the machine."""
+    return bool(os.environ.get(THOROUGH))
+
+
+def engines(*names: str) -> Sequence[str]:
+    """Return those of ``names`` to be tried: all that are there, or in haste the first alone."""
+    there = [name for name in names if find([name])[0].missing() is None]
+    return there if thorough() else there[:1]

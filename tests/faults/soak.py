@@ -1,26 +1,17 @@
-"""Half an hour of tasks that end at once, with somebody at the real screen; then everything is counted."""
+"""What takes hours: a million inputs for each reader, and half an hour of tasks that end at once."""
 
-import argparse
 import asyncio
-import contextlib
-import gc
-import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import count as count_from
 from itertools import cycle
-from pathlib import Path
 
 import psutil
 
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.events import KEPT
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.links.messages import Tick
@@ -29,12 +20,12 @@ from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.palette import THEMES
 from concwatch.ui.screens.dialog import TypeDialog
 from concwatch.ui.screens.monitor import MonitorScreen
-from tests.faults.fault import Fault
+from tests.faults.fault import Impossible, fault
+from tests.fuzz.__main__ import WHAT_TO_INSTALL, fuzz_apart, is_there
+from tests.fuzz.target import LIMIT, MEMORY, RUNS
+from tests.fuzz.targets import TARGETS
 from tests.screen import Stage, Workers
 
-ALL_FOUR = ("threads", "pool", "asyncio", "uvloop")
-TWO = ("pool", "asyncio")
-"""Enough where it is short: four lanes at full rate keep every core of a small machine from all else."""
 TASKS = 1_000
 HALF_AN_HOUR = 1_800.0
 SHORT = 2.0
@@ -48,10 +39,25 @@ SPAN = 10.0
 GROWTH = 5 << 20
 """Bytes that it may have grown since."""
 
-ACTS = {"mark": 10.0, "window": 3.0, "theme": 7.0, "axis": 11.0}
-"""What somebody does at the screen, and every how many seconds; sooner where there is less than"""
 LEISURE = 20.0
-"""seconds for all of it."""
+"""Seconds below which somebody at the screen does everything sooner than usual."""
+
+
+def fuzz(name: str) -> None:
+    """Try so many inputs on one reader."""
+    if not is_there():
+        raise Impossible(WHAT_TO_INSTALL)
+    fuzz_apart(name, RUNS)
+
+
+for target in TARGETS:
+    fault(
+        f"fuzz-{target.name}",
+        f"{RUNS:,} inputs made up by a fuzzer: {target.what}",
+        f"a value, or an error of one line; at most {LIMIT} s each and {MEMORY:,} MiB in all",
+        times=1,
+        seconds=7_200,
+    )(partial(fuzz, target.name))
 
 
 class CountedWorker(WorkerProcess):
@@ -66,69 +72,27 @@ class CountedWorker(WorkerProcess):
         return found
 
 
-@dataclass
-class Figures:
-    """What came of one lane; tasks and ticks."""
-
-    engine: str
-    created: int
-    completed: int
-    cancelled: int
-    failed: int
-    live: int
-    ticks_sent: int | None
-    ticks_taken: int
-
-
-@dataclass
-class Soaked:
-    """What came of a soak."""
-
-    seconds: float
-    lanes: list[Figures]
-    marks: int
-    acts: int
-    """What somebody did."""
-    rss_settled: int | None
-    """Bytes of the monitor, the median of `SPAN`: from `SETTLED` on, and at the end."""
-    rss_end: int
-    rss_highest: int
-
-    @property
-    def told(self) -> str:
-        """Return it in a line."""
-        tasks = sum(lane.completed for lane in self.lanes)
-        ticks = sum(lane.ticks_taken for lane in self.lanes)
-        grown = (
-            "" if self.rss_settled is None else f", RSS {(self.rss_end - self.rss_settled) / 2**20:+.2f} MiB"
-        )
-        return (
-            f"{self.seconds:,.0f} s, {tasks:,} tasks completed, {ticks:,} ticks taken, "
-            f"{self.marks} marks, {self.acts} acts{grown}"
-        )
-
-
 class Somebody:
-    """Does what has its turn."""
+    """Marks moments, and changes window, theme and axes, each every so many seconds."""
 
     def __init__(self, stage: Stage, seconds: float) -> None:
-        self._stage = stage
-        self._pauses = {act: pause * min(1.0, seconds / LEISURE) for act, pause in ACTS.items()}
+        self._stage, sooner = stage, min(1.0, seconds / LEISURE)
         self._themes = cycle(theme.name for theme in (*THEMES[1:], THEMES[0]))
         self._windows = cycle(("right_square_bracket",) * 3 + ("left_square_bracket",) * 3)
+        acts = {self._mark: 10.0, self._window: 3.0, self._theme: 7.0, self._axis: 11.0}
+        self._pauses = {act: pause * sooner for act, pause in acts.items()}
         self._due = {act: time.monotonic() + pause / 2 for act, pause in self._pauses.items()}
         self.acts = self.marks = 0
 
     async def act(self) -> None:
-        """Do it."""
+        """Do what has its turn."""
         for act, pause in self._pauses.items():
             if time.monotonic() >= self._due[act]:
                 self._due[act] = time.monotonic() + pause
                 self.acts += 1
-                await getattr(self, act)()
+                await act()
 
-    async def mark(self) -> None:
-        """Mark the moment with the name that the dialog offers."""
+    async def _mark(self) -> None:
         app = self._stage.app
         await self._stage.press("m")
         await self._stage.until(lambda: isinstance(app.screen, TypeDialog), "the dialog")
@@ -136,69 +100,19 @@ class Somebody:
         await self._stage.until(lambda: isinstance(app.screen, MonitorScreen), "the monitor")
         self.marks += 1
 
-    async def window(self) -> None:
-        """Show a longer or a shorter time."""
+    async def _window(self) -> None:
         await self._stage.press(next(self._windows))
 
-    async def theme(self) -> None:
-        """Take other colours."""
+    async def _theme(self) -> None:
         self._stage.app.theme = next(self._themes)
         await self._stage.settle()
 
-    async def axis(self) -> None:
-        """Switch the y axes."""
+    async def _axis(self) -> None:
         await self._stage.press("l")
 
 
-async def weigh(rss: list[tuple[float, int]]) -> None:
-    """Note this process's memory, in bytes, with the seconds since the beginning; say it once a minute."""
-    itself, began = psutil.Process(), time.monotonic()
-    for number in count_from(0):
-        rss.append((time.monotonic() - began, itself.memory_info().rss))
-        if number % 60 == 0:
-            print(f"{rss[-1][0]:6,.0f} s  {rss[-1][1] / 2**20:.2f} MiB", file=sys.stderr, flush=True)
-        await asyncio.sleep(1)
-
-
-def median(values: list[int]) -> int:
-    return int(statistics.median(values))
-
-
-def whole(lane: Lane) -> bool:
-    """Return whether a lane holds nothing, and all that was created is in its counters."""
-    tick = lane.tally.tick
-    return (
-        tick is not None and tick.live == 0 and tick.created == tick.completed + tick.failed + tick.cancelled
-    )
-
-
-def count(lane: Lane, worker: CountedWorker) -> Figures:
-    """Take one lane's figures from its last tick."""
-    tick = lane.tally.tick
-    assert tick is not None
-    return Figures(
-        lane.engine.name,
-        tick.created,
-        tick.completed,
-        tick.cancelled,
-        tick.failed,
-        tick.live,
-        tick.number,
-        worker.taken,
-    )
-
-
-@contextlib.contextmanager
-def collecting() -> Iterator[None]:
-    """Undo what the app does to this process's garbage collection."""
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
-async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
-    """Run it for so long, count, and check all but the memory."""
+async def soak(seconds: float, *names: str) -> None:
+    """Run it for so long, count, and check all; the figures go to standard error."""
     workers: dict[str, CountedWorker] = {}
 
     def open_link(engine: Engine) -> CountedWorker:
@@ -206,9 +120,10 @@ async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
         return workers[engine.name]
 
     def make_lab() -> Lab:
-        return Lab(find(engines), settings=Settings(workload="nop", trace=False), open_link=open_link)
+        return Lab(find(names), settings=Settings(workload="nop", trace=False), open_link=open_link)
 
-    app = ConcwatchApp(make_lab)
+    rss: list[tuple[float, int]] = []
+    app, itself = ConcwatchApp(make_lab), psutil.Process()
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         stage = Stage(app, pilot, Workers(), None)
         await stage.until(
@@ -216,93 +131,77 @@ async def soak(seconds: float, engines: Sequence[str]) -> Soaked:
         )
         lanes = stage.lab.lanes
 
-        async def all_are(condition: Callable[[Lane], bool], what: str) -> None:
-            def missing() -> str:
-                return f"{what}: " + ", ".join(
-                    f"{lane.engine.name} {lane.state.value} {lane.tally.tick}"
-                    for lane in lanes
-                    if not condition(lane)
-                )
-
-            await stage.until(lambda: all(map(condition, lanes)), missing, PATIENCE)
+        def missing() -> str:
+            return ", ".join(
+                f"{lane.engine.name} {lane.state.value} {lane.worker.tally.tick}" for lane in lanes
+            )
 
         for lane in lanes:
             stage.lab.set_target(lane, TASKS)
-        await all_are(
-            lambda lane: lane.tally.tick is not None and lane.tally.tick.completed > TASKS, "at work"
+        await stage.until(
+            lambda: all(
+                lane.worker.tally.tick and lane.worker.tally.tick.completed > TASKS for lane in lanes
+            ),
+            missing,
+            PATIENCE,
         )
-        somebody, began, rss = Somebody(stage, seconds), time.monotonic(), list[tuple[float, int]]()
-        weighing = asyncio.create_task(weigh(rss))
-        while time.monotonic() - began < seconds:
+        somebody, began = Somebody(stage, seconds), time.monotonic()
+        while (passed := time.monotonic() - began) < seconds:
             await somebody.act()
+            if not rss or passed >= rss[-1][0] + 1:
+                rss.append((passed, itself.memory_info().rss))
+                if len(rss) % 60 == 1:
+                    print(f"{passed:6,.0f} s  {rss[-1][1] / 2**20:.2f} MiB", file=sys.stderr, flush=True)
             await asyncio.sleep(0.2)
             for lane in lanes:
-                assert lane.state in (State.RUNNING, State.STALLED), (lane.engine.name, lane.reason)
-        weighing.cancel()
+                assert lane.state in (State.RUNNING, State.STALLED), (lane.engine.name, lane.worker.reason)
         for lane in lanes:
             stage.lab.set_target(lane, 0)
-        await all_are(whole, "at rest")
+
+        def at_rest() -> bool:
+            ticks = [lane.worker.tally.tick for lane in lanes]
+            return all(
+                tick.live == 0 and tick.created == tick.completed + tick.failed + tick.cancelled
+                for tick in ticks
+            )
+
+        await stage.until(at_rest, missing, PATIENCE)
         # From here on without a pause: what is counted is of one moment.
-        figures = [count(lane, workers[lane.engine.name]) for lane in lanes]
-        for lane in figures:
-            assert lane.failed == 0, lane
-            assert lane.created == lane.completed + lane.cancelled, lane
-            assert lane.ticks_sent == lane.ticks_taken, lane
+        for lane in lanes:
+            tick, taken = lane.worker.tally.tick, workers[lane.engine.name].taken
+            print(lane.engine.name, tick, f"{taken:,} ticks taken", file=sys.stderr)
+            assert tick.failed == 0, tick
+            assert tick.number == taken, (tick, taken)
         assert len(stage.lab.events.since(0)) <= KEPT
         assert len(stage.lab.marks.since(0)) <= KEPT
         noted = sum(mark.kind == "note" for mark in stage.lab.marks.since(0))
         assert noted == somebody.marks, (noted, somebody.marks)
+        tasks = sum(lane.worker.tally.tick.completed for lane in lanes)
     await stage.lab.close()  # again: on a busy machine Textual does not wait until all have ended
-    last = rss[-1][0]
-    return Soaked(
-        round(last, 1),
-        figures,
-        somebody.marks,
-        somebody.acts,
-        median([size for at, size in rss if SETTLED <= at < SETTLED + SPAN]) if last > 2 * SETTLED else None,
-        median([size for at, size in rss if at >= last - SPAN]),
-        max(size for _, size in rss),
+    last, grown = rss[-1][0], 0
+    if last > 2 * SETTLED:
+        settled = statistics.median(size for at, size in rss if SETTLED <= at < SETTLED + SPAN)
+        grown = statistics.median(size for at, size in rss if at >= last - SPAN) - settled
+    print(
+        f"{last:,.0f} s, {tasks:,} tasks completed, {somebody.marks} marks, {somebody.acts} acts, "
+        f"RSS {grown / 2**20:+.2f} MiB since the first minute",
+        file=sys.stderr,
     )
+    assert grown <= GROWTH, grown
 
 
-def inject(seconds: float, engines: Sequence[str] = ALL_FOUR, file: Path | None = None) -> str:
-    """Soak, and hold the memory against what it may be; the figures go to standard error, or into a file."""
-    with collecting():
-        soaked = asyncio.run(soak(seconds, engines))
-    print(soaked.told, *soaked.lanes, sep="\n", file=sys.stderr)
-    if file is not None:
-        file.write_text(json.dumps(asdict(soaked), indent=2))
-    if soaked.rss_settled is not None:
-        assert soaked.rss_end - soaked.rss_settled <= GROWTH, soaked
-    return ""
-
-
-HOLDS = "counters exact at the end; memory grows by 5 MiB at most after the first minute; each tick looked at"
-
-FAULTS = (
-    Fault(
-        "soak",
-        "30 min of `nop` at full rate in four lanes, with marks, themes and window changes",
-        HOLDS,
-        partial(inject, HALF_AN_HOUR),
-        times=1,
-        short=False,
-        seconds=HALF_AN_HOUR + 600,
-    ),
-    Fault(
-        "soak-short",
-        f"the same for {SHORT:.0f} s in two lanes",
-        "the same, memory aside",
-        partial(inject, SHORT, TWO),
-        times=1,
-        seconds=200,
-    ),
+@fault(
+    "soak",
+    "30 min of `nop` at full rate in four lanes, with marks, themes and window changes",
+    times=1,
+    seconds=HALF_AN_HOUR + 600,
 )
+async def half_an_hour() -> None:
+    """Counters exact at the end; memory grows by 5 MiB at most after a minute; each tick looked at."""
+    await soak(HALF_AN_HOUR, "threads", "pool", "asyncio", "uvloop")
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m tests.faults.soak", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=HALF_AN_HOUR)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
-    options = parser.parse_args()
-    inject(options.seconds, file=options.json)
+@fault("soak-short", f"the same for {SHORT:.0f} s in two lanes", times=1, short=True, seconds=200)
+async def two_seconds() -> None:
+    """The same, memory aside."""
+    await soak(SHORT, "pool", "asyncio")  # four lanes at full rate keep every core of a small machine busy

@@ -11,17 +11,17 @@ import termios
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from typing import Self
 
 import psutil
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.apart import ROOT, environment
+
 PATIENCE = 30.0
 """Seconds that anything may take on a loaded machine."""
 
 MODES = {"alternate screen": ("h", 1049), "mouse": ("h", 1000), "cursor hidden": ("l", 25)}
 """What a terminal is asked for: whether by setting or by resetting which of its private modes."""
-
 
 MARK = "FAULT_OF_CONCWATCH"
 """The variable by which all that a program started is found again, however it was started."""
@@ -37,8 +37,7 @@ def alive(process: psutil.Process) -> bool:
 
 def set_size(terminal: int, size: tuple[int, int]) -> None:
     """Have an open terminal be of ``size``, columns by lines."""
-    columns, lines = size
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", *size[::-1], 0, 0))
 
 
 def plain(output: bytes) -> str:
@@ -50,7 +49,8 @@ def plain(output: bytes) -> str:
 class Terminal:
     """A program on a terminal of ``size``, columns by lines, with the variables of ``told`` besides.
 
-    ``streams`` are descriptors in place of the terminal, by name: ``stdin``, ``stdout``, ``stderr``.
+    ``streams`` are descriptors in place of the terminal, by name (``stdin``, ``stdout``, ``stderr``), which
+    are closed here as soon as the program has them.
     """
 
     def __init__(
@@ -61,35 +61,31 @@ class Terminal:
         streams: Mapping[str, int] | None = None,
         patience: float = PATIENCE,
     ) -> None:
-        self.got = b""
+        self.got = bytearray()
         self._text, self._seen = "", 0  # what of it has been read, and how far
         self._mark = uuid.uuid4().hex
         self.patience = patience
-        self._ours, theirs = os.openpty()
-        self._theirs = theirs
-        set_size(theirs, size)
-        self.sane = termios.tcgetattr(theirs)
+        self._ours, self._theirs = os.openpty()
+        set_size(self._theirs, size)
+        self.sane = termios.tcgetattr(self._theirs)
 
         def take_terminal() -> None:
             os.setsid()
-            fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+            fcntl.ioctl(self._theirs, termios.TIOCSCTTY, 0)
 
+        self.began = self.read_at = time.monotonic()
         self.process = subprocess.Popen(
             [sys.executable, *command],
-            **{"stdin": theirs, "stdout": theirs, "stderr": theirs, **(streams or {})},
+            **{**dict.fromkeys(("stdin", "stdout", "stderr"), self._theirs), **(streams or {})},
             cwd=ROOT,
-            env={
-                **os.environ,
-                "TERM": "xterm-256color",
-                "COLORTERM": "truecolor",
-                MARK: self._mark,
-                **(told or {}),
-            },
+            env={**environment(), MARK: self._mark, **(told or {})},
             preexec_fn=take_terminal,
         )
+        for descriptor in (streams or {}).values():
+            os.close(descriptor)
         self.monitor = psutil.Process(self.process.pid)
 
-    def __enter__(self) -> "Terminal":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -111,20 +107,35 @@ class Terminal:
         """Give the terminal another size, of which the kernel tells the program by SIGWINCH."""
         set_size(self._theirs, (columns, lines))
 
-    def read(self, seconds: float = 0.05) -> None:
-        """Take in what the program writes for so long; never let it wait for a reader."""
+    def read(self, seconds: float = 0.05) -> bool:
+        """Take in what the program writes within so long; never let it wait for a reader."""
         if self._ours < 0:
             time.sleep(seconds)
-        elif select.select([self._ours], [], [], seconds)[0]:
+        elif select.select([self._ours], [], [], max(0.0, seconds))[0]:
             self.got += os.read(self._ours, 1 << 16)
+            self.read_at = time.monotonic()
+            return True
+        return False
 
-    def until(self, condition: Callable[[], object], what: str) -> None:
+    def run(self, seconds: float) -> None:
+        """Take in all that it writes for so many seconds."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.read(left)
+
+    def until(self, condition: Callable[[], object], what: str = "what is waited for") -> float:
+        """Take in what it writes until ``condition`` holds; return the time at which that came."""
         deadline = time.monotonic() + self.patience
         while not condition():
             assert time.monotonic() < deadline, (
                 f"{what}: not within {self.patience:g} s\n{self.text()[-2000:]}"
             )
             self.read()
+        return self.read_at
+
+    def says(self, text: str, times: int = 1) -> None:
+        """Wait until it has said something so often."""
+        self.until(lambda: self.text().count(text) >= times, text)
 
     def text(self) -> str:
         """What came, without what moves and colours it."""
@@ -138,11 +149,11 @@ class Terminal:
     def raw(self) -> str:
         return self.got.decode("utf-8", "replace")
 
-    def type(self, text: str) -> None:
+    def type(self, text: str) -> float:
+        """Send what a keyboard or mouse would; return the time."""
+        at = time.monotonic()
         os.write(self._ours, text.encode())
-
-    def workers(self) -> list[psutil.Process]:
-        return self.monitor.children(recursive=True) if self.monitor.is_running() else []
+        return at
 
     def family(self) -> list[psutil.Process]:
         """Everything that runs because of the program, itself left out: also what has lost its parent."""
@@ -155,20 +166,31 @@ class Terminal:
                 continue
         return found
 
+    def is_shown(self) -> None:
+        """Wait until the screen is there."""
+        self.says("drag the slider")
+
     def switch_on(self) -> list[psutil.Process]:
         """Have the one lane hold 10,000 tasks, and give the worker's processes."""
-        self.until(lambda: "drag the slider" in self.text(), "the screen is shown")
+        self.is_shown()
         self.type("+")
-        self.until(lambda: "10,000 live" in self.text(), "10,000 tasks are live")
-        found = self.workers()
+        self.says("10,000 live")
+        found = self.monitor.children(recursive=True)
         assert len(found) == 1
         return found
 
     def ended(self) -> int:
         self.until(lambda: self.process.poll() is not None, "the program ends")
-        while self._ours >= 0 and select.select([self._ours], [], [], 0)[0]:
-            self.read(0)
+        while self._ours >= 0 and self.read(0):
+            pass
         return self.process.returncode
+
+    def quits(self, key: str = "q") -> None:
+        """Leave the screen by a key, and see that it ends well and gives the terminal back."""
+        self.type(key)
+        assert self.ended() == 0, self.text()[-2000:]
+        self.assert_sane()
+        assert "Traceback" not in self.text()
 
     def assert_sane(self) -> None:
         raw = self.raw()

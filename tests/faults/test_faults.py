@@ -1,12 +1,9 @@
-"""A short version of each fault; ``python -m tests.faults --all`` has all of them, as often as they say.
-
-The ordinary suite has one of each sort, and ``-m apart`` the others.
-"""
+"""A short fault of each sort; ``python -m tests.faults`` has more of them, with ``--all`` all."""
 
 import pytest
 
-from tests.faults.fault import Fault, Impossible
-from tests.faults.rows import FAULTS
+from tests.faults.all_faults import FAULTS
+from tests.faults.fault import Impossible
 
 SAMPLE = (
     "worker-killed",
@@ -15,24 +12,16 @@ SAMPLE = (
     "end-screen-kill",
     "end-run-sigterm",
     "fork-refused",
+    "budget-small",
+    "uvloop-crashing",
+    "terminal-1x1",
 )
-
-MARKED = [
-    pytest.param(fault, id=fault.name, marks=() if fault.name in SAMPLE else pytest.mark.apart)
-    for fault in FAULTS
-    if fault.short
-]
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("fault", MARKED)
-def test_survives(fault: Fault) -> None:
+@pytest.mark.parametrize("name", SAMPLE)
+def test_survives(name: str) -> None:
     try:
-        fault.inject()
+        FAULTS[name].inject()
     except Impossible as reason:
         pytest.skip(str(reason))
-
-
-def test_each_fault_has_a_name_of_its_own() -> None:
-    names = [fault.name for fault in FAULTS]
-    assert len(set(names)) == len(names)

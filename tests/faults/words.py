@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import sys
 from collections.abc import Iterator
 
 import msgspec
@@ -10,11 +11,58 @@ import msgspec
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import Snapshot
 from concwatch.links.messages import Report, decode
-from tests.faults.driving import PATIENCE, FaultyStage, driven, inject, thorough
-from tests.faults.fault import Fault
-from tests.faults.toy import command
+from tests.faults.driving import FaultyStage, driven, lane_fault
+from tests.faults.fault import THOROUGH, fault, thorough
 
-ANSWERS = "while True: asked.get()"
+TOY = r"""
+import json, os, queue, sys, threading, time
+
+lock, asked, quiet = threading.Lock(), queue.Queue(), threading.Event()
+
+def write(data, file=1):
+    with lock:
+        while data:
+            data = data[os.write(file, data):]
+
+def line(**fields):
+    return (json.dumps(fields) + "\n").encode()
+
+def tick(created=0, live=0, completed=0, **more):
+    fields = dict(time=time.monotonic(), failed=0, cancelled=0)
+    return line(type="tick", created=created, live=live, completed=completed, **{**fields, **more})
+
+def keep_ticking():
+    while True:
+        if not quiet.is_set():
+            write(tick())
+        time.sleep(0.05)
+
+def listen():
+    for text in sys.stdin:
+        command = json.loads(text)
+        if command["type"] == "stop":
+            break
+        if command["type"] == "target":
+            asked.put(command["tasks"])
+        else:
+            write(line(type="applied", command=command["type"], seconds=0))
+    os._exit(0)
+
+def stand():
+    write(line(type="ready", engine="toy", runtime="Toy 1.0", pid=os.getpid()))
+    threading.Thread(target=keep_ticking, daemon=True).start()
+    threading.Thread(target=listen, daemon=True).start()
+
+"""
+"""A worker that keeps to the wire until it is asked for its first target, then misbehaves."""
+
+BEGINS = "stand()\nasked.get()\n"
+TOO_MANY = "more than 100 of its lines could not be used"
+
+
+def command(script: str) -> list[str]:
+    """Return the command of a worker that runs ``script`` behind the functions above."""
+    return [sys.executable, "-c", TOY + script]
 
 
 async def stands(s: FaultyStage) -> None:
@@ -26,82 +74,81 @@ async def stands(s: FaultyStage) -> None:
 async def fails(s: FaultyStage, reason: str) -> None:
     """See that the lane has given its worker up for ``reason``, alone, and can be switched on again."""
     await s.becomes(State.FAILED)
-    assert reason in s.faulty.reason, s.faulty.reason
-    await s.tells(f"failed: {s.faulty.reason}")
+    assert reason in s.faulty.worker.reason, s.faulty.worker.reason
+    await s.tells(f"failed: {s.faulty.worker.reason}")
     await s.others_go_on()
+    await s.on_again(tasks=None)
+
+
+async def off_and_on(s: FaultyStage) -> None:
+    await s.switches_off()
     await s.on_again(tasks=None)
 
 
 async def goes_on(s: FaultyStage) -> None:
     """See that newer ticks come through, on both lanes."""
     await s.becomes(State.RUNNING)
-    assert s.faulty.tally.tick is not None
-    time = s.faulty.tally.tick.time
+    time = s.faulty.worker.tally.tick.time
     await s.until(
-        lambda: s.faulty.tally.tick and s.faulty.tally.tick.time > time + 0.1, "it goes on", PATIENCE
+        lambda: s.faulty.worker.tally.tick and s.faulty.worker.tally.tick.time > time + 0.1, "it goes on"
     )
     await s.others_go_on()
 
 
-async def garbage() -> None:
-    script = r"""
-stand()
-asked.get()
+GARBAGE = r"""
 write(b"hello\n\xff\xfe\x00\n\n[1, 2]\n{\"type\": 7}\n{}\n\x1b[2J\n" + b"[" * 100_000 + b"\n")
 write(bytes(range(256)).replace(b"\n", b"") * 40 + b"\n")
 asked.get()
 while True:
     write(b"nothing of the wire\n" * 100)
 """
-    async with driven(command(script)) as s:
-        await stands(s)
-        await s.tells("not a line of the wire: 'hello'")
-        await goes_on(s)
-        s.lab.set_target(s.faulty, 2)
-        async with s.pulse() as pulse:
-            await fails(
-                s, "more than 100 of its lines could not be used, the first: not a line of the wire: 'hello'"
-            )
-        pulse.assert_small()
 
 
-async def half() -> None:
-    script = r"""
-stand()
-asked.get()
+@lane_fault("words-garbage", "a worker sends garbage", command(BEGINS + GARBAGE), short=True)
+async def garbage(s: FaultyStage) -> None:
+    """Told once and ignored; after 100 lines its lane fails; the others and the screen go on."""
+    await stands(s)
+    await s.tells("not a line of the wire: 'hello'")
+    await goes_on(s)
+    s.lab.set_target(s.faulty, 2)
+    async with s.pulse(judge_time=False):
+        await fails(s, f"{TOO_MANY}, the first: not a line of the wire: 'hello'")
+
+
+HALF = r"""
 quiet.set()
 whole = tick(created=5, live=5)
 with lock:
     os.write(1, whole[:40])
     asked.get()
     os.write(1, whole[40:])
+tick = lambda: whole
 quiet.clear()
 asked.get()
 quiet.set()
 write(whole[:40])
 os._exit(0)
 """
-    async with driven(command(script.replace("quiet.clear()", "tick = lambda: whole\nquiet.clear()"))) as s:
-        await stands(s)
-        await s.becomes(State.STALLED)
-        await s.others_go_on()
-        s.lab.set_target(s.faulty, 2)
-        await s.becomes(State.RUNNING)
-        assert s.faulty.live == 5
-        s.lab.set_target(s.faulty, 3)
-        await s.tells("ended in the middle of a line")
-        await fails(s, "exited with status 0")
 
 
-async def long() -> None:
-    """Send lines that are too long, 100 MB in all: one that ends, and one that never does."""
-    size = 100 if thorough() else 20
-    script = f"""
-stand()
-asked.get()
+@lane_fault("words-half", "a worker sends half a line, and ends within another", command(BEGINS + HALF))
+async def half(s: FaultyStage) -> None:
+    """Its lane stalls until the rest comes; the cut line is told, nothing is taken from it."""
+    await stands(s)
+    await s.becomes(State.STALLED)
+    await s.others_go_on()
+    s.lab.set_target(s.faulty, 2)
+    await s.becomes(State.RUNNING)
+    assert s.faulty.live == 5
+    s.lab.set_target(s.faulty, 3)
+    await s.tells("ended in the middle of a line")
+    await fails(s, "exited with status 0")
+
+
+LONG = f"""
 piece = b"x" * 1_000_000
 with lock:
-    for _ in range({size}):
+    for _ in range(100 if os.environ.get("{THOROUGH}") else 20):
         rest = piece
         while rest:
             rest = rest[os.write(1, rest):]
@@ -111,33 +158,30 @@ asked.get()
 while True:
     os.write(1, piece)
 """
-    async with driven(command(script)) as s:
-        await stands(s)
-        async with s.pulse() as pulse:
-            await s.tells("the line has ended")
-        pulse.assert_well()
-        await s.tells("a line longer than 1,048,576 bytes")
-        await goes_on(s)
-        s.lab.set_target(s.faulty, 2)
-        async with s.pulse() as pulse:
-            await s.becomes(State.STALLED)
-        pulse.assert_well()
-        await s.others_go_on()
-        s.lab.switch(s.faulty, False)
-        await s.becomes(State.OFF)
-        await s.on_again(tasks=None)
+
+
+@lane_fault(
+    "words-long",
+    "a worker sends a line of 100 MB, and one without an end",
+    command(BEGINS + LONG),
+)
+async def long(s: FaultyStage) -> None:
+    """Told once and skipped; memory within 20 MiB, the screen within 100 ms."""
+    await stands(s)
+    async with s.pulse():
+        await s.tells("the line has ended")
+    await s.tells("a line longer than 1,048,576 bytes")
+    await goes_on(s)
+    s.lab.set_target(s.faulty, 2)
+    async with s.pulse():
+        await s.becomes(State.STALLED)
+    await s.others_go_on()
+    await off_and_on(s)
 
 
 RIGHT: dict[str, dict[str, object]] = {
-    "ready": {
-        "engine": "toy",
-        "runtime": "Toy",
-        "pid": 1,
-        "protocol": 1,
-        "flags": [],
-        "can": [],
-        "workloads": [],
-    },
+    "ready": {"engine": "toy", "runtime": "Toy", "pid": 1, "protocol": 1}
+    | {"flags": [], "can": [], "workloads": []},
     "tick": dict.fromkeys(("time", "created", "live", "completed", "failed", "cancelled", "queued", "lag"), 0)
     | {"gc": 0.5, "traced": 1, "tracer": 1, "heap": 1, "number": 1, "cpu": 1.5, "switches": 1}
     | {"durations": [0.5], "delays": [0.5]},
@@ -151,6 +195,7 @@ RIGHT: dict[str, dict[str, object]] = {
 
 TEXTS = {"engine", "runtime", "wall", "detail", "command", "message"}
 LISTS = {"flags", "can", "workloads", "durations", "delays"}
+MAY_BE_NEGATIVE = (("burst", "traced"), ("tick", "time"))
 
 
 def wrong_lines() -> Iterator[str]:
@@ -158,59 +203,53 @@ def wrong_lines() -> Iterator[str]:
     for type_, right in RIGHT.items():
         for name in right:
             wrong: list[object] = [{}, [[]], True]
-            if name in TEXTS or name in LISTS:
+            if name in TEXTS | LISTS:
                 wrong += [7, -1.5]
             else:
                 wrong += ["7", [], 10**30]
-            if (
-                name not in TEXTS
-                and name not in LISTS
-                and (type_, name) not in (("burst", "traced"), ("tick", "time"))
-            ):
-                wrong += [-1]
+                wrong += [-1] if (type_, name) not in MAY_BE_NEGATIVE else []
             if name in ("engine", "runtime", "wall"):
                 wrong += ["x" * 1_000, "\x1b[2J", None]
             yield from (json.dumps({"type": type_, **right, name: value}) for value in wrong)
 
 
-def assert_all_fields_are_known() -> None:
-    for report in Report.__args__:
+LINES = list(wrong_lines())
+# As many as a lane bears with, of every kind, then all of them.
+SOME = LINES[:: math.ceil(len(LINES) / 90)]
+TYPES = f"""
+write({chr(10).join(SOME)!r}.encode() + b"\\n")
+asked.get()
+write({chr(10).join(LINES)!r}.encode() + b"\\n")
+asked.get()
+"""
+
+
+@lane_fault(
+    "words-types",
+    "a worker sends every field of every report with a wrong type, and beyond its bounds",
+    command(BEGINS + TYPES),
+    short=True,
+)
+async def types(s: FaultyStage) -> None:
+    """None is taken; told once; after 100 lines its lane fails."""
+    for report in Report.__args__:  # all fields are known here
         tag = report.__struct_config__.tag
         assert {field.name for field in msgspec.structs.fields(report)} <= set(RIGHT[tag]), tag
         assert decode(json.dumps({"type": tag, **RIGHT[tag]}).encode()) is not None
-
-
-async def types() -> None:
-    assert_all_fields_are_known()
-    lines = list(wrong_lines())
-    for line in lines:
+    for line in LINES:
         try:
             read = decode(line.encode())
         except ValueError:
             continue
         raise AssertionError(f"taken for a report: {line}: {read}")
-    # As many as a lane bears with, of every kind, then all of them.
-    some = lines[:: math.ceil(len(lines) / 90)]
-    script = f"""
-stand()
-asked.get()
-write({chr(10).join(some)!r}.encode() + b"\\n")
-asked.get()
-write({chr(10).join(lines)!r}.encode() + b"\\n")
-asked.get()
-"""
-    async with driven(command(script)) as s:
-        await stands(s)
-        await s.tells("not a line of the wire")
-        await goes_on(s)
-        s.lab.set_target(s.faulty, 2)
-        await fails(s, "more than 100 of its lines could not be used, the first: not a line of the wire")
+    await stands(s)
+    await s.tells("not a line of the wire")
+    await goes_on(s)
+    s.lab.set_target(s.faulty, 2)
+    await fails(s, f"{TOO_MANY}, the first: not a line of the wire")
 
 
-async def backwards() -> None:
-    script = """
-stand()
-asked.get()
+BACKWARDS = """
 quiet.set()
 began = time.monotonic()
 write(tick(created=1_000, live=100, completed=900))
@@ -237,51 +276,55 @@ while True:  # a report between them, or the newest would take the place of the 
     write(tick() + line(type="applied", command="target", seconds=0))
     time.sleep(0.005)
 """
-    async with driven(command(script)) as s:
-        await stands(s)
-        seen = []
-
-        def watch(snapshot: Snapshot) -> None:
-            sample = snapshot.lanes[s.faulty.number].sample
-            if sample.live is not None:
-                seen.append((sample.live, sample.completed_per_second, sample.created_per_second))
-
-        s.lab.observers.append(watch)
-        await s.until(lambda: s.faulty.live == 100, "the first is taken", PATIENCE)
-        s.lab.set_target(s.faulty, 2)
-        await s.until(lambda: s.faulty.live == 150, "what is right is taken", PATIENCE)
-        s.lab.observers.remove(watch)
-        assert {live for live, _, _ in seen} <= {0, 100, 150}, seen
-        assert all(rate is None or rate >= 0 for _, *rates in seen for rate in rates), seen
-        await s.tells("a tick that cannot be: ")
-        await goes_on(s)
-        s.lab.set_target(s.faulty, 3)
-        await s.becomes(State.STALLED)
-        s.lab.set_target(s.faulty, 4)
-        await fails(s, "more than 100 of its lines could not be used, the first: a tick that cannot be: ")
 
 
+@lane_fault(
+    "words-backwards",
+    "a worker's counters and clock go backwards, or do not add up",
+    command(BEGINS + BACKWARDS),
+    short=True,
+)
+async def backwards(s: FaultyStage) -> None:
+    """Told once; no figure of such a tick is shown; after 100 its lane fails."""
+    seen = []
+
+    def watch(snapshot: Snapshot) -> None:
+        sample = snapshot.lanes[s.faulty.number].sample
+        if sample.live is not None:
+            seen.append((sample.live, sample.completed_per_second, sample.created_per_second))
+
+    await stands(s)
+    s.lab.observers.append(watch)
+    await s.until(lambda: s.faulty.live == 100, "the first is taken")
+    s.lab.set_target(s.faulty, 2)
+    await s.until(lambda: s.faulty.live == 150, "what is right is taken")
+    s.lab.observers.remove(watch)
+    assert {live for live, _, _ in seen} <= {0, 100, 150}, seen
+    assert all(rate is None or rate >= 0 for _, *rates in seen for rate in rates), seen
+    await s.tells("a tick that cannot be: ")
+    await goes_on(s)
+    s.lab.set_target(s.faulty, 3)
+    await s.becomes(State.STALLED)
+    s.lab.set_target(s.faulty, 4)
+    await fails(s, f"{TOO_MANY}, the first: a tick that cannot be: ")
+
+
+@fault("words-nothing", "a worker sends nothing at all, from the start or later", short=True)
 async def nothing() -> None:
+    """Its lane fails after 30 s (1 s here), or is shown as stalled."""
     async with driven(command("time.sleep(600)"), start_limit=1.0) as s:
         await s.others_go_on()
-        await fails_to_stand(s)
-    async with driven(command("stand(); asked.get(); quiet.set(); asked.get()")) as s:
+        await s.becomes(State.FAILED)
+        assert s.faulty.worker.reason == "did not stand within 1 s"
+        await s.until(lambda: s.faulty.idle, "its process is gone")
+        s.lab.switch(s.faulty, True)
+        assert s.faulty.state is State.STARTING
+        await s.becomes(State.FAILED)
+        await s.tells("failed: did not stand within 1 s", times=2)
+    async with driven(command(f"{BEGINS}quiet.set(); asked.get()")) as s:
         await stands(s)
-        await s.becomes(State.STALLED)
-        await s.sees("stalled", within=s.card("toy"))
-        s.lab.switch(s.faulty, False)
-        await s.becomes(State.OFF)
-        await s.on_again(tasks=None)
-
-
-async def fails_to_stand(s: FaultyStage) -> None:
-    await s.becomes(State.FAILED)
-    assert s.faulty.reason == "did not stand within 1 s"
-    await s.until(lambda: s.faulty.idle, "its process is gone", PATIENCE)
-    s.lab.switch(s.faulty, True)
-    assert s.faulty.state is State.STARTING
-    await s.becomes(State.FAILED)
-    await s.tells("failed: did not stand within 1 s", times=2)
+        await s.stalls()
+        await off_and_on(s)
 
 
 FLOODS = {
@@ -296,82 +339,28 @@ FLOODS = {
 }
 """What is sent 100,000 times a second."""
 
-FATAL = ("ready", "garbage")
-"""Floods that end their worker."""
 
-
+@fault("words-flood", "a worker sends 100,000 lines a second, of each kind", seconds=300.0)
 async def flood() -> None:
-    for what, one in FLOODS.items() if thorough() else list(FLOODS.items())[:2]:
-        file = 2 if "error" in what and "words" in what else 1
+    """Told once; it has to wait for its reader; memory within 20 MiB, the screen within 100 ms."""
+    for what, one in FLOODS.items():
         script = f"""
-stand()
-asked.get()
 quiet.set()
 while True:
     began = time.monotonic()
-    write(({one}) * 10_000, {file})
+    write(({one}) * 10_000, {2 if what == "words on standard error" else 1})
     time.sleep(max(0, began + 0.1 - time.monotonic()))
 """
-        async with driven(command(script)) as s:
+        async with driven(command(BEGINS + script)) as s:
             await stands(s)
             await asyncio.sleep(0.3)
-            async with s.pulse(f"{what}: ") as pulse:
+            async with s.pulse(f"{what}: "):
                 await asyncio.sleep(3 if thorough() else 0.5)
-            pulse.assert_well()
             assert s.lab.events.count < 100, s.lab.events.since(0)[-100:]
-            if what in FATAL:
-                await fails(s, "more than 100 of its lines could not be used")
-            else:
-                if what in ("ticks", "errors", "other reports"):
-                    await s.tells("sends more than is read of it: it has to wait")
-                await s.others_go_on()
-                s.lab.switch(s.faulty, False)
-                await s.becomes(State.OFF)
-                await s.on_again(tasks=None)
-
-
-FAULTS = (
-    Fault(
-        "words-garbage",
-        "a worker sends garbage",
-        "told once and ignored; after 100 lines its lane fails; the others and the screen go on",
-        lambda: inject(garbage()),
-    ),
-    Fault(
-        "words-half",
-        "a worker sends half a line, and ends within another",
-        "its lane stalls until the rest comes; the cut line is told, nothing is taken from it",
-        lambda: inject(half()),
-    ),
-    Fault(
-        "words-long",
-        "a worker sends a line of 100 MB, and one without an end",
-        "told once and skipped; memory within 20 MiB, the screen within 100 ms",
-        lambda: inject(long()),
-    ),
-    Fault(
-        "words-types",
-        "a worker sends every field of every report with a wrong type, and beyond its bounds",
-        "none is taken; told once; after 100 lines its lane fails",
-        lambda: inject(types()),
-    ),
-    Fault(
-        "words-backwards",
-        "a worker's counters and clock go backwards, or do not add up",
-        "told once; no figure of such a tick is shown; after 100 its lane fails",
-        lambda: inject(backwards()),
-    ),
-    Fault(
-        "words-nothing",
-        "a worker sends nothing at all, from the start or later",
-        "its lane fails after 30 s (1 s here), or is shown as stalled",
-        lambda: inject(nothing()),
-    ),
-    Fault(
-        "words-flood",
-        "a worker sends 100,000 lines a second, of each kind",
-        "told once; it has to wait for its reader; memory within 20 MiB, the screen within 100 ms",
-        lambda: inject(flood()),
-        seconds=300.0,
-    ),
-)
+            if what in ("ready", "garbage"):
+                await fails(s, TOO_MANY)
+                continue
+            if what in ("ticks", "errors", "other reports"):
+                await s.tells("sends more than is read of it: it has to wait")
+            await s.others_go_on()
+            await off_and_on(s)

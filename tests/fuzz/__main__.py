@@ -1,36 +1,71 @@
-"""Try inputs that a coverage-guided fuzzer makes up (atheris, which is libFuzzer) on one target."""
+"""Try inputs that a coverage-guided fuzzer (atheris, which is libFuzzer) makes up, on one target or each."""
 
 import argparse
 import contextlib
+import importlib.util
+import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from random import Random
 
-from tests.fuzz.target import LIMIT, MEMORY, RUNS
+from tests.fuzz.target import CORPUS, LIMIT, MEMORY, RUNS, Target
 
 INSTRUMENTED = ["concwatch", "tomllib"]
 """Packages in which it is seen which branch an input takes."""
 
+NAMES = sorted(folder.name for folder in CORPUS.iterdir())
 WHAT_TO_INSTALL = "needs atheris: pip install 'concwatch[fuzz]'"
 
 
-def main() -> None:
+def is_there() -> bool:
+    """Return whether there is a fuzzer."""
+    return importlib.util.find_spec("atheris") is not None
+
+
+def main() -> int:
     """Parse the command line, and fuzz until so many inputs have been tried, or one breaks something."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("target", metavar="TARGET", help="which one; a wrong name lists all")
+    parser.add_argument("target", metavar="TARGET", nargs="?", choices=NAMES, help=", ".join(NAMES))
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"inputs to try [{RUNS:,}]")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="other inputs; 0 is any")
     options = parser.parse_args()
-    try:
-        import atheris
-    except ImportError:
+    if not is_there():
         parser.error(WHAT_TO_INSTALL)
+    if options.target:
+        fuzz(options.target, options.runs, options.seed)
+    failed = 0
+    for name in NAMES:
+        try:
+            print(f"{name}: {fuzz_apart(name, options.runs, options.seed):,} inputs", flush=True)
+        except AssertionError as error:
+            print(f"{name}: broken\n{error}", flush=True)
+            failed += 1
+    print(f"\nfuzz: {len(NAMES) - failed} passed, {failed} failed")
+    return int(bool(failed))
+
+
+def fuzz_apart(name: str, runs: int, seed: int = 0) -> int:
+    """Fuzz one target in a process of its own, since the fuzzer ends its process; return the inputs tried."""
+    command = [sys.executable, "-m", "tests.fuzz", name, "--runs", str(runs), "--seed", str(seed)]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", check=False
+    )
+    tried = re.search(r"^Done (\d+) runs", done.stderr, re.M)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert tried is not None, done.stderr[-3000:]
+    assert int(tried[1]) >= runs, tried[0]
+    return int(tried[1])
+
+
+def fuzz(name: str, runs: int, seed: int) -> None:
+    """Fuzz one target in this process, which ends with it."""
+    import atheris
+
     with atheris.instrument_imports(include=INSTRUMENTED):
         from tests.fuzz.targets import TARGETS
-    target = next((target for target in TARGETS if target.name == options.target), None)
-    if target is None:
-        parser.error(f"no such target: expected one of {', '.join(target.name for target in TARGETS)}")
+    target: Target = next(target for target in TARGETS if target.name == name)
     seeds, words = [seed.read_bytes() for seed in target.seeds], [word.encode() for word in target.words]
 
     def mutate(data: bytes, longest: int, seed: int) -> bytes:
@@ -47,14 +82,15 @@ def main() -> None:
             mutated = mutated[:at] + luck.choice(words) * luck.choice((1, 1, 1, 50)) + mutated[at + gone :]
         return mutated[:longest]
 
-    found = Path(tempfile.mkdtemp(prefix=f"concwatch-fuzz-{target.name}-"))
-    (found / "words").write_text("".join(f'"{escaped(word)}"\n' for word in target.words))
+    found = Path(tempfile.mkdtemp(prefix=f"concwatch-fuzz-{name}-"))
+    escaped = ("".join(f"\\x{byte:02x}" for byte in word) for word in words)
+    (found / "words").write_text("".join(f'"{word}"\n' for word in escaped))
     (found / "kept").mkdir()
     atheris.Setup(
         [
             "tests.fuzz",
-            f"-runs={options.runs}",
-            f"-seed={options.seed}",
+            f"-runs={runs}",
+            f"-seed={seed}",
             f"-max_len={target.longest}",
             f"-timeout={LIMIT}",
             f"-rss_limit_mb={MEMORY}",
@@ -71,11 +107,6 @@ def main() -> None:
     atheris.Fuzz()
 
 
-def escaped(word: str) -> str:
-    """Write a word as libFuzzer's dictionaries have it."""
-    return "".join(f"\\x{byte:02x}" for byte in word.encode())
-
-
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        main()
+        sys.exit(main())

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from concwatch.comparing.as_json import as_object
-from concwatch.comparing.comparison import compare
+from concwatch.comparing.comparison import Comparison, compare
 from concwatch.comparing.reading import read_bytes
 from concwatch.comparing.report import report_markdown, table_lines
 from concwatch.lab.series import METRICS
@@ -21,35 +21,28 @@ from concwatch.recordings.recording import Recording
 from concwatch.ui.recording_source import own_threads
 from concwatch.ui.screens.replay import tell_facts, tell_lack
 from concwatch.units import format_count
-from tests.fuzz.target import refused
+from tests.fuzz.target import Target
 
 NAME = "some.jsonl"
+FIGURES = ("\n", "[0,", "[1,", "null,", "-1,", "1e308", "9" * 18)
 WORDS = (
-    "\n",
-    "[0,",
-    "[1,",
-    "null,",
-    "-1,",
-    "1e308",
-    "9" * 18,
+    *FIGURES,
     f'{{"type":"{KIND}"',
     *(f'{{"type":"{line.__struct_config__.tag}"' for line in Line.__args__),
     *(f'"{key}":' for line in Line.__args__ for key in line.__struct_fields__),
     *(f'"{column}"' for column in COLUMNS),
 )
-RESULT_WORDS = (
-    *WORDS[:7],
-    '"experiment":',
-    '"lanes":',
-    '"tables":',
-    '"cells":',
-    '"rows":',
-    '"machine":{',
-    '"unit":',
-)
+KEYS = ("experiment", "lanes", "tables", "cells", "rows", "unit")
+RESULT_WORDS = (*FIGURES, *(f'"{key}":' for key in KEYS), '"machine":{')
 
 MOST = 1 << 22
 """Bytes that a compressed input may hold."""
+
+
+def read_recording(data: bytes) -> Recording:
+    """Read a recording, plain or compressed."""
+    text = decompress(data, MOST) if data.startswith(GZIP) else Text(data)
+    return parse(text.data, NAME, text.lack)
 
 
 def look(recording: Recording) -> None:
@@ -74,46 +67,37 @@ def look(recording: Recording) -> None:
         pass
 
 
-def check_recording(data: bytes) -> None:
-    """A recording, plain or compressed."""
-    try:
-        text = decompress(data, MOST) if data.startswith(GZIP) else Text(data)
-        recording = parse(text.data, NAME, text.lack)
-    except ValueError as error:
-        refused(error)
-        return
-    look(recording)
-
-
 @cache
 def _folder() -> Path:
     """Make a folder in memory where there is such a place."""
-    memory = Path("/dev/shm")
-    return Path(
-        tempfile.mkdtemp(prefix="concwatch-fuzz-", dir=memory if os.access(memory, os.W_OK) else None)
-    )
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return Path(tempfile.mkdtemp(prefix="concwatch-fuzz-", dir=memory))
 
 
-def check_list(data: bytes) -> None:
-    """A folder with one file, to be listed."""
+def list_one(data: bytes) -> None:
+    """List a folder with one file."""
     (_folder() / NAME).write_bytes(data)
     for summary in find_recordings(_folder()):
         format_count(summary.samples)
         format_position(summary.seconds)
 
 
-def check_result(data: bytes) -> None:
-    """A result or a recording, compared with itself."""
-    try:
-        side = read_bytes(data, NAME, NAME)
-    except ValueError as error:
-        refused(error)
-        return
-    try:
-        comparison = compare(side, side, 5.0)
-    except ValueError as error:
-        refused(error)
-        return
+def compare_with_itself(data: bytes) -> Comparison:
+    """Compare a result or a recording with itself."""
+    side = read_bytes(data, NAME, NAME)
+    return compare(side, side, 5.0)
+
+
+def report(comparison: Comparison) -> None:
+    """Report it in each form."""
     as_object(comparison)
     list(table_lines(comparison))
     report_markdown(comparison)
+
+
+TARGETS = (
+    Target("recordings", "recordings", read_recording, look, WORDS, 2_500),
+    # A list leaves out what cannot be read: nothing is refused.
+    Target("lists", "lists of recordings", bytes, list_one, WORDS, 2_500),
+    Target("results", "what concwatch compare reads", compare_with_itself, report, RESULT_WORDS, 2_500),
+)

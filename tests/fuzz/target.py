@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 CORPUS = Path(__file__).parent / "corpus"
 """A folder a target: inputs to begin with, and all that ever broke it."""
@@ -25,8 +26,10 @@ class Target:
     name: str
     what: str
     """What it reads, for a person."""
-    check: Callable[[bytes], None]
-    """Read any bytes; raises whatever should not have happened."""
+    read: Callable[[bytes], Any]
+    """Reads any bytes, or raises a `ValueError` of one line."""
+    use: Callable[[Any], None]
+    """Uses what was read, checks the promises, and raises nothing else."""
     words: tuple[str, ...]
     """What such inputs are made of."""
     longest: int = 2_000
@@ -37,12 +40,22 @@ class Target:
         """The files of its corpus, by name."""
         return sorted((CORPUS / self.name).iterdir())
 
+    def check(self, data: bytes) -> None:
+        """Read any bytes; raise whatever should not have happened."""
+        attempt(self.read, data, self.use)
 
-def refused(error: ValueError) -> None:
-    """See that an error is the promised one: a line of bounded length, and nothing that leaked through."""
-    problem = str(error)
-    assert type(error) is ValueError, f"{type(error).__name__}: {problem[:200]}"
-    one_line(problem)
+
+def attempt(read: Callable[[Any], Any], data: object, use: Callable[[Any], None]) -> None:
+    """Use what is read of ``data``, or see that the error is the promised one and nothing leaked through."""
+    try:
+        found = read(data)
+    except ValueError as error:
+        refused = error
+    else:
+        use(found)
+        return
+    assert type(refused) is ValueError, f"{type(refused).__name__}: {str(refused)[:200]}"
+    one_line(str(refused))
 
 
 def one_line(problem: str) -> None:

@@ -1,15 +1,22 @@
 """What is fuzzed: each reads any bytes as the program would, uses what it got, and checks the promise."""
 
 import math
+from collections.abc import Mapping
+from functools import cache
 
+import click
 import msgspec
 
 from concwatch import wire
+from concwatch.cli import main
+from concwatch.commands.configuration import SCREEN, resolve, unknown_tables
+from concwatch.commands.group import NAMES
 from concwatch.experiments import loading as experiments
 from concwatch.experiments.experiment import Experiment, How, Series, Table, entries
 from concwatch.experiments.readings import READINGS
+from concwatch.files import read_toml
 from concwatch.links import messages
-from concwatch.measure.expect import COMPARISONS, EXPECTABLE, read_expectation
+from concwatch.measure.expect import COMPARISONS, EXPECTABLE, Expectation, read_expectation
 from concwatch.measure.units import SCALES
 from concwatch.ui.moment import read_moment
 from concwatch.units import (
@@ -22,70 +29,16 @@ from concwatch.units import (
     parse_seconds,
     parse_size,
 )
-from concwatch.worker.workloads import FORMS, parse
+from concwatch.worker.workloads import FORMS, Workload, parse
 from tests.fuzz import recordings
-from tests.fuzz.settings import check_settings
-from tests.fuzz.target import Target, refused
+from tests.fuzz.target import Target, attempt, one_line
 
-FILE = "some.toml"
-SCALARS = (str, int, float, bool, type(None))
-
-JSON = (
-    '{"',
-    '":',
-    '","',
-    '"}',
-    "true",
-    "false",
-    "null",
-    "-1",
-    "0.5",
-    "1e999",
-    "[",
-    "]",
-    "{",
-    "}",
-    "\\u",
-    "\\n",
-)
-TOML = (
-    "[",
-    "]",
-    "[[",
-    "]]",
-    " = ",
-    '"',
-    "'",
-    '"""',
-    "\n",
-    "true",
-    "false",
-    "0x",
-    "1e999",
-    "nan",
-    "inf",
-    "{",
-    "}",
-)
-NUMBERS = (
-    "0",
-    "1",
-    "9" * 20,
-    "k",
-    "K",
-    "M",
-    "GiB",
-    "KB",
-    "%",
-    ".",
-    ",000",
-    "_000",
-    "ms",
-    "µs",
-    "s",
-    "min",
-    "/s",
-)
+JSON = ('{"', '":', '","', '"}', "[", "]", "{", "}", "\\u", "\\n", '"type"')
+JSON += ("true", "false", "null", "-1", "0.5", "1e999")
+TOML = ("[", "]", "[[", "]]", " = ", '"', "'", '"""', "\n", "{", "}")
+TOML += ("true", "false", "0x", "1e999", "nan", "inf")
+NUMBERS = ("0", "1", "9" * 20, "k", "K", "M", "GiB", "KB", "%", ".", ",000", "_000")
+NUMBERS += ("ms", "µs", "s", "min", "/s")
 
 
 def typed(data: bytes) -> str:
@@ -93,16 +46,10 @@ def typed(data: bytes) -> str:
     return data.decode(errors="surrogateescape")
 
 
-def check_command(data: bytes) -> None:
-    """What concwatch sends to a worker."""
-    try:
-        fields = wire.decode(data)
-    except ValueError as error:
-        refused(error)
-        return
+def use_command(fields: Mapping[str, object]) -> None:
     type_ = fields["type"]
     assert isinstance(type_, str)
-    assert all(isinstance(value, SCALARS) for value in fields.values())
+    assert all(isinstance(value, str | int | float | bool | None) for value in fields.values())
     rest = {
         key: value for key, value in fields.items() if key.isidentifier() and key not in ("type", "type_")
     }
@@ -110,33 +57,18 @@ def check_command(data: bytes) -> None:
         assert wire.decode(wire.encode(type_, **rest)) == {"type": type_, **rest}
 
 
-def check_report(data: bytes) -> None:
-    """What a worker sends to concwatch."""
-    try:
-        report = messages.decode(data)
-    except ValueError as error:
-        refused(error)
-        return
-    if report is not None:
-        assert messages.decode(msgspec.json.encode(report)) == report
+def use_report(report: msgspec.Struct | None) -> None:
+    assert report is None or messages.decode(msgspec.json.encode(report)) == report
 
 
-def check_workload(data: bytes) -> None:
-    """What each task does."""
-    try:
-        workload = parse(typed(data))
-    except ValueError as error:
-        refused(error)
-        return
+def use_workload(workload: Workload) -> None:
     again = parse(workload.spec)
     assert (again.word, again.values, again.spec) == (workload.word, workload.values, workload.spec)
     for value in workload.values:
-        assert isinstance(value, str) or 0 <= value < math.inf, workload.spec  # type: ignore[operator]
+        assert isinstance(value, str) or 0 <= value < math.inf, workload.spec
 
 
-def check_number(data: bytes) -> None:
-    """Sizes, counts, durations, rates, and moments of a recording."""
-    text = typed(data)
+def use_number(text: str) -> None:
     for read, largest in (
         (parse_size, LARGEST_SIZE),
         (lambda text: parse_size(text, 1 << 34), LARGEST_SIZE),
@@ -148,42 +80,46 @@ def check_number(data: bytes) -> None:
         (lambda text: read_moment(text, 83.5), 83.5),
         (lambda text: read_moment(text, 0.0), 0.0),
     ):
-        try:
-            value = read(text)
-        except ValueError as error:
-            refused(error)
-        else:
+
+        def use(value: float, read=read, largest=largest) -> None:
             assert 0 <= value <= largest
             if read is parse_count:
                 assert parse_count(format_count(value)) == value
             if read is parse_size:
                 assert parse_size(str(value)) == value
 
+        attempt(read, text, use)
 
-def check_expectation(data: bytes) -> None:
-    """What --expect takes."""
-    try:
-        found = read_expectation(typed(data))
-    except ValueError as error:
-        refused(error)
-        return
+
+def use_expectation(found: Expectation) -> None:
     assert found.figure in EXPECTABLE
     assert found.op in COMPARISONS
     assert 0 <= found.value < math.inf
     assert read_expectation(found.text) == found
 
 
-def check_experiment(data: bytes) -> None:
-    """The file of an experiment."""
-    try:
-        experiment = experiments.decode(data, FILE)
-    except ValueError as error:
-        refused(error)
-        return
+def use_experiment(experiment: Experiment) -> None:
     for quick in (False, True):
         for entry in entries(experiment, quick=quick):
             assert entry.size >= 1
             assert entry.cell is None or entry.cell.size == entry.size
+
+
+@cache
+def commands() -> dict[str, click.Command]:
+    """Return each command by its name, and the screen."""
+    root = click.Context(main, info_name="concwatch")
+    found = {SCREEN: main, **{name: main.get_command(root, name) for name in NAMES}}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+def use_settings(tables: dict[str, object]) -> None:
+    """See what the file says of each command."""
+    problems = list(unknown_tables(tables, commands()))
+    for name, command in commands().items():
+        problems += resolve(name, command, tables)[1]
+    for problem in problems:
+        one_line(" ".join(problem.split()))  # as they are printed
 
 
 def _keys(*structs: type[msgspec.Struct]) -> tuple[str, ...]:
@@ -191,54 +127,60 @@ def _keys(*structs: type[msgspec.Struct]) -> tuple[str, ...]:
 
 
 REPORTS = messages.Report.__args__
-KINDS_OF_REPORT = [report.__struct_config__.tag for report in REPORTS]
+REPORT_WORDS = (*_keys(*REPORTS), *(report.__struct_config__.tag for report in REPORTS))
+COMMAND_WORDS = ('"target"', '"tasks"', '"workload"', '"spec"', "\\ud83d", "\\u00e9")
+EXPERIMENT_WORDS = (*_keys(Experiment, How, Table, Series), "[[table]]", "[[table.series]]")
+SETTING_WORDS = ["[run]", "[screen]", "rate", "max-memory", "tasks", "expect", "engines", "trace"]
 
 TARGETS: tuple[Target, ...] = (
     Target(
         "commands",
         "the worker's reader of commands",
-        check_command,
-        (*JSON, '"type"', '"target"', '"tasks"', '"workload"', '"spec"', "\\ud83d", "\\u00e9"),
+        wire.decode,
+        use_command,
+        (*JSON, *COMMAND_WORDS),
         300,
     ),
     Target(
         "reports",
         "the lab's reader of reports",
-        check_report,
-        (
-            *JSON,
-            '"type"',
-            *(f'"{key}"' for key in _keys(*REPORTS)),
-            *(f'"{word}"' for word in KINDS_OF_REPORT),
-        ),
+        messages.decode,
+        use_report,
+        (*JSON, *(f'"{word}"' for word in REPORT_WORDS)),
         500,
     ),
-    Target("workloads", "workloads", check_workload, (*FORMS, ":", "x", "KiB", "gb", *NUMBERS), 200),
-    Target("numbers", "sizes, counts, durations, rates and moments", check_number, NUMBERS, 100),
+    Target(
+        "workloads",
+        "workloads",
+        lambda data: parse(typed(data)),
+        use_workload,
+        (*FORMS, ":", "x", "KiB", "gb", *NUMBERS),
+        200,
+    ),
+    Target("numbers", "sizes, counts, durations, rates and moments", typed, use_number, NUMBERS, 100),
     Target(
         "expectations",
         "--expect",
-        check_expectation,
+        lambda data: read_expectation(typed(data)),
+        use_expectation,
         (*EXPECTABLE, *COMPARISONS, "asyncio.", "pool.", *NUMBERS),
         200,
     ),
     Target(
         "experiments",
         "files of experiments",
-        check_experiment,
-        (*TOML, *_keys(Experiment, How, Table, Series), "[[table]]", "[[table.series]]", *READINGS, *SCALES),
+        lambda data: experiments.decode(data, "some.toml"),
+        use_experiment,
+        (*TOML, *EXPERIMENT_WORDS, *READINGS, *SCALES),
         1_200,
     ),
     Target(
         "settings",
         "the settings file",
-        check_settings,
-        (*TOML, "[run]", "[screen]", "rate", "max-memory", "tasks", "expect", "engines", "trace"),
+        lambda data: read_toml(data, "settings.toml"),
+        use_settings,
+        (*TOML, *SETTING_WORDS),
         600,
     ),
-    Target("recordings", "recordings", recordings.check_recording, recordings.WORDS, 2_500),
-    Target("lists", "lists of recordings", recordings.check_list, recordings.WORDS, 2_500),
-    Target(
-        "results", "what concwatch compare reads", recordings.check_result, recordings.RESULT_WORDS, 2_500
-    ),
+    *recordings.TARGETS,
 )

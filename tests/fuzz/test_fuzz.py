@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from tests.fuzz.target import CORPUS, Target
 from tests.fuzz.targets import TARGETS
 
-EXAMPLES = 100
-
 by_name = pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 
 
@@ -40,12 +38,8 @@ def test_what_broke_it_once_does_no_more(target):
 
 @by_name
 def test_whatever_comes_is_read_or_refused(target):
-    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
-    @given(inputs(target))
-    def check(data):
-        target.check(data)
-
-    check()
+    check = given(inputs(target))(lambda data: target.check(data))
+    settings(max_examples=100, suppress_health_check=list(HealthCheck))(check)()
 
 
 def test_each_folder_of_seeds_has_its_target():

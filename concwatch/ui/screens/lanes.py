@@ -61,6 +61,8 @@ class LanesScreen(Sized[None]):
     """What is shown, for the title of the help."""
     MOUSE: ClassVar[str] = ""
     """What the mouse does, for the help."""
+    SIDE: type[Side] = Side
+    """What holds the lanes."""
     CARD: type[LaneCard] = LaneCard
     """What shows a lane."""
     COSTS: type[CostTable] = CostTable
@@ -114,18 +116,26 @@ class LanesScreen(Sized[None]):
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
         self._choose_colors()
-        room = max([NAME_CELLS, *(len(lane.name) + 1 for lane in self.view.lanes)])
         yield self.heading()
         with Horizontal(id="body"):
-            with Side(id="side"):
-                for index, (lane, color) in enumerate(zip(self.view.lanes, self._colors, strict=True)):
-                    maximum = self._source.largest_target(index)
-                    yield self.CARD(index, lane.name, room, maximum, color, index == self.selected)
-                yield CommonPanel()
+            with self.SIDE(id="side"):
+                yield from self.side()
             yield self._grid
-        yield self.COSTS()
+        yield self.table()
         yield EventView(self.EVENT_ROWS)
         yield from self.foot()
+
+    def side(self) -> Iterable[Widget]:
+        """Return what stands on the left: the lanes, and what they have in common."""
+        room = max([NAME_CELLS, *(len(lane.name) + 1 for lane in self.view.lanes)])
+        for index, (lane, color) in enumerate(zip(self.view.lanes, self._colors, strict=True)):
+            maximum = self._source.largest_target(index)
+            yield self.CARD(index, lane.name, room, maximum, color, index == self.selected)
+        yield CommonPanel()
+
+    def table(self) -> Widget:
+        """Return the table below the charts."""
+        return self.COSTS()
 
     def heading(self) -> StatusBar:
         """Return the line at the top."""
@@ -178,14 +188,11 @@ class LanesScreen(Sized[None]):
         if is_ending(self.app):
             return
         self.view = view = snapshot or self._source.snapshot()
+        if len(self._colors) != len(view.lanes):
+            self._choose_colors()
         self.query_one(StatusBar).show(view, self.charts.paused, self._aside())
-        for card, lane in zip(self.query(LaneCard), view.lanes, strict=True):
-            card.show(lane, view.settings.refill)
-        self.query_one(CommonPanel).show(view)
-        self._show_budget(view)
-        tall = not self.has_class("-short", "-tiny")
-        framed = tall and not self.has_class("-narrow")
-        self.query_one(CostTable).show(view, self._colors, not framed, tall, self._baseline)
+        self.show_lanes(view)
+        self.show_table(view)
         if not self.charts.paused:
             self._draw(view)
         if self._told != self._source.events.count:
@@ -197,7 +204,8 @@ class LanesScreen(Sized[None]):
     def _draw(self, view: Snapshot) -> None:
         """Have the charts show a snapshot, and what led there."""
         names = [lane.name for lane in view.lanes]
-        shown = [LaneSeries(*lane) for lane in zip(names, self._source.series(), self._colors, strict=True)]
+        series = self._source.series()
+        shown = [LaneSeries(names[lane], series[lane], self._colors[lane]) for lane in self.drawn(view)]
         theme = self.app.theme_variables
         colors = dict(zip(names, self._colors, strict=True))
         seconds = self.charts.window(view.time - self._source.began)
@@ -206,9 +214,22 @@ class LanesScreen(Sized[None]):
         calm, self._live = live == self._live, live
         self._grid.show(shown, view.time, seconds, marks, partial(self._marks.tell, view), calm)
 
-    def _show_budget(self, view: Snapshot) -> None:
-        text = f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}"
-        self.query_one(Side).note(text)
+    def drawn(self, view: Snapshot) -> Iterable[int]:
+        """Return the numbers of the lanes that have lines in the charts."""
+        return range(len(view.lanes))
+
+    def show_lanes(self, view: Snapshot) -> None:
+        """Have what stands on the left show a snapshot."""
+        for card, lane in zip(self.query(LaneCard), view.lanes, strict=True):
+            card.show(lane, view.settings.refill)
+        self.query_one(CommonPanel).show(view)
+        self.query_one(Side).note(f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}")
+
+    def show_table(self, view: Snapshot) -> None:
+        """Have the table show a snapshot."""
+        tall = not self.has_class("-short", "-tiny")
+        framed = tall and not self.has_class("-narrow")
+        self.query_one(CostTable).show(view, self._colors, not framed, tall, self._baseline)
 
     def watch_selected(self, selected: int) -> None:
         """Mark the lane that the keys act on."""

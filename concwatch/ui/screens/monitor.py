@@ -50,7 +50,8 @@ class LabControls:
     def hold(self, tasks: int, lane: int | None = None) -> None:
         """Have a lane hold ``tasks``, once they are known to fit or a person wants them all the same."""
         chosen, tasks = self._lane(lane), min(tasks, LARGEST_TARGET)
-        found = self._lab.forecast(chosen, tasks) if tasks > chosen.target and not chosen.missing else None
+        grows = tasks > chosen.target and not chosen.missing
+        found = self._lab.capacity.forecast(chosen, tasks) if grows else None
         if found is None or found.fits:
             self._lab.set_target(chosen, tasks)
         elif not self._asking:
@@ -95,8 +96,8 @@ class LabControls:
         lane = self._lane()
         if self._lab.settings.refill:
             self._screen.notify("tasks that end are replaced already: f turns refill off", severity="warning")
-        elif lane.asked:
-            self.hold(lane.asked)
+        elif lane.worker.asked:
+            self.hold(lane.worker.asked)
 
     def trim(self) -> None:
         """Have the chosen lane give memory back."""
@@ -110,9 +111,9 @@ class LabControls:
         from concwatch.ui.screens.help import ReadDialog  # only here: the first frame can do without
 
         lane = self._lane()
-        stands = lane.tally.ready
+        stands = lane.worker.tally.ready
         runs = (
-            f"{stands.runtime}{''.join(f' · {flag}' for flag in lane.tally.flags)}"
+            f"{stands.runtime}{''.join(f' · {flag}' for flag in lane.worker.tally.flags)}"
             if stands
             else "not running"
         )

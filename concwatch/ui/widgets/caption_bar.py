@@ -1,7 +1,11 @@
-"""The line in which a demo says what one sees."""
+"""What a demo shows besides the program: a caption, and the keys that it presses."""
 
 from textual.content import Content
+from textual.timer import Timer
 from textual.widgets import Static
+
+SHOWN = 1.2
+"""Seconds for which a key is shown."""
 
 
 class CaptionBar(Static):
@@ -35,4 +39,48 @@ class CaptionBar(Static):
 
     @staticmethod
     def _written(caption: str) -> Content:
-        return Content.assemble(("▸ ", "$accent"), caption)
+        return Content.assemble(("▸ ", "$accent"), caption.replace("\n", "\n  "))
+
+
+class KeyBadge(Static):
+    """What has just been pressed, in the lower left corner, for a moment."""
+
+    DEFAULT_CSS = """
+    KeyBadge {
+        layer: badge;
+        dock: bottom;
+        width: auto;
+        height: 3;
+        margin: 0 0 3 0;
+        padding: 0 2;
+        border: round $accent;
+        background: $surface;
+        color: $accent;
+        text-style: bold;
+    }
+    """
+
+    ALLOW_SELECT = False
+
+    def __init__(self, text: str) -> None:
+        """Show ``text``."""
+        super().__init__(Content(text))
+        self._hiding: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Begin to wait."""
+        self._wait()
+
+    def say(self, text: str) -> None:
+        """Show another text."""
+        self.update(Content(text))
+        self._wait()
+
+    def _wait(self) -> None:
+        self.display = True
+        if self._hiding is not None:
+            self._hiding.stop()
+        self._hiding = self.set_timer(SHOWN, self._hide)
+
+    def _hide(self) -> None:
+        self.display = False

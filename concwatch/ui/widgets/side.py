@@ -17,6 +17,8 @@ class Side(VerticalScroll, can_focus=False):
     """Scrolls through the lanes; a change of what stands in its frame draws the frame's last row alone."""
 
     TITLE = "lanes"
+    SCALED = True
+    """Whether the lanes have sliders, whose scale stands in the upper edge."""
 
     _quiet = False
 
@@ -24,7 +26,7 @@ class Side(VerticalScroll, can_focus=False):
         """Write the scale of the sliders into the upper edge: it is the same for all."""
         track, line = self.content_size.width - PADDING, f"{self.TITLE} "
         scale = StopScale()
-        for stop in (*scale.decades[1:], scale.maximum):
+        for stop in (*scale.decades[1:], scale.maximum) if self.SCALED else ():
             label = format_short(stop).replace(" ", "")
             start = scale.cell(stop, track) + PADDING - 1 - (len(label) + 1) // 2
             start = min(start, self.outer_size.width - len("╭─  ─╮") - len(label))

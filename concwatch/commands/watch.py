@@ -1,0 +1,147 @@
+"""``concwatch watch``: follow the tasks of a program of one's own."""
+
+import asyncio
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from concwatch.commands.options import SECONDS, Parsed
+from concwatch.commands.signals import run_until_signal
+from concwatch.commands.terminal import take_terminal, why_no_screen
+from concwatch.console import BAD_INPUT, print_error, print_json
+from concwatch.files import why_not_writable, write_whole
+from concwatch.measure.expect import COMPARISONS
+from concwatch.watch.program import Program
+from concwatch.watch.report import FIGURES, WatchExpectation, WatchRecord, read_watch_expectation
+from concwatch.watch.session import end, watched, watched_apart
+from concwatch.watch.watching import HZ, Watching
+
+BEFORE_END = 0.5
+"""Seconds before the end of ``--seconds`` at which agents are asked where tasks wait."""
+
+LARGEST = 10
+"""Groups of each process of which that is asked."""
+
+
+@click.command(
+    "watch",
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+    help="Run COMMAND and follow its tasks: which coroutines create them, how many live, which grow.\n\n"
+    "COMMAND is any program of yours, such as python app.py, uvicorn, gunicorn or pytest. Each Python "
+    "process of it, 3.9 or newer, reports by itself; others are seen from outside.\n\n"
+    "\b\nExpectations:\n"
+    f"  [GROUP.]FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, GROUP the name of a coroutine\n"
+    "  function, and FIGURE one of:\n"
+    f"    {', '.join(list(FIGURES)[:9])},\n    {', '.join(list(FIGURES)[9:])}",
+)
+@click.argument("arguments", metavar="-- COMMAND [ARG]...", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--json",
+    metavar="FILE|-",
+    help="No screen: write one JSON object into FILE; with -, on standard output, and the program's goes to "
+    "standard error.",
+)
+@click.option("--seconds", type=SECONDS, metavar="S", help="End the program after so long.")
+@click.option("--outcomes", is_flag=True, help="Count how tasks end: 0.3 to 1.7 µs more for each.")
+@click.option("--trace", is_flag=True, help="Trace allocations.")
+@click.option("--keep", is_flag=True, help="Let the program live on when concwatch is killed.")
+@click.option(
+    "--expect",
+    type=Parsed(read_watch_expectation),
+    multiple=True,
+    metavar="EXPECTATION",
+    help='Exit with status 1 unless it holds, such as "live_at_end <= 0". Can be repeated.',
+)
+def command(
+    arguments: Sequence[str],
+    json: str | None,
+    seconds: float | None,
+    outcomes: bool,
+    trace: bool,
+    keep: bool,
+    expect: Sequence[WatchExpectation],
+) -> None:
+    """Watch a program."""
+    if not arguments:
+        raise click.UsageError("no command: expected one after --, such as: concwatch watch -- python app.py")
+    problem = why_not_writable(Path(json)) if json not in (None, "-") else None
+    if problem:
+        raise click.UsageError(f"--json: {json}: {problem}: expected the name of a file, or -")
+    no_screen = why_no_screen("concwatch watch --json") if json is None else None
+    if no_screen:
+        print_error(no_screen)
+        sys.exit(BAD_INPUT)
+    try:
+        if json is None:
+            status = _on_screen(arguments, keep=keep, outcomes=outcomes, trace=trace)
+        else:
+            output = sys.stderr.fileno() if json == "-" else None
+            with watched(arguments, output=output, keep=keep, outcomes=outcomes, trace=trace) as found:
+                status = _without_screen(*found, seconds, json, expect)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    sys.exit(status)
+
+
+def _on_screen(command: Sequence[str], **how: bool) -> int:
+    """Watch a program on the screen; return the exit status."""
+    # Only here: the screen takes a fifth of a second.
+    from concwatch.ui.hangup import end_with_terminal
+    from concwatch.ui.watch_app import WatchApp
+
+    with watched_apart(command, **how) as (watching, program, output):
+        end_with_terminal(*take_terminal())
+        app = WatchApp(watching, output)
+        app.run()
+    for path in app.saved:
+        click.echo(f"saved {path}")
+    click.echo(f"{command[0]}: {program.how_it_ended()}; what it wrote is in {output}")
+    return app.return_code or 0
+
+
+def _without_screen(
+    watching: Watching,
+    program: Program,
+    seconds: float | None,
+    json: str,
+    expect: Sequence[WatchExpectation],
+) -> int:
+    """Watch a program to its end, and write what became of it; return the exit status."""
+    record = WatchRecord(watching)
+    _, stopped = run_until_signal(_follow(watching, program, seconds))
+    end(watching, program)
+    report = record.as_json(program.command, program.exit_status, watching.clock() - watching.began)
+    verdicts = [wanted.judge(report) for wanted in expect]
+    if expect:
+        report["expectations"] = [verdict.as_json() for verdict in verdicts]
+    if json == "-":
+        print_json(report)
+    else:
+        write_json(Path(json), report)
+    for verdict in verdicts:
+        if not verdict.holds:
+            print_error(verdict.sentence())
+    failed = not all(verdict.holds for verdict in verdicts)
+    return 128 + stopped if stopped else int(failed) or program.exit_status
+
+
+def write_json(path: Path, report: object) -> None:
+    """Write a report into a file."""
+    import json  # only here: the screen has no use for it
+
+    write_whole(path, json.dumps(report, indent=2) + "\n")
+
+
+async def _follow(watching: Watching, program: Program, seconds: float | None) -> None:
+    """Follow a program until it ends, or for so long."""
+    ends = math.inf if seconds is None else watching.began + seconds
+    asked = False
+    while program.status is None and watching.clock() < ends:
+        watching.step()
+        if not asked and watching.clock() >= ends - BEFORE_END:
+            asked = True
+            watching.ask_where(LARGEST)
+        await asyncio.sleep(1 / HZ)

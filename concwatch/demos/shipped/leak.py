@@ -1,0 +1,26 @@
+"""A service that leaks, watched
+
+One order in fifty leaves a task behind. The table says whose tasks they are, the event log which of them grow.
+"""
+
+from concwatch.demos.stage import Stage
+
+SIZE = "120x40"
+WATCH = ("python", "orders.py")
+
+
+async def play(stage: Stage) -> None:
+    await stage.until(lambda watching: stage.sees("Orders.serve"), limit=30)
+    await stage.caption("concwatch watch -- python orders.py: memory climbs, and orders are served as ever")
+    await stage.until(lambda watching: watching.clock() - watching.began > 38, limit=60)
+    await stage.film()
+    await stage.until(lambda watching: any(lane.told for lane in watching.lanes), limit=120)
+    await stage.caption(
+        "Called out: the coroutine whose tasks never end, how fast they grow, where they wait"
+    )
+    await stage.until(lambda watching: stage.sees("▌confirm_later"), limit=30)
+    await stage.press("enter")
+    await stage.until(lambda watching: stage.sees("wait at"), limit=30)
+    await stage.caption("⏎ shows the line where its tasks wait: nobody will ever set that future")
+    await stage.until(lambda watching: watching.clock() - watching.began > 56, limit=30)
+    await stage.shot("found")

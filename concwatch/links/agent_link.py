@@ -1,0 +1,144 @@
+"""The monitor's end of a watched process: the socket that agents connect to, and one connection of it."""
+
+import contextlib
+import os
+import shutil
+import socket
+import struct
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from concwatch import wire
+from concwatch.links.agent_messages import AgentReport, decode_report
+from concwatch.links.link import Ended, Garbage
+from concwatch.links.pipe_bytes import MOST_LINES, PipeLines
+
+SOCKET = "agent.sock"
+BACKLOG = 128
+"""Processes that may connect between two looks."""
+
+BLOCK = 1 << 16
+"""Bytes read at once."""
+
+
+def peer(connection: socket.socket) -> tuple[int, int]:
+    """Return the pid and the user of the process at the other end; the own user where the system has no word.
+
+    Raises:
+        OSError: it cannot be told any more.
+    """
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return 0, os.geteuid()
+    found = connection.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i"))
+    pid, user, _ = struct.unpack("3i", found)
+    return pid, user
+
+
+class AgentLink:
+    """One connection to an agent. Never blocks, and takes in no more than is looked at."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self.pid = peer(connection)[0]
+        """The process at the other end, by the system's word; 0 where it has none."""
+        self._socket: socket.socket | None = connection
+        self._lines = PipeLines()
+        self._unsent = b""
+
+    @property
+    def open(self) -> bool:
+        """Whether the connection stands."""
+        return self._socket is not None
+
+    def arrivals(self, most: int = MOST_LINES) -> Sequence[AgentReport | Garbage | Ended]:
+        """Return what has come since the last call, so many at most; `Ended` is the last."""
+        over = self._read()
+        found: list[AgentReport | Garbage | Ended] = []
+        for line in self._lines.lines(most):
+            if line is None:
+                found.append(Garbage(f"a line longer than {wire.LONGEST_LINE:,} bytes"))
+                continue
+            try:
+                report = decode_report(line) if line.strip() else None
+            except ValueError as error:
+                found.append(Garbage(str(error)))
+                continue
+            if report is not None:
+                found.append(report)
+        self._lines.looked()
+        if over and not self._lines.waiting:
+            self.close()
+            found.append(Ended("the agent's connection ended"))
+        return found
+
+    def _read(self) -> bool:
+        """Read what is there; return whether the other end is closed."""
+        while self._socket is not None and not self._lines.full:
+            try:
+                data = self._socket.recv(BLOCK)
+            except BlockingIOError:
+                return False
+            except OSError:
+                return True
+            if not data:
+                return True
+            self._lines.feed(data)
+        return self._socket is None
+
+    def send(self, type_: str, **fields: object) -> None:
+        """Send one command; what the agent does not take at once goes with the next one."""
+        if self._socket is None:
+            return
+        self._unsent += wire.encode(type_, **fields)
+        with contextlib.suppress(OSError):  # its end is seen by who reads
+            self._unsent = self._unsent[self._socket.send(self._unsent) :]
+
+    def close(self) -> None:
+        """Close the connection: the agent takes its hooks back, and the process goes on."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+class AgentListener:
+    """Where agents connect: a Unix socket in a folder that only this user may enter."""
+
+    def __init__(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: no folder can be made, or no socket.
+        """
+        self._folder = Path(tempfile.mkdtemp(prefix="concwatch-"))  # of mode 0700
+        self.path = self._folder / SOCKET
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.bind(str(self.path))
+            self._socket.listen(BACKLOG)
+            self._socket.setblocking(False)
+        except OSError:
+            self.close()
+            raise
+
+    def accept(self) -> Sequence[AgentLink]:
+        """Return the connections that have come since the last call; one of another user is closed."""
+        found: list[AgentLink] = []
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return found
+            try:
+                if peer(connection)[1] in (os.geteuid(), 0):
+                    found.append(AgentLink(connection))
+                    continue
+            except OSError:
+                pass
+            connection.close()
+
+    def close(self) -> None:
+        """Listen no more, and remove the folder."""
+        self._socket.close()
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,237 @@
+"""What became of a watched program, as one JSON object, and what was expected of it."""
+
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, structs
+
+from concwatch.lab.snapshot import Snapshot
+from concwatch.measure.expect import COMPARISONS
+from concwatch.measure.units import BYTES, COUNT, SECONDS, Unit
+from concwatch.text import flat, nearest
+from concwatch.watch.group import GroupStatus
+from concwatch.watch.watched import WatchedProcess
+from concwatch.watch.watching import Watching
+
+Combine = Callable[[Iterable[float]], float]
+
+
+class WatchFigure(Struct, frozen=True):
+    """A figure that something can be expected of."""
+
+    unit: Unit
+    combine: Combine
+    """What one figure is made of those of several processes, or groups, by."""
+    of_groups: bool = False
+    """Whether a group has it as well."""
+
+
+FIGURES: Mapping[str, WatchFigure] = {
+    "created": WatchFigure(COUNT, sum, True),
+    "live": WatchFigure(COUNT, sum, True),
+    "live_at_end": WatchFigure(COUNT, sum, True),
+    "live_peak": WatchFigure(COUNT, sum, True),
+    "ended": WatchFigure(COUNT, sum, True),
+    "failed": WatchFigure(COUNT, sum, True),
+    "retained": WatchFigure(COUNT, sum, True),
+    "leaks": WatchFigure(COUNT, sum, True),
+    "queued": WatchFigure(COUNT, sum),
+    "threads": WatchFigure(COUNT, sum),
+    "rss_peak": WatchFigure(BYTES, max),
+    "rss_last": WatchFigure(BYTES, sum),
+    "cpu_seconds": WatchFigure(SECONDS, sum),
+    "gc_seconds": WatchFigure(SECONDS, sum),
+    "lag_p99": WatchFigure(SECONDS, max),
+    "mean_life": WatchFigure(SECONDS, statistics.mean, True),
+}
+
+
+class ProcessRecord(Struct):
+    """What is kept of one process beside what its lane knows."""
+
+    rss_last: int | None = None
+    rss_peak: int = 0
+    cpu_seconds: float = 0.0
+    threads: int = 0
+    live_peak: int = 0
+
+
+class WatchRecord:
+    """Follows the snapshots of a program to its end."""
+
+    def __init__(self, watching: Watching) -> None:
+        self._watching = watching
+        self._records: dict[int, ProcessRecord] = {}
+        watching.observers.append(self._look)
+
+    def _look(self, snapshot: Snapshot) -> None:
+        for number, lane in enumerate(snapshot.lanes):
+            record, sample = self._records.setdefault(number, ProcessRecord()), lane.sample
+            if sample.rss is None:
+                continue
+            record.rss_last = sample.rss
+            record.rss_peak = max(record.rss_peak, sample.rss, lane.status.peak_rss or 0)
+            record.cpu_seconds = max(record.cpu_seconds, sample.cpu_seconds or 0.0)
+            record.threads = max(record.threads, sample.threads or 0)
+            record.live_peak = max(record.live_peak, sample.live or 0)
+
+    def as_json(self, command: Sequence[str], exit_status: int | None, seconds: float) -> dict[str, Any]:
+        """Return what became of the program; bytes and seconds."""
+        return {
+            "command": list(command),
+            "exit": exit_status,
+            "seconds": round(seconds, 3),
+            "processes": [
+                self._process(lane, self._records.get(lane.number, ProcessRecord()))
+                for lane in self._watching.lanes
+            ],
+        }
+
+    def _process(self, lane: WatchedProcess, record: ProcessRecord) -> dict[str, Any]:
+        tick = lane.tick
+        return {
+            "pid": lane.pid,
+            "ppid": lane.ppid,
+            "name": lane.called,
+            "runtime": lane.ready.runtime if lane.ready else None,
+            "how": "agent" if lane.ready else "outside",
+            "reason": lane.reason,
+            "rss_first": lane.rss_first,
+            "rss_last": record.rss_last,
+            "rss_peak": record.rss_peak or None,
+            "cpu_seconds": round(record.cpu_seconds, 3),
+            "threads": record.threads,
+            "queued": tick.queued if tick else None,
+            "created": tick.created if tick else None,
+            "live": tick.live if tick else None,
+            "live_peak": record.live_peak if tick else None,
+            "live_at_end": tick.live if tick and lane.ended_in_order else None,
+            "ended": tick.ended if tick else None,
+            "failed": tick.failed if tick else None,
+            "retained": tick.retained if tick else None,
+            "lag_p99": lane.lags.quantile(0.99),
+            "gc_seconds": tick.gc if tick else None,
+            "leaks": sum(group.leak for group in lane.groups.values()),
+            "groups": [
+                _group(group.status, lane.ended_in_order)
+                for group in sorted(lane.groups.values(), key=lambda group: -group.report.created)
+            ],
+        }
+
+
+def _group(status: GroupStatus, ended: bool) -> dict[str, Any]:
+    return {
+        "name": status.name,
+        "file": status.file,
+        "line": status.line,
+        "created": status.created,
+        "live": status.live,
+        "live_peak": status.live_peak,
+        "live_at_end": status.live if ended else None,
+        "ended": status.ended,
+        "failed": status.failed,
+        "mean_life": status.mean_life,
+        "retained": status.retained,
+        "growth": structs.asdict(status.growth) if status.growth else None,
+        "waits": [{"where": place.where, "tasks": place.tasks} for place in status.waits],
+        "leak": status.leak,
+        "leaks": int(status.leak),
+    }
+
+
+_PARTS = re.compile(r"(?P<left>[^<>=!]*)(?P<op>[<>=!]+)(?P<value>.*)", re.DOTALL)
+
+
+class WatchExpectation(Struct, frozen=True):
+    """That a figure of the whole program, or of one group, is below or above a value."""
+
+    text: str
+    group: str
+    """A group's name; empty for the program."""
+    figure: str
+    op: str
+    value: float
+
+    def judge(self, report: Mapping[str, Any]) -> "WatchVerdict":
+        """Hold it against what `WatchRecord.as_json` returned."""
+        rows = report["processes"]
+        if self.group:
+            rows = [group for row in rows for group in row["groups"] if group["name"] == self.group]
+        found = [(row[self.figure], row) for row in rows if row.get(self.figure) is not None]
+        values = [value for value, _ in found]
+        measured = FIGURES[self.figure].combine(values) if values else None
+        holds = measured is not None and COMPARISONS[self.op](measured, self.value)
+        return WatchVerdict(self, measured, holds, "" if holds else self._culprits(found))
+
+    def _culprits(self, found: "list[tuple[float, Mapping[str, Any]]]") -> str:
+        """Return the groups that have most of it."""
+        if self.group or not FIGURES[self.figure].of_groups:
+            return ""
+        rows = [
+            (group.get(self.figure) or 0, f"{group['name']} ({group['file']}:{group['line']})")
+            for _, row in found
+            for group in row.get("groups", ())
+        ]
+        largest = sorted((row for row in rows if row[0]), reverse=True)[:5]
+        return ", ".join(f"{FIGURES[self.figure].unit.format(value)} {name}" for value, name in largest)
+
+
+class WatchVerdict(Struct, frozen=True):
+    """Whether an expectation holds."""
+
+    expectation: WatchExpectation
+    measured: float | None
+    holds: bool
+    culprits: str = ""
+
+    def sentence(self) -> str:
+        """Return what was measured in place of what was expected."""
+        form = FIGURES[self.expectation.figure].unit.format
+        found = "not measured" if self.measured is None else form(self.measured)
+        return f"expected {self.expectation.text}: {found}" + (f": {self.culprits}" if self.culprits else "")
+
+    def as_json(self) -> dict[str, object]:
+        """Return what the report says of it."""
+        wanted = self.expectation
+        return {
+            "expect": wanted.text,
+            "group": wanted.group or None,
+            "figure": wanted.figure,
+            "op": wanted.op,
+            "value": wanted.value,
+            "measured": self.measured,
+            "holds": self.holds,
+        }
+
+
+def read_watch_expectation(text: str) -> WatchExpectation:
+    """Read what is expected, such as ``live_at_end <= 0`` or ``fetch_page.live_peak < 100``.
+
+    Raises:
+        ValueError: one line that names what is wrong and what was expected.
+    """
+    written = flat(text)
+    parts = _PARTS.fullmatch(written)
+    if parts is None:
+        raise ValueError(
+            f'"{written[:60]}" expects nothing: expected [GROUP.]FIGURE OP VALUE, such as "live_at_end <= 0"'
+        )
+    group, _, figure = parts["left"].strip().rpartition(".")
+    where = f'"{written[:60]}": '
+    known = [name for name, row in FIGURES.items() if row.of_groups or not group]
+    if figure not in known:
+        raise ValueError(
+            f'{where}unknown figure "{figure[:40]}": expected one of {", ".join(known)}'
+            f"{nearest(figure, known)}"
+        )
+    if parts["op"] not in COMPARISONS:
+        raise ValueError(
+            f'{where}unknown comparison "{parts["op"][:40]}": expected one of {", ".join(COMPARISONS)}'
+        )
+    try:
+        value = FIGURES[figure].unit.parse(parts["value"].strip())
+    except ValueError as error:
+        raise ValueError(f"{where}{error}") from None
+    return WatchExpectation(written, group.strip(), figure, parts["op"], value)

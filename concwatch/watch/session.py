@@ -1,0 +1,100 @@
+"""A program from its start under watch to its end."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from concwatch.agent.inject import environment
+from concwatch.links.agent_link import AgentListener
+from concwatch.watch.program import END_LIMIT, Program
+from concwatch.watch.watching import Watching
+
+DRAIN = 1.0
+"""Seconds that reports are still taken once the program has ended."""
+
+LOOK = 0.02
+"""Seconds between two looks at its end."""
+
+
+@contextmanager
+def watched(
+    command: Sequence[str],
+    *,
+    output: int | None = None,
+    keep: bool = False,
+    outcomes: bool = False,
+    trace: bool = False,
+) -> Iterator[tuple[Watching, Program]]:
+    """Run a program and follow it; it has ended when the context is left.
+
+    Args:
+        command: the program and its arguments.
+        output: a descriptor for its standard output; None leaves it this program's own.
+        keep: whether the program lives on when this one is killed.
+        outcomes: whether agents count how tasks end.
+        trace: whether agents trace allocations.
+
+    Raises:
+        ValueError: one line: it could not be started.
+    """
+    listener = AgentListener()
+    try:
+        program = Program(command, environment(str(listener.path), os.environ), output=output, keep=keep)
+        with _followed(listener, program, outcomes, trace) as watching:
+            yield watching, program
+    finally:
+        listener.close()
+
+
+@contextmanager
+def watched_apart(
+    command: Sequence[str], *, keep: bool = False, outcomes: bool = False, trace: bool = False
+) -> Iterator[tuple[Watching, Program, Path]]:
+    """Run a program beside a screen, as `watched` does: in a session of its own, with nothing to read.
+
+    What it writes goes to a file that stays.
+    """
+    listener = AgentListener()
+    try:
+        with NamedTemporaryFile(prefix="concwatch-output-", suffix=".log", delete=False) as output:
+            program = Program(
+                command,
+                environment(str(listener.path), os.environ),
+                output=output,
+                errors=output,
+                apart=True,
+                keep=keep,
+            )
+            with _followed(listener, program, outcomes, trace) as watching:
+                yield watching, program, Path(output.name)
+    finally:
+        listener.close()
+
+
+@contextmanager
+def _followed(listener: AgentListener, program: Program, outcomes: bool, trace: bool) -> Iterator[Watching]:
+    watching = Watching(listener, outcomes=outcomes, trace=trace)
+    try:
+        watching.follow(program)
+        yield watching
+    finally:
+        end(watching, program)
+
+
+def end(watching: Watching, program: Program) -> None:
+    """End what is left of a program, by force where it does not end in time, and take its last reports."""
+    program.ask_to_end()
+    deadline = watching.clock() + END_LIMIT
+    while program.status is None and watching.clock() < deadline:
+        watching.step()
+        time.sleep(LOOK)
+    if program.status is None:
+        program.kill()
+    deadline = watching.clock() + DRAIN
+    while watching.alive and watching.clock() < deadline:
+        watching.step()
+        time.sleep(LOOK)
+    watching.close()

@@ -1,0 +1,278 @@
+"""All processes of a watched program together: they come and go, and each is a lane."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import psutil
+
+from concwatch.lab.events import EventLog, Severity
+from concwatch.lab.machine_meter import INTERVAL, MachineMeter
+from concwatch.lab.marks import NOTE, MarkLog
+from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.links.agent_link import AgentLink, AgentListener
+from concwatch.links.agent_messages import AgentReady
+from concwatch.links.link import Ended
+from concwatch.system.machine import Load, load_now
+from concwatch.system.memory import Memory, MemoryBudget, memory_now
+from concwatch.system.process import Sampler
+from concwatch.watch.attach import inject, listening
+from concwatch.watch.program import Program, name_of, runs, why_outside
+from concwatch.watch.watched import WatchedProcess
+from concwatch.watch.words import leak_sentence
+
+HZ = 10.0
+
+SEARCH = 0.5
+"""Seconds between two looks for new processes."""
+
+AGENT_LIMIT = 2.0
+"""Seconds that an agent gets to connect, from when its process is first seen."""
+
+JUDGE = 1.0
+"""Seconds between two looks for leaks."""
+
+MOST_LANES = 1_000
+"""Processes followed; further ones are counted."""
+
+
+UNNAMED = "python -c"
+"""What an agent calls a process that was given its program as text, as ``multiprocessing`` does."""
+
+
+class Watching:
+    """Follows one program, with or without a screen. Everything happens in `step`.
+
+    Args:
+        listener: where agents connect.
+        hz: ticks and samples a second.
+        outcomes: whether agents count how tasks end.
+        trace: whether agents trace allocations.
+        clock: gives seconds that never go back.
+        look: returns what reads the figures of a process.
+        exists: tells whether a process is there.
+        load: looks at the CPU time used on this machine.
+        memory: looks at the machine's memory.
+    """
+
+    def __init__(
+        self,
+        listener: AgentListener,
+        *,
+        hz: float = HZ,
+        outcomes: bool = False,
+        trace: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        look: Callable[[int], Sampler] = Sampler,
+        exists: Callable[[int], bool] = psutil.pid_exists,
+        load: Callable[[], Load] = load_now,
+        memory: Callable[[], Memory] = memory_now,
+    ) -> None:
+        self.clock, self.hz, self.began = clock, hz, clock()
+        self.listener = listener
+        self.program: Program | None = None
+        self.lanes: list[WatchedProcess] = []
+        self.events, self.marks = EventLog(), MarkLog()
+        self.settings = Settings()
+        self.machine = MachineMeter(load)
+        self.missed = 0
+        """Processes that came beyond `MOST_LANES`."""
+        self.observers: list[Callable[[Snapshot], None]] = []
+        """Called at the end of each step with what is so then; none may raise."""
+        self._options = {"outcomes": outcomes, "trace": trace}
+        self._budget = MemoryBudget(None, memory)
+        self._sampler, self._exists = look, exists
+        self._strangers: list[AgentLink] = []  # whose first report has not come yet
+        self._by_pid: dict[int, WatchedProcess] = {}
+        self._found: dict[int, psutil.Process] = {}
+        self._attached: dict[int, psutil.Process] = {}
+        self._search_due = self._look_due = self._judge_due = 0.0
+
+    def follow(self, program: Program) -> None:
+        """Follow a program and all that comes of it."""
+        self.program = program
+        self._search(self.clock())
+
+    def attach(self, pid: int, gdb: bool = False) -> None:
+        """Follow a process that runs already, by its agent where one can be had.
+
+        Args:
+            pid: the process.
+            gdb: whether gdb may put the agent into an older Python.
+        """
+        now = self.clock()
+        process = psutil.Process(pid)
+        self._attached[pid] = process
+        lane = self._lane(pid, process.ppid(), name_of(process), now)
+        if lane is None:
+            return
+        link = listening(pid)
+        if link is not None:
+            self._strangers.append(link)
+            return
+        reason = inject(pid, str(self.listener.path), self.listener.path.parent, gdb)
+        if reason is not None:
+            lane.see_from_outside(reason)
+
+    @property
+    def budget(self) -> int:
+        """Bytes of memory that this machine has left for programs."""
+        return self._budget.size
+
+    @property
+    def alive(self) -> Sequence[WatchedProcess]:
+        """The processes that run."""
+        return [lane for lane in self.lanes if lane.alive]
+
+    def set_option(self, name: str) -> None:
+        """Switch what agents do besides on or off: ``"outcomes"`` or ``"trace"``."""
+        on = self._options[name] = not self._options[name]
+        for lane in self.alive:
+            lane.send(name, on=on)
+        self.tell(f"{name} {'on' if on else 'off'}")
+
+    def tell(self, text: str) -> None:
+        """Have the event log say what a person did."""
+        self._say("", text, "info")
+
+    def note(self, text: str, moment: float) -> None:
+        """Mark a ``moment`` (seconds on the clock) with what a person says of it."""
+        self.marks.add(moment - self.began, "", NOTE, text)
+        self.tell(f"mark: {text}")
+
+    def _say(self, lane: str, text: str, severity: Severity) -> None:
+        self.events.add(self.clock() - self.began, lane, text, severity)
+
+    def _lane(self, pid: int, ppid: int, name: str, now: float) -> WatchedProcess | None:
+        known = self._by_pid.get(pid)
+        if known is not None and known.alive:
+            return known
+        if len(self.lanes) >= MOST_LANES:
+            self.missed += 1
+            return None
+        lane = WatchedProcess(len(self.lanes), pid, ppid, name, self._say, now, self._sampler)
+        self.lanes.append(lane)
+        self._by_pid[pid] = lane
+        return lane
+
+    # What time brings.
+
+    def step(self, now: float | None = None) -> None:
+        """Take in what has come, look at each process, and judge what grows."""
+        now = self.clock() if now is None else now
+        self._meet(now)
+        if now >= self._search_due:
+            self._search_due = now + SEARCH
+            self._search(now)
+        for lane in self.lanes:
+            lane.step(now)
+        if now >= self._judge_due:
+            self._judge_due = now + JUDGE
+            self._call_out()
+        if now >= self._look_due:
+            self._look_due = now + INTERVAL
+            self.machine.look(())
+        if self.observers:
+            snapshot = self.snapshot(now)
+            for observe in list(self.observers):
+                observe(snapshot)
+
+    def _meet(self, now: float) -> None:
+        """Take new connections, each to its lane once its agent has said who it is."""
+        self._strangers += self.listener.accept()
+        waiting = []
+        for link in self._strangers:
+            first = next(iter(link.arrivals(1)), None)
+            if isinstance(first, AgentReady):
+                lane = self._lane(link.pid or first.pid, first.ppid, first.name, now)
+                if lane is not None:
+                    parent = self._by_pid.get(first.ppid)
+                    anonymous = first.name == UNNAMED and parent is not None
+                    name = f"{parent.called} child" if parent and anonymous else ""
+                    lane.connect(link, first, now, name)
+                    lane.send("rate", hz=self.hz)
+                    for command, on in self._options.items():
+                        if on:
+                            lane.send(command, on=True)
+                    continue
+            elif first is None:
+                waiting.append(link)
+                continue
+            if not isinstance(first, Ended):
+                link.close()
+        self._strangers = waiting
+
+    def _search(self, now: float) -> None:
+        """Look for processes that have come, and for those that have gone."""
+        self._found = {pid: process for pid, process in self._attached.items() if runs(process)}
+        if self.program is not None:
+            self._found.update(self.program.family())
+        for pid, process in self._found.items():
+            lane = self._by_pid.get(pid)
+            if lane is None or not lane.alive:
+                try:
+                    lane = self._lane(pid, process.ppid(), name_of(process), now)
+                except (psutil.Error, OSError):
+                    continue
+            if lane is not None and lane.how == "starting" and now - lane.began >= AGENT_LIMIT:
+                if pid in self._attached:
+                    lane.wait_for("waits for the program to wake up")
+                else:
+                    lane.see_from_outside(why_outside(process, str(self.listener.path)))
+        for lane in self.alive:
+            if lane.pid not in self._found and not self._exists(lane.pid):
+                self._end(lane, now)
+        if self.program is not None and self.program.status is not None:
+            root = self._by_pid.get(self.program.pid)
+            if root is not None and root.alive:
+                self._end(root, now)
+
+    def _end(self, lane: WatchedProcess, now: float) -> None:
+        program, reason = self.program, "ended"
+        if program is not None and lane.pid == program.pid and program.status is not None:
+            reason = program.how_it_ended()
+        lane.end(reason, now, failed=program is not None and lane.pid == program.pid and bool(program.status))
+
+    def _call_out(self) -> None:
+        """Tell of each group that leaks, once; agents have said meanwhile where its tasks wait."""
+        for lane in self.alive:
+            for group in lane.untold_leaks():
+                self._say(lane.lane, leak_sentence(group), "warning")
+            lane.find_leaks()
+
+    def snapshot(self, now: float | None = None) -> Snapshot:
+        """Return a picture of all processes as they are."""
+        now = self.clock() if now is None else now
+        return Snapshot(
+            time=now,
+            elapsed=now - self.began,
+            hz=self.hz,
+            budget=self.budget,
+            lanes=tuple(LaneSnapshot(lane.facts, lane.status, lane.sample) for lane in self.lanes),
+            settings=self.settings,
+            machine=self.machine.picture(self._budget),
+        )
+
+    def ask_where(self, count: int) -> None:
+        """Ask each agent where the tasks of its ``count`` largest groups wait."""
+        for lane in self.alive:
+            largest = sorted(lane.groups.values(), key=lambda group: group.report.live, reverse=True)
+            for group in largest[:count]:
+                if group.report.live:
+                    lane.send("waits", group=group.report.group)
+
+    @property
+    def ended(self) -> str:
+        """How the program ended; nothing while it runs, and where there is none."""
+        program = self.program
+        if program is None or program.status is None:
+            return ""
+        return f"the program {program.how_it_ended()}"
+
+    def close(self) -> None:
+        """Let every agent take its hooks back, and listen no more."""
+        for lane in self.lanes:
+            lane.detach()
+        for link in self._strangers:
+            link.close()
+        self.listener.close()

@@ -1,0 +1,139 @@
+"""What charts, pictures and films cost."""
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Callable, Mapping
+
+from concwatch.charts.lines import Line
+from concwatch.charts.picture import compose
+from concwatch.charts.scales import BYTES, RATE, Kind
+from concwatch.charts.strokes import rasterize
+from concwatch.charts.terminal import paint
+from concwatch.pictures.film import Frame, make_film, read_scenes
+from concwatch.pictures.png import to_png
+from concwatch.ui.screen_strips import screen_strips
+from tests.apart import apart
+from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet
+
+WIDTH, HEIGHT = 42, 12
+"""Content cells of one chart of 44x14."""
+
+CHART_HERTZ = 10
+WINDOW = 60.0
+COLORS = ("#ff6b81", "#b8e86b", "#5ad1e6", "#c99bff")
+
+FILM_SECONDS, FILM_HERTZ = 20, 5
+LANES = ("threads", "pool", "asyncio", "uvloop")
+TARGETS = (1_000, 5_000, 10_000, 50_000)
+
+Shape = Callable[[float, random.Random], float]
+
+
+def _memory(t: float, noise: random.Random) -> float:
+    return MIB * (40 + 160 * min(1, max(0, t % 50 - 20) / 8) + noise.random())
+
+
+def _rate(t: float, noise: random.Random) -> float:
+    return (40_000 if t % 30 < 6 else 10_000) * (0.9 + 0.2 * noise.random())
+
+
+def _series(shape: Shape, phase: int) -> tuple[list[float], list[float]]:
+    noise = random.Random(phase)
+    times = [1000 + index / CHART_HERTZ for index in range(int((WINDOW + 30) * CHART_HERTZ))]
+    return times, [shape(t + 7 * phase, noise) / (phase + 1) for t in times]
+
+
+def _milliseconds(charts: list[tuple[Kind, Shape]], frames: int = 40) -> dict[str, float]:
+    """Return the mean CPU milliseconds of a frame of all ``charts``: composing alone, and all of it."""
+    data = [(kind, [_series(shape, phase) for phase in range(4)]) for kind, shape in charts]
+    composing = painting = 0.0
+    rasterize.cache_clear()
+    for frame in range(frames):
+        now = 1000 + WINDOW + frame * 0.2
+        for kind, series in data:
+            lines = [Line(color, color, *pair) for color, pair in zip(COLORS, series, strict=True)]
+            start = time.process_time()
+            picture = compose(lines, width=WIDTH, height=HEIGHT, now=now, window=WINDOW, kind=kind)
+            between = time.process_time()
+            assert picture is not None
+            paint(picture, "#888888", "#333333")
+            composing += between - start
+            painting += time.process_time() - between
+    return {"compose": composing / frames * 1e3, "all": (composing + painting) / frames * 1e3}
+
+
+def paint_charts() -> dict[str, float]:
+    """Return CPU milliseconds for one frame of four charts, by what the charts show."""
+    usual = _milliseconds([(BYTES, _memory), (BYTES, _memory), (RATE, _rate), (RATE, _rate)])
+    return {
+        "charts": usual["all"],
+        "usual data, compose": usual["compose"],
+        "constant data, all": _milliseconds([(BYTES, lambda t, noise: MIB * math.pi)] * 4)["all"],
+        "nothing but noise, all": _milliseconds([(RATE, lambda t, noise: noise.random() * 40_000)] * 4)[
+            "all"
+        ],
+    }
+
+
+async def take_frames() -> tuple[list[Frame], str]:
+    """Film four lanes of fake workers whose targets change all the time, on a clock driven by hand."""
+    from tests.screen import stage
+
+    chance = random.Random(1)
+    frames = []
+    async with stage((120, 40)) as screen:
+        screen.lab.set_workload("ticks:10x0.1")
+        screen.lab.set_trace(True)
+        await screen.press("left_square_bracket", "left_square_bracket")  # 15 s: the charts move the most
+        await screen.switch_on(*LANES)
+        for number in range(FILM_SECONDS * FILM_HERTZ):
+            if number % FILM_HERTZ == 0:
+                screen.lab.set_target(screen.lane(chance.choice(LANES)), chance.choice(TARGETS))
+            await screen.run(1 / FILM_HERTZ)
+            rows = list(map(list, screen_strips(screen.app) or ()))
+            frames.append(Frame(number / FILM_HERTZ, rows))
+        return frames, screen.app.export_screenshot(title="concwatch")
+
+
+def make_pictures() -> dict[str, float]:
+    """Return seconds for one PNG and for one GIF, and the GIF's size in MB."""
+    frames, svg = asyncio.run(take_frames())
+    began = time.perf_counter()
+    to_png(svg)
+    between = time.perf_counter()
+    film = make_film(frames)
+    return {
+        "png-120x40": between - began,
+        "gif-20s": time.perf_counter() - between,
+        "gif-20s-size": len(film) / 1e6,
+        "frames that differ": len(read_scenes(frames)),
+    }
+
+
+def rounds(function: Callable[[], dict[str, float]], *names: str, quick: bool) -> Mapping[str, Measured]:
+    """Call it some times, each in a process of its own; what is no row is the first row's detail."""
+    found = []
+    for _ in range(1 if quick else 3):
+        quiet.wait()
+        found.append(apart(function))
+    detail = {name: value for name, value in found[-1].items() if name not in names}
+    return {name: Measured([one[name] for one in found], detail=dict(detail)) for name in names}
+
+
+@benchmark("charts", Row("charts", "four charts of four series painted", "ms CPU", "≤ 30 ms CPU"))
+def measure_charts(quick: bool) -> Mapping[str, Measured]:
+    """Measure the CPU time to paint four series of 600 points each on a screen of 120x40."""
+    return rounds(paint_charts, "charts", quick=quick)
+
+
+@benchmark(
+    "pictures",
+    Row("png-120x40", "PNG of 120x40", "s", "≤ 1 s"),
+    Row("gif-20s", "GIF of 20 s, 5 frames/s, 120x40, made", "s", "≤ 30 s"),
+    Row("gif-20s-size", "its size", "MB", "≤ 3 MB"),
+)
+def measure_pictures(quick: bool) -> Mapping[str, Measured]:
+    """Measure a picture of the screen, and a film of it with live charts."""
+    return rounds(make_pictures, "png-120x40", "gif-20s", "gif-20s-size", quick=quick)

@@ -1,0 +1,239 @@
+"""Workers against bare scripts, as anybody would write them: tasks created a second, and memory.
+
+Both are run in a process of their own, and their RSS is read by psutil, from outside.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+
+import psutil
+
+from concwatch.lab.catalog import find
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane_state import State
+from concwatch.lab.settings import Settings
+from tests.apart import ROOT, apart, environment, python
+from tests.benchmarks.figures import MIB, Measured, Row, against, alternate, benchmark
+
+SETTLE = 0.5
+"""Seconds between a change and the look at a process's memory."""
+
+CREATE = """
+import asyncio, os, time
+
+async def one():
+    await asyncio.sleep(600)
+
+async def main():
+    began = time.perf_counter()
+    tasks = [asyncio.create_task({coroutine}) for _ in range({tasks})]
+    await asyncio.sleep(0)
+    print({tasks} / (time.perf_counter() - began), flush=True)
+    os._exit(0)
+
+asyncio.run(main())
+"""
+
+RUN = {
+    "asyncio": "asyncio.run(main())",
+    "uvloop": "import uvloop\nwith asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:\n"
+    "    runner.run(main())",
+    "threads": "",
+}
+"""By engine: what runs a script's coroutine ``main``."""
+
+TASKS = """
+import asyncio, sys
+
+async def main():
+    print(flush=True)
+    sys.stdin.readline()
+    for _ in range({tasks}):  # the loop's timers keep them
+        asyncio.create_task(asyncio.sleep(600))
+    await asyncio.sleep(0)
+    print(flush=True)
+    await asyncio.sleep(600)
+
+"""
+
+THREADS = """
+import sys, threading, time
+
+print(flush=True)
+sys.stdin.readline()
+threads = [threading.Thread(target=time.sleep, args=(600,), daemon=True) for _ in range({tasks})]
+for thread in threads:
+    thread.start()
+print(flush=True)
+time.sleep(600)
+"""
+
+HOLDING = {"asyncio": TASKS + RUN["asyncio"], "uvloop": TASKS + RUN["uvloop"], "threads": THREADS}
+"""By engine: says a line, waits for one, starts its tasks, says a line, and holds them."""
+
+IDLE_LOOP = "import asyncio\nasync def main():\n    print(flush=True)\n    await asyncio.sleep(600)\n"
+IDLE = {
+    "threads": "import threading, time; print(flush=True); time.sleep(600)",
+    "pool": "import time; from concurrent.futures import ThreadPoolExecutor; pool = ThreadPoolExecutor(); "
+    "print(flush=True); time.sleep(600)",
+    "asyncio": IDLE_LOOP + RUN["asyncio"],
+    "uvloop": IDLE_LOOP + RUN["uvloop"],
+}
+"""By engine: an interpreter that has imported it, runs its loop, says a line, and does nothing."""
+
+# Tasks created.
+
+
+def bare_rate(tasks: int, coroutine: str = "asyncio.sleep(600)", collect: bool = True) -> float:
+    """Return asyncio tasks created and started a second by a list of ``create_task`` and a ``sleep(0)``."""
+    script = CREATE.format(tasks=tasks, coroutine=coroutine)
+    return float(python("-c", script if collect else f"import gc\ngc.disable()\n{script}"))
+
+
+def rate(engine: str, gc: str, tasks: int) -> float:
+    """Return ``create_rate`` of one run, in tasks a second."""
+    arguments = ["--tasks", tasks, "--workload", "sleep:600", "--seconds", "0", "--gc", gc, "--json"]
+    out = python("-m", "concwatch", "run", engine, *arguments, stderr=subprocess.DEVNULL)
+    lane = json.loads(out)["lanes"][0]
+    if lane["create_rate"] is None:
+        raise RuntimeError(f"{engine}: {lane['state']}: {lane['reason']}")
+    return float(lane["create_rate"])
+
+
+def measure_creation(tasks: int, rounds: int, quick_tasks: int, quick: bool) -> Mapping[str, Measured]:
+    """Measure how fast tasks are created; a frozen collector is held against a script with none."""
+    tasks = quick_tasks if quick else tasks
+    found = alternate(
+        1 if quick else rounds,
+        bare=lambda: bare_rate(tasks),
+        default=lambda: rate("asyncio", "default", tasks),
+        wrapped=lambda: bare_rate(tasks, "one()"),
+        uncollected=lambda: bare_rate(tasks, collect=False),
+        frozen=lambda: rate("asyncio", "frozen", tasks),
+        uvloop=lambda: rate("uvloop", "frozen", tasks),
+    )
+    references = {"default": "bare", "wrapped": "wrapped", "frozen": "uncollected", "uvloop": "bare"}
+    return {
+        name: Measured(found["default" if name == "wrapped" else name], found[reference])
+        for name, reference in references.items()
+    }
+
+
+for name, what, uvloop, sizes in (
+    ("300k", "300 k", "", (300_000, 3, 30_000)),
+    ("1m", "1 M", "≥ 4 ×", (1_000_000, 2, 60_000)),
+):
+    benchmark(
+        f"creation-{name}",
+        Row("default", f"asyncio {what}, default collector", "tasks/s", "≥ 0.9 ×", "bare script"),
+        Row("wrapped", f"asyncio {what}, default collector", "tasks/s", "", "bare script, async def one()"),
+        Row("frozen", f"asyncio {what}, --gc frozen", "tasks/s", "≥ 0.95 ×", "bare, no collection"),
+        Row("uvloop", f"uvloop {what}, --gc frozen", "tasks/s", uvloop, "bare script"),
+    )(partial(measure_creation, *sizes))
+
+# Memory.
+
+
+@contextmanager
+def running(script: str) -> Iterator[tuple["subprocess.Popen[str]", psutil.Process]]:
+    """Run a script until it has said its first line."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        env=environment(),
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            process.stdout.readline()
+            time.sleep(SETTLE)
+            yield process, psutil.Process(process.pid)
+        finally:
+            process.kill()
+
+
+def bare_idle(engine: str) -> float:
+    """Return the MiB of RSS of an interpreter in which ``engine`` stands idle."""
+    with running(IDLE[engine]) as (_, process):
+        return process.memory_info().rss / MIB
+
+
+def bare_rss(engine: str, tasks: int) -> float:
+    """Return the bytes of RSS that each of ``tasks`` sleeping tasks adds to a script."""
+    with running(HOLDING[engine].format(tasks=tasks)) as (script, process):
+        before = process.memory_info().rss
+        script.stdin.write("\n")
+        script.stdin.flush()
+        script.stdout.readline()
+        time.sleep(SETTLE)
+        return (process.memory_info().rss - before) / tasks
+
+
+async def hold(engine: str, tasks: int) -> tuple[int, int]:
+    """Return the RSS of a lab's worker, in bytes: idle, and with so many sleeping tasks live."""
+    lab = Lab(find([engine]), settings=Settings(workload="sleep:600"))
+    lane = lab.lanes[0]
+
+    async def until(done: Callable[[], bool]) -> int:
+        while not done():  # noqa: ASYNC110  # a lab has no events to wait for
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(SETTLE)
+        return int(psutil.Process(lane.worker.tally.ready.pid).memory_info().rss)
+
+    stepping = asyncio.create_task(lab.run())
+    try:
+        lab.switch(lane, True)
+        idle = await until(lambda: lane.state is State.RUNNING)
+        lab.set_target(lane, tasks)
+        return idle, await until(lambda: not tasks or lane.worker.reached is not None)
+    finally:
+        stepping.cancel()
+        await lab.close()
+
+
+SIZES = {"asyncio": 100_000, "uvloop": 100_000, "threads": 5_000}
+
+
+@benchmark(
+    "memory",
+    *(
+        Row(engine, f"RSS a task, {engine} {tasks:,}", "B", "1 ± 0.01 ×", "bare script")
+        for engine, tasks in SIZES.items()
+    ),
+)
+def measure_memory(quick: bool) -> Mapping[str, Measured]:
+    """Measure the bytes that one sleeping task adds."""
+
+    def worker(engine: str, tasks: int) -> float:
+        idle, full = apart(hold, engine, tasks)
+        return (full - idle) / tasks
+
+    found = {}
+    for engine, tasks in SIZES.items():
+        size = (engine, tasks // 10 if quick else tasks)
+        found[engine] = against(1 if quick else 3, partial(worker, *size), partial(bare_rss, *size))
+    return found
+
+
+@benchmark(
+    "idle",
+    *(Row(engine, f"idle worker, {engine}", "MiB", "≤ 1.1 ×", "bare interpreter") for engine in IDLE),
+)
+def measure_idle(quick: bool) -> Mapping[str, Measured]:
+    """Measure the RSS of each engine's idle worker."""
+    return {
+        engine: against(
+            1 if quick else 5,
+            lambda engine=engine: apart(hold, engine, 0)[0] / MIB,
+            partial(bare_idle, engine),
+        )
+        for engine in IDLE
+    }

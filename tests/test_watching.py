@@ -1,0 +1,112 @@
+"""Watched processes as lanes: who comes and goes, whose tasks they run, what is called out."""
+
+from concwatch.lab.lane_state import State
+from concwatch.links.agent_messages import AgentEnd, AgentTick, WaitPlace, Waits
+from concwatch.links.link import Garbage
+from concwatch.watch.ranking import groups_of, ranked
+from concwatch.watch.report import WatchRecord
+from tests.watch_driver import WatchBench
+
+
+def test_a_process_whose_agent_connects_is_a_lane_without_a_target():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    (lane,) = bench.watching.snapshot().lanes
+    assert (lane.name, lane.status.state, lane.status.can) == ("app.py 40", State.RUNNING, ("waits",))
+    assert agent.sent == [("rate", {"hz": 10.0})]
+    assert bench.texts() == ["app.py 40: watched: CPython 3.11.7, pid 40"]
+    agent.holds(1.0, fetch_page=(3, 10))
+    bench.pass_()
+    (lane,) = bench.watching.snapshot().lanes
+    assert (lane.sample.rss, lane.live, lane.sample.created, lane.sample.completed) == (40 << 20, 3, 10, 7)
+
+
+def test_a_process_that_ends_stays_as_a_lane_and_another_with_its_pid_is_a_new_one():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.holds(1.0, fetch_page=(2, 2))
+    agent.say(AgentEnd())
+    agent.ends()
+    bench.there.clear()
+    bench.pass_(1)
+    assert bench.texts()[-1] == "app.py 40: ended"
+    bench.agent(40, "other.py")
+    first, second = bench.watching.lanes
+    assert (first.alive, second.alive, second.lane) == (False, True, "other.py 40")
+    assert first.groups
+
+
+def test_a_silent_agent_is_a_stall_and_a_lost_one_is_told():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.holds(1.0, fetch_page=1)
+    bench.pass_(2)
+    assert bench.watching.lanes[0].state is State.STALLED
+    agent.ends()
+    bench.pass_()
+    assert (bench.watching.lanes[0].how, bench.watching.lanes[0].alive) == ("outside", True)
+
+
+def test_what_is_not_of_the_wire_is_told_once_and_the_process_goes_on():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    agent.say(*[Garbage("not a line of an agent's: 'x'")] * 50)
+    agent.holds(1.0, fetch_page=5)
+    bench.pass_()
+    assert bench.texts()[1:] == ["app.py 40: not a line of an agent's: 'x'"]
+    assert bench.watching.lanes[0].live == 5
+
+
+def leak_for(bench, agent, seconds):
+    for second in range(seconds * 2):
+        agent.holds(second / 2, steady=(30 + second % 3, 100 * second), forgotten=10 + second * 2)
+        bench.pass_(0.5)
+
+
+def test_a_leak_is_called_out_once_with_where_its_tasks_wait():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    leak_for(bench, agent, 45)
+    assert ("waits", {"group": 2}) in agent.sent
+    agent.say(Waits(2, 100, 100, (WaitPlace("/srv/app.py:22", 100),)))
+    leak_for(bench, agent, 5)
+    told = [text for text in bench.texts() if "grows" in text]
+    assert len(told) == 1
+    assert told[0].startswith("app.py 40: forgotten (srv/app.py:20) grows by 240 a minute, 95 % ")
+
+
+def test_groups_of_all_processes_are_joined_by_function_and_ranked():
+    bench = WatchBench()
+    one, other = bench.agent(40), bench.agent(41)
+    for at in range(3):
+        one.holds(float(at), fetch_page=(5, 10), parse=1)
+        other.holds(float(at), fetch_page=(7, 20), parse=1)
+        bench.pass_()
+    rows = ranked(groups_of(bench.watching.lanes), lambda group: group.live, "", 50)
+    assert [(row.name, row.live, row.created, row.ended) for row in rows] == [
+        ("fetch_page", 12, 30, 18),
+        ("parse", 2, 2, 0),
+    ]
+    assert [row.name for row in ranked(rows, lambda group: group.live, "PARSE", 50)] == ["parse"]
+    (rest,) = ranked(rows, lambda group: group.live, "", 1)
+    assert (rest.name, rest.live) == ("2 other coroutines", 14)
+
+
+def test_the_report_says_what_became_of_each_process():
+    bench = WatchBench()
+    record = WatchRecord(bench.watching)
+    agent = bench.agent(40)
+    agent.holds(1.0, fetch_page=(3, 10))
+    agent.say(AgentTick(2.0, created=10, live=3, ended=7, failed=2), AgentEnd())
+    bench.pass_()
+    report = record.as_json(["python", "app.py"], 0, 1.0)
+    (process,) = report["processes"]
+    assert (process["how"], process["created"], process["live_at_end"], process["failed"]) == (
+        "agent",
+        10,
+        3,
+        2,
+    )
+    assert process["rss_peak"] == 40 << 20
+    (group,) = process["groups"]
+    assert (group["name"], group["line"], group["live"], group["leak"]) == ("fetch_page", 10, 3, False)

@@ -61,7 +61,8 @@ Reports, agent to monitor
     ``since``      tasks, older than the agent, that it found when it began
     ``scan_created``  ``created`` when that scan began
     ``scan_time``  when that scan began. The more tasks live, the older it gets: about a second at 40,000,
-                   half a minute at 1,000,000. These five are absent before the first scan has ended
+                   half a minute at 1,000,000. These five are absent before the first scan has ended.
+                   From Python 3.14 on, with more than about 100,000, once a minute: an ``error`` says so
     ``existing``   task objects now, done ones that something still holds included; absent from Python 3.14
                    on. ``existing - retained`` is a fresher ``live`` for a process with very many
     ``retained``   done tasks that the scan found still held; absent from Python 3.14 on
@@ -121,7 +122,8 @@ where a group is the tasks of one coroutine function. The first 200 by live task
 ``applied``: as in `concwatch.wire`: a command has taken effect, and how long that took.
 ``error``: as in `concwatch.wire`: a command that was refused (``command``), or what the agent cannot do here
 (``command`` null), each once.
-``end``: the process ends in the ordinary way; the last report, behind a last tick and last groups.
+``end``: the process ends in the ordinary way; the last report, behind a last tick and last groups. Without it
+the process was killed, or left by ``os._exit``, as the children of ``multiprocessing`` do.
 
 Commands, monitor to agent
 ==========================

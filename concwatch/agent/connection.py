@@ -12,8 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Tuple
 
-MOST_WAITING = 4 * LONGEST_LINE
-"""Bytes that wait for a monitor that is slow; behind them ticks are left out."""
+MOST_WAITING = 2 * LONGEST_LINE
+"""Bytes that wait for a monitor that is slow; nothing is put behind them."""
+
+BEHIND = 1 << 16
+"""Bytes that wait from which on ticks are left out: they are totals, and the next one says the same."""
 
 LONGEST_COMMAND = 1 << 16
 
@@ -51,13 +54,16 @@ class Connection:
 
     def send(self, type_: str, **fields: Any) -> None:
         """Send one report as soon as the monitor takes it; with very much waiting it is left out."""
-        if len(self._out) > LONGEST_LINE and type_ in ("tick", "groups"):
-            return
         line = encode(type_, fields)
         if len(line) > LONGEST_LINE or len(self._out) > MOST_WAITING:
             return
         self._out += line
         self.flush()
+
+    @property
+    def behind(self) -> bool:
+        """Whether the monitor is slow to read: then what can wait should not be sent."""
+        return len(self._out) > BEHIND
 
     def flush(self) -> None:
         """Send what waits, as far as the monitor takes it.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ADDRESS = "CONCWATCH_AGENT"
 """The environment variable that holds the path of the monitor's socket."""
 
-PATIENCE = 5.0
+PATIENCE = 1.0
 """Seconds that a monitor may take to accept."""
 
 

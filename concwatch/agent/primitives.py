@@ -30,3 +30,16 @@ start_new_thread = _original("_thread", "start_new_thread")
 allocate_lock = _original("_thread", "allocate_lock")
 get_native_id = _original("_thread", "get_native_id")
 sleep = _original("time", "sleep")
+
+
+FAULTS = (4, 7, 8, 11)
+"""Signals that a thread brings upon itself: they cannot be left to another."""
+
+
+def leave_signals_alone() -> None:
+    """Have no signal of the program's delivered to this thread: one may have to end another's wait."""
+    import _signal  # type: ignore[import-not-found]  # ``signal`` would bring enum with it
+
+    block = getattr(_signal, "pthread_sigmask", None)
+    if block is not None:
+        block(_signal.SIG_BLOCK, set(_signal.valid_signals()) - set(FAULTS))

@@ -8,17 +8,17 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from time import monotonic, perf_counter, thread_time
+from time import monotonic, thread_time
 
 from . import places
 from .connection import Connection, Lost
 from .counting import COUNTS
 from .figures import Figures, Tracing
 from .hooks import HOOKS
-from .primitives import allocate_lock, get_native_id, sleep, start_new_thread
+from .primitives import allocate_lock, get_native_id, leave_signals_alone, sleep, start_new_thread
 from .process import flags, identity, name
 from .report import Groups, tick
-from .scan import Scan, Tasks, see_running_loops
+from .scan import LINKED, Scan, Tasks, see_running_loops
 from .waits import look
 
 TYPE_CHECKING = False
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 SLOWEST, FASTEST = 0.1, 10.0
 
-SHARE = 0.01
-"""Of the process's time."""
+SHARE = 0.009
+"""Of the process's time: one per cent, with what it takes to wake up."""
 
 IDLE = 0.5
 """Seconds between two looks for a monitor that wants to attach."""
@@ -38,6 +38,11 @@ FORK_PATIENCE = 0.25
 
 HURRY = 0.002
 """Seconds between two turns of a scan that holds tasks."""
+
+LONGEST_PAUSE = 0.015
+"""Seconds that the program may stand still more often than once in `SELDOM`."""
+
+SELDOM = 60.0
 
 LAST_PATIENCE = 0.5
 """Seconds that the last scan and the last reports may take when the process ends."""
@@ -98,6 +103,7 @@ class Reporter:
         self._told: Dict[str, Any] = {}
         """What may change of what was said of the process."""
         self._closed = 0
+        self._told_of_pause = False
 
     def _fresh_locks(self) -> None:
         self._wake = allocate_lock()
@@ -159,6 +165,7 @@ class Reporter:
     def _run(self) -> None:
         self._native_id = get_native_id()
         try:
+            leave_signals_alone()
             while not self._quit and self._serve_one():
                 pass
         except Exception:  # nothing of the agent may be seen in the program
@@ -262,7 +269,9 @@ class Reporter:
             if now >= self._turn_due or self._hurry:
                 self._turn(now)
             if now >= self._tick_due:
-                self._tick(now)
+                self._tick_due = now + self._interval
+                if not self._connection.behind:
+                    self._tick(now)
             self._connection.flush()
             self._pay(thread_time() - began)
             due = self._tick_due
@@ -298,22 +307,37 @@ class Reporter:
             else:
                 self._turns = None
                 self._send_groups(now)
+                if LINKED and self._scan.pause > LONGEST_PAUSE:
+                    self._scan_due = now + SELDOM
+                    self._tell_of_pause()
+
+    def _tell_of_pause(self) -> None:
+        if not self._told_of_pause:
+            self._told_of_pause = True
+            assert self._connection is not None
+            message = (
+                "with so many tasks they are counted once a minute: this Python lists them all at once, "
+                f"and the program stands still for {self._scan.pause * 1000:.0f} ms"
+            )
+            self._connection.send("error", command=None, message=message, detail=None)
 
     def _tick(self, now: float) -> None:
         assert self._connection is not None
-        began = perf_counter()
+        began = thread_time()
         self._number += 1
         fields = tick(self._number, self._scan, self._figures, HOOKS.outcomes)
         known = {"name": name(), "flags": flags()}
         fields.update({key: value for key, value in known.items() if self._told[key] != value})
         self._told = known
         self._connection.send("tick", **fields)
-        self._tick_cost = 0.8 * self._tick_cost + 0.2 * (perf_counter() - began)
+        self._tick_cost = 0.8 * self._tick_cost + 0.2 * (thread_time() - began)
         # Never catch up; and a process with thousands of threads and groups is asked less often.
-        self._tick_due = max(self._tick_due, now) + max(self._interval, self._tick_cost / (SHARE / 2))
+        self._tick_due = now + max(self._interval, self._tick_cost / (SHARE / 2))
 
     def _send_groups(self, now: float) -> None:
         assert self._connection is not None
+        if self._connection.behind:
+            return
         report = self._groups.report(now, self._scan, HOOKS.outcomes)
         if report is not None:
             self._connection.send("groups", **report)

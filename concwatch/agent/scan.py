@@ -8,7 +8,7 @@ which gives the tasks themselves, all at once: 190 ms at 1,000,000.
 from __future__ import annotations
 
 import sys
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, thread_time
 
 from .counting import COUNTS
 from .hooks import loops_now
@@ -24,6 +24,12 @@ TURN = 0.002
 
 CHUNK = 200
 """Tasks looked at between two looks at the clock."""
+
+MANY = 50_000
+"""Tasks from which on it matters how long it takes to list them."""
+
+MOST_THREADS = 1_000
+"""Threads that are looked at for the loops that they run."""
 
 LINKED = sys.version_info >= (3, 14)
 """Whether asyncio keeps its own tasks in a linked list that cannot be reached."""
@@ -46,12 +52,13 @@ def existing() -> Optional[int]:
 
 
 def see_running_loops() -> None:
-    """Remember the loops that run, where their tasks cannot be found without; once, when the agent begins."""
+    """Remember the loops that run, where their tasks cannot be found without."""
     events = sys.modules.get("asyncio.events")
     kind = getattr(events, "AbstractEventLoop", None)
     if not LINKED or kind is None:
         return
-    for frame in list(sys._current_frames().values()):
+    frames = list(sys._current_frames().values())
+    for frame in frames if len(frames) <= MOST_THREADS else ():
         while frame is not None:
             if frame.f_code.co_name in ("run_forever", "run_until_complete", "run"):
                 for value in list(frame.f_locals.values()):
@@ -65,6 +72,7 @@ class Tasks:
     """All tasks there are at one moment, to be taken in pieces."""
 
     def __init__(self) -> None:
+        began = thread_time()
         self._references: List[Any] = []
         self._tasks: List[Any] = []
         weak = _weak_set()
@@ -77,6 +85,8 @@ class Tasks:
                     self._tasks += all_tasks(loop)
                 except RuntimeError:  # up to 3.13: too many came meanwhile
                     pass
+        self.pause = thread_time() - began if len(self._tasks) > MANY else 0.0
+        """Seconds that the program stood still for it; 0 with few tasks."""
 
     @property
     def holds(self) -> bool:
@@ -106,6 +116,9 @@ class Scan:
         self.live = self.ended = self.since = self.retained = self.scan_created = 0
         self.hurry = False
         """Whether the next turn should come soon."""
+        self._loops_due = 0.0
+        self.pause = 0.0
+        """Seconds that the program stood still at the beginning of the last scan."""
 
     def older(self, tasks: Tasks) -> Iterator[None]:
         """Count what was there before anything was counted: a generator, a turn at a time."""
@@ -120,7 +133,11 @@ class Scan:
         # Read before the tasks are copied: what was counted by then is among them, unless it has ended.
         before = {} if older else {key: group.counted() for key, group in list(counts.groups.items())}
         if tasks is None:
+            if began >= self._loops_due:
+                self._loops_due = began + 1.0
+                see_running_loops()
             tasks = Tasks()
+        self.pause = tasks.pause
         live: Dict[int, int] = {}
         retained: Dict[int, int] = {}
         turn_ends = perf_counter() + TURN

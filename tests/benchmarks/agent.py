@@ -1,0 +1,139 @@
+"""What the agent adds to a program: to one created and ended task, to memory, and how long it holds it up.
+
+Each program runs bare and watched in turn, the watched one with a monitor that reads all that it reports.
+"""
+
+import statistics
+import sys
+from collections.abc import Mapping
+
+import psutil
+
+from tests.agent_driver import Monitor, finish
+from tests.benchmarks.figures import MIB, Measured, Row, alternate, benchmark
+from tests.test_other_pythons import PYTHONS
+
+CREATES = """
+import asyncio, sys, time
+async def job(): pass
+async def main():
+    await asyncio.sleep(0.5)  # the monitor is met, the first scan is done
+    began = time.process_time()
+    for _ in range(int(sys.argv[1]) // 100):
+        for _ in range(100):
+            asyncio.create_task(job())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    print((time.process_time() - began) / int(sys.argv[1]) * 1e9)
+if "uvloop" in sys.argv:
+    import uvloop
+    uvloop.run(main())
+else:
+    asyncio.run(main())
+"""
+
+WAITS = """
+import asyncio, sys
+async def main():
+    print("there", flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+asyncio.run(main())
+"""
+
+HOLDS = """
+import asyncio, gc, sys, time
+tasks, groups, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+for number in range(groups):
+    exec(f"async def job{number}(event): await event.wait()")
+def others():
+    return time.process_time() - time.thread_time()
+async def main():
+    gc.disable()
+    event = asyncio.Event()
+    held = []
+    for number in range(tasks):
+        held.append(asyncio.create_task(globals()[f"job{number % groups}"](event)))
+        if number % 1000 == 0:
+            await asyncio.sleep(0)
+    pauses, began = [0.0], time.perf_counter()
+    last, taken, first = began, others(), others()
+    # Whatever else runs on the machine: what counts is the CPU time that another thread took in one go.
+    while last < began + seconds:
+        now = time.perf_counter()
+        if now - last > 0.0005:
+            pauses.append(others() - taken)
+            taken = others()
+        last = now
+    print((others() - first) / seconds * 100, max(pauses) * 1000)
+    event.set()
+    await asyncio.wait(held)
+asyncio.run(main())
+"""
+
+THIS = sys.executable
+
+VERSIONS = {"3.9": None, "3.11": THIS, "3.13": None, "uvloop": THIS}
+"""Name of a row → the interpreter, where it is this one."""
+
+HELD = {"many": "100 k live tasks in 200 groups", "million": "1 M live tasks in one group"}
+
+
+def _run(text: str, *arguments: str, watched: bool, python: str = THIS) -> list[float]:
+    """Run a program to its end, and return the figures that it writes."""
+    with Monitor() as monitor:
+        program = monitor.start(text, *arguments, watched=watched, python=python)
+        return [float(word) for word in finish(program).split()]
+
+
+@benchmark("agent-task", *(Row(name, f"agent: one task more, {name}", "ns", "≤ 400 ns") for name in VERSIONS))
+def measure_task(quick: bool) -> Mapping[str, Measured]:
+    """Measure the nanoseconds of CPU time that one task costs more."""
+    rows = {}
+    count = str(20_000 if quick else 200_000)
+    for name, default in VERSIONS.items():
+        python = default or PYTHONS.get(name)
+        if python is None:
+            continue
+        found = alternate(
+            1 if quick else 7,
+            bare=lambda name=name, python=python: _run(CREATES, count, name, watched=False, python=python),
+            watched=lambda name=name, python=python: _run(CREATES, count, name, watched=True, python=python),
+        )
+        added = [with_it - without for with_it, without in zip(found["watched"], found["bare"], strict=True)]
+        detail: dict[str, object] = {"bare": statistics.median(found["bare"])}
+        rows[name] = Measured(added, detail=detail)
+    return rows
+
+
+def _rss(watched: bool) -> float:
+    with Monitor() as monitor:
+        program = monitor.start(WAITS, watched=watched)
+        program.stdout.readline()
+        if watched:
+            process = monitor.process()
+            process.group("main", live=1)
+            process.tick(lambda tick: tick["number"] > 20)
+        return float(psutil.Process(program.pid).memory_info().rss / MIB)
+
+
+@benchmark("agent-memory", Row("memory", "agent: memory of a program", "MiB", "≤ 1.5 MiB"))
+def measure_memory(quick: bool) -> Mapping[str, Measured]:
+    """Measure the MiB that a program weighs more."""
+    found = alternate(1 if quick else 5, bare=lambda: _rss(False), watched=lambda: _rss(True))
+    return {"memory": Measured([a - b for a, b in zip(found["watched"], found["bare"], strict=True)])}
+
+
+@benchmark(
+    "agent-held",
+    *(Row(f"{name}-share", f"agent: time, {what}", "%", "≤ 1 %") for name, what in HELD.items()),
+    *(Row(f"{name}-pause", f"agent: longest pause, {what}", "ms", "≤ 20 ms") for name, what in HELD.items()),
+)
+def measure_held(quick: bool) -> Mapping[str, Measured]:
+    """Measure per cent of the time, and the longest pause in milliseconds, that the agent takes."""
+    rows = {}
+    for name, tasks, groups in (("many", 100_000, 200), ("million", 1_000_000, 1)):
+        share, pause = _run(
+            HOLDS, str(tasks // 10 if quick else tasks), str(groups), "3" if quick else "30", watched=True
+        )
+        rows[f"{name}-share"], rows[f"{name}-pause"] = Measured([share]), Measured([pause])
+    return rows

@@ -14,7 +14,7 @@ from tests.watch_driver import WatchBench
 
 @pytest.fixture
 def recorded(tmp_path):
-    """Yield the recording of two processes, of which the second comes after four seconds and ends after eight."""
+    """Return a recording of two processes, of which the second lives from the fourth second to the eighth."""
     path = tmp_path / "watched.jsonl"
     bench = WatchBench()
     recorder = Recorder(path, FileWriter(path), "concwatch watch -- app.py", ())

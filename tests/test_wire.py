@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from concwatch import wire
 from concwatch.links import messages
+from concwatch.worker.engines.base import Engine
 from concwatch.worker.serve import commands
 from concwatch.worker.workloads import FORMS
 from tests.worker_driver import Worker
@@ -389,7 +390,7 @@ def test_each_report_of_the_text_has_its_struct_and_each_struct_its_text():
 
 
 def test_each_command_of_the_text_is_known_to_the_worker_and_the_other_way_round():
-    assert {*commands(None, None, None), "target", "stop"} == set(specified_commands())
+    assert {*commands(Engine, None, None), "target", "stop"} == set(specified_commands())
 
 
 def test_the_text_names_the_fields_of_each_command():

@@ -110,8 +110,8 @@ class EventLoopEngine(Engine):
         """Make ``workload`` what new tasks do; the user's own must be a coroutine function."""
         if workload.word == USER:
             from concwatch.worker.user_function import (
-                find_function,
-            )  # with inspect behind it, only for who asks
+                find_function,  # with inspect behind it, only for who asks
+            )
 
             self._body = find_function(workload, coroutine=True)
         elif workload.word == HTTP:
@@ -167,32 +167,40 @@ class EventLoopEngine(Engine):
         while count:
             skipped = self.timing.skip(count)
             self._create_some(skipped)
-            if skipped < count:
-                self._create_some(1, self.timing.chosen())
-                skipped += 1
             count -= skipped
+            if count:
+                created = self.timing.chosen()
+                if created is None:
+                    self._create_some(1)
+                else:
+                    self.create_timed(created)
+                count -= 1
 
-    def _create_some(self, count: int, timed_from: Optional[float] = None) -> None:
+    def _create_some(self, count: int) -> Optional[asyncio.Task[object]]:
+        """Create so many tasks and return the last."""
         create, body = self.loop.create_task, self._body
         ended, context = self._ended_bound, self._context
         keep = self._kept.add if self._keep else None
+        task = None
         made = 0
         try:
-            if timed_from is not None:
-                timed: List[Any] = [timed_from, None]
-                # Ready callbacks run in order: this one right before the task's first step.
-                self.loop.call_soon(self._begun, timed, context=context)
             while made < count:
                 task = create(body())
                 made += 1
                 task.add_done_callback(ended, context=context)
                 if keep:
                     keep(task)
-            if timed_from is not None:
-                timed[1] = task
         finally:
             self.counts.created += made
             self.goal.created(made)
+        return task
+
+    def create_timed(self, created: float) -> None:
+        """Create a task that is timed, chosen at ``created``."""
+        timed: List[Any] = [created, None]
+        # Ready callbacks run in order: this one right before the task's first step.
+        self.loop.call_soon(self._begun, timed, context=self._context)
+        timed[1] = self._create_some(1)
 
     async def _run_burst(self, burst: Burst) -> None:
         """Run each part by ``create_task`` in a list and ``gather``, as the published experiments do.
@@ -239,9 +247,13 @@ class EventLoopEngine(Engine):
             return
         now = monotonic()
         self.timing.begun(created, now)
-        begun = Begun(now)  # no memory for it shows before anything is changed
+        self.time_end(task, now)
+
+    def time_end(self, task: asyncio.Task[object], begun: float) -> None:
+        """Have the end of a task timed that began at ``begun`` and has not ended."""
+        ended = Begun(begun)  # no memory for it shows before anything is changed
         task.remove_done_callback(self._ended_bound)
-        task.add_done_callback(begun, context=self._context)
+        task.add_done_callback(ended, context=self._context)
 
     def _timed_ended(self, begun: float, task: asyncio.Task[object]) -> None:
         self._ended(task)
@@ -290,3 +302,33 @@ class EventLoopEngine(Engine):
     def _excess(self) -> int:
         """Count the tasks still to be cancelled; one that takes its time to end is not asked for twice."""
         return -self.goal.wanted(self.counts.live) - len(self._ending)
+
+
+class EagerEngine(EventLoopEngine):
+    """Begins each task as it is created, by ``asyncio.eager_task_factory`` (Python 3.12)."""
+
+    def __init__(
+        self,
+        send: Callable[..., None],
+        collector: Collector,
+        new_loop: Callable[[], asyncio.AbstractEventLoop],
+    ) -> None:
+        super().__init__(send, collector, new_loop)
+        self.loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]  # not in 3.9
+
+    def ask_burst(self, burst: Burst) -> None:
+        """Have a burst run; tasks begin as they are created, so there is no ``older`` here."""
+        if burst.older:
+            raise ValueError("older tasks that have not begun: an eager task begins as it is created")
+        super().ask_burst(burst)
+
+    def create_timed(self, created: float) -> None:
+        """Create a task that is timed, chosen at ``created``: it begins at once, and may end at once."""
+        begun = monotonic()
+        task = self._create_some(1)
+        assert task is not None
+        self.timing.begun(created, begun)
+        if not task.done():
+            self.time_end(task, begun)
+        elif not task.cancelled() and task.exception() is None:
+            self.timing.completed(begun, monotonic())

@@ -7,9 +7,9 @@ import threading
 from collections import deque
 from time import monotonic
 
+from concwatch.worker.collector import Reserve
 from concwatch.worker.engines.file_wall import FileWall
 from concwatch.worker.goal import Counts, Goal
-from concwatch.worker.reserve import Reserve
 from concwatch.worker.timing import Timing
 
 TYPE_CHECKING = False

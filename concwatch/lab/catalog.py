@@ -153,10 +153,10 @@ CATALOG: tuple[Engine, ...] = (
     Engine(
         "interpreters",
         "one job for an InterpreterPoolExecutor",
-        2_050,
+        2_200,
         least=(3, 14),
-        traced_factor=2.2,
         queues=True,
+        grain=48 << 20,  # some 7 MiB for each interpreter
         shown=False,
     ),
     _built("rust-threads", "one std::thread of Rust's", 9_860, 64, threads=True, maps=4),

@@ -1,10 +1,26 @@
-"""The command that starts a worker, built first where its language asks for that."""
+"""The command that starts a worker: by a Python that has its engine, built first where it has to be."""
 
 import asyncio
+import sys
+from contextlib import suppress
 from functools import cache
 
-from concwatch.lab.catalog import Engine
+from concwatch.lab.catalog import Engine, find
 from concwatch.runtimes.building import build
+
+NEWEST = 20
+"""A minor version of Python 3 that is not there yet."""
+
+
+@cache
+def row_of(name: str) -> Engine:
+    """Return the row of an engine; one that this Python is too old for runs on the oldest that is not."""
+    (row,) = find([name])
+    if sys.version_info < row.least:
+        for minor in range(row.least[1], NEWEST):
+            with suppress(ValueError):  # there is no such Python here
+                return find([f"{name}@3.{minor}"])[0]
+    return row
 
 
 @cache

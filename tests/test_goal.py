@@ -10,13 +10,16 @@ numbers = st.integers(0, 1_000)
 
 
 class Model:
-    """An engine that does at once what its goal wants, a slice at a time."""
+    """An engine that does at once what its goal wants, a slice at a time; at first ``target`` tasks stand."""
 
-    def __init__(self, refill: bool = True):
+    def __init__(self, refill: bool = True, target: int | None = None):
         self.goal = Goal()
         self.counts = Counts()
         self.goal.set_refill(refill)
         self.told = []
+        if target is not None:
+            self.ask(target)
+            self.settle()
 
     def ask(self, target, now=0.0):
         self.goal.ask(target, self.counts, now)
@@ -33,6 +36,13 @@ class Model:
             self.told.append(fields)
         return wanted
 
+    def replace(self, times=1):
+        for _ in range(times):
+            self.goal.replace(self.counts.live)
+
+    def wanted(self):
+        return self.goal.wanted(self.counts.live)
+
     def settle(self, most=10**9):
         for _ in range(10_000):
             if self.step(most) == 0:
@@ -40,23 +50,13 @@ class Model:
         raise AssertionError("it never comes to rest")
 
 
-def test_counts_add_up():
+def test_counts_add_up_also_where_a_task_ended_before_its_start_was_counted():
     counts = Counts()
     counts.created, counts.completed, counts.failed, counts.cancelled = 10, 1, 2, 3
     assert counts.live == 4
     assert counts.report() == {"created": 10, "live": 4, "completed": 1, "failed": 2, "cancelled": 3}
-
-
-def test_a_task_that_ended_before_its_start_was_counted_is_reported_as_created():
-    counts = Counts()
-    counts.created, counts.completed = 4, 5
-    assert counts.report() == {"created": 5, "live": 0, "completed": 5, "failed": 0, "cancelled": 0}
-
-
-def test_nothing_is_wanted_at_first():
-    goal, counts = Goal(), Counts()
-    assert goal.wanted(0) == 0
-    assert goal.reached(counts, 1.0) is None
+    counts.completed = 6
+    assert counts.report() == {"created": 11, "live": 0, "completed": 6, "failed": 2, "cancelled": 3}
 
 
 @given(st.booleans(), st.lists(st.tuples(numbers, st.integers(1, 400)), max_size=6))
@@ -87,11 +87,9 @@ def test_a_burst_without_refill_creates_just_its_number(target, endings, most):
 
 @given(numbers, numbers)
 def test_asked_again_without_refill_it_fills_up_to_the_target_once_more(target, completed):
-    model = Model(refill=False)
-    model.ask(target)
-    model.settle()
+    model = Model(refill=False, target=target)
     model.counts.completed += min(completed, target)
-    assert model.goal.wanted(model.counts.live) == 0
+    assert model.wanted() == 0
     model.ask(target)
     model.settle()
     assert model.counts.live == target
@@ -100,27 +98,14 @@ def test_asked_again_without_refill_it_fills_up_to_the_target_once_more(target, 
 
 @given(numbers, st.lists(st.integers(0, 1_000), max_size=10))
 def test_with_refill_what_ends_is_replaced(target, endings):
-    model = Model()
-    model.ask(target)
-    model.settle()
+    model = Model(target=target)
     for ending in endings:
         ended = min(ending, model.counts.live)
         model.counts.completed += ended
-        assert model.goal.wanted(model.counts.live) == ended
+        assert model.wanted() == ended
         model.settle()
     assert model.counts.live == target
     assert model.counts.cancelled == 0
-
-
-@given(numbers, numbers)
-def test_shrinking_cancels_exactly_the_excess(target, smaller):
-    model = Model()
-    model.ask(target)
-    model.settle()
-    model.ask(min(target, smaller))
-    model.settle(most=7)
-    assert model.counts.cancelled == max(0, target - smaller)
-    assert model.counts.created == target
 
 
 def test_switching_refill_off_drops_what_was_not_created_yet():
@@ -128,18 +113,16 @@ def test_switching_refill_off_drops_what_was_not_created_yet():
     model.ask(100)
     model.step(most=30)
     model.goal.set_refill(False)
-    assert model.goal.wanted(model.counts.live) == 0
+    assert model.wanted() == 0
     model.goal.set_refill(True)
-    assert model.goal.wanted(model.counts.live) == 70
+    assert model.wanted() == 70
 
 
 @given(st.booleans(), st.integers(1, 1_000), st.integers(1, 300))
 def test_replacing_ends_every_task_and_creates_as_many_anew(refill, target, most):
-    model = Model(refill)
-    model.ask(target)
-    model.settle(most)
-    model.goal.replace(model.counts.live)
-    assert model.goal.wanted(model.counts.live) == -target
+    model = Model(refill, target=target)
+    model.replace()
+    assert model.wanted() == -target
     model.settle(most)
     assert model.counts.cancelled == model.counts.live == target
     assert model.counts.created == 2 * target
@@ -151,50 +134,32 @@ def test_replaced_while_it_grows_a_target_is_reached_only_when_all_stand(refill,
     model.ask(target)
     model.step(most)
     told = len(model.told)
-    for _ in range(changes):
-        model.goal.replace(model.counts.live)
+    model.replace(changes)
     model.settle(most)
     assert model.counts.live == target
     assert all(fields["live"] == target for fields in model.told)
     assert len(model.told) == max(1, told)
 
 
-@given(st.integers(1, 1_000), st.integers(1, 5))
-def test_replacing_twice_at_once_makes_no_second_burst(target, changes):
-    model = Model(refill=False)
-    model.ask(target)
-    model.settle()
-    for _ in range(changes):
-        model.goal.replace(model.counts.live)
-    model.settle()
-    assert model.counts.live == target
-    model.counts.completed += target
-    assert model.goal.wanted(model.counts.live) == 0
-
-
 @given(st.booleans(), st.integers(1, 1_000), numbers)
 def test_a_target_that_comes_while_all_are_replaced_is_met(refill, target, other):
-    model = Model(refill)
-    model.ask(target)
-    model.settle()
-    model.goal.replace(model.counts.live)
+    model = Model(refill, target=target)
+    model.replace()
     model.step(most=target // 2)
     model.ask(other)
     model.settle()
     assert model.counts.live == other
 
 
-@given(st.integers(0, 1_000), st.integers(1, 1_000))
-def test_replacing_while_it_shrinks_leaves_the_smaller_target_and_no_burst_behind(smaller, excess):
-    model = Model(refill=False)
-    model.ask(smaller + excess)
-    model.settle()
+@given(numbers, numbers, st.integers(1, 5))
+def test_replacing_while_it_shrinks_leaves_the_smaller_target_and_no_burst_behind(smaller, excess, changes):
+    model = Model(refill=False, target=smaller + excess)
     model.ask(smaller)
-    model.goal.replace(model.counts.live)
+    model.replace(changes)
     model.settle()
     assert model.counts.live == smaller
     model.counts.completed += smaller
-    assert model.goal.wanted(model.counts.live) == 0
+    assert model.wanted() == 0
 
 
 @given(st.booleans(), numbers, st.integers(1, 1_000))
@@ -210,9 +175,7 @@ def test_settling_takes_what_stands_as_the_target_and_is_not_reached(refill, tar
 
 
 def test_settling_never_raises_the_target():
-    model = Model()
-    model.ask(50)
-    model.settle()
+    model = Model(target=50)
     model.ask(10)
     model.goal.settle(model.counts.live)
     assert model.goal.target == 10
@@ -243,13 +206,8 @@ def test_a_burst_whose_tasks_end_at_once_is_reached_all_the_same():
         model.counts.created += 1
         model.goal.created(1)
         model.counts.completed += 1
-    assert model.goal.reached(model.counts, 1.0) == {
-        "target": 10,
-        "live": 0,
-        "created": 10,
-        "cancelled": 0,
-        "seconds": 1.0,
-    }
+    expected = {"target": 10, "live": 0, "created": 10, "cancelled": 0, "seconds": 1.0}
+    assert model.goal.reached(model.counts, 1.0) == expected
 
 
 def test_a_task_that_is_told_to_end_is_no_part_of_the_burst_that_takes_its_place():

@@ -559,7 +559,7 @@ def test_the_cpu_of_a_worker_that_has_just_begun_is_not_that_of_others():
 
 
 def test_every_lane_has_its_place_in_a_snapshot_which_does_not_change_when_time_goes_on():
-    bench = running(*(engine.name for engine in CATALOG))
+    bench = running(*(engine.name for engine in CATALOG if engine.ways or not engine.missing()))
     seen = []
     bench.lab.observers.append(seen.append)
     bench.lab.set_target(bench.lab.lanes[0], 1_000)

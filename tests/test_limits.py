@@ -15,89 +15,66 @@ GIB = 1 << 30
 THREADS, ASYNCIO = find(["threads", "asyncio"])
 
 
-@pytest.fixture
-def machine(tmp_path, monkeypatch):
-    """A machine of 16 GiB, 12 of them available, whose control groups are folders below ``tmp_path``."""
-    own = tmp_path / "cgroup"
-    monkeypatch.setattr(
-        memory.psutil, "virtual_memory", lambda: SimpleNamespace(total=16 * GIB, available=12 * GIB)
-    )
-    monkeypatch.setattr(
-        memory,
-        "cgroup_folders",
-        lambda controller: cgroup_folders(controller, str(tmp_path / "fs"), str(own)),
-    )
+V2, NONE = "0::/app/worker\n", (16 * GIB, 12 * GIB, "memory")
+NEVER = 9223372036854771712
+"""What version 1 has for no limit."""
 
-    def group(path, **files):
+
+@pytest.mark.parametrize(
+    ("own", "groups", "expected"),
+    [
+        (None, {}, NONE),
+        (V2, {"app/worker": ("max", GIB, None)}, NONE),
+        # The page cache that it would drop is taken off.
+        (
+            V2,
+            {"app/worker": (2 * GIB, GIB, f"anon 5\ninactive_file {GIB // 2}")},
+            (2 * GIB, 3 * GIB // 2, "cgroup memory"),
+        ),
+        # The tightest of those above binds.
+        (
+            V2,
+            {"app/worker": ("max", GIB, None), "app": (3 * GIB, GIB, None)},
+            (3 * GIB, 2 * GIB, "cgroup memory"),
+        ),
+        (
+            "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n1:name=systemd:/y\n",
+            {"memory/docker/abc": (4 * GIB, 2 * GIB, f"inactive_file 7\ntotal_inactive_file {GIB}")},
+            (4 * GIB, 3 * GIB, "cgroup memory"),
+        ),
+        ("4:memory:/\n", {"memory": (NEVER, GIB, None)}, NONE),
+        # More room than the machine has: it does not bind.
+        ("0::/\n", {"": (15 * GIB, GIB, None)}, (15 * GIB, 12 * GIB, "memory")),
+        # Over its limit: nothing is left.
+        ("0::/\n", {"": (GIB, 2 * GIB, "broken")}, (GIB, 0, "cgroup memory")),
+        # Lines and files that are broken are passed over.
+        ("nonsense\n0::/app\n", {"app": ("a lot", 1, None)}, NONE),
+    ],
+)
+def test_memory_is_what_the_machine_has_or_the_tightest_control_group(
+    tmp_path, monkeypatch, own, groups, expected
+):
+    def folders(controller):
+        return cgroup_folders(controller, str(tmp_path / "fs"), str(tmp_path / "own"))
+
+    machine = SimpleNamespace(total=16 * GIB, available=12 * GIB)
+    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: machine)
+    monkeypatch.setattr(memory, "cgroup_folders", folders)
+    if own:
+        (tmp_path / "own").write_text(own)
+    for path, texts in groups.items():
         folder = tmp_path / "fs" / path
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (folder / name.replace("__", ".")).write_text(f"{text}\n")
-
-    return SimpleNamespace(own=own, group=group)
-
-
-def test_without_control_groups_the_machine_itself_binds(machine):
-    memory = memory_now()
-    assert (memory.total, memory.available, memory.bound) == (16 * GIB, 12 * GIB, "memory")
-
-
-def test_a_version_2_group_binds_with_the_page_cache_it_would_drop_taken_off(machine):
-    machine.own.write_text("0::/app/worker\n")
-    machine.group(
-        "app/worker",
-        memory__max=2 * GIB,
-        memory__current=GIB,
-        memory__stat=f"anon 5\ninactive_file {GIB // 2}",
-    )
-    memory = memory_now()
-    assert (memory.total, memory.available, memory.bound) == (2 * GIB, 3 * GIB // 2, "cgroup memory")
-
-
-def test_the_tightest_group_above_binds(machine):
-    machine.own.write_text("0::/app/worker\n")
-    machine.group("app/worker", memory__max="max", memory__current=GIB)
-    machine.group("app", memory__max=3 * GIB, memory__current=GIB)
-    memory = memory_now()
-    assert (memory.total, memory.available, memory.bound) == (3 * GIB, 2 * GIB, "cgroup memory")
-    assert memory.group.endswith("/fs/app")
-
-
-def test_a_version_1_group_binds_by_its_memory_controller(machine):
-    machine.own.write_text("5:cpu,cpuacct:/x\n4:memory:/docker/abc\n1:name=systemd:/y\n")
-    machine.group(
-        "memory/docker/abc",
-        memory__limit_in_bytes=4 * GIB,
-        memory__usage_in_bytes=2 * GIB,
-        memory__stat=f"inactive_file 7\ntotal_inactive_file {GIB}",
-    )
-    memory = memory_now()
-    assert (memory.total, memory.available, memory.bound) == (4 * GIB, 3 * GIB, "cgroup memory")
-
-
-def test_a_version_1_group_without_a_limit_does_not_bind(machine):
-    machine.own.write_text("4:memory:/\n")
-    machine.group("memory", memory__limit_in_bytes=9223372036854771712, memory__usage_in_bytes=GIB)
-    assert memory_now().bound == "memory"
-
-
-def test_a_group_with_more_room_than_the_machine_does_not_bind(machine):
-    machine.own.write_text("0::/\n")
-    machine.group("", memory__max=15 * GIB, memory__current=GIB)
-    memory = memory_now()
-    assert (memory.total, memory.available, memory.bound) == (15 * GIB, 12 * GIB, "memory")
-
-
-def test_a_group_over_its_limit_leaves_nothing(machine):
-    machine.own.write_text("0::/\n")
-    machine.group("", memory__max=GIB, memory__current=2 * GIB, memory__stat="broken")
-    assert memory_now().available == 0
-
-
-def test_lines_and_files_that_are_broken_are_passed_over(machine):
-    machine.own.write_text("nonsense\n0::/app\n")
-    machine.group("app", memory__max="a lot", memory__current=1)
-    assert memory_now().bound == "memory"
+        first = path.startswith("memory")
+        names = (
+            ("memory.limit_in_bytes", "memory.usage_in_bytes") if first else ("memory.max", "memory.current")
+        )
+        for name, text in zip((*names, "memory.stat"), texts, strict=True):
+            if text is not None:
+                (folder / name).write_text(f"{text}\n")
+    found = memory_now()
+    assert (found.total, found.available, found.bound) == expected
+    assert (found.group is None) == (found.bound == "memory")
 
 
 def test_this_machine_has_memory():

@@ -1,7 +1,6 @@
 """A worker under every other Python that is found, with nothing installed there."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -15,40 +14,36 @@ from tests.worker_driver import Worker
 pytestmark = pytest.mark.real
 
 PROBE = "import sys; print(sys.executable, *sys.version_info[:2], sys.implementation.name)"
-NAMES = [f"python3.{minor}" for minor in range(9, 20)]
 
 
 def pythons():
-    """Version → the interpreter of each other Python from 3.9 on, one a minor version."""
-    folders = [*Path(os.path.expanduser("~/.pyenv/versions")).glob("*/bin"), Path("/opt/python/bin")]
-    candidates = [str(folder / "python3") for folder in sorted(folders)]
-    candidates += [path for name in NAMES if (path := shutil.which(name))]
+    """Version → the interpreter of each other Python from 3.9 on, one a minor version, and of PyPy."""
+    candidates = [str(path) for path in sorted(Path("~/.pyenv/versions").expanduser().glob("*/bin/python3"))]
+    names = ["/opt/python/bin/python3", *(f"python3.{minor}" for minor in range(9, 20)), "pypy3"]
+    candidates += [path for name in names if (path := shutil.which(name))]
     found = {}
     for candidate in candidates:
-        if not os.access(candidate, os.X_OK):
-            continue
-        probe = subprocess.run(
-            [candidate, "-c", PROBE], capture_output=True, text=True, timeout=30, check=False
-        )
+        probe = subprocess.run([candidate, "-c", PROBE], capture_output=True, text=True, check=False)
         if probe.returncode == 0:  # a shim of pyenv may point nowhere
-            path, major, minor, name = probe.stdout.rsplit(maxsplit=3)
+            path, major, minor, kind = probe.stdout.rsplit(maxsplit=3)
             version = (int(major), int(minor))
-            if name == "cpython" and version >= (3, 9) and version != sys.version_info[:2]:
-                found.setdefault(f"{major}.{minor}", path)
+            if (3, 9) <= version != sys.version_info[:2] or kind == "pypy":
+                found.setdefault(f"{'PyPy' if kind == 'pypy' else 'CPython'} {major}.{minor}", path)
     return found
 
 
 PYTHONS = pythons()
+needs_one = pytest.mark.skipif(not PYTHONS, reason="no other Python from 3.9 on was found")
 
 
-@pytest.mark.skipif(not PYTHONS, reason="no other Python from 3.9 on was found")
+@needs_one
 @pytest.mark.parametrize("engine", ["threads", "pool", "asyncio"])
-@pytest.mark.parametrize("version", sorted(PYTHONS, key=lambda version: int(version.split(".")[1])))
-def test_a_worker_runs_under_another_python(version, engine, tmp_path):
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_worker_runs_under_another_python(python, engine, tmp_path):
     kind = "async def" if engine == "asyncio" else "def"
     (tmp_path / "jobs.py").write_text(f"{kind} fail(): raise ValueError('no luck')\n")
-    with Worker(engine, python=PYTHONS[version], cwd=tmp_path) as worker:
-        assert worker.ready["runtime"].startswith(f"CPython {version}.")
+    with Worker(engine, python=PYTHONS[python], cwd=tmp_path) as worker:
+        assert python.startswith("PyPy") or worker.ready["runtime"].startswith(f"{python}.")
         worker.do("rate", hz=50)
         worker.do("workload", spec="hold")
         assert worker.target(200)["created"] == 200
@@ -56,12 +51,17 @@ def test_a_worker_runs_under_another_python(version, engine, tmp_path):
         tick = worker.next_ticks(1)[0]
         assert (tick["created"], tick["live"], tick["cancelled"]) == (200, 50, 150)
         assert tick["queued"] == (50 - int(worker.ready["flags"][0].split()[0]) if engine == "pool" else 0)
-        worker.do("trace", on=True)
-        worker.tick(lambda tick: tick.get("tracer"))
-        worker.do("trace", on=False)
-        worker.tick(lambda tick: "traced" not in tick)
-        for mode in ("frozen", "off", "default"):
-            worker.do("gc", mode=mode)
+        if python.startswith("PyPy"):  # which offers only what it has
+            assert not {"trace", "gc"} & set(worker.ready["can"])
+            assert 'unknown command "trace"' in worker.refuse("trace", on=True)
+            assert "gc" not in tick
+        else:
+            worker.do("trace", on=True)
+            worker.tick(lambda tick: tick.get("tracer"))
+            worker.do("trace", on=False)
+            worker.tick(lambda tick: "traced" not in tick)
+            for mode in ("frozen", "off", "default"):
+                worker.do("gc", mode=mode)
         worker.do("trim")
         worker.do("workload", spec="sleep:0.01")
         worker.tick(lambda tick: tick["completed"] > 100)
@@ -80,16 +80,9 @@ def test_a_worker_runs_under_another_python(version, engine, tmp_path):
 # Found by name, for a lane of its own.
 
 
-def fake(folder, name, said, status=0):
-    """An interpreter that is none: it says ``said`` whatever it is asked."""
-    path = folder / name
-    path.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\nexit {status}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-def told(**changes):
-    """What an interpreter says of itself."""
+@pytest.fixture
+def odd(tmp_path):
+    """Makes an interpreter that is none: whatever it is asked, it says what a Python would, with changes."""
     said = {
         "executable": "/opt/odd/bin/python",
         "prefix": "/opt/odd",
@@ -98,87 +91,92 @@ def told(**changes):
         "free_threaded": False,
         "packages": [],
     }
-    return json.dumps(said | changes)
+
+    def make(name="python", text=None, status=0, **changes):
+        path = tmp_path / name
+        text = json.dumps(said | changes) if text is None else text
+        path.write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\nexit {status}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return make
 
 
 @pytest.mark.parametrize(
-    ("changes", "label"),
+    ("changes", "label", "more"),
     [
-        ({}, "3.13"),
-        ({"free_threaded": True}, "3.13t"),
-        ({"implementation": "pypy", "version": [3, 10, 14]}, "pypy3.10"),
-        ({"packages": ["uvloop"]}, "3.13"),
+        ({}, "3.13", ["asyncio-eager"]),
+        ({"free_threaded": True}, "3.13t", ["asyncio-eager"]),
+        ({"implementation": "pypy", "version": [3, 10, 14]}, "pypy3.10", []),
+        (
+            {"packages": ["uvloop"], "version": [3, 14, 0]},
+            "3.14",
+            ["uvloop", "asyncio-eager", "interpreters"],
+        ),
     ],
 )
-def test_a_python_stands_for_all_the_engines_that_it_can_have(tmp_path, changes, label):
-    rows = find([f"python:{fake(tmp_path, 'python', told(**changes))}"])
-    kinds = ["asyncio", "threads", *(["uvloop"] if "packages" in changes else [])]
-    assert [row.name for row in rows] == [f"{kind}@{label}" for kind in kinds]
+def test_a_python_stands_for_all_the_engines_that_it_can_have(odd, changes, label, more):
+    rows = find([f"python:{odd(**changes)}"])
+    assert [row.name for row in rows] == [f"{kind}@{label}" for kind in ("asyncio", "threads", *more)]
     assert all(row.missing() is None for row in rows)
     assert all(row.command()[0] == "/opt/odd/bin/python" for row in rows)
     assert all(("-P" in row.command()) == (label != "pypy3.10") for row in rows)
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "why"),
+    ("asked", "python", "why"),
     [
-        ("not JSON", 0, "is no Python that concwatch can use: not JSON"),
-        ("", 127, "is no Python that concwatch can use: it says nothing"),
-        ("[1, 2]", 0, "is no Python that concwatch can use"),
-        (told(version=[3, 8, 18]), 0, r"is Python 3\.8\.18: expected 3\.9 or newer"),
-        (told(version="three"), 0, "is no Python|expected 3"),
+        ("asyncio", {"text": "not JSON"}, "is no Python that concwatch can use: not JSON"),
+        ("asyncio", {"text": "", "status": 127}, "is no Python that concwatch can use: it says nothing"),
+        ("asyncio", {"text": "[1, 2]"}, "is no Python that concwatch can use"),
+        ("asyncio", {"version": [3, 8, 18]}, r"is Python 3\.8\.18: expected 3\.9 or newer"),
+        ("asyncio", {"version": "three"}, "is no Python|expected 3"),
+        ("uvloop", {}, "there is no uvloop in /opt/odd/bin/python"),
+        ("gevent", {}, 'unknown engine "gevent@'),
+        ("asyncio-eager", {"version": [3, 11, 7]}, r"needs Python 3\.12 or newer: /opt/.* is 3\.11\.7"),
+        ("interpreters", {}, r"needs Python 3\.14 or newer: /opt/.* is 3\.13\.1"),
     ],
 )
-def test_what_is_no_python_or_too_old_is_one_line(tmp_path, said, status, why):
+def test_a_python_that_will_not_do_is_one_line(odd, asked, python, why):
     with pytest.raises(ValueError, match=why) as error:
-        find([f"asyncio@{fake(tmp_path, 'odd', said, status)}"])
+        find([f"{asked}@{odd(**python)}"])
     assert "\n" not in str(error.value)
 
 
-def test_a_python_that_is_not_there_or_lacks_the_engine_is_one_line(tmp_path):
+def test_a_python_that_is_not_there_or_too_old_for_an_engine_is_one_line(monkeypatch):
     with pytest.raises(ValueError, match=r'"9\.9": no such Python: expected a path, a command, or a version'):
         find(["asyncio@9.9"])
     with pytest.raises(ValueError, match="no such Python"):
         find(["python:"])
-    with pytest.raises(ValueError, match="there is no uvloop in /opt/odd/bin/python"):
-        find([f"uvloop@{fake(tmp_path, 'python', told())}"])
-    with pytest.raises(ValueError, match='unknown engine "gevent@'):
-        find([f"gevent@{sys.executable}"])
+    monkeypatch.setattr(sys, "version_info", (3, 11, 7))
+    for name, version in (("asyncio-eager", "3.12"), ("interpreters", "3.14")):
+        needed = f"needs Python {version} or newer: name one, as in {name}@{version}"
+        assert find([name])[0].missing() == needed
 
 
-def test_two_pythons_of_one_version_cannot_be_told_apart(tmp_path):
-    one, other = fake(tmp_path, "one", told()), fake(tmp_path, "other", told(prefix="/opt/even"))
-    again = fake(tmp_path, "again", told(executable="/opt/odd/bin/python3"))
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python has eager tasks")
+def test_a_worker_on_too_old_a_python_says_which_it_needs():
+    command = [sys.executable, "-m", "concwatch.worker", "asyncio-eager"]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith("cannot run here: ImportError: needs Python 3.12 or newer\n")
+
+
+def test_two_pythons_of_one_version_cannot_be_told_apart(odd):
+    one, other = odd("one"), odd("other", prefix="/opt/even")
+    again = odd("again", executable="/opt/odd/bin/python3")
     assert len(find([f"asyncio@{one}", f"asyncio@{again}"])) == 1
     with pytest.raises(ValueError, match=r'both lanes would be called "asyncio@3\.13"'):
         find([f"asyncio@{one}", f"asyncio@{other}"])
 
 
-@pytest.mark.skipif(not PYTHONS, reason="no other Python from 3.9 on was found")
+@needs_one
 def test_a_lane_runs_on_another_python_and_takes_no_package_of_this_one(tmp_path):
-    version, path = sorted(PYTHONS.items())[-1]
-    row, _ = find([f"asyncio@{path}", f"threads@{path}"])
-    assert row.name == f"asyncio@{version}"
+    row, *_ = find([f"asyncio@{list(PYTHONS.values())[-1]}"])
     (tmp_path / "jobs.py").write_text("async def look():\n    import msgspec\n")
-    with Worker(row.kind, command=row.command(), cwd=tmp_path) as worker:
-        assert worker.ready["runtime"].startswith(f"CPython {version}.")
+    with Worker(row, cwd=tmp_path) as worker:
+        assert worker.ready["runtime"].split()[1].startswith(row.name.rpartition("@")[2].lstrip("py"))
         worker.do("workload", spec="jobs:look")
         worker.do("refill", on=False)
         worker.send("target", tasks=1)
-        error = worker.wait("error")
-    assert "No module named 'msgspec'" in error["message"]
-
-
-@pytest.mark.skipif(not shutil.which("pypy3"), reason="PyPy is not installed: apt install pypy3")
-@pytest.mark.parametrize("engine", ["threads", "pool", "asyncio"])
-def test_a_worker_runs_under_pypy_and_offers_only_what_that_has(engine):
-    with Worker(engine, python=shutil.which("pypy3")) as worker:
-        assert worker.ready["runtime"].startswith("PyPy ")
-        assert not {"trace", "gc"} & set(worker.ready["can"])
-        worker.do("rate", hz=50)
-        worker.do("workload", spec="hold")
-        assert worker.target(200)["created"] == 200
-        assert worker.target(50)["cancelled"] == 150
-        assert 'unknown command "trace"' in worker.refuse("trace", on=True)
-        worker.do("trim")
-        assert all("gc" not in tick for tick in worker.next_ticks(2))
+        assert "No module named 'msgspec'" in worker.wait("error")["message"]

@@ -24,10 +24,7 @@ pytestmark = pytest.mark.real
 PATIENCE = 40.0
 """Seconds after which what is waited for will not come, on the slowest machine."""
 
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a signal only Linux has")
-
 BEFORE = "import json, os, sys, time\ndef say(**fields): print(json.dumps(fields), flush=True)\n"
-TICK = "say(type='tick', time={}, created=0, live=0, completed=0, failed=0, cancelled=0)\n"
 
 
 class Child:
@@ -78,48 +75,38 @@ async def run():
         await child.end()
 
 
-async def test_a_line_that_comes_in_pieces_is_one_line(run):
-    child = run(
-        "line = json.dumps(dict(type='applied', command='gc', seconds=1)) + '\\n'\n"
-        "for char in line: os.write(1, char.encode()); time.sleep(0.002)\n"
-    )
+ONE = "one = json.dumps(dict(type='applied', command='gc', seconds=1))\n"
+LONG = "a line longer than 1,048,576 bytes"
+WRITTEN = {
+    "in pieces": (ONE + "for char in one + '\\n': os.write(1, char.encode()); time.sleep(0.002)", 1, []),
+    "two at once, and the beginning of a third": (
+        ONE + "os.write(1, (one + '\\n\\n  \\n' + one + '\\n' + one[:9]).encode())",
+        2,
+        ["""ended in the middle of a line: '{"type": '"""],
+    ),
+    "behind one over the limit": (
+        ONE + f"sys.stdout.write('x' * {LONGEST_LINE} + 'y' * {2 * LONGEST_LINE} + '\\n' + one + '\\n')",
+        1,
+        [LONG],
+    ),
+    "behind garbage": (
+        ONE + "os.write(1, b'hello\\n\\xff\\xfe\\x00\\n[1,2]\\n' + b'[' * 100_000 + b'\\n')\n"
+        "say(type='tick'); say(type='news', text='later'); os.write(1, (one + '\\n').encode())",
+        1,
+        ["not a line of the wire: 'hello'", *["not a line of the wire: "] * 4],
+    ),
+}
+
+
+@pytest.mark.parametrize("how", WRITTEN)
+async def test_whole_lines_are_read_however_they_come_and_garbage_is_told(run, how):
+    script, reports, garbage = WRITTEN[how]
+    child = run(script)
     assert await child.end() == "exited with status 0"
-    assert child.of(Applied) == [Applied("gc", 1)]
-    assert not child.of(Garbage)
-
-
-async def test_many_lines_at_once_are_many_lines_and_the_last_half_one_none(run):
-    child = run(
-        "one = json.dumps(dict(type='applied', command='gc', seconds=1))\n"
-        "os.write(1, (one + '\\n\\n  \\n' + one + '\\n' + one[:9]).encode())\n"
-    )
-    await child.end()
-    assert child.of(Applied) == [Applied("gc", 1)] * 2
-
-
-async def test_garbage_is_told_and_what_follows_is_read(run):
-    child = run(
-        "os.write(1, b'hello\\n\\xff\\xfe\\x00\\n[1,2]\\n{\"type\":\"tick\"}\\n' + b'[' * 100_000 + b'\\n')\n"
-        "say(type='news', text='from a later version')\n"
-        "say(type='error', message='still here', more=1)\n"
-    )
-    await child.end()
-    garbage = child.of(Garbage)
-    assert len(garbage) == 5
-    assert all(item.message.startswith("not a line of the wire: ") for item in garbage)
-    assert "'hello'" in garbage[0].message
-    assert all(len(item.message) < 400 for item in garbage)
-    assert child.of(Error) == [Error("still here")]
-
-
-async def test_a_line_over_the_limit_is_dropped_and_the_next_is_read(run):
-    child = run(
-        f"os.write(1, b'x' * {LONGEST_LINE}); os.write(1, b'y' * {2 * LONGEST_LINE} + b'\\n')\n"
-        "say(type='applied', command='gc', seconds=1)\n".replace("os.write(1, ", "sys.stdout.buffer.write(")
-    )
-    await child.end()
-    assert child.of(Garbage) == [Garbage("a line longer than 1,048,576 bytes")]
-    assert child.of(Applied) == [Applied("gc", 1)]
+    assert child.of(Applied) == [Applied("gc", 1)] * reports
+    told = [item.message for item in child.of(Garbage)]
+    assert [message[: len(start)] for message, start in zip(told, garbage, strict=True)] == garbage
+    assert all(len(message) < 400 for message in told)
 
 
 async def test_a_flood_of_reports_is_taken_in_little_by_little_and_none_is_lost(run):
@@ -145,12 +132,6 @@ async def test_while_nobody_looks_a_flood_waits_and_no_memory_goes_into_it(run):
     assert psutil.Process().memory_info().rss - before < 20 << 20
     child.look()
     assert child.of(Flood) == [Flood("sends more than is read of it: it has to wait")]
-
-
-async def test_the_half_of_a_line_at_the_end_is_told(run):
-    child = run('os.write(1, b\'{"type":"tick",\')')
-    assert await child.end() == "exited with status 0"
-    assert child.of(Garbage) == [Garbage("""ended in the middle of a line: '{"type":"tick",'""")]
 
 
 async def test_what_is_written_to_standard_error_is_kept_within_bounds_with_the_last_words(run):
@@ -183,14 +164,11 @@ async def test_a_program_that_is_not_there_is_an_end_with_its_reason(run):
     assert child.link.reading() is None
 
 
-async def test_killed_before_it_runs_it_ends(run):
-    child = run("time.sleep(1000)")
-    child.link.send("target", tasks=1)
-    child.link.kill()
-    assert await child.end() == "killed by SIGKILL"
-
-
-async def test_what_is_sent_before_it_runs_arrives_in_order(run):
+async def test_what_is_sent_before_it_runs_arrives_in_order_unless_it_is_killed(run):
+    killed = run("time.sleep(1000)")
+    killed.link.send("target", tasks=1)
+    killed.link.kill()
+    assert await killed.end() == "killed by SIGKILL"
     child = run("for line in sys.stdin: say(type='error', message=line.strip())")
     for number in range(3):
         child.link.send("target", tasks=number)

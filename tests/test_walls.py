@@ -14,42 +14,35 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def wall_of(monkeypatch, *found):
-    monkeypatch.setattr(walls, "thread_walls", lambda pid: [Wall(*wall) for wall in found])
-    return wall_hit()
-
-
 MAPS = ("vm.max_map_count", 65_530, 65_500)
 ROOMY = [("pid_max", 32_768, 22_400), ("threads-max", 190_000, 22_400), ("cgroup pids.max", 100_000, 5)]
+MAPS_FOR_100 = ("vm.max_map_count", 65_530, 65_530 - 300)  # a thread needs three
+
+
+@pytest.mark.parametrize(
+    ("found", "named"),
+    [
+        ([MAPS, *ROOMY], "vm.max_map_count"),
+        ([*ROOMY, ("ulimit -u", 22_400, 22_401)], "ulimit -u"),
+        ([("cgroup pids.max", 500, 500), *ROOMY], "cgroup pids.max"),
+        ([MAPS_FOR_100, ("pid_max", 32_768, 32_768 - 110)], "vm.max_map_count"),
+        ([MAPS_FOR_100, ("pid_max", 32_768, 32_768 - 90)], "pid_max"),
+        # A little room is spared, since others may have ended.
+        ([("pid_max", 400, 400 - 64)], "pid_max"),
+        ([("pid_max", 400, 400 - 65)], "unknown"),
+        ([("pid_max", 100_000, 99_000)], "pid_max"),
+        ([("pid_max", 100_000, 98_999)], "unknown"),
+        (ROOMY, "unknown"),
+        ([], "unknown"),
+    ],
+)
+def test_the_wall_with_the_least_room_for_threads_is_named(monkeypatch, found, named):
+    monkeypatch.setattr(walls, "thread_walls", lambda pid: [Wall(*wall) for wall in found])
+    assert wall_hit() == (named, {name: value for name, value, _ in reversed(found)}.get(named))
 
 
 def test_free_is_what_is_left_and_never_less_than_nothing():
-    assert Wall("pid_max", 100, 30).free == 70
-    assert Wall("pid_max", 100, 130).free == 0
-
-
-def test_the_wall_with_the_least_room_is_named(monkeypatch):
-    assert wall_of(monkeypatch, MAPS, *ROOMY) == ("vm.max_map_count", 65_530)
-    assert wall_of(monkeypatch, *ROOMY, ("ulimit -u", 22_400, 22_401)) == ("ulimit -u", 22_400)
-    assert wall_of(monkeypatch, ("cgroup pids.max", 500, 500), *ROOMY) == ("cgroup pids.max", 500)
-
-
-def test_a_thread_needs_three_maps_so_their_room_is_a_third(monkeypatch):
-    maps = ("vm.max_map_count", 65_530, 65_530 - 300)  # 100 threads
-    assert wall_of(monkeypatch, maps, ("pid_max", 32_768, 32_768 - 110)) == ("vm.max_map_count", 65_530)
-    assert wall_of(monkeypatch, maps, ("pid_max", 32_768, 32_768 - 90)) == ("pid_max", 32_768)
-
-
-def test_a_little_room_is_spared_since_others_may_have_ended(monkeypatch):
-    assert wall_of(monkeypatch, ("pid_max", 400, 400 - 64)) == ("pid_max", 400)
-    assert wall_of(monkeypatch, ("pid_max", 400, 400 - 65)) == ("unknown", None)
-    assert wall_of(monkeypatch, ("pid_max", 100_000, 99_000)) == ("pid_max", 100_000)
-    assert wall_of(monkeypatch, ("pid_max", 100_000, 98_999)) == ("unknown", None)
-
-
-def test_with_room_everywhere_or_nothing_known_it_is_unknown(monkeypatch):
-    assert wall_of(monkeypatch, *ROOMY) == ("unknown", None)
-    assert wall_of(monkeypatch) == ("unknown", None)
+    assert [Wall("pid_max", 100, used).free for used in (30, 130)] == [70, 0]
 
 
 def test_this_machine_tells_its_walls():
@@ -62,13 +55,12 @@ def test_this_machine_tells_its_walls():
 
 
 def test_limits_are_read_from_files_and_missing_or_boundless_ones_left_out(monkeypatch, tmp_path):
-    (tmp_path / "pids.max").write_text("max\n")
-    assert walls.read_number(str(tmp_path / "pids.max")) is None
-    (tmp_path / "pids.max").write_text("1234\n")
-    assert walls.read_number(str(tmp_path / "pids.max")) == 1234
-    assert walls.read_number(str(tmp_path / "nothing")) is None
-    (tmp_path / "pids.current").write_text("7\n")
-    monkeypatch.setattr(walls, "cgroup_folders", lambda _: [str(tmp_path), str(tmp_path / "nowhere")])
+    folders = [tmp_path / name for name in ("bounded", "boundless", "nowhere")]
+    for folder, text in zip(folders, ("1234\n", "max\n"), strict=False):
+        folder.mkdir()
+        (folder / "pids.max").write_text(text)
+        (folder / "pids.current").write_text("7\n")
+    monkeypatch.setattr(walls, "cgroup_folders", lambda _: [*map(str, folders)])
     (wall,) = [wall for wall in walls.thread_walls() if wall.name == "cgroup pids.max"]
     assert (wall.value, wall.used) == (1234, 7)
 

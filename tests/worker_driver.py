@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from concwatch import wire
-from concwatch.lab.catalog import find
+from concwatch.lab.catalog import Engine
 from concwatch.lab.settings import parts
 from concwatch.system.child import ROOT
-from tests.built import start_command
+from tests.built import row_of, start_command
 
 PATIENCE = 30.0
 """Seconds that any one condition may take; long, since the machine may be busy with other things."""
@@ -39,7 +39,7 @@ class Worker:
     counters added up in every tick, and none that is cumulative ever fell.
 
     Args:
-        engine: its name in the catalog.
+        engine: its row in the catalog, or its name there.
         python: another interpreter, which then runs ``-m concwatch.worker``.
         command: the whole command instead.
         cwd: its working directory, where the user's own functions are looked for.
@@ -48,7 +48,7 @@ class Worker:
 
     def __init__(
         self,
-        engine: str,
+        engine: str | Engine,
         *,
         python: str | None = None,
         command: Sequence[str] | None = None,
@@ -56,8 +56,8 @@ class Worker:
         patience: float = PATIENCE,
     ) -> None:
         if command is None:
-            module = [python, "-m", "concwatch.worker", engine]
-            command = module if python else start_command(find([engine])[0])
+            row = row_of(engine) if isinstance(engine, str) else engine
+            command = [python, "-m", "concwatch.worker", row.name] if python else start_command(row)
         self.reports: list[Report] = []
         self._ahead = math.inf  # seconds that this process's clock is ahead of the worker's
         self.garbage: list[bytes] = []

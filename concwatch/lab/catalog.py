@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, structs
 
-from concwatch.lab.pythons import Interpreter, ask
+from concwatch.lab.pythons import LEAST, Interpreter, ask
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
 from concwatch.system.child import ROOT
@@ -31,7 +31,7 @@ AT = "@"
 PYTHON = "python:"
 """Before a Python of which all engines are wanted."""
 
-ELSEWHERE = ("asyncio", "threads", "uvloop")
+ELSEWHERE = ("asyncio", "threads", "uvloop", "asyncio-eager", "interpreters")
 """The engines that another Python may have."""
 
 
@@ -49,6 +49,8 @@ class Engine(Struct, frozen=True):
     """Memory maps that one of its threads takes."""
     needs: tuple[str, ...] = ()
     """Python packages that must be there."""
+    least: tuple[int, int] = LEAST
+    """The oldest Python that has it."""
     install: str = ""
     """What to run when they are not."""
     traced_factor: float = 1.0
@@ -82,6 +84,9 @@ class Engine(Struct, frozen=True):
 
         Whether that also works only a worker can tell: nothing is imported or run here.
         """
+        if not self.python and sys.version_info < self.least:
+            version = "{}.{}".format(*self.least)
+            return f"needs Python {version} or newer: name one, as in {self.name}{AT}{version}"
         for package in self.needs:
             if importlib.util.find_spec(package) is None:
                 return f"needs {package}: {self.install}"
@@ -137,6 +142,23 @@ CATALOG: tuple[Engine, ...] = (
         shown=False,
     ),
     Engine("sequential", "one call after another on one thread", 1, queues=True, shown=False),
+    Engine(
+        "asyncio-eager",
+        "one asyncio.Task that begins as it is created",
+        1_260,
+        least=(3, 12),
+        traced_factor=2.0,
+        shown=False,
+    ),
+    Engine(
+        "interpreters",
+        "one job for an InterpreterPoolExecutor",
+        2_200,
+        least=(3, 14),
+        queues=True,
+        grain=48 << 20,  # some 7 MiB for each interpreter
+        shown=False,
+    ),
     _built("rust-threads", "one std::thread of Rust's", 9_860, 64, threads=True, maps=4),
     _built("tokio", "one task of tokio's", 456, 128),
     _built("async-std", "one task of async-std's", 384, 128),
@@ -164,6 +186,11 @@ def _elsewhere(kind: str, python: str) -> Engine:
     """Return the row of an engine that another Python runs."""
     interpreter = ask(python)
     row = _ROWS[kind]
+    if interpreter.version < row.least:
+        least, version = (".".join(map(str, numbers)) for numbers in (row.least, interpreter.version))
+        raise ValueError(
+            f"{kind}{AT}{python[:200]} needs Python {least} or newer: {interpreter.executable} is {version}"
+        )
     for package in row.needs:
         if package not in interpreter.packages:
             raise ValueError(f"{kind}{AT}{python[:200]}: there is no {package} in {interpreter.executable}")
@@ -187,8 +214,12 @@ def _find(name: str) -> list[Engine]:
         return [_ROWS[name]]
     if name.startswith(PYTHON):
         python = name.removeprefix(PYTHON)
-        packages = ask(python).packages
-        return [_elsewhere(kind, python) for kind in ELSEWHERE if {*_ROWS[kind].needs} <= {*packages}]
+        other = ask(python)
+        return [
+            _elsewhere(kind, python)
+            for kind in ELSEWHERE
+            if {*_ROWS[kind].needs} <= {*other.packages} and _ROWS[kind].least <= other.version
+        ]
     kind, at, python = name.partition(AT)
     if at and kind in ELSEWHERE:
         return [_elsewhere(kind, python)]

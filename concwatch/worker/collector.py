@@ -1,4 +1,4 @@
-"""Python's garbage collector in a worker: its three modes, what it costs, and giving memory back."""
+"""A worker's memory: Python's garbage collector, giving memory back, and a reserve of it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from time import perf_counter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict
+    from typing import Dict, Optional
 
 MODES = ("default", "frozen", "off")
+
+RESERVE = 32 << 20 if sys.implementation.name == "cpython" else 0
+"""Bytes: a list of all tasks has room in it. CPython has them zeroed by the system and never touches them,
+so that they weigh nothing; where that is not known, nothing is kept back."""
 
 
 def give_back() -> None:
@@ -91,3 +95,30 @@ class Collector:
         gc.collect()
         self.after_slice()
         give_back()
+
+
+class Reserve:
+    """Address space kept back, so that a worker without memory can still say so and obey.
+
+    It is let go when memory runs out, and taken again before a worker grows anew.
+    """
+
+    def __init__(self) -> None:
+        self._bytes: Optional[bytes] = bytes(RESERVE)
+
+    @property
+    def kept(self) -> bool:
+        """Whether it has not been let go."""
+        return self._bytes is not None
+
+    def take(self) -> None:
+        """Keep it back again.
+
+        Raises:
+            MemoryError: there is no room for it.
+        """
+        self._bytes = bytes(RESERVE)
+
+    def let_go(self) -> None:
+        """Free it for whatever needs it now."""
+        self._bytes = None

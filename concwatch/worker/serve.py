@@ -12,6 +12,7 @@ from concwatch import wire
 from concwatch.worker.burst import LONGEST_WAIT, MOST_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
+from concwatch.worker.engines.base import CPYTHONS
 from concwatch.worker.reporter import Reporter
 from concwatch.worker.workloads import DEFAULT, WORDS, parse
 
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
 MOST_TASKS = 1_000_000_000
 LARGEST = 1 << 62
-
-CPYTHONS = ("trace", "gc")
-"""Optional commands that need what CPython alone has: tracemalloc, and a collector that can be frozen."""
 
 
 class Channel:
@@ -146,12 +144,7 @@ def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[s
         "stack": lambda fields: engine.set_stack(_whole(fields, "size", LARGEST)),
         "burst": lambda fields: engine.ask_burst(_burst(fields)),
     }
-    return {name: act for name, act in table.items() if has(name)}
-
-
-def has(command: str) -> bool:
-    """Return whether this Python has what a command needs."""
-    return sys.implementation.name == "cpython" or command not in CPYTHONS
+    return {name: act for name, act in table.items() if name in engine.can or name not in CPYTHONS}
 
 
 def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[Fields], None]]) -> None:
@@ -242,7 +235,7 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
         runtime=runtime(),
         flags=engine.flags(),
         pid=os.getpid(),
-        can=[command for command in engine.can if has(command)],
+        can=engine.can,
         workloads=WORDS,
     )
     table = commands(engine, reporter, collector)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Dict
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _threads() -> Make:
-    from concwatch.worker.engines.threads import ThreadsEngine
+    from concwatch.worker.engines.blocking import ThreadsEngine
 
     return ThreadsEngine
 
@@ -53,6 +55,27 @@ def _sequential() -> Make:
     return SequentialEngine
 
 
+def _asyncio_eager() -> Make:
+    _expect_python(3, 12)
+    import asyncio
+
+    from concwatch.worker.engines.event_loop import EagerEngine
+
+    return lambda send, collector: EagerEngine(send, collector, asyncio.new_event_loop)
+
+
+def _interpreters() -> Make:
+    _expect_python(3, 14)
+    from concwatch.worker.engines.interpreters import InterpretersEngine
+
+    return InterpretersEngine
+
+
+def _expect_python(major: int, minor: int) -> None:
+    if sys.version_info < (major, minor):
+        raise ImportError(f"needs Python {major}.{minor} or newer")
+
+
 ENGINES: Dict[str, Callable[[], Make]] = {
     "threads": _threads,
     "pool": _pool,
@@ -60,5 +83,7 @@ ENGINES: Dict[str, Callable[[], Make]] = {
     "uvloop": _uvloop,
     "gevent": _gevent,
     "sequential": _sequential,
+    "asyncio-eager": _asyncio_eager,
+    "interpreters": _interpreters,
 }
 """Name → a function that imports what the engine needs and gives what makes it."""

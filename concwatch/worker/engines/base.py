@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from time import monotonic
 
+from concwatch.worker.collector import Reserve
 from concwatch.worker.engines.file_wall import FileWall
 from concwatch.worker.goal import Counts, Goal
-from concwatch.worker.reserve import Reserve
 from concwatch.worker.timing import Timing
 
 TYPE_CHECKING = False
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from concwatch.worker.collector import Collector
     from concwatch.worker.workloads import Workload
 
+CPYTHON = sys.implementation.name == "cpython"
+CPYTHONS = ("trace", "gc")
+"""Optional commands that need what CPython alone has: tracemalloc, and a collector that can be frozen."""
+
 SLICE = 0.010
 """Seconds: the longest that growing or shrinking may keep commands waiting."""
 
@@ -26,7 +31,8 @@ SLICE = 0.010
 class Engine:
     """One way to run tasks. ``serve`` holds the goal until the process ends; nothing else touches tasks."""
 
-    can: Tuple[str, ...] = ("trace", "gc", "trim", "burst")
+    can: Tuple[str, ...] = (*CPYTHONS, "trim", "burst") if CPYTHON else ("trim", "burst")
+    """The optional commands that it obeys."""
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         self.send = send

@@ -1,16 +1,13 @@
-# Longer than other files: the lock that tasks wait at and the engine that ends them are one protocol.
-
 """Tasks that block a thread of their own while they run: what the thread engines share."""
 
 from __future__ import annotations
 
 import threading
-from functools import partial
-from time import monotonic, sleep, thread_time
+from time import monotonic, sleep
 
 from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import SLICE, Engine
-from concwatch.worker.workloads import HTTP, USER
+from concwatch.worker.engines.bodies import BODIES, Cancelled, find_body, spin_until
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,14 +23,6 @@ LONGEST_WAIT = min(threading.TIMEOUT_MAX, 4_000_000.0)
 
 SIGNAL_WAIT = 0.5
 """Seconds after which a waiting engine looks up: a signal that came just before the wait does not end it."""
-
-
-SPINS_A_CHECK = 2_000
-"""Empty turns, some 50 µs, between two looks at whether a spinning task is to end."""
-
-
-class Cancelled(BaseException):
-    """Raised inside a task that is to end now."""
 
 
 class Baton:
@@ -86,49 +75,12 @@ class Baton:
             self.check()
 
 
-def _ticks(baton: Baton, count: int, seconds: float) -> None:
-    for _ in range(count):
-        baton.sleep(seconds)
-
-
-def _payload(baton: Baton, size: int) -> None:
-    held = b"\xff" * size  # zeros would be pages that nobody ever touched
-    baton.wait()
-    del held
-
-
-def _spin(baton: Baton, seconds: float) -> None:
-    spin_until(baton, thread_time() + seconds)
-
-
-def spin_until(baton: Baton, end: float) -> None:
-    """Use CPU time until this thread has had ``end`` seconds of it."""
-    while thread_time() < end:
-        baton.check()
-        for _ in range(SPINS_A_CHECK):
-            pass
-
-
-def _nop(baton: Baton) -> None:
-    pass
-
-
-BODIES: Dict[str, Callable[..., None]] = {
-    "sleep": Baton.sleep,
-    "ticks": _ticks,
-    "hold": Baton.wait,
-    "payload": _payload,
-    "spin": _spin,
-    "nop": _nop,
-}
-
-
 class BlockingEngine(Engine):
     """Runs tasks that block threads; how a task gets its thread is up to the engines below."""
 
     can = (*Engine.can, "stack")
 
-    bodies: ClassVar[Dict[str, Callable[..., None]]] = BODIES
+    bodies: ClassVar[Dict[str, Callable[..., None]]] = {**BODIES, "sleep": Baton.sleep, "hold": Baton.wait}
     """Workload → what a task does."""
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
@@ -137,7 +89,7 @@ class BlockingEngine(Engine):
         self._guard = threading.Lock()  # over the counters: task threads end side by side
         self._cancelling = 0  # tasks told to end that have not been counted yet
         self._baton = Baton(self._claim)
-        self._body: Body = partial(_nop, self._baton)
+        self._body: Body = self._baton.check
         # The C library loads what unwinds a thread when the first one ends. With no memory left it would
         # abort then, and so would the whole worker.
         first = threading.Thread(target=int)
@@ -153,22 +105,7 @@ class BlockingEngine(Engine):
 
     def load(self, workload: Workload) -> None:
         """Make ``workload`` what new tasks do; the user's own must be a plain function."""
-        if workload.word == USER:
-            from concwatch.worker.user_function import (
-                find_function,
-            )  # with inspect behind it, only for who asks
-
-            self._body = find_function(workload, coroutine=False)
-        elif workload.word == HTTP:
-            from concwatch.worker.fetch import find_fetch  # with a whole HTTP client behind it
-
-            self._body = find_fetch(workload, coroutine=False)
-        else:
-            body, lengths = self.bodies[workload.word], workload.lengths
-            if lengths:
-                self._body = lambda: body(self._baton, lengths())
-            else:
-                self._body = partial(body, self._baton, *workload.values)
+        self._body = find_body(workload, self._baton, self.bodies)
 
     def set_stack(self, size: int) -> None:
         """Set the bytes of stack of threads started from now on."""
@@ -320,3 +257,23 @@ class BlockingEngine(Engine):
         if more:
             self._baton.release()
         self.wake()
+
+
+class ThreadsEngine(BlockingEngine):
+    """Runs each task as a ``threading.Thread``."""
+
+    # What a thread has used before it comes to its task, above all in waiting for the interpreter's lock, is
+    # part of what the task is to use.
+    bodies: ClassVar[Dict[str, Callable[..., None]]] = {**BlockingEngine.bodies, "spin": spin_until}
+
+    def start_one(self, created: Optional[float] = None) -> None:
+        """Start one thread; raises `RuntimeError` at a wall."""
+        threading.Thread(target=self.task, args=() if created is None else (created,), daemon=True).start()
+
+    def start_many(self, count: int) -> object:
+        """Make all threads, then start them, and keep them, as who joins them later does."""
+        threads = [threading.Thread(target=self.task, daemon=True) for _ in range(count)]
+        for thread in threads:
+            if not self._start_counted(thread.start):
+                break
+        return threads

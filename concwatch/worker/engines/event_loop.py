@@ -8,14 +8,13 @@ from functools import partial
 from time import monotonic, thread_time
 
 from concwatch.worker.burst import Record
-from concwatch.worker.engines.base import Engine
-from concwatch.worker.engines.pace import PROBE, Batch, EndBatch, Lateness
+from concwatch.worker.engines.pace import PROBE, Batch, LoopEngine
 from concwatch.worker.timing import Begun
 from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Coroutine, Dict, List, Optional, Set
+    from typing import Any, Callable, Coroutine, Dict, List, Optional
 
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
@@ -64,7 +63,7 @@ ANCHORED = {"sleep", "ticks", "spin", "nop"}
 """Workloads whose tasks the loop itself keeps alive; a loop holds any other task only weakly."""
 
 
-class EventLoopEngine(Engine):
+class EventLoopEngine(LoopEngine):
     """Runs each task as an ``asyncio.Task``; ``new_loop`` makes the loop, ``library`` names its origin."""
 
     def __init__(
@@ -80,15 +79,9 @@ class EventLoopEngine(Engine):
         self.loop.run_until_complete(asyncio.sleep(0))  # a loop that does not run shows here, and can be told
         self._library = library
         self._awake = asyncio.Event()
-        self._batch, self._end_batch = Batch(), EndBatch()
-        self._lateness = Lateness()
         self._body: Body = _nop
-        # Made once, so that tasks share them: each would be 64 bytes more for every one.
-        self._ended_bound, self._context = self._ended, contextvars.copy_context()
-        Begun.ended = self._timed_ended
-        self._kept: Set[asyncio.Task[object]] = set()
+        self._context = contextvars.copy_context()  # made once, so that tasks share it, as `ended_bound`
         self._keep = False
-        self._ending: Set[asyncio.Task[object]] = set()  # cancelled, and not ended yet
 
     def wake(self) -> None:
         """Wake the loop, from any thread."""
@@ -98,20 +91,16 @@ class EventLoopEngine(Engine):
         """The library that the loop comes from."""
         return [self._library] if self._library else []
 
-    def lag(self, reporter_lag: float) -> float:
-        """Seconds a timer of the loop fired late, at worst since the last call, one overdue now included."""
-        return self._lateness.take()
-
     def _probe(self) -> None:
-        self._lateness.fired()
+        self.lateness.fired()
         self.loop.call_later(PROBE, self._probe)
 
     def load(self, workload: Workload) -> None:
         """Make ``workload`` what new tasks do; the user's own must be a coroutine function."""
         if workload.word == USER:
             from concwatch.worker.user_function import (
-                find_function,
-            )  # with inspect behind it, only for who asks
+                find_function,  # with inspect behind it, only for who asks
+            )
 
             self._body = find_function(workload, coroutine=True)
         elif workload.word == HTTP:
@@ -125,7 +114,7 @@ class EventLoopEngine(Engine):
             else:
                 self._body = partial(body, *workload.values) if workload.values else body
         self._keep = workload.word not in ANCHORED
-        self._batch = Batch()  # how long they take to create is not known any more
+        self.batch = Batch()  # how long they take to create is not known any more
 
     def serve(self) -> None:
         """Run the loop, and on it hold the goal."""
@@ -142,7 +131,7 @@ class EventLoopEngine(Engine):
             while True:
                 wanted = self.goal.wanted(self.counts.live)
                 if wanted > 0:
-                    await self._grow(min(wanted, self._batch.size))
+                    await self._grow(min(wanted, self.batch.size))
                 elif wanted < 0 and not await self._shrink(-wanted):
                     break  # the rest ignores its cancellation; look again when something ends
                 self.apply_commands()
@@ -152,47 +141,33 @@ class EventLoopEngine(Engine):
             self.reached_text()
 
     async def _grow(self, count: int) -> None:
-        began = monotonic()
-        self.collector.before_slice()
-        try:
-            self._create(count)
-        except MemoryError as error:
-            self.hit_wall(error)
+        began = self.create_slice(count)
         # Ready callbacks run in order, so behind this every task of the slice has had its first step.
         await asyncio.sleep(0)
-        self.collector.after_slice()
-        self._batch.grew(count, monotonic() - began)
+        self.end_slice(count, began)
 
-    def _create(self, count: int) -> None:
-        while count:
-            skipped = self.timing.skip(count)
-            self._create_some(skipped)
-            if skipped < count:
-                self._create_some(1, self.timing.chosen())
-                skipped += 1
-            count -= skipped
+    def call_soon(self, call: Callable[[List[Any]], None], argument: List[Any]) -> None:
+        """Have the loop call it before whatever is made ready later."""
+        self.loop.call_soon(call, argument, context=self._context)
 
-    def _create_some(self, count: int, timed_from: Optional[float] = None) -> None:
+    def create(self, count: int) -> Optional[asyncio.Task[object]]:
+        """Create and count so many tasks; return the last."""
         create, body = self.loop.create_task, self._body
-        ended, context = self._ended_bound, self._context
-        keep = self._kept.add if self._keep else None
+        ended, context = self.ended_bound, self._context
+        keep = self.kept.add if self._keep else None
+        task = None
         made = 0
         try:
-            if timed_from is not None:
-                timed: List[Any] = [timed_from, None]
-                # Ready callbacks run in order: this one right before the task's first step.
-                self.loop.call_soon(self._begun, timed, context=context)
             while made < count:
                 task = create(body())
                 made += 1
                 task.add_done_callback(ended, context=context)
                 if keep:
                     keep(task)
-            if timed_from is not None:
-                timed[1] = task
         finally:
             self.counts.created += made
             self.goal.created(made)
+        return task
 
     async def _run_burst(self, burst: Burst) -> None:
         """Run each part by ``create_task`` in a list and ``gather``, as the published experiments do.
@@ -222,33 +197,30 @@ class EventLoopEngine(Engine):
             await asyncio.gather(*tasks, return_exceptions=True)
             record.end_part()
             for task in tasks:
-                self._ended(task)
+                self.ended(task)
             if len(tasks) < size:
                 break
         await asyncio.gather(*older, return_exceptions=True)
         for task in older:
-            self._ended(task)
+            self.ended(task)
         self.goal.resume()
         self.send("burst", **record.fields())
         self.on_reached()
 
-    def _begun(self, timed: List[Any]) -> None:
-        """Note the beginning of a timed task: ``timed`` is when it was created, and itself."""
-        created, task = timed
-        if task is None:  # there was no memory for it
-            return
-        now = monotonic()
-        self.timing.begun(created, now)
-        begun = Begun(now)  # no memory for it shows before anything is changed
-        task.remove_done_callback(self._ended_bound)
-        task.add_done_callback(begun, context=self._context)
+    def time_end(self, task: asyncio.Task[object], begun: float) -> None:
+        """Have the end of a task timed that began at ``begun`` and has not ended."""
+        ended = Begun(begun)  # no memory for it shows before anything is changed
+        task.remove_done_callback(self.ended_bound)
+        task.add_done_callback(ended, context=self._context)
 
-    def _timed_ended(self, begun: float, task: asyncio.Task[object]) -> None:
-        self._ended(task)
+    def timed_ended(self, begun: float, task: asyncio.Task[object]) -> None:
+        """Take note of a timed task that has ended."""
+        self.ended(task)
         if not task.cancelled() and task.exception() is None:
             self.timing.completed(begun, monotonic())
 
-    def _ended(self, task: asyncio.Task[object]) -> None:
+    def ended(self, task: asyncio.Task[object]) -> None:
+        """Count a task that has ended."""
         if task.cancelled():
             self.counts.cancelled += 1
         else:
@@ -258,10 +230,10 @@ class EventLoopEngine(Engine):
             else:
                 self.tell_failure(error)  # before it is counted: who reads the count finds the reason
                 self.counts.failed += 1
-        if self._keep or self._kept:
-            self._kept.discard(task)
-        if self._ending:
-            self._ending.discard(task)
+        if self._keep or self.kept:
+            self.kept.discard(task)
+        if self.ending:
+            self.ending.discard(task)
         if not self._awake.is_set():
             self._awake.set()
 
@@ -269,24 +241,50 @@ class EventLoopEngine(Engine):
         """Cancel up to ``count`` tasks, in slices; say whether any ended."""
         # The loop knows its tasks already: keeping them ourselves would cost each of them 60 to 180 bytes.
         # Where we keep them all the same, those that the user's functions started are not among them.
-        ours = list(self._kept) or asyncio.all_tasks(self.loop)
+        ours = list(self.kept) or asyncio.all_tasks(self.loop)
         itself = asyncio.current_task(self.loop)
         before = self.counts.live
-        tasks = [task for task in ours if task is not itself and task not in self._ending]
+        tasks = [task for task in ours if task is not itself and task not in self.ending]
         del ours  # what has ended is to be freed at once: with its exception it weighs more than before
-        while self._excess() > 0 and tasks:
+        while self.excess() > 0 and tasks:
             began = monotonic()
-            count = min(self._excess(), self._end_batch.size)
+            count = min(self.excess(), self.end_batch.size)
             chosen, tasks[-count:] = tasks[-count:], []
-            self._ending.update(task for task in chosen if task.cancel())
+            self.ending.update(task for task in chosen if task.cancel())
             # The future is cancelled, the task takes a step, its callback runs: three rounds of the loop.
             for _ in range(3):
                 await asyncio.sleep(0)
             del chosen
-            self._end_batch.shrank(monotonic() - began)
+            self.end_batch.shrank(monotonic() - began)
             self.apply_commands()
         return self.counts.live < before
 
-    def _excess(self) -> int:
-        """Count the tasks still to be cancelled; one that takes its time to end is not asked for twice."""
-        return -self.goal.wanted(self.counts.live) - len(self._ending)
+
+class EagerEngine(EventLoopEngine):
+    """Begins each task as it is created, by ``asyncio.eager_task_factory`` (Python 3.12)."""
+
+    def __init__(
+        self,
+        send: Callable[..., None],
+        collector: Collector,
+        new_loop: Callable[[], asyncio.AbstractEventLoop],
+    ) -> None:
+        super().__init__(send, collector, new_loop)
+        self.loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]  # not in 3.9
+
+    def ask_burst(self, burst: Burst) -> None:
+        """Have a burst run; tasks begin as they are created, so there is no ``older`` here."""
+        if burst.older:
+            raise ValueError("older tasks that have not begun: an eager task begins as it is created")
+        super().ask_burst(burst)
+
+    def create_timed(self, created: float) -> None:
+        """Create a task that is timed, chosen at ``created``: it begins at once, and may end at once."""
+        begun = monotonic()
+        task = self.create(1)
+        assert task is not None
+        self.timing.begun(created, begun)
+        if not task.done():
+            self.time_end(task, begun)
+        elif not task.cancelled() and task.exception() is None:
+            self.timing.completed(begun, monotonic())

@@ -2,60 +2,43 @@
 
 from __future__ import annotations
 
-from time import monotonic, thread_time
+from time import monotonic
 
 import gevent
 from gevent.event import Event
 
 from concwatch.worker.burst import Record
-from concwatch.worker.engines.base import Engine
-from concwatch.worker.engines.pace import PROBE, Batch, EndBatch, Lateness
+from concwatch.worker.engines.bodies import BODIES
+from concwatch.worker.engines.pace import PROBE, Batch, LoopEngine
 from concwatch.worker.timing import Begun
 from concwatch.worker.workloads import HTTP, USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Tuple
 
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
     from concwatch.worker.workloads import Spread, Workload
 
 
-def _ticks(count: int, seconds: float) -> None:
-    for _ in range(count):
-        gevent.sleep(seconds)
+class HubBaton:
+    """What greenlets sleep on. To kill one is to raise in it, so nothing has to be checked."""
+
+    sleep = staticmethod(gevent.sleep)
+
+    @staticmethod
+    def wait() -> None:
+        """Sleep until killed."""
+        gevent.get_hub().switch()  # nothing is there that would switch back
+
+    @staticmethod
+    def check() -> None:
+        """Go on."""
 
 
-def _hold() -> None:
-    gevent.get_hub().switch()  # nothing is there that would switch back; to kill it is to raise here
-
-
-def _payload(size: int) -> None:
-    held = b"\xff" * size  # zeros would be pages that nobody ever touched
-    _hold()
-    del held
-
-
-def _spin(seconds: float) -> None:
-    end = thread_time() + seconds
-    while thread_time() < end:
-        pass
-
-
-def _nop() -> None:
-    pass
-
-
-BODIES: Dict[str, Callable[..., object]] = {
-    # A sleeping greenlet runs gevent.sleep itself: no frame of ours is in its bytes.
-    "sleep": gevent.sleep,
-    "ticks": _ticks,
-    "hold": _hold,
-    "payload": _payload,
-    "spin": _spin,
-    "nop": _nop,
-}
+# A sleeping greenlet runs gevent.sleep itself: no frame of ours is in its bytes.
+DIRECT: Dict[str, Callable[..., object]] = {"sleep": gevent.sleep, "hold": HubBaton.wait}
 
 
 def _find_fetch(workload: Workload) -> Callable[[], object]:
@@ -71,7 +54,7 @@ def _find_fetch(workload: Workload) -> Callable[[], object]:
     return find_fetch(workload, coroutine=False)
 
 
-class GeventEngine(Engine):
+class GeventEngine(LoopEngine):
     """Runs each task as a ``gevent.Greenlet``, all on the main thread's hub."""
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
@@ -82,15 +65,9 @@ class GeventEngine(Engine):
         self._waker = hub.loop.async_()  # the one part of a hub that another thread may touch
         self._waker.start(self._awake.set)
         self._timer = hub.loop.timer(PROBE)
-        self._batch, self._end_batch = Batch(), EndBatch()
-        self._lateness = Lateness()
         # Greenlets are called with their arguments: a partial would have each keep 500 bytes more of stack.
-        self._call: Tuple[Any, ...] = (_nop,)
+        self._call: Tuple[Any, ...] = (HubBaton.check,)
         self._lengths: Optional[Spread] = None  # what gives each call its last argument
-        self._ended_bound = self._ended  # made once, so that tasks share it
-        Begun.ended = self._timed_ended
-        self._kept: Set[gevent.Greenlet] = set()  # to be found when they are to be killed
-        self._ending: Set[gevent.Greenlet] = set()  # killed, and not ended yet
 
     def wake(self) -> None:
         """Wake the hub, from any thread."""
@@ -100,12 +77,8 @@ class GeventEngine(Engine):
         """The version of gevent."""
         return [f"gevent {gevent.__version__}"]
 
-    def lag(self, reporter_lag: float) -> float:
-        """Seconds a timer of the hub fired late, at worst since the last call, one overdue now included."""
-        return self._lateness.take()
-
     def _probe(self) -> None:
-        self._lateness.fired()
+        self.lateness.fired()
         self._timer.start(self._probe, update=True)
 
     def load(self, workload: Workload) -> None:
@@ -120,9 +93,10 @@ class GeventEngine(Engine):
         elif workload.word == HTTP:
             self._call = (_find_fetch(workload),)
         else:
-            self._lengths = workload.lengths
-            self._call = (BODIES[workload.word], *(() if self._lengths else workload.values))
-        self._batch = Batch()  # how long they take to create is not known any more
+            self._lengths, word = workload.lengths, workload.word
+            body = (DIRECT[word],) if word in DIRECT else (BODIES[word], HubBaton)
+            self._call = (*body, *(() if self._lengths else workload.values))
+        self.batch = Batch()  # how long they take to create is not known any more
 
     def serve(self) -> None:
         """Hold the goal; the hub runs whenever this greenlet waits."""
@@ -136,7 +110,7 @@ class GeventEngine(Engine):
             while True:
                 wanted = self.goal.wanted(self.counts.live)
                 if wanted > 0:
-                    self._grow(min(wanted, self._batch.size))
+                    self._grow(min(wanted, self.batch.size))
                 elif wanted < 0 and not self._shrink():
                     break  # the rest ignores that it was killed; look again when something ends
                 self.apply_commands()
@@ -146,45 +120,35 @@ class GeventEngine(Engine):
             self.reached_text()
 
     def _grow(self, count: int) -> None:
-        began = monotonic()
-        self.collector.before_slice()
-        try:
-            self._create(count)
-        except MemoryError as error:
-            self.hit_wall(error)
+        began = self.create_slice(count)
         # What is ready runs in order, so behind this every task of the slice has had its first step.
         gevent.sleep(0)
-        self.collector.after_slice()
-        self._batch.grew(count, monotonic() - began)
+        self.end_slice(count, began)
 
-    def _create(self, count: int) -> None:
-        while count:
-            skipped = self.timing.skip(count)
-            self._create_some(skipped)
-            if skipped < count:
-                self._create_some(1, self.timing.chosen())
-                skipped += 1
-            count -= skipped
+    def call_soon(self, call: Callable[[List[Any]], None], argument: List[Any]) -> None:
+        """Have the hub call it before whatever is made ready later."""
+        gevent.get_hub().loop.run_callback(call, argument)
 
-    def _create_some(self, count: int, timed_from: Optional[float] = None) -> None:
+    def create(self, count: int) -> Optional[gevent.Greenlet]:
+        """Create and count so many greenlets; return the last."""
         spawn, call, lengths = gevent.spawn, self._call, self._lengths
-        ended, keep = self._ended_bound, self._kept.add
+        ended, keep = self.ended_bound, self.kept.add
+        greenlet = None
         made = 0
         try:
-            if timed_from is not None:
-                timed: List[Any] = [timed_from, None]
-                # What is ready runs in order: this right before the greenlet.
-                gevent.get_hub().loop.run_callback(self._begun, timed)
             while made < count:
                 greenlet = spawn(*call, lengths()) if lengths else spawn(*call)
                 made += 1
                 greenlet.rawlink(ended)
                 keep(greenlet)
-            if timed_from is not None:
-                timed[1] = greenlet
         finally:
             self.counts.created += made
             self.goal.created(made)
+        return greenlet
+
+    def time_end(self, task: gevent.Greenlet, begun: float) -> None:
+        """Have the end of a greenlet timed that began at ``begun``."""
+        task.rawlink(Begun(begun))
 
     def _run_burst(self, burst: Burst) -> None:
         """Run each part by ``spawn`` in a list and ``joinall``, as published experiments do.
@@ -209,12 +173,12 @@ class GeventEngine(Engine):
             gevent.joinall(tasks)
             record.end_part()
             for task in tasks:
-                self._ended(task)
+                self.ended(task)
             if len(tasks) < size:
                 break
         gevent.joinall(older)
         for task in older:
-            self._ended(task)
+            self.ended(task)
         self.goal.resume()
         self.send("burst", **record.fields())
         self.on_reached()
@@ -230,20 +194,13 @@ class GeventEngine(Engine):
             self.hit_wall(error)
         return tasks
 
-    def _begun(self, timed: List[Any]) -> None:
-        """Note the beginning of a timed greenlet: ``timed`` is when it was created, and itself."""
-        created, greenlet = timed
-        if greenlet is None:  # there was no memory for it
-            return
-        now = monotonic()
-        self.timing.begun(created, now)
-        greenlet.rawlink(Begun(now))
-
-    def _timed_ended(self, begun: float, task: gevent.Greenlet) -> None:
+    def timed_ended(self, begun: float, task: gevent.Greenlet) -> None:
+        """Take note of a timed greenlet that has ended."""
         if task.exception is None and not isinstance(task.value, gevent.GreenletExit):
             self.timing.completed(begun, monotonic())
 
-    def _ended(self, task: gevent.Greenlet) -> None:
+    def ended(self, task: gevent.Greenlet) -> None:
+        """Count a greenlet that has ended."""
         if isinstance(task.value, gevent.GreenletExit):
             self.counts.cancelled += 1
         elif task.exception is None:
@@ -251,27 +208,23 @@ class GeventEngine(Engine):
         else:
             self.tell_failure(task.exception)  # before it is counted: who reads the count finds the reason
             self.counts.failed += 1
-        self._kept.discard(task)
-        self._ending.discard(task)
+        self.kept.discard(task)
+        self.ending.discard(task)
         if not self._awake.is_set():
             self._awake.set()
 
     def _shrink(self) -> bool:
         """Kill the excess, in slices; say whether any ended."""
         before = self.counts.live
-        while self._excess() > 0 and self._kept:
+        while self.excess() > 0 and self.kept:
             began = monotonic()
-            for _ in range(min(self._excess(), len(self._kept), self._end_batch.size)):
-                task = self._kept.pop()
-                self._ending.add(task)
+            for _ in range(min(self.excess(), len(self.kept), self.end_batch.size)):
+                task = self.kept.pop()
+                self.ending.add(task)
                 task.kill(block=False)
             # It is thrown into, it ends, its link is called: three rounds of what is ready.
             for _ in range(3):
                 gevent.sleep(0)
-            self._end_batch.shrank(monotonic() - began)
+            self.end_batch.shrank(monotonic() - began)
             self.apply_commands()
         return self.counts.live < before
-
-    def _excess(self) -> int:
-        """Count the tasks still to be killed; one that takes its time to end is not asked for twice."""
-        return -self.goal.wanted(self.counts.live) - len(self._ending)

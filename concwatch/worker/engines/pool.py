@@ -31,9 +31,13 @@ class PoolEngine(BlockingEngine):
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self._threads = default_threads()
-        self._executor = ThreadPoolExecutor(self._threads)
+        self._executor = self.new_executor(self._threads)
         self._waiting: Dict[int, Optional[Future[None]]] = {}  # jobs not begun, by number, oldest first
         self._numbers = count()
+
+    def new_executor(self, threads: int) -> ThreadPoolExecutor:
+        """Make what runs the jobs."""
+        return ThreadPoolExecutor(threads)
 
     def flags(self) -> List[str]:
         """How many threads there are."""
@@ -67,33 +71,45 @@ class PoolEngine(BlockingEngine):
 
     def _shrink(self, excess: int) -> None:
         """Cancel the newest waiting jobs first, then as many running ones as are still too many."""
-        while excess > 0:
-            with self._guard:
-                if not self._waiting:
-                    break
-                _, future = self._waiting.popitem()
-                self.counts.cancelled += 1
-            if future is not None:
-                future.cancel()
+        while excess > 0 and self._cancel_newest():
             excess -= 1
         if excess > 0:
-            super()._shrink(excess)
+            self._cancel_running()
         self.wake()
+
+    def _cancel_running(self) -> None:
+        self._baton.release()
+
+    def _cancel_newest(self) -> bool:
+        """Cancel the newest of the jobs that wait; say whether there was one."""
+        with self._guard:
+            if not self._waiting:
+                return False
+            _, future = self._waiting.popitem()
+            self.counts.cancelled += 1
+        if future is not None:
+            future.cancel()
+        return True
+
+    def _withdraw(self) -> int:
+        """Take all jobs back that wait, uncounted; return how many."""
+        with self._guard:
+            moving = len(self._waiting)
+            self._waiting.clear()
+        return moving
 
     def set_threads(self, count: int) -> None:
         """Have jobs served by ``count`` threads: waiting ones move over, running ones end where they are."""
         if not 1 <= count <= MOST_THREADS:
             raise ValueError(f"{count} threads: expected a number from 1 to {MOST_THREADS:,}")
-        old, self._executor, self._threads = self._executor, ThreadPoolExecutor(count), count
-        with self._guard:
-            moving = list(self._waiting)
-            self._waiting.clear()
+        old, self._executor, self._threads = self._executor, self.new_executor(count), count
+        moving = self._withdraw()
         old.shutdown(wait=False, cancel_futures=True)
-        for moved in range(len(moving)):
+        for moved in range(moving):
             try:
                 self.start_one()
             except (RuntimeError, MemoryError) as error:
                 with self._guard:
-                    self.counts.cancelled += len(moving) - moved
+                    self.counts.cancelled += moving - moved
                 self.hit_wall(error)
                 break

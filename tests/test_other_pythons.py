@@ -136,8 +136,10 @@ def test_what_is_no_python_or_too_old_is_one_line(tmp_path, said, status, why):
 
 
 def test_a_python_that_is_not_there_or_lacks_the_engine_is_one_line(tmp_path):
-    with pytest.raises(ValueError, match=r'"9\.9": no such Python: expected a path, a command, or a version'):
+    with pytest.raises(ValueError, match=r"^needs Python 9\.9: uv python install 9\.9, or pyenv install 9\.9$"):
         find(["asyncio@9.9"])
+    with pytest.raises(ValueError, match=r'"9": no such Python: expected a path, a command, or a version'):
+        find(["asyncio@9"])
     with pytest.raises(ValueError, match="no such Python"):
         find(["python:"])
     with pytest.raises(ValueError, match="there is no uvloop in /opt/odd/bin/python"):

@@ -127,8 +127,14 @@ def progress_note(runner: Runner) -> str:
 
 def runtimes(runner: Runner) -> list[str]:
     """List what the workers ran on, and what else shaped their figures, each once."""
-    runs = (run for outcome in runner.outcomes.values() for run in outcome.runs)
-    return sorted({", ".join([run.runtime, *run.flags]) for run in runs if run.runtime})
+    runs = ((run, cell) for cell, outcome in runner.outcomes.items() for run in outcome.runs)
+    return sorted(
+        {
+            ", ".join([run.runtime, *run.flags, *(f"{name}={value}" for name, value in cell.environment)])
+            for run, cell in runs
+            if run.runtime
+        }
+    )
 
 
 def _listed(figure: TableFigure) -> bool:

@@ -47,9 +47,10 @@ KILL_LIMIT = 5.0
 
 def open_process(engine: Engine) -> Link:
     """Start a real worker for ``engine``, which may have to be built first."""
+    start = partial(WorkerProcess, variables=dict(engine.environment))
     if engine.ways:
-        return BuildLink(engine.ways, engine.name, WorkerProcess)
-    return WorkerProcess(engine.command())
+        return BuildLink(engine.ways, engine.kind, start)
+    return start(engine.command())
 
 
 class Lab:

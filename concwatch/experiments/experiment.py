@@ -106,7 +106,10 @@ class Source(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     author: str = "not stated"
     year: int | None = None
     """None where it is not stated."""
+    date: str = ""
+    """The day or month, as YYYY-MM-DD or YYYY-MM, where one is stated."""
     site: str = ""
+    """Its address."""
     machine: str = "not stated"
     version: str = "not stated"
 

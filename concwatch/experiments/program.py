@@ -41,7 +41,14 @@ LOOK = 0.003
 TRAIL = 0.1
 """Seconds between two points of its memory over time."""
 
-PROGRAM_READINGS = ("peak_rss", "burst_seconds")
+PROGRAM_READINGS = ("peak_rss", "burst_seconds", "gc_seconds")
+"""The figures that a program may give: the last one where it tells it itself."""
+
+TOLD = {
+    "burst_seconds": r"^(\d+(?:\.\d+)?)\s*\Z",
+    "gc_seconds": r"^gc_seconds (\d+(?:\.\d+)?)\s*$",
+}
+"""Figure → the line by which a program tells it."""
 
 KEPT = 4_000
 """Bytes of the end of each output that are kept."""
@@ -117,7 +124,8 @@ async def run_program(lab: Lab, cell: Cell) -> Result:
 
     It is given the number of tasks; then the page's address, where its workload is ``http``; then the number
     of chunks, where that is not 1. A program that ends with a line that is a number, as the articles' do, has
-    told its seconds; of others they are those from start to end.
+    told its seconds; of others they are those from start to end. One with a line ``gc_seconds NUMBER`` has
+    told what its collector took.
 
     Raises:
         NotMeasuredError: there are no figures, and why.
@@ -205,9 +213,10 @@ async def _run(engine: str, command: Sequence[str], variables: Mapping[str, str]
         _raise_failure(process.returncode, last_words(noise))
     if "peak_rss" not in run.figures:
         raise NotMeasuredError("ended before its memory could be read")
-    told = re.search(r"^(\d+(?:\.\d+)?)\s*\Z", out, re.MULTILINE)
-    if told:
-        run.figures["burst_seconds"] = float(told[1])
+    for name, pattern in TOLD.items():
+        told = re.search(pattern, out, re.MULTILINE)
+        if told:
+            run.figures[name] = float(told[1])
     return run
 
 

@@ -106,9 +106,10 @@ def sheets(runner: Runner) -> list[Sheet]:
 
 
 def whose(source: Source) -> str:
-    """Name author and year, as far as they are stated."""
+    """Name author and date, as far as they are stated."""
     author = "author not stated" if source.author == "not stated" else flat(source.author)
-    return author if source.year is None else f"{author}, {source.year}"
+    when = flat(source.date) or source.year
+    return f"{author}, {when}" if when else author
 
 
 def cite(source: Source) -> str:

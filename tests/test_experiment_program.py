@@ -12,11 +12,12 @@ import pytest
 
 from concwatch.experiments import program
 from concwatch.experiments.cell import Cell
-from concwatch.experiments.loading import PROGRAMS, decode, load
+from concwatch.experiments.loading import PROGRAMS, decode, load, shipped
 from concwatch.experiments.measure import NotMeasuredError
 from concwatch.experiments.program import MissingError, find_runtime, run_program
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.lab.lab import Lab
+from concwatch.lab.pythons import ask
 from concwatch.lab.settings import Settings
 
 pytestmark = pytest.mark.real
@@ -84,6 +85,27 @@ def test_a_program_that_times_itself_is_believed(own):
     assert run(path).figures["burst_seconds"] == 0.125
     path = own("import time; print(0.125); time.sleep(0.3); print('over')")
     assert run(path).figures["burst_seconds"] >= 0.3
+
+
+def test_a_program_may_tell_what_its_collector_took(own):
+    path = own("print('gc_seconds 1.5'); print(0.125)")
+    figures = run(path).figures
+    assert (figures["gc_seconds"], figures["burst_seconds"]) == (1.5, 0.125)
+
+
+def test_it_has_the_variables_of_its_series(own):
+    path = own("import os; print(os.environ['TOY_SECONDS'])")
+    assert run(path, environment=(("TOY_SECONDS", "0.375"),)).figures["burst_seconds"] == 0.375
+
+
+def test_a_program_in_python_runs_on_the_version_that_its_engine_names(own, tmp_path, monkeypatch):
+    path = own("print(0.125)")
+    monkeypatch.setattr(program, "ask", lambda version: ask(sys.executable))
+    run_on = Cell("asyncio@3.77", 1, "burst", "sleep:10", program=str(path))
+    assert asyncio.run(run_program(Lab([]), run_on)).runtime.startswith("CPython 3.")
+    monkeypatch.undo()
+    with pytest.raises(MissingError, match=r"^needs Python 3\.77: uv python install 3\.77"):
+        asyncio.run(run_program(Lab([]), run_on))
 
 
 def test_it_is_told_the_page_and_the_chunks_where_there_are_any(own):
@@ -264,7 +286,7 @@ def test_a_program_stands_beside_the_file_or_comes_with_concwatch(own, tmp_path)
         (
             '"peak_rss"',
             '"rss"\naction = "hold"',
-            "of a program nothing but peak_rss and burst_seconds is read",
+            "of a program nothing but peak_rss, burst_seconds, gc_seconds is read",
         ),
     ],
 )
@@ -276,9 +298,6 @@ def test_a_wrong_program_is_told(old, new, expected, own, tmp_path):
 
 
 def test_every_file_among_the_programs_is_used():
-    used = {series.program for path in load_all() for table in path.table for series in table.series}
+    experiments = [load(path.stem) for path in shipped()]
+    used = {series.program for each in experiments for table in each.table for series in table.series}
     assert {str(path) for path in PROGRAMS.iterdir() if path.is_file()} == used - {None}
-
-
-def load_all():
-    return [load(name) for name in ("million-tasks", "batching", "parallel-io")]

@@ -244,7 +244,7 @@ def _program_problems(table: Table, series: Series, where: str) -> Iterable[str]
     elif find_runtime(program, series.engine, 1) is None:
         yield f'{where}: key "program": "{program.name}": expected a known suffix, or an executable'
     if table.reading not in PROGRAM_READINGS:
-        yield f'{where}: key "reading": of a program nothing but {" and ".join(PROGRAM_READINGS)} is read'
+        yield f'{where}: key "reading": of a program nothing but {", ".join(PROGRAM_READINGS)} is read'
 
 
 _BOUNDS: tuple[tuple[str, int, int], ...] = (

@@ -1,4 +1,7 @@
-"""As published: so many tasks that give up one turn of the loop, 5,000 at once; LOOP names the loop's package."""
+"""As published: so many tasks that give up one turn of the loop, 5,000 at once.
+
+LOOP names the package of the loop; without it that is asyncio's own.
+"""
 
 import asyncio
 import gc

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import re
 import shutil
 
 import psutil
@@ -17,15 +16,12 @@ from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.runtimes import building, store
 from concwatch.runtimes.building import BuildError, build
-from concwatch.runtimes.runtime import Runtime
 from concwatch.runtimes.tool import Found, Tool, find
 from tests.toolchain import MAKE, TOYC, Toolchain
 
 pytestmark = pytest.mark.real
 
 PATIENCE = 30.0
-
-TOLD = ("release", "BREW_VERSION")
 
 FAIL = """echo "reading $2"; echo "main.toy:1:1: error: nobody plays like this" >&2; exit 1"""
 SLEEP = "sleep 600"
@@ -81,38 +77,6 @@ def test_a_tool_beyond_the_path_is_found_the_newest_first(tmp_path):
     said = find(newer)
     assert said.startswith("needs brewc 21 or newer, found ")
     assert said.endswith(": brew one")
-
-
-def test_a_wanted_version_is_the_only_one_that_will_do(tmp_path):
-    for version in ("21.0.2", "25.0.1"):
-        bin_ = tmp_path / f"jdk-{version}" / "bin"
-        bin_.mkdir(parents=True)
-        (bin_ / "brew").write_text("#!/bin/sh\n")
-        (bin_ / "brew").chmod(0o755)
-        (bin_.parent / "release").write_text(f'BREW_VERSION="{version}"\n')
-    brew = Tool("brew", "buy {version}", folders=(f"{tmp_path}/*/bin",), least=(21,), stated=TOLD)
-    way = Runtime("Brew", str(tmp_path), (TOYC, brew), (), ("{brew}",))
-    assert find(way.main_tool).stated == "25.0.1"
-    assert find(way.of_version("21").main_tool).stated == "21.0.2"
-    assert re.fullmatch(r"needs brew 24, found [\d.]+ at .*: buy 24", find(way.of_version("24").main_tool))
-    assert way.of_version("24").tools[0] is TOYC  # it only builds
-
-
-def test_a_version_that_a_tool_must_be_asked_for_is_told_as_wanted(toy):
-    (way,) = toy.engine.ways
-    assert asyncio.run(build([way.of_version("3.1")], "toy", print, print))
-    with pytest.raises(BuildError, match=r"^needs toyc 3\.2, found 3\.1\.4 at .*: buy one"):
-        asyncio.run(build([way.of_version("3.2")], "toy", print, print))
-
-
-def test_a_build_and_its_worker_have_the_engines_variables_and_a_place_of_their_own(toy):
-    toy.write(body=MAKE + '; echo "taste=$TASTE"')
-    told = []
-    plain = built(toy, told)
-    sweet = toy.engine.with_variables((("TASTE", "sweet"),))
-    assert sweet.environment == (("TASTE", "sweet"),)
-    assert asyncio.run(build(sweet.ways, "toy", told.append, print)) != plain
-    assert [line for line in told if line.startswith("taste")] == ["taste=", "taste=sweet"]
 
 
 def test_without_its_tool_an_engine_cannot_run_and_says_what_brings_it(toy):

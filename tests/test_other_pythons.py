@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from concwatch.lab import pythons as pythons_module
 from concwatch.lab.catalog import find
 from tests.worker_driver import Worker
 
@@ -137,56 +136,14 @@ def test_what_is_no_python_or_too_old_is_one_line(tmp_path, said, status, why):
 
 
 def test_a_python_that_is_not_there_or_lacks_the_engine_is_one_line(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"^needs Python 9\.9: uv python install 9\.9, or pyenv install 9\.9$"
-    ):
+    with pytest.raises(ValueError, match=r"^needs Python 9\.9: uv python install 9\.9, or pyenv install"):
         find(["asyncio@9.9"])
-    with pytest.raises(ValueError, match=r'"9": no such Python: expected a path, a command, or a version'):
-        find(["asyncio@9"])
     with pytest.raises(ValueError, match="no such Python"):
         find(["python:"])
     with pytest.raises(ValueError, match="there is no uvloop in /opt/odd/bin/python"):
         find([f"uvloop@{fake(tmp_path, 'python', told())}"])
     with pytest.raises(ValueError, match='unknown engine "gevent@'):
         find([f"gevent@{sys.executable}"])
-
-
-@pytest.mark.parametrize(
-    ("version", "found"),
-    [("3.14", "3.14.2"), ("3.14t", "3.14.2t"), ("3.14.1", "3.14.1"), ("3.13", None), ("3.14.1t", None)],
-)
-def test_a_version_is_found_among_the_installed_ones_with_or_without_the_lock(
-    version, found, tmp_path, monkeypatch
-):
-    folders = {
-        "3.14.1": told(version=[3, 14, 1], executable="3.14.1"),
-        "3.14.2": told(version=[3, 14, 2], executable="3.14.2"),
-        "cpython-3.14.2+freethreaded-linux": told(
-            version=[3, 14, 2], executable="3.14.2t", free_threaded=True
-        ),
-    }
-    for name, said in folders.items():
-        (tmp_path / name / "bin").mkdir(parents=True)
-        fake(tmp_path / name / "bin", "python3", said)
-    monkeypatch.setattr(pythons_module, "FOLDERS", (str(tmp_path),))
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    pythons_module.ask.cache_clear()
-    try:
-        if found:
-            assert pythons_module.ask(version).executable == found
-        else:
-            with pytest.raises(ValueError, match=f"^needs Python {version}: uv python install {version}"):
-                pythons_module.ask(version)
-    finally:
-        pythons_module.ask.cache_clear()
-
-
-def test_an_engine_of_another_language_may_name_the_version_of_its_runtime():
-    (row,) = find(["java@21"])
-    assert (row.name, row.kind) == ("java-virtual@21", "java-virtual")
-    assert row.ways[0].main_tool.version_wanted == "21"
-    with pytest.raises(ValueError, match="go@latest: expected a version such as go@21"):
-        find(["go@latest"])
 
 
 def test_two_pythons_of_one_version_cannot_be_told_apart(tmp_path):

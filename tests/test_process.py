@@ -63,8 +63,8 @@ async def run():
     """Starts children from a few lines of Python; none outlives its test."""
     children = []
 
-    def start(script=None, engine=None, command=None, link=None):
-        link = link or (
+    def start(script=None, engine=None, command=None):
+        link = (
             open_process(ENGINES[engine])
             if engine
             else WorkerProcess(command or [sys.executable, "-c", BEFORE + script])
@@ -76,13 +76,6 @@ async def run():
     for child in children:
         child.link.kill()
         await child.end()
-
-
-async def test_a_worker_has_variables_besides_those_it_inherits(run):
-    script = "say(type='error', message=os.environ['TOY'] + str('PATH' in os.environ))"
-    child = run(link=WorkerProcess([sys.executable, "-c", BEFORE + script], {"TOY": "yes, "}))
-    await child.end()
-    assert child.of(Error) == [Error("yes, True")]
 
 
 async def test_a_line_that_comes_in_pieces_is_one_line(run):

@@ -209,12 +209,11 @@ def _find(name: str) -> list[Engine]:
         python = name.removeprefix(PYTHON)
         packages = ask(python).packages
         return [_elsewhere(kind, python) for kind in ELSEWHERE if {*_ROWS[kind].needs} <= {*packages}]
-    kind, at, version = name.partition(AT)
-    kind = ALIASES.get(kind, kind)
+    kind, at, python = name.partition(AT)
     if at and kind in ELSEWHERE:
-        return [_elsewhere(kind, version)]
-    if at and kind in RUNTIMES:
-        return [_of_version(kind, version)]
+        return [_elsewhere(kind, python)]
+    if at and ALIASES.get(kind, kind) in RUNTIMES:
+        return [_of_version(ALIASES.get(kind, kind), python)]
     raise ValueError(
         f'unknown engine "{name}": expected one of {", ".join(_ROWS)}, or {PYTHON}PATH{nearest(name, _ROWS)}'
     )
@@ -227,10 +226,11 @@ def known(name: str) -> Engine:
         ValueError: one line that says what was expected.
     """
     kind, at, _ = name.partition(AT)
-    kind = ALIASES.get(kind, kind)
-    if not at or kind not in _ROWS or not (kind in ELSEWHERE or kind in RUNTIMES):
-        return _find(name)[0]
-    return _ROWS[kind]
+    if at and kind in ELSEWHERE:
+        return _ROWS[kind]
+    if at and ALIASES.get(kind, kind) in RUNTIMES:
+        return _ROWS[ALIASES.get(kind, kind)]
+    return _find(name)[0]
 
 
 def find(names: Sequence[str]) -> list[Engine]:

@@ -1,4 +1,4 @@
-"""An engine on one version of what runs it, and with variables of its own: found, built, started, or how to get it."""
+"""An engine on one version of what runs it, or with variables of its own; and how to get what is not here."""
 
 import asyncio
 import json

@@ -171,6 +171,27 @@ def test_every_program_of_the_article_runs(engine, path, own):
     assert MIB < found.figures["peak_rss"] < 200 * MIB
 
 
+@pytest.mark.timeout(300)  # the first time it may have to be built
+@pytest.mark.parametrize(
+    ("engine", "name", "size"),
+    [
+        ("asyncio", "async_tree.py", 43),
+        ("asyncio", "tiny_tasks.py", 6_000),
+        ("threads", "count_primes.py", 1),
+        pytest.param("java-virtual", "PinnedVirtual.java", 20, marks=pytest.mark.apart),
+        pytest.param("go", "small_objects.go", 10, marks=pytest.mark.apart),
+    ],
+)
+def test_every_program_of_today_tells_its_own_seconds(engine, name, size):
+    program = str(PROGRAMS / name)
+    try:
+        found = asyncio.run(run_program(Lab([]), Cell(engine, size, "burst", "nop", program=program)))
+    except MissingError as error:
+        pytest.skip(str(error))
+    assert 0 < found.figures["burst_seconds"] < found.seconds
+    assert ("gc_seconds" in found.figures) == (engine == "go")
+
+
 # How it fails.
 
 

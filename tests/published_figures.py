@@ -22,6 +22,9 @@ Tables = dict[tuple[str, str], Figures]
 SIZES = {"tasks-1": 1, "tasks-10k": 10_000, "tasks-100k": 100_000, "tasks-1M": 1_000_000}
 
 
+PRIMES = "Primes below 200,000, counted so many times at once"
+
+
 class ArticleError(Exception):
     """An article is not as this script knows it."""
 
@@ -159,6 +162,34 @@ ARTICLES: dict[str, tuple[str, Callable[[str], Tables]]] = {
     "creation-rate": ("004", read_rates),
 }
 """Experiment → the beginning of its article's file, and what reads the figures in it."""
+
+
+CITED: dict[str, Tables] = {
+    "eager-tasks": {
+        ("A tree of tasks that never wait", "not eager, 3.12"): {55_987: 1.1034},
+        ("A tree of tasks that never wait", "eager, 3.12"): {55_987: 0.51},
+    },
+    "event-loops": {
+        ("Tasks of one turn of the loop", "asyncio"): {50_000: 0.132678},
+        ("Tasks of one turn of the loop", "uvloop"): {50_000: 0.081553},
+        ("Tasks of one turn of the loop", "rsloop"): {50_000: 0.069384},
+    },
+    "parallel-python": {
+        (PRIMES, "one after another"): {4: 0.909},
+        (PRIMES, "threads"): {4: 1.034},
+        (PRIMES, "interpreters"): {4: 0.285},
+        (PRIMES, "one after another, 3.14t"): {4: 1.045},
+        (PRIMES, "threads, 3.14t"): {4: 0.279},
+        (PRIMES, "interpreters, 3.14t"): {4: 0.359},
+    },
+    "pinned-threads": {
+        ("Time until all have slept 5 ms, one carrier", "Java 21"): {5_000: 31.791},
+        ("Time until all have slept 5 ms, one carrier", "Java 24"): {5_000: 0.454},
+    },
+    "collectors": {},
+    "go-collectors": {},
+}
+"""Experiment → the figures of a source that is cited by its address and not kept beside the project."""
 
 
 def written(experiment: Experiment) -> Tables:

@@ -226,6 +226,14 @@ def test_every_reading_can_be_asked_for_in_every_unit_of_its_kind(reading):
             'key "table[0].series[0].published": expected a whole number, got text',
         ),
         (SERIES, SERIES + 'published = { 1 = "5" }\n', "expected a number, got text"),
+        (SERIES, SERIES + "environment = { A = 1 }\n", "expected text, got a whole number"),
+        (
+            SERIES,
+            SERIES + 'environment = { "A=B" = "" }\n',
+            'key "environment": "A=B": expected a variable\'s',
+        ),
+        ('"asyncio"', '"gevent@3.14"', 'key "engine": unknown engine "gevent@3.14"'),
+        ('"asyncio"', '"asincio@3.14"', 'key "engine": unknown engine "asincio@3.14"'),
         # What does not go together.
         ('"peak_rss"', '"rss"', 'key "action": "rss" is read of hold alone'),
         (
@@ -391,6 +399,20 @@ def test_a_series_goes_over_its_table_and_its_table_over_what_is_usual():
     assert (own.workload, own.action, own.gc, own.size) == ("nop", "burst", "off", 7)
     assert (own.seconds, own.repeats, own.threads, own.stack) == (0, 1, 8, 65_536)
     assert (own.chunks, own.read_after, own.trace) == (5, 0, True)
+
+
+def test_variables_are_those_of_the_series_or_else_of_its_table():
+    own = SERIES + 'label = "own"\nenvironment = { B = "2", A = "" }\n'
+    from_table, _, of_its_own, _ = cells(HEAD + TABLE + 'environment = { A = "1" }\n' + SERIES + own)
+    assert from_table.environment == (("A", "1"),)
+    assert of_its_own.environment == (("A", ""), ("B", "2"))
+
+
+def test_an_engine_may_name_its_version_which_need_not_be_here():
+    text = changed('"asyncio"', '"java-virtual@99"') + SERIES.replace("asyncio", "asyncio@9.9")
+    java, _, python, _ = [entry.cell for entry in entries(read(text))]
+    assert (java.engine, python.engine) == ("java-virtual@99", "asyncio@9.9")
+    assert java.row().name == "java-virtual"
 
 
 def test_a_series_can_switch_off_what_its_table_switches_on():

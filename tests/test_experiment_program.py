@@ -12,11 +12,12 @@ import pytest
 
 from concwatch.experiments import program
 from concwatch.experiments.cell import Cell
-from concwatch.experiments.loading import PROGRAMS, decode, load
+from concwatch.experiments.loading import PROGRAMS, decode, load, shipped
 from concwatch.experiments.measure import NotMeasuredError
 from concwatch.experiments.program import MissingError, find_runtime, run_program
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.lab.lab import Lab
+from concwatch.lab.pythons import ask
 from concwatch.lab.settings import Settings
 
 pytestmark = pytest.mark.real
@@ -86,6 +87,27 @@ def test_a_program_that_times_itself_is_believed(own):
     assert run(path).figures["burst_seconds"] >= 0.3
 
 
+def test_a_program_may_tell_what_its_collector_took(own):
+    path = own("print('gc_seconds 1.5'); print(0.125)")
+    figures = run(path).figures
+    assert (figures["gc_seconds"], figures["burst_seconds"]) == (1.5, 0.125)
+
+
+def test_it_has_the_variables_of_its_series(own):
+    path = own("import os; print(os.environ['TOY_SECONDS'])")
+    assert run(path, environment=(("TOY_SECONDS", "0.375"),)).figures["burst_seconds"] == 0.375
+
+
+def test_a_program_in_python_runs_on_the_version_that_its_engine_names(own, tmp_path, monkeypatch):
+    path = own("print(0.125)")
+    monkeypatch.setattr(program, "ask", lambda version: ask(sys.executable))
+    run_on = Cell("asyncio@3.77", 1, "burst", "sleep:10", program=str(path))
+    assert asyncio.run(run_program(Lab([]), run_on)).runtime.startswith("CPython 3.")
+    monkeypatch.undo()
+    with pytest.raises(MissingError, match=r"^needs Python 3\.77: uv python install 3\.77"):
+        asyncio.run(run_program(Lab([]), run_on))
+
+
 def test_it_is_told_the_page_and_the_chunks_where_there_are_any(own):
     path = own("import sys, time; time.sleep(0.2); sys.exit(' '.join(sys.argv[1:]))")
 
@@ -147,6 +169,27 @@ def test_every_program_of_the_article_runs(engine, path, own):
         pytest.skip(str(error))
     assert 1 <= found.figures["burst_seconds"] < PATIENCE
     assert MIB < found.figures["peak_rss"] < 200 * MIB
+
+
+@pytest.mark.timeout(300)  # the first time it may have to be built
+@pytest.mark.parametrize(
+    ("engine", "name", "size"),
+    [
+        ("asyncio", "async_tree.py", 43),
+        ("asyncio", "tiny_tasks.py", 6_000),
+        ("threads", "count_primes.py", 1),
+        pytest.param("java-virtual", "PinnedVirtual.java", 20, marks=pytest.mark.apart),
+        pytest.param("go", "small_objects.go", 10, marks=pytest.mark.apart),
+    ],
+)
+def test_every_program_of_today_tells_its_own_seconds(engine, name, size):
+    program = str(PROGRAMS / name)
+    try:
+        found = asyncio.run(run_program(Lab([]), Cell(engine, size, "burst", "nop", program=program)))
+    except MissingError as error:
+        pytest.skip(str(error))
+    assert 0 < found.figures["burst_seconds"] < found.seconds
+    assert ("gc_seconds" in found.figures) == (engine == "go")
 
 
 # How it fails.
@@ -264,7 +307,7 @@ def test_a_program_stands_beside_the_file_or_comes_with_concwatch(own, tmp_path)
         (
             '"peak_rss"',
             '"rss"\naction = "hold"',
-            "of a program nothing but peak_rss and burst_seconds is read",
+            "of a program nothing but peak_rss, burst_seconds, gc_seconds is read",
         ),
     ],
 )
@@ -276,9 +319,6 @@ def test_a_wrong_program_is_told(old, new, expected, own, tmp_path):
 
 
 def test_every_file_among_the_programs_is_used():
-    used = {series.program for path in load_all() for table in path.table for series in table.series}
+    experiments = [load(path.stem) for path in shipped()]
+    used = {series.program for each in experiments for table in each.table for series in table.series}
     assert {str(path) for path in PROGRAMS.iterdir() if path.is_file()} == used - {None}
-
-
-def load_all():
-    return [load(name) for name in ("million-tasks", "batching", "parallel-io")]

@@ -249,6 +249,36 @@ def test_an_engine_that_is_not_installed_is_skipped_with_what_to_install(monkeyp
     assert missing.reason == "needs uvloop: pip install uvloop"
 
 
+@pytest.mark.parametrize(
+    ("engine", "reason"),
+    [
+        ("asyncio@9.9t", "needs Python 9.9t: uv python install 9.9t, or pyenv install 9.9t"),
+        ("asyncio@/nowhere/python", '"/nowhere/python": no such Python: expected a path'),
+        ("java-virtual@99", "needs java 99"),
+    ],
+)
+def test_a_variant_whose_runtime_is_not_here_is_skipped_with_how_to_get_it(engine, reason):
+    missing, there = run(experiment(engine, "asyncio"), repeats=1).figures()
+    assert (missing.state, there.state) == (CellState.SKIPPED, CellState.DONE)
+    assert missing.reason.startswith(reason)
+    assert len(missing.reason.splitlines()) == 1
+
+
+def test_a_worker_has_the_variables_of_its_series():
+    seen = []
+    links = FakeWorkers()
+
+    def open_link(engine):
+        seen.append(engine.environment)
+        return links(engine)
+
+    what = experiment("asyncio", 'engine = "asyncio", label = "other", environment = { B = "2", A = "1" }')
+    plain, other = run(what, open_link, repeats=1).figures()
+    assert (plain.state, other.state) == (CellState.DONE, CellState.DONE)
+    assert plain.entry.cell != other.entry.cell
+    assert seen == [(), (("A", "1"), ("B", "2"))]
+
+
 def test_an_engine_that_there_is_none_of_stands_with_what_was_published():
     what = experiment('engine = "smalltalk", optional = true, published = { 1000 = 77.5 }', "asyncio")
     absent, there = run(what, repeats=1).figures()

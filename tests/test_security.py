@@ -69,6 +69,7 @@ DEMO = "demos/demo.py"
 UNSAFE = {"pickle", "marshal", "shelve", "dill", "yaml"}
 IMPORTERS = {
     "commands/group.py",  # one of its own commands
+    "experiments/programs/tiny_tasks.py",  # the event loop that a published experiment names
     "experiments/report_pyperf.py",  # pyperf
     "worker/user_function.py",  # what the workload module:function names
 }

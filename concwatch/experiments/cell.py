@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from concwatch.experiments.readings import BURST
-from concwatch.lab.catalog import Engine, find
+from concwatch.lab.catalog import Engine, find, known
 from concwatch.lab.forecast import Demand, forecast, walls_of, weigh
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -34,6 +34,8 @@ class Cell:
     seconds: float = 1.0
     program: str | None = None
     """The path of the program that is run in a worker's place; the engine says what its tasks are."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables that the worker or program, and the build of it, have besides what they inherit."""
     repeats: int = field(default=3, compare=False)
     """How often it is run; of two tables that share it, the first says so."""
 
@@ -43,8 +45,16 @@ class Cell:
         return Settings(self.workload, True, self.trace, self.gc, self.threads, self.stack)
 
     def row(self) -> Engine:
-        """Return the catalog's row of its engine."""
-        return find([self.engine])[0]
+        """Return the catalog's row of its engine, whatever version of a runtime it asks for."""
+        return known(self.engine)
+
+    def worker(self) -> Engine:
+        """Return the engine that its worker runs, on the version that it asks for, with its variables.
+
+        Raises:
+            ValueError: there is no such Python here; one line that says how to get it.
+        """
+        return find([self.engine])[0].with_variables(self.environment)
 
     def expected_seconds(self) -> float:
         """Forecast how long one run takes, from nothing but what it is; right within a factor of a few."""
@@ -65,8 +75,8 @@ class Cell:
     def why_not(self, lab: Lab) -> str | None:
         """Return why this machine cannot hold it, with the figures; None when it can."""
         row = self.row()
-        missing = row.missing()
-        if missing and self.program is None:
+        missing = None if self.program else self.worker().missing()
+        if missing:
             return missing
         # Whatever they do: a burst has all of its tasks live.
         demand = Demand(weigh(row, self.settings), walls=walls_of(row, self.settings, lab.capacity.walls))

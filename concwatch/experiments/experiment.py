@@ -8,7 +8,7 @@ import msgspec
 
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.readings import BURST
-from concwatch.lab.catalog import CATALOG
+from concwatch.lab.catalog import AT, CATALOG
 
 MILLION = 1_000_000
 REPEATS = 3
@@ -47,6 +47,8 @@ class How(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True)
     """Whether as many older tasks as all smaller sizes together stand unbegun meanwhile.  [false]"""
     read_after: float | None = None
     """Seconds from a burst's creation to the reading of what is traced."""
+    environment: dict[str, str] | None = None
+    """Variables that the worker or program, and the build of it, have besides what they inherit."""
     seconds: float | None = None
     """How long tasks are held, once all have started.  [1]"""
 
@@ -55,6 +57,7 @@ class Series(How, frozen=True, kw_only=True):
     """One line of a table over all sizes."""
 
     engine: str
+    """Its name, which may end in the version of what runs it: ``asyncio@3.14``, ``java-virtual@21``."""
     program: str | None = None
     """The file of a program that is run in a worker's place, beside the experiment's: see
     `concwatch.experiments.program.run_program`. Its tasks are those of the engine."""
@@ -103,7 +106,10 @@ class Source(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     author: str = "not stated"
     year: int | None = None
     """None where it is not stated."""
+    date: str = ""
+    """The day or month, as YYYY-MM-DD or YYYY-MM, where one is stated."""
     site: str = ""
+    """Its address."""
     machine: str = "not stated"
     version: str = "not stated"
 
@@ -154,7 +160,7 @@ def entries(experiment: Experiment, *, quick: bool = False, sizes: Sequence[int]
         quick: only the few sizes that the file gives for a quick look.
         sizes: take these in place of the file's.
     """
-    known = {engine.name for engine in CATALOG}
+    names = {engine.name for engine in CATALOG}
     found = []
     for table in experiment.table:
         for series in table.series:
@@ -167,10 +173,11 @@ def entries(experiment: Experiment, *, quick: bool = False, sizes: Sequence[int]
                     size=size,
                     older=older if said(table, series, "older", False) else 0,
                     program=series.program,
+                    environment=tuple(sorted(said(table, series, "environment", {}).items())),
                     repeats=said(table, series, "repeats", 1 if size >= MILLION else REPEATS),
                     **{key: said(table, series, key, default) for key, default in DEFAULTS.items()},
                 )
-                absent = series.optional and series.engine not in known
+                absent = series.optional and series.engine.partition(AT)[0] not in names
                 published = series.published.get(size)
                 found.append(Entry(table, series, size, None if absent else cell, published))
     return found

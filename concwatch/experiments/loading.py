@@ -14,7 +14,7 @@ from concwatch.experiments.experiment import Compare, Experiment, Series, Source
 from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.experiments.readings import BURST, READINGS, TRACED, actions_of
 from concwatch.files import read_file, read_toml
-from concwatch.lab.catalog import find
+from concwatch.lab.catalog import known
 from concwatch.measure.units import SCALES
 from concwatch.text import nearest, one_line
 from concwatch.worker.workloads import parse
@@ -200,7 +200,7 @@ def _table_problems(table: Table, where: str) -> Iterable[str]:
 def _series_problems(table: Table, series: Series, where: str) -> Iterable[str]:
     if not series.optional:
         try:
-            find([series.engine])
+            known(series.engine)
         except ValueError as error:
             yield f'{where}: key "engine": {error}'
     if series.program is not None:
@@ -216,6 +216,10 @@ def _series_problems(table: Table, series: Series, where: str) -> Iterable[str]:
         parse(said(table, series, "workload", "sleep:10"))
     except ValueError as error:
         yield f'{where}: key "workload": {error}'
+    environment: dict[str, str] = said(table, series, "environment", {})
+    for name, text in environment.items():
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or "\0" in text:
+            yield f'{where}: key "environment": "{name}": expected a variable\'s name and its text'
     for key in ("sizes", "quick"):
         sizes = said(table, series, key, ())
         wrong = sizes_problem(sizes)
@@ -240,7 +244,7 @@ def _program_problems(table: Table, series: Series, where: str) -> Iterable[str]
     elif find_runtime(program, series.engine, 1) is None:
         yield f'{where}: key "program": "{program.name}": expected a known suffix, or an executable'
     if table.reading not in PROGRAM_READINGS:
-        yield f'{where}: key "reading": of a program nothing but {" and ".join(PROGRAM_READINGS)} is read'
+        yield f'{where}: key "reading": of a program nothing but {", ".join(PROGRAM_READINGS)} is read'
 
 
 _BOUNDS: tuple[tuple[str, int, int], ...] = (

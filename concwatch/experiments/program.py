@@ -3,11 +3,10 @@
 import asyncio
 import contextlib
 import os
-import platform
 import re
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,8 +15,10 @@ from msgspec import structs
 
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.measure import NotMeasuredError
+from concwatch.lab.catalog import AT
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import page_problem
+from concwatch.lab.pythons import Interpreter, ask
 from concwatch.lab.settings import fetches
 from concwatch.measure.measurement import LONGEST_BURST, while_stepping
 from concwatch.measure.result import Result
@@ -40,7 +41,14 @@ LOOK = 0.003
 TRAIL = 0.1
 """Seconds between two points of its memory over time."""
 
-PROGRAM_READINGS = ("peak_rss", "burst_seconds")
+PROGRAM_READINGS = ("peak_rss", "burst_seconds", "gc_seconds")
+"""The figures that a program may give: the last one where it tells it itself."""
+
+TOLD = {
+    "burst_seconds": r"^(\d+(?:\.\d+)?)\s*\Z",
+    "gc_seconds": r"^gc_seconds (\d+(?:\.\d+)?)\s*$",
+}
+"""Figure → the line by which a program tells it."""
 
 KEPT = 4_000
 """Bytes of the end of each output that are kept."""
@@ -81,7 +89,7 @@ def find_runtime(program: Path, engine: str, size: int) -> Runtime | None:
             variables = (("GOTOOLCHAIN", "local"), ("GOWORK", "off"))
             return Runtime("Go", file, (GO,), build, ("{out}/program",), variables)
         case ".java":  # its main class is called like the file
-            classes = (("{javac}", "-d", "{out}", "{source}"),)
+            classes = (("{javac}", "--release", "21", "-d", "{out}", "{source}"),)
             return Runtime("Java", file, (JAVAC, JAVA), classes, ("{java}", "-cp", "{out}", program.stem))
         case ".cs":
             compiled = (("{mcs}", "-optimize", "-out:{out}/program.exe", "{source}"),)
@@ -116,7 +124,8 @@ async def run_program(lab: Lab, cell: Cell) -> Result:
 
     It is given the number of tasks; then the page's address, where its workload is ``http``; then the number
     of chunks, where that is not 1. A program that ends with a line that is a number, as the articles' do, has
-    told its seconds; of others they are those from start to end.
+    told its seconds; of others they are those from start to end. One with a line ``gc_seconds NUMBER`` has
+    told what its collector took.
 
     Raises:
         NotMeasuredError: there are no figures, and why.
@@ -125,21 +134,28 @@ async def run_program(lab: Lab, cell: Cell) -> Result:
 
 
 async def _run_program(lab: Lab, cell: Cell) -> Result:
-    program = Path(cell.program or "")
-    way = find_runtime(program, cell.engine, cell.size)
+    program, (kind, _, version) = Path(cell.program or ""), cell.engine.partition(AT)
+    way = find_runtime(program, kind, cell.size)
     if way is None:
         raise NotMeasuredError(f"{program.name} cannot be run")
+    python = None
+    if way.language == "CPython":
+        python = _find_python(version)
+        way = structs.replace(way, run=(python.executable, "{source}"))
+    elif version and way.tools:
+        way = way.of_version(version)
+    way = way.with_variables(cell.environment)
     missing = way.missing()
     if missing:
         raise MissingError(missing)
     try:
         command = await build([way], cell.engine, _ignore, _ignore)
         places = way.found()
-        version = await tool_version(way.tools[0], places[way.tools[0].name]) if way.tools else ""
+        version = await tool_version(way.main_tool, places[way.main_tool.name]) if way.tools else ""
     except BuildError as error:
         raise NotMeasuredError(str(error)) from None
-    if way.language == "CPython":
-        version = platform.python_version()
+    if python is not None:
+        version = ".".join(map(str, python.version)) + "t" * python.free_threaded
     arguments = [str(cell.size)]
     if fetches(cell.workload):
         problem = await page_problem(lab.settings.page)
@@ -148,21 +164,29 @@ async def _run_program(lab: Lab, cell: Cell) -> Result:
         arguments.append(lab.settings.page or "")
     if cell.chunks > 1:
         arguments.append(str(cell.chunks))
-    run = await _run(cell.engine, [*command, *arguments])
+    run = await _run(cell.engine, [*command, *arguments], {**os.environ, **dict(cell.environment)})
     run.runtime = f"{way.language} {version}".strip() + f", {program.name}"
     return run
+
+
+def _find_python(version: str) -> Interpreter:
+    """Return the Python of a version, or the one that runs this; `MissingError` where there is none."""
+    try:
+        return ask(version or sys.executable)
+    except ValueError as error:
+        raise MissingError(str(error)) from None
 
 
 def _ignore(_: object) -> None:
     pass
 
 
-async def _run(engine: str, command: Sequence[str]) -> Result:
+async def _run(engine: str, command: Sequence[str], variables: Mapping[str, str]) -> Result:
     """Run a program to its end; whatever happens to the caller, nothing of it is left then."""
     clock = asyncio.get_running_loop().time
     began = clock()
     try:
-        process = await start_child(command)
+        process = await start_child(command, variables=variables)
     except OSError as error:
         raise NotMeasuredError(
             f"{Path(command[0]).name} could not be started: {explain_start_error(error)}"
@@ -189,9 +213,10 @@ async def _run(engine: str, command: Sequence[str]) -> Result:
         _raise_failure(process.returncode, last_words(noise))
     if "peak_rss" not in run.figures:
         raise NotMeasuredError("ended before its memory could be read")
-    told = re.search(r"^(\d+(?:\.\d+)?)\s*\Z", out, re.MULTILINE)
-    if told:
-        run.figures["burst_seconds"] = float(told[1])
+    for name, pattern in TOLD.items():
+        told = re.search(pattern, out, re.MULTILINE)
+        if told:
+            run.figures[name] = float(told[1])
     return run
 
 

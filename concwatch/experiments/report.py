@@ -106,9 +106,10 @@ def sheets(runner: Runner) -> list[Sheet]:
 
 
 def whose(source: Source) -> str:
-    """Name author and year, as far as they are stated."""
+    """Name author and date, as far as they are stated."""
     author = "author not stated" if source.author == "not stated" else flat(source.author)
-    return author if source.year is None else f"{author}, {source.year}"
+    when = flat(source.date) or source.year
+    return f"{author}, {when}" if when else author
 
 
 def cite(source: Source) -> str:
@@ -127,8 +128,14 @@ def progress_note(runner: Runner) -> str:
 
 def runtimes(runner: Runner) -> list[str]:
     """List what the workers ran on, and what else shaped their figures, each once."""
-    runs = (run for outcome in runner.outcomes.values() for run in outcome.runs)
-    return sorted({", ".join([run.runtime, *run.flags]) for run in runs if run.runtime})
+    runs = ((run, cell) for cell, outcome in runner.outcomes.items() for run in outcome.runs)
+    return sorted(
+        {
+            ", ".join([run.runtime, *run.flags, *(f"{name}={value}" for name, value in cell.environment)])
+            for run, cell in runs
+            if run.runtime
+        }
+    )
 
 
 def _listed(figure: TableFigure) -> bool:

@@ -144,8 +144,8 @@ class Runner:
         for _ in range(self.repeats(cell)):
             self._run_began = asyncio.get_running_loop().time()
             try:
-                self.lab = lab = self._make_lab([] if cell.program else [cell.row()], cell.settings)
-            except ValueError as error:  # what the lab itself needs is not here
+                self.lab = lab = self._make_lab([] if cell.program else [cell.worker()], cell.settings)
+            except ValueError as error:  # the Python, or what the lab itself needs, is not here
                 outcome.state, outcome.reason = CellState.SKIPPED, str(error)
                 return
             why_not = cell.why_not(lab)

@@ -1,6 +1,7 @@
 """Which engines exist, what each needs, and how its worker is started: data."""
 
 import importlib.util
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -66,6 +67,8 @@ class Engine(Struct, frozen=True):
     """Whether it has a lane on the screen without being asked for."""
     python: Interpreter | None = None
     """What runs it, if not the Python that runs this."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables that its worker, and the build of it, have besides what they inherit."""
     ways: tuple[Runtime, ...] = ()
     """How it can be had, the best first, if it is no Python at all."""
 
@@ -78,6 +81,14 @@ class Engine(Struct, frozen=True):
         """Return the program and its arguments that start one worker, of those that need not be built."""
         program = [self.python.executable, *self.python.safe_path] if self.python else [sys.executable, "-P"]
         return [*program, "-c", _START.format(root=ROOT, engine=self.kind)]
+
+    def with_variables(self, variables: tuple[tuple[str, str], ...]) -> "Engine":
+        """Return the same engine with more variables in the environment of its worker and its build."""
+        return structs.replace(
+            self,
+            environment=(*self.environment, *variables),
+            ways=tuple(way.with_variables(variables) for way in self.ways),
+        )
 
     def missing(self) -> str | None:
         """Return why this engine cannot run here and what to do, or None when what it needs is there.
@@ -182,6 +193,15 @@ SHOWN: tuple[Engine, ...] = tuple(engine for engine in CATALOG if engine.shown)
 _ROWS = {engine.name: engine for engine in CATALOG}
 
 
+def _of_version(kind: str, version: str) -> Engine:
+    """Return the row of an engine in another language on one version of its runtime alone."""
+    if not re.fullmatch(r"\d+(\.\d+)*", version):
+        raise ValueError(f"{kind}{AT}{version[:60]}: expected a version such as {kind}{AT}21")
+    row = _ROWS[kind]
+    ways = tuple(way.of_version(version) for way in row.ways)
+    return structs.replace(row, name=f"{kind}{AT}{version}", ways=ways)
+
+
 def _elsewhere(kind: str, python: str) -> Engine:
     """Return the row of an engine that another Python runs."""
     interpreter = ask(python)
@@ -223,16 +243,33 @@ def _find(name: str) -> list[Engine]:
     kind, at, python = name.partition(AT)
     if at and kind in ELSEWHERE:
         return [_elsewhere(kind, python)]
+    if at and ALIASES.get(kind, kind) in RUNTIMES:
+        return [_of_version(ALIASES.get(kind, kind), python)]
     raise ValueError(
         f'unknown engine "{name}": expected one of {", ".join(_ROWS)}, or {PYTHON}PATH{nearest(name, _ROWS)}'
     )
 
 
+def known(name: str) -> Engine:
+    """Return the catalog's row of an engine, whatever is behind the ``@``; nothing is looked for or run.
+
+    Raises:
+        ValueError: one line that says what was expected.
+    """
+    kind, at, _ = name.partition(AT)
+    if at and kind in ELSEWHERE:
+        return _ROWS[kind]
+    if at and ALIASES.get(kind, kind) in RUNTIMES:
+        return _ROWS[ALIASES.get(kind, kind)]
+    return _find(name)[0]
+
+
 def find(names: Sequence[str]) -> list[Engine]:
     """Look engines up by name, in the order asked for; all of the catalog for no names.
 
-    ``asyncio@3.13``, or any path or command behind the ``@``, is that engine on another Python;
-    ``python:PATH`` stands for all engines that that Python can have.
+    ``asyncio@3.13``, or any path or command behind the ``@``, is that engine on another Python, and
+    ``java-virtual@21`` is one on that version of another runtime; ``python:PATH`` stands for all engines
+    that that Python can have.
 
     Raises:
         ValueError: one line that names the unknown one, what was expected, and the nearest match; or two

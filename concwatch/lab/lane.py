@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.event_text import name_wall
@@ -24,9 +25,10 @@ def facts(engine: Engine) -> EngineFacts:
 
 def open_process(engine: Engine) -> Link:
     """Start a real worker for ``engine``, which may have to be built first."""
+    start = partial(WorkerProcess, variables=dict(engine.environment))
     if engine.ways:
-        return BuildLink(engine.ways, engine.name, WorkerProcess)
-    return WorkerProcess(engine.command())
+        return BuildLink(engine.ways, engine.kind, start)
+    return start(engine.command())
 
 
 class Lane:

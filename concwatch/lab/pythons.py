@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -48,6 +49,11 @@ class Interpreter(Struct, frozen=True):
         other = "" if self.implementation == "cpython" else self.implementation
         return f"{other}{self.version[0]}.{self.version[1]}{'t' * self.free_threaded}"
 
+    def is_version(self, version: str) -> bool:
+        """Return whether it is of that version: ``3.13``, ``3.13.2``, or ``3.13t`` without the lock."""
+        numbers = tuple(map(int, version.rstrip("t").split(".")))
+        return self.version[: len(numbers)] == numbers and self.free_threaded == version.endswith("t")
+
     @property
     def safe_path(self) -> tuple[str, ...]:
         """The option that keeps the working directory off its path, where it has one."""
@@ -58,13 +64,18 @@ FOLDERS = ("~/.pyenv/versions", "~/.local/share/uv/python", "/opt/python")
 """Where those stand that are not on ``PATH``, a folder each, named by its version."""
 
 
+VERSION = re.compile(r"\d+(\.\d+){1,2}t?")
+"""How a version is written."""
+
+
 def _candidates(python: str) -> list[str]:
     """List what may be meant, the likeliest first."""
     found = [shutil.which(os.path.expanduser(python))]
     if python[:1].isdigit():
         found.append(shutil.which(f"python{python}"))
+        numbers = python.rstrip("t")  # folders are called 3.13.2t, or cpython-3.13.2+freethreaded-linux
         for folder in map(os.path.expanduser, FOLDERS):
-            for name in (python, f"cpython-{python}"):
+            for name in (numbers, f"cpython-{numbers}"):
                 found += sorted(glob.glob(f"{folder}/{glob.escape(name)}*/bin/python3"), reverse=True)
     return [os.path.abspath(path) for path in found if path]
 
@@ -102,15 +113,21 @@ def ask(python: str) -> Interpreter:
     Raises:
         ValueError: one line: it is not there, is no Python, or is too old.
     """
-    problem = f'"{python[:200]}": no such Python: expected a path, a command, or a version such as 3.13'
+    version = python if VERSION.fullmatch(python) else ""
+    if version:
+        problem = f"needs Python {version}: uv python install {version}, or pyenv install {version}"
+    else:
+        problem = f'"{python[:200]}": no such Python: expected a path, a command, or a version such as 3.13'
     for path in _candidates(python):
         try:
             found = _said(path)
         except ValueError as error:
-            problem = one_line(str(error))
+            problem = problem if version else one_line(str(error))
+            continue
+        if version and not found.is_version(version):
             continue
         if found.version < LEAST:
-            version, least = (".".join(map(str, numbers)) for numbers in (found.version, LEAST))
-            raise ValueError(f"{path} is Python {version}: expected {least} or newer")
+            old, least = (".".join(map(str, numbers)) for numbers in (found.version, LEAST))
+            raise ValueError(f"{path} is Python {old}: expected {least} or newer")
         return found
     raise ValueError(problem)

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import psutil
@@ -41,7 +42,13 @@ class WorkerProcess(asyncio.SubprocessProtocol):
     and neither time nor memory of this program goes into it.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
+        """Begin to start it.
+
+        Args:
+            command: the program and its arguments.
+            variables: those that its environment has besides what it inherits.
+        """
         self._lines = PipeLines()
         self._pipes: dict[int, PipeBytes] = {1: self._lines, 2: PipeBytes()}
         self._paused: set[int] = set()
@@ -54,9 +61,11 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         self._struck = False
         self._over = False
         self._backlog: list[bytes] = []
-        self._starting = asyncio.get_running_loop().create_task(self._start(list(command)))
+        self._starting = asyncio.get_running_loop().create_task(
+            self._start(list(command), {**os.environ, **variables} if variables else None)
+        )
 
-    async def _start(self, command: list[str]) -> None:
+    async def _start(self, command: list[str], environment: dict[str, str] | None) -> None:
         try:
             await asyncio.get_running_loop().subprocess_exec(
                 lambda: self,
@@ -64,6 +73,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
+                env=environment,
                 # Ctrl-C in the terminal is for the monitor to act on.
                 start_new_session=True,
                 preexec_fn=child_setup(NICENESS),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from concwatch.runtimes import store
 from concwatch.runtimes.runtime import TIME_LIMIT, Runtime
-from concwatch.runtimes.tool import Found, Tool, numbers
+from concwatch.runtimes.tool import Found, Tool
 from concwatch.system.child import end_session, start_child
 from concwatch.units import format_seconds
 
@@ -103,11 +103,8 @@ async def tool_version(tool: Tool, found: Found) -> str:
         if status or not match:
             raise BuildError(f"{found.path} does not tell its version: {_last(text)}")
         version = match[1]
-    if numbers(version) < tool.least:
-        least = ".".join(map(str, tool.least))
-        raise BuildError(
-            f"needs {tool.name} {least} or newer, found {version} at {found.path}: {tool.brought_by}"
-        )
+    if tool.unfit(version):
+        raise BuildError(tool.needed(f", found {version} at {found.path}"))
     return version
 
 

@@ -49,7 +49,7 @@ CSHARP_WAYS = (
     ),
 )
 
-JAVA_BROUGHT_BY = "apt install openjdk-21-jdk-headless, or https://adoptium.net"
+JAVA_BROUGHT_BY = "apt install openjdk-{version}-jdk-headless, or https://adoptium.net"
 JAVA_FOLDERS = (
     "/usr/lib/jvm/*/bin",
     "/usr/lib64/jvm/*/bin",

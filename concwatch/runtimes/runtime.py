@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from concwatch.runtimes.tool import Found, Tool, find
 
@@ -34,6 +34,24 @@ class Runtime(Struct, frozen=True):
     """Variables that the build has besides what it inherits."""
     shares: tuple[str, ...] = ()
     """Other folders and files of this package that the worker is built from as well."""
+
+    @property
+    def main_tool(self) -> Tool:
+        """What runs the worker; where that runs by itself, what builds it."""
+        runs = self.run[0].strip("{}")
+        return next((tool for tool in self.tools if tool.name == runs), self.tools[0])
+
+    def of_version(self, version: str) -> "Runtime":
+        """Return the same on this version of its main tool alone."""
+        main = self.main_tool
+        tools = (
+            structs.replace(tool, version_wanted=version) if tool is main else tool for tool in self.tools
+        )
+        return structs.replace(self, tools=tuple(tools))
+
+    def with_variables(self, variables: tuple[tuple[str, str], ...]) -> "Runtime":
+        """Return the same, built with more variables in the environment."""
+        return structs.replace(self, environment=(*self.environment, *variables))
 
     @property
     def source(self) -> Path:

@@ -15,7 +15,7 @@ class Tool(Struct, frozen=True):
     name: str
     """The program."""
     brought_by: str
-    """What to do when it is not there."""
+    """What to do when it is not there; ``{version}`` stands for the version that is wanted."""
     homes: tuple[str, ...] = ()
     """Environment variables that name a folder in whose ``bin`` it may be; these come first."""
     folders: tuple[str, ...] = ()
@@ -26,9 +26,23 @@ class Tool(Struct, frozen=True):
     """The version, as the first group, in what it tells."""
     least: tuple[int, ...] = ()
     """The oldest version that will do."""
+    version_wanted: str = ""
+    """The only version that will do, such as ``21``; none for any that is not too old."""
     stated: tuple[str, str] = ("", "")
     """A file beside its ``bin``, or a pattern of such, and the key under which that states the version, for
     those slow to tell; no key where the file states nothing else."""
+
+    def unfit(self, version: str) -> bool:
+        """Whether a version is too old, or not the wanted one."""
+        found, wanted = numbers(version), numbers(self.version_wanted)
+        return found < self.least or found[: len(wanted)] != wanted
+
+    def needed(self, found: str) -> str:
+        """Return what is needed and what to do, in a line; ``found`` says what is there instead."""
+        least = ".".join(map(str, self.least))
+        version = self.version_wanted or (f"{least} or newer" if least else "")
+        source = self.brought_by.replace("{version}", self.version_wanted or least)
+        return f"needs {f'{self.name} {version}'.rstrip()}{found}: {source}"
 
 
 class Found(Struct, frozen=True):
@@ -73,11 +87,10 @@ def _stated(tool: Tool, path: str) -> str | None:
 
 def find(tool: Tool) -> Found | str:
     """Look for a tool without running anything; else say what to do, in a line."""
-    too_old = ""
+    instead = ""
     for path in _candidates(tool):
         stated = _stated(tool, path)
-        if stated is None or numbers(stated) >= tool.least:
+        if stated is None or not tool.unfit(stated):
             return Found(path, stated)
-        too_old = f", found {stated} at {path}"
-    least = f" {'.'.join(map(str, tool.least))} or newer" if tool.least else ""
-    return f"needs {tool.name}{least}{too_old}: {tool.brought_by}"
+        instead = f", found {stated} at {path}"
+    return tool.needed(instead)

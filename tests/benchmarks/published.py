@@ -96,7 +96,7 @@ def here(cell: Cell, reading: str, factor: float, added: Measured) -> float:
     """Return what a run of ours reads; the seconds that it adds to the cell go to ``added``."""
 
     async def run() -> float:
-        found = await run_once(Lab([cell.row()], settings=cell.settings), cell)
+        found = await run_once(Lab([cell.worker()], settings=cell.settings), cell)
         added.values.append(found.seconds - found.own_seconds)
         return found.figures[reading] / factor
 

@@ -1,0 +1,139 @@
+"""An engine on one version of what runs it, or with variables of its own; and how to get what is not here."""
+
+import asyncio
+import json
+import re
+import shutil
+import sys
+import time
+
+import pytest
+
+from concwatch.lab import pythons
+from concwatch.lab.catalog import find, known
+from concwatch.links.link import Ended
+from concwatch.links.messages import Error
+from concwatch.links.process import WorkerProcess
+from concwatch.runtimes.building import BuildError, build
+from concwatch.runtimes.runtime import Runtime
+from concwatch.runtimes.tool import Tool
+from concwatch.runtimes.tool import find as find_tool
+from tests.toolchain import MAKE, TOYC, Toolchain
+
+pytestmark = pytest.mark.real
+
+PATIENCE = 30.0
+
+
+def executable(path, text):
+    """Write a script that can be run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def built(ways, told=None):
+    """Build, and give the command."""
+    told = [] if told is None else told
+    return asyncio.run(build(ways, "toy", told.append, lambda seconds: None))
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    return Toolchain(tmp_path, monkeypatch)
+
+
+# Another Python.
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Three Pythons beyond ``PATH`` that say what they are, one of them without the lock."""
+    monkeypatch.setattr(pythons, "FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    for folder, free in (("3.14.1", False), ("3.14.2", False), ("cpython-3.14.2+freethreaded-linux", True)):
+        version = re.search(r"[\d.]+\d", folder)[0]
+        said = {
+            "executable": f"{version}{'t' * free}",
+            "prefix": folder,
+            "version": [int(part) for part in version.split(".")],
+            "implementation": "cpython",
+            "free_threaded": free,
+            "packages": [],
+        }
+        executable(tmp_path / folder / "bin" / "python3", f"echo '{json.dumps(said)}'")
+    pythons.ask.cache_clear()
+    yield
+    pythons.ask.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("version", "found"), [("3.14", "3.14.2"), ("3.14t", "3.14.2t"), ("3.14.1", "3.14.1")]
+)
+def test_a_version_is_found_among_the_installed_ones_with_or_without_the_lock(version, found, installed):
+    assert pythons.ask(version).executable == found
+
+
+@pytest.mark.parametrize("version", ["3.13", "3.14.1t", "3.1"])
+def test_a_version_that_is_not_installed_says_how_to_get_it(version, installed):
+    needed = f"needs Python {version}: uv python install {version}, or pyenv install {version}"
+    with pytest.raises(ValueError, match=f"^{re.escape(needed)}$"):
+        pythons.ask(version)
+
+
+# Another version of a runtime.
+
+
+def test_an_engine_of_another_language_may_name_the_version_of_its_runtime():
+    (row,) = find(["java@21"])
+    assert (row.name, row.kind) == ("java-virtual@21", "java-virtual")
+    assert row.ways[0].main_tool.version_wanted == "21"
+    assert known("java@21").name == known("java-virtual").name == "java-virtual"
+    with pytest.raises(ValueError, match="go@latest: expected a version such as go@21"):
+        find(["go@latest"])
+
+
+def test_a_wanted_version_is_the_only_one_that_will_do(tmp_path):
+    for version in ("21.0.2", "25.0.1"):
+        executable(tmp_path / f"jdk-{version}" / "bin" / "brew", "")
+        (tmp_path / f"jdk-{version}" / "release").write_text(f'BREW_VERSION="{version}"\n')
+    told = ("release", "BREW_VERSION")
+    brew = Tool("brew", "buy {version}", folders=(f"{tmp_path}/*/bin",), least=(21,), stated=told)
+    way = Runtime("Brew", str(tmp_path), (TOYC, brew), (), ("{brew}",))
+    assert find_tool(way.main_tool).stated == "25.0.1"
+    assert find_tool(way.of_version("21").main_tool).stated == "21.0.2"
+    assert re.fullmatch(
+        r"needs brew 24, found [\d.]+ at .*: buy 24", find_tool(way.of_version("24").main_tool)
+    )
+    assert way.of_version("24").tools[0] is TOYC  # it only builds
+
+
+def test_a_version_that_a_tool_must_be_asked_for_is_told_as_wanted(toy):
+    (way,) = toy.engine.ways
+    assert built([way.of_version("3.1")])
+    with pytest.raises(BuildError, match=r"^needs toyc 3\.2, found 3\.1\.4 at .*: buy one"):
+        built([way.of_version("3.2")])
+
+
+# Variables.
+
+
+def test_a_build_with_variables_is_another_build(toy):
+    toy.write(body=MAKE + '; echo "taste=$TASTE"')
+    told = []
+    plain = built(toy.engine.ways, told)
+    sweet = toy.engine.with_variables((("TASTE", "sweet"),))
+    assert sweet.environment == (("TASTE", "sweet"),)
+    assert built(sweet.ways, told) != plain
+    assert [line for line in told if line.startswith("taste")] == ["taste=", "taste=sweet"]
+
+
+async def test_a_worker_has_variables_besides_those_it_inherits():
+    say = "print(json.dumps(dict(type='error', message=os.environ['TOY'] + str('PATH' in os.environ))))"
+    link = WorkerProcess([sys.executable, "-c", f"import json, os; {say}"], {"TOY": "yes, "})
+    seen, end = [], time.monotonic() + PATIENCE
+    while not any(isinstance(arrival, Ended) for arrival in seen):
+        assert time.monotonic() < end, seen
+        seen += link.arrivals(time.monotonic())
+        await asyncio.sleep(0.005)
+    assert Error("yes, True") in seen

@@ -10,12 +10,10 @@ from click.core import ParameterSource
 
 from concwatch.commands.group import Commands
 from concwatch.commands.options import SCREEN, new_lab, open_recorder, options
-from concwatch.commands.terminal import take_terminal, theme_for_terminal, why_no_screen
-from concwatch.console import BAD_INPUT, print_error
+from concwatch.commands.place import Place, check_place
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.settings import Settings
 from concwatch.system.machine import program_version
-from concwatch.ui.in_page import in_page, take_size
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -63,48 +61,34 @@ def main(
         gc.enable()  # which `concwatch.__main__` left off; the screen has it on after its first frame
         _refuse_options(ctx)
         return
-    page = in_page()
-    problem = None if page else why_no_screen("concwatch run")
-    if problem:
-        print_error(problem)
-        sys.exit(BAD_INPUT)
+    check_place("concwatch run")
+    place = Place()
     # Only here: the screen takes a fifth of a second.
-    from concwatch.commands.kept import Kept, keep, read_kept
+    from concwatch.commands.kept import Kept, keep
     from concwatch.ui.app import Begin, ConcwatchApp
-    from concwatch.ui.hangup import end_with_page, end_with_terminal
     from concwatch.ui.session_recording import SessionRecording
 
     tasks = tasks or {}
     lanes = list(dict.fromkeys((*(engines or SHOWN), *tasks)))
     settings = Settings(**workload)
     recording = SessionRecording(Path(recordings), open_recorder(record, lanes))
-    kept = read_kept()
-
-    if page:
-        end_with_page(sys.stdin.fileno())
-    else:
-        end_with_terminal(*take_terminal())
+    kept = place.kept
     app = ConcwatchApp(
         lambda: new_lab(lanes, settings=settings, budget=max_memory, hz=rate),
         screenshots,
         make_run_lab=lambda rows, settings: new_lab(rows, settings=settings, budget=max_memory),
         recording=recording,
         begin=Begin(
-            theme or kept.theme or ("" if page else theme_for_terminal()),
+            theme or place.theme,
             window or kept.window,
             {engine.name: count for engine, count in tasks.items()},
         ),
     )
-    app.run(size=take_size() if page else None)
-    if not page:
-        chosen = Kept(app.chosen_theme or kept.theme, app.window or kept.window)
-        if chosen != kept:
-            keep(chosen)
-        for path in (*recording.paths, *app.saved):
-            click.echo(f"saved {path}")
-    if recording.problem:  # the event log, which told of it, is gone; or it was at the very end
-        print_error(recording.problem)
-    sys.exit(app.return_code or 0)
+    status = place.run(app)
+    chosen = Kept(app.chosen_theme or kept.theme, app.window or kept.window)
+    if chosen != kept and not place.page:
+        keep(chosen)
+    sys.exit(status)
 
 
 def _refuse_options(ctx: click.Context) -> None:

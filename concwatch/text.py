@@ -15,6 +15,11 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+def short_place(place: str) -> str:
+    """Return the end of a path, with a line or without, that tells it from others: its folder and name."""
+    return "/".join(place.replace("\\", "/").split("/")[-2:])
+
+
 def one_line(text: str, longest: int = LONGEST_LINE) -> str:
     """Return ``text`` in one line; of a long one the beginning, and the end, which says what to do."""
     joined = flat(text)

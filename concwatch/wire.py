@@ -16,6 +16,10 @@ worker is given up. concwatch looks about ten times a second, at 1,000 reports a
 more waits for its pipe. Standard error is free text, of which concwatch shows the last. A worker must make
 sure that what its tasks print cannot land on its standard output.
 
+A program that is watched has a lane without a target: it does what it does, and its ``can`` does not name
+``"target"``. It reports by other lines, each coroutine function a ``group`` of tasks, and answers ``waits``:
+see `concwatch.agent`, which specifies them.
+
 A life
 ======
 1. The worker starts, prepares its runtime so far that nothing is loaded later, and sends ``ready``.
@@ -34,8 +38,8 @@ Reports, worker to concwatch
     ``runtime``    string, what runs it, with its version: ``"CPython 3.11.7"``
     ``flags``      list of strings, what else shapes its figures: ``["uvloop 0.23.0"]``
     ``pid``        integer, the process whose memory counts
-    ``can``        list of strings, the optional commands that it understands, of ``"trace"``, ``"gc"``,
-                   ``"trim"``, ``"threads"``, ``"stack"``, ``"burst"``
+    ``can``        list of strings, the optional commands that it understands, of ``"trace"``, ``"lines"``,
+                   ``"gc"``, ``"trim"``, ``"threads"``, ``"stack"``, ``"burst"``
     ``workloads``  list of strings, the workload words it knows; ``"module:function"`` means the user's own
 
 ``tick``: everything since the start, at one moment. ``created = live + completed + failed + cancelled``.
@@ -89,6 +93,10 @@ Reports, worker to concwatch
     ``value``      that limit's value, or null
     ``detail``     string, the runtime's own words
 
+``lines``: answers the command: where traced memory was allocated.
+    ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
+                   ``lines``, maybe negative), ``blocks``: the first 20 by growth
+
 ``applied``: a command other than ``target`` has taken effect.
     ``command``    its type
     ``seconds``    from its arrival to now
@@ -117,6 +125,8 @@ Commands, concwatch to worker
 ``stop``      exit at once.
 Optional, see ``can``:
 ``trace``     ``on``: start or end tracing of the runtime's allocations.
+``lines``     the lines that hold traced memory. Takes a snapshot: the process stands still meanwhile. Refused
+              while nothing is traced.
 ``gc``        ``mode``: ``"default"``; ``"frozen"``: collect nothing while a slice of tasks is created, and
               freeze what it has created; ``"off"``: no collection.
 ``trim``      collect, then give free memory back to the system.
@@ -176,7 +186,13 @@ def _text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return repr(value)
+    if isinstance(value, dict):
+        return _object_text(value)
     return "[" + ",".join(map(_text, value)) + "]"
+
+
+def _object_text(fields: Dict[str, Any]) -> str:
+    return "{" + ",".join([f'"{key}":{_text(value)}' for key, value in fields.items()]) + "}"
 
 
 def encode(type_: str, **fields: Any) -> bytes:
@@ -184,10 +200,10 @@ def encode(type_: str, **fields: Any) -> bytes:
 
     Args:
         type_: the message's type.
-        fields: strings, finite numbers, booleans, None, and sequences of these.
+        fields: strings, finite numbers, booleans, None, and sequences and dictionaries of these.
     """
-    pairs = [f'"type":{_text(type_)}', *(f'"{key}":{_text(value)}' for key, value in fields.items())]
-    return ("{" + ",".join(pairs) + "}\n").encode(errors="replace")  # half a surrogate pair is not text
+    text = _object_text({"type": type_, **fields}) + "\n"
+    return text.encode(errors="replace")  # half a surrogate pair is not text
 
 
 def decode(line: bytes) -> Dict[str, Any]:

@@ -207,7 +207,7 @@ def test_ready_says_what_it_is(engine, worker):
         assert ready["runtime"] == "CPython " + ".".join(map(str, version))
         assert re.fullmatch(FLAGS.get(engine, ""), "".join(ready["flags"]))
         assert ready["workloads"][-1] == "module:function"
-        can |= {"trace", "gc"} if engine in TRACED else set()
+        can |= {"trace", "gc", "lines"} if engine in TRACED else set()
         can |= {"stack"} if engine in ("threads", *POOLS) else set()
         can |= {"threads"} if engine in POOLS else set()
     assert set(ready["can"]) == can
@@ -552,8 +552,12 @@ def test_tracing_shows_in_ticks_while_it_is_on(engine, worker):
     if engine != "sequential":  # whose waiting tasks are no bytes at all
         assert tick["traced"] > before["traced"] + 300 * 100  # bytes: no other task is smaller
         assert tick["tracer"] > before["tracer"]
+    worker.do("lines")
+    (found,) = worker.all("lines")
+    assert sum(line["bytes"] for line in found["lines"]) > 300 * 100
     worker.do("trace", on=False)
     worker.tick(lambda tick: "traced" not in tick)
+    worker.refuse("lines")
     untraced(2)
     worker.do("trace", on=True)
     again = worker.tick(lambda tick: "traced" in tick)

@@ -3,10 +3,13 @@
 import heapq
 import math
 import random
+import re
 
 import pytest
 
-from concwatch.watch.growth import GrowthMeter
+from concwatch.lab.growth import GrowthMeter
+from concwatch.lab.memory_growth import MemoryGrowth
+from concwatch.links.messages import TracedLine, TracedLines
 
 HZ = 4
 
@@ -107,3 +110,59 @@ def test_nothing_is_said_of_a_few_seconds():
     meter = served(10, lambda t: 0, lives(1), leaks=50)
     assert meter.growth is None
     assert not meter.leaks
+
+
+class Heard:
+    """What `MemoryGrowth` says and asks, of a process whose figures come from functions of time."""
+
+    def __init__(self, seconds, rss, live, traced=False):
+        self.said, self.asked = [], 0
+        self.growth = MemoryGrowth(lambda text, severity: self.said.append((severity, text)), self.ask)
+        for tenth in range(seconds * 10):
+            self.growth.add(tenth / 10, int(rss(tenth / 10) * MIB), int(live(tenth / 10)), traced)
+
+    def ask(self):
+        self.asked += 1
+        grown = 1 << 20 if self.asked == 2 else 0
+        self.growth.take_lines(TracedLines((TracedLine("/srv/app/cache.py", 12, 9 << 20, grown),)))
+
+
+MIB = 1 << 20
+
+
+def test_memory_that_grows_while_tasks_do_not_is_told_once():
+    heard = Heard(120, rss=lambda t: 50 + t / 4, live=lambda t: 100)
+    ((severity, text),) = heard.said
+    assert severity == "warning"
+    assert re.fullmatch(
+        r"memory grows by 1\d(\.\d)? MiB a minute, 95 % .* to .*, while live tasks do not: .*", text
+    )
+
+
+@pytest.mark.parametrize(
+    ("rss", "live"),
+    [
+        (lambda t: 50, lambda t: 100),
+        (lambda t: 50 + t / 4, lambda t: 100 + 10 * t),
+        (lambda t: 50 + 40 * (t > 30), lambda t: 100),
+        (lambda t: 50 + 20 * (1 - 2.7 ** (-t / 10)), lambda t: 100),
+        (lambda t: 50 + 10 * math.sin(t / 5), lambda t: 100),
+    ],
+    ids=["steady", "with its tasks", "a step", "levels off", "swings"],
+)
+def test_other_memory_is_not_told(rss, live):
+    assert Heard(240, rss, live).said == []
+
+
+def test_while_allocations_are_traced_the_lines_that_grow_are_told():
+    heard = Heard(120, rss=lambda t: 50 + t / 4, live=lambda t: 100, traced=True)
+    assert heard.asked == 2
+    assert heard.said[1] == ("warning", "app/cache.py:12 holds 9 MiB, 1 MiB more than 10 s ago")
+
+
+def test_what_came_before_a_restart_does_not_count():
+    heard = Heard(25, rss=lambda t: 50 + t / 4, live=lambda t: 100)
+    heard.growth.restart()
+    for tenth in range(250, 500):
+        heard.growth.add(tenth / 10, int((50 + tenth / 40) * MIB), 100, False)
+    assert heard.said == []

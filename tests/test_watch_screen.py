@@ -1,10 +1,12 @@
 """The screen of a watched program, with agents that say what a test has them say."""
 
+import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
 
-from concwatch.links.agent_messages import WaitPlace, Waits
+from concwatch.links.agent_messages import AgentTick, WaitPlace, Waits
+from concwatch.links.messages import TracedLine, TracedLines
 from concwatch.ui.watch_app import WatchApp
 from concwatch.ui.widgets.group_table import GroupTable
 from concwatch.ui.widgets.process_list import ProcessList
@@ -35,6 +37,11 @@ class Stage:
     async def pass_(self, seconds=0.1):
         self.bench.pass_(seconds)
         await self.pilot.pause()
+
+    async def until_shown(self, words, limit=20.0):
+        async with asyncio.timeout(limit):
+            while words not in text_of(self.app):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
 
 
 @asynccontextmanager
@@ -126,6 +133,22 @@ async def test_the_output_of_the_program_is_shown_and_commands_no_terminal(tmp_p
         assert "\x1b" not in shown
         await s.press("escape")
         assert "first line" not in text_of(s.app)
+
+
+async def test_the_lines_that_hold_traced_memory_are_asked_for_and_shown(tmp_path):
+    async with stage(tmp_path) as s:
+        await s.press("a")
+        assert "nothing is traced" in text_of(s.app)
+        await s.press("escape")
+        s.one.say(AgentTick(10.0, created=4, live=4, ended=0, since=0, scan_time=10.0, traced=9 << 20))
+        await s.pass_()
+        await s.press("a")
+        assert ("lines", {}) in s.one.sent
+        assert ("lines", {}) not in s.other.sent
+        s.one.say(TracedLines((TracedLine("/srv/cache.py", 12, 8 << 20, 1 << 20, 30),)))
+        await s.pass_(1.0)
+        await s.until_shown("/srv/cache.py:12")
+        assert "8 MiB" in text_of(s.app)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 14), (200, 60)])

@@ -111,3 +111,14 @@ def test_the_report_says_what_became_of_each_process():
     assert process["rss_peak"] == 40 << 20
     (group,) = process["groups"]
     assert (group["name"], group["line"], group["live"], group["leak"]) == ("fetch_page", 10, 3, False)
+
+
+def test_memory_that_moves_with_the_tasks_of_a_group_is_told_for_their_number():
+    moved, other = MovedMemory(), MovedMemory()
+    noise = random.Random(1)
+    for at in range(40):
+        live = 1_000 + 50 * (at % 8)
+        moved.add(at * STRETCH, live, (64 << 20) + 4_096 * live + noise.randrange(1 << 12))
+        other.add(at * STRETCH, noise.randrange(1_000), 64 << 20)
+    assert moved.at(1_000) == pytest.approx(4_096_000, rel=0.01)
+    assert other.at(1_000) is None

@@ -63,6 +63,7 @@ GOLDEN_COMMANDS = """\
 {"type":"burst","tasks":100,"chunks":2,"older":0,"read_after":0.5}
 {"type":"burst","tasks":1,"chunks":1,"older":50,"read_after":null}
 {"type":"trim"}
+{"type":"lines"}
 {"type":"stop"}
 """.splitlines()
 
@@ -323,6 +324,7 @@ def test_a_real_worker_reports_just_the_fields_of_the_text_and_the_lab_understan
     with Worker("asyncio", cwd=tmp_path) as worker:
         worker.do("trace", on=True)
         worker.tick(lambda tick: "traced" in tick)
+        worker.do("lines")
         worker.do("workload", spec="nop")
         worker.send("burst", tasks=3, chunks=1, older=0, read_after=None)
         worker.wait("burst")

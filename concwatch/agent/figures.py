@@ -8,6 +8,7 @@ from time import monotonic, perf_counter, process_time
 
 from .counting import words
 from .hooks import loops_now
+from .traced import TracedLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ class Tracing:
 
     def __init__(self) -> None:
         self._ours = False
-        self._before: Dict[Tuple[str, int], int] = {}
+        self._lines = TracedLines()
 
     def set(self, on: bool) -> None:
         """Start or end it; what the program has started stays."""
@@ -205,7 +206,7 @@ class Tracing:
         elif not on and self._ours:
             tracemalloc.stop()
             self._ours = False
-            self._before = {}
+            self._lines.forget()
 
     def lines(self) -> Dict[str, Any]:
         """Return the lines that hold traced memory, by growth since the last call.
@@ -213,24 +214,5 @@ class Tracing:
         Raises:
             ValueError: nothing is traced.
         """
-        tracemalloc = sys.modules.get("tracemalloc")
-        if tracemalloc is None or not tracemalloc.is_tracing():
-            raise ValueError("nothing is traced: send trace first")
-        found = []
-        now = {}
-        for one in tracemalloc.take_snapshot().statistics("lineno"):
-            frame = one.traceback[0]
-            key = (frame.filename, frame.lineno)
-            now[key] = one.size
-            found.append(
-                {
-                    "file": words(frame.filename),
-                    "line": frame.lineno,
-                    "bytes": one.size,
-                    "grown": one.size - self._before.get(key, 0),
-                    "blocks": one.count,
-                }
-            )
-        self._before = now
-        found.sort(key=lambda line: -line["grown"])
-        return {"lines": found[:MOST]}
+        found = self._lines.look()
+        return {"lines": [dict(line, file=words(line["file"])) for line in found]}

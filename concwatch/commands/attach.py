@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from concwatch.commands.terminal import take_terminal, why_no_screen
-from concwatch.console import BAD_INPUT, print_error
+from concwatch.commands.options import SCREEN, open_recorder, options
+from concwatch.commands.place import Place, check_place
 from concwatch.links.agent_link import AgentListener
+from concwatch.ui.session_recording import SessionRecording
 from concwatch.watch.attach import why_not
 from concwatch.watch.watching import Watching
 
@@ -23,30 +24,32 @@ from concwatch.watch.watching import Watching
 @click.option("--gdb", is_flag=True, help="For development: have gdb put the agent into an older Python.")
 @click.option("--outcomes", is_flag=True, help="Count how tasks end: 0.3 to 1.7 µs more for each.")
 @click.option("--trace", is_flag=True, help="Trace allocations.")
-def command(pids: Sequence[int], gdb: bool, outcomes: bool, trace: bool) -> None:
+@options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots")})
+def command(
+    pids: Sequence[int],
+    gdb: bool,
+    outcomes: bool,
+    trace: bool,
+    record: str | None,
+    recordings: str,
+    screenshots: Path,
+) -> None:
     """Attach to processes."""
     for pid in pids:
         problem = why_not(pid)
         if problem:
             raise click.UsageError(problem)
-    problem = why_no_screen("concwatch watch --json")
-    if problem:
-        print_error(problem)
-        sys.exit(BAD_INPUT)
-    # Only here: the screen takes a fifth of a second.
-    from concwatch.ui.hangup import end_with_terminal
-    from concwatch.ui.watch_app import WatchApp
+    check_place("concwatch watch --json")
+    place = Place()
+    from concwatch.ui.watch_app import WatchApp  # only here: the screen takes a fifth of a second
 
     listener = AgentListener()
     watching = Watching(listener, outcomes=outcomes, trace=trace)
     try:
         for pid in dict.fromkeys(pids):
             watching.attach(pid, gdb)
-        end_with_terminal(*take_terminal())
-        app = WatchApp(watching, pictures=Path("screenshots"))
-        app.run()
+        session = SessionRecording(Path(recordings), open_recorder(record, ()))
+        status = place.run(WatchApp(watching, None, screenshots, session))
     finally:
         watching.close()
-    for path in app.saved:
-        click.echo(f"saved {path}")
-    sys.exit(app.return_code or 0)
+    sys.exit(status)

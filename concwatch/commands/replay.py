@@ -7,7 +7,7 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.options import Parsed, number, screenshots
-from concwatch.commands.terminal import take_terminal, theme_for_terminal, why_no_screen
+from concwatch.commands.place import Place, check_place
 from concwatch.console import BAD_INPUT, print_error
 
 _read_speed = number(0.1, 100, "not a speed: expected a number from 0.1 to 100, such as 2")
@@ -33,21 +33,13 @@ def command(ctx: click.Context, file: Path, speed: float, screenshots: Path) -> 
     """
     from concwatch.recordings.load import load
 
-    problem = why_no_screen(shlex.join(["concwatch", "export", str(file)]))
-    if problem:
-        print_error(problem)
-        ctx.exit(BAD_INPUT)
+    check_place(shlex.join(["concwatch", "export", str(file)]))
     try:
         recording = load(file)
     except ValueError as error:
         print_error(str(error))
         ctx.exit(BAD_INPUT)
-    from concwatch.commands.kept import read_kept
-    from concwatch.ui.hangup import end_with_terminal  # only here: the screen takes a fifth of a second
-    from concwatch.ui.replay_app import ReplayApp
+    place = Place()
+    from concwatch.ui.replay_app import ReplayApp  # only here: the screen takes a fifth of a second
 
-    end_with_terminal(*take_terminal())
-    app = ReplayApp(recording, file.name, speed, screenshots)
-    app.asked_theme = read_kept().theme or theme_for_terminal()
-    app.run()
-    ctx.exit(app.return_code or 0)
+    ctx.exit(place.run(ReplayApp(recording, file.name, speed, screenshots)))

@@ -15,6 +15,7 @@ from concwatch.commands.options import FOLDER, SCREEN, Parsed, number, options
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import print_error
 from concwatch.system.child import concwatch_command
+from concwatch.text import unknown
 
 ENDING = 8.0
 """Seconds that open sessions get to end when the server ends."""
@@ -47,7 +48,11 @@ def _page_option(name: str) -> dict[str, Any]:
 PAGE = {name: _page_option(name) for name in SCREEN if name != "--record"}  # which is one file
 
 
-@click.command("serve")
+OTHERS = ("watch", "attach", "replay")
+"""Commands with a screen of their own."""
+
+
+@click.command("serve", context_settings={"allow_interspersed_args": False})
 @click.option("--host", default="127.0.0.1", metavar="HOST", help="Name or address to listen on.")
 @click.option(
     "--name",
@@ -65,11 +70,20 @@ PAGE = {name: _page_option(name) for name in SCREEN if name != "--record"}  # wh
     help="Port; 0 takes any that is free.",
 )
 @options(PAGE)
+@click.argument("arguments", metavar="[watch|attach|replay ...]", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def command(
-    ctx: click.Context, /, host: str, port: int, name: tuple[str, ...], **screen: str | bool | None
+    ctx: click.Context,
+    /,
+    host: str,
+    port: int,
+    name: tuple[str, ...],
+    arguments: tuple[str, ...],
+    **screen: str | bool | None,
 ) -> None:
     """Show the screen in a browser, at the address that is printed.
+
+    With a command behind it, each page shows that one's screen, such as: concwatch serve attach PID.
 
     Each page is a session of its own, with its own lanes and workers, which end when the page is closed.
     What the keys s, S and r save is offered as a download, too. Ctrl-C ends all. Needs the extra "web", and
@@ -80,6 +94,13 @@ def command(
     problem = _missing()
     if problem:
         raise click.ClickException(problem)
+    called = [*arguments[:1], *_arguments(ctx, screen), *arguments[1:]]
+    if arguments and arguments[0] not in OTHERS:
+        raise click.UsageError(unknown("command", arguments[0], OTHERS))
+    if arguments and len(called) > len(arguments):
+        raise click.UsageError(
+            f'{called[1]} before "{called[0]}" is for the screen: expected options behind it'
+        )
     # Only here: this loads aiohttp.
     from concwatch.web.listening import listen, own_names, read_address, url
 
@@ -94,9 +115,7 @@ def command(
         if not only_here:
             print_error(f"warning: whoever reaches {here}, port {port}, can start tasks on this machine")
         known = {host, *name, *(() if only_here else own_names())}
-        _, stopped = run_until_signal(
-            _serve(listening, list(_arguments(ctx, screen)), known, url(here, port))
-        )
+        _, stopped = run_until_signal(_serve(listening, called, known, url(here, port)))
     sys.exit(128 + stopped)
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from concwatch.commands.options import SCREEN, SECONDS, Parsed, open_recorder, options
+from concwatch.commands.place import Place, check_place
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.terminal import take_terminal, why_no_screen
-from concwatch.console import BAD_INPUT, print_error, print_json
+from concwatch.console import print_error, print_json
 from concwatch.files import why_not_writable, write_whole
 from concwatch.measure.expect import COMPARISONS
 from concwatch.ui.session_recording import SessionRecording
@@ -79,10 +79,8 @@ def command(
     problem = why_not_writable(Path(json)) if json not in (None, "-") else None
     if problem:
         raise click.UsageError(f"--json: {json}: {problem}: expected the name of a file, or -")
-    no_screen = why_no_screen("concwatch watch --json") if json is None else None
-    if no_screen:
-        print_error(no_screen)
-        sys.exit(BAD_INPUT)
+    if json is None:
+        check_place("concwatch watch --json")
     recorder = open_recorder(record, ())
     try:
         if json is None:
@@ -99,18 +97,14 @@ def command(
 
 def _on_screen(command: Sequence[str], recording: SessionRecording, pictures: Path, **how: bool) -> int:
     """Watch a program on the screen; return the exit status."""
-    # Only here: the screen takes a fifth of a second.
-    from concwatch.ui.hangup import end_with_terminal
-    from concwatch.ui.watch_app import WatchApp
+    place = Place()
+    from concwatch.ui.watch_app import WatchApp  # only here: the screen takes a fifth of a second
 
     with watched_apart(command, **how) as (watching, program, output):
-        end_with_terminal(*take_terminal())
-        app = WatchApp(watching, output, pictures, recording)
-        app.run()
-    for path in (*recording.paths, *app.saved):
-        click.echo(f"saved {path}")
-    click.echo(f"{command[0]}: {program.how_it_ended()}; what it wrote is in {output}")
-    return app.return_code or 0
+        status = place.run(WatchApp(watching, output, pictures, recording))
+    if not place.page:
+        click.echo(f"{command[0]}: {program.how_it_ended()}; what it wrote is in {output}")
+    return status
 
 
 def _without_screen(

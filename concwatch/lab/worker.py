@@ -13,17 +13,19 @@ from concwatch.lab.catalog import Engine
 from concwatch.lab.event_text import burst_text, limit_text, reached_text
 from concwatch.lab.events import Severity
 from concwatch.lab.lane_state import COMING, STANDING, State
+from concwatch.lab.memory_growth import MemoryGrowth
 from concwatch.lab.settings import Settings, commands
 from concwatch.lab.tally import Tally
 from concwatch.lab.worker_log import LONGEST_MESSAGE, WorkerLog
 from concwatch.links.link import Arrival, Building, Built, Ended, Flood, Garbage, Link, Noise
-from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick, TracedLines
 from concwatch.system.machine import Load
 from concwatch.system.walls import UNKNOWN_WALL, wall_hit
 from concwatch.text import plain
 from concwatch.units import format_seconds
 from concwatch.wire import PROTOCOL
 from concwatch.worker.burst import Burst
+from concwatch.worker.workloads import is_function
 
 START_LIMIT = 30.0
 """Seconds a worker may take from its start to having applied its settings."""
@@ -93,6 +95,7 @@ class Worker:
         self._start_limit = start_limit
         self._load = load
         self._log = WorkerLog(say, now)
+        self._memory = MemoryGrowth(say, self._ask_lines)
         self._fresh: Reached | None = None  # since the last tick
         self._parts: list[Reached] = []  # of a target that is granted bit by bit
         self._asked_at: tuple[Load, float] | None = None  # the machine, and the worker's CPU seconds
@@ -173,6 +176,10 @@ class Worker:
                 self._workloads.append((self.settings.workload, self.settings.page))
             self.link.send(command, **fields)
 
+    def _ask_lines(self) -> None:
+        if self.link is not None and self.can("lines"):
+            self.link.send("lines")
+
     def trim(self) -> None:
         """Have it collect, and give memory back to the system."""
         if self.link is not None and self.can("trim"):
@@ -231,6 +238,8 @@ class Worker:
                 self._take_applied(arrival)
             case Error():
                 self._take_error(arrival)
+            case TracedLines():
+                self._memory.take_lines(arrival)
             case BurstDone():
                 self.tally.burst = arrival
                 self.target = self.asked = self.granted = 0
@@ -367,9 +376,19 @@ class Worker:
         longest = max(silence, overdue)
         return longest if overdue >= STALL or silence >= max(STALL, MISSED / self._hz) else 0.0
 
+    def _judge_memory(self, now: float) -> None:
+        """Look whether a person's own function keeps memory; what other workloads keep is as they say."""
+        reading, tick = self.tally.reading, self.tally.tick
+        own = self.reached is not None and is_function(self.settings.workload)
+        if own and self.state is State.RUNNING and reading and tick:
+            self._memory.add(now, reading.rss, tick.live, tick.traced is not None)
+        else:
+            self._memory.restart()
+
     def judge(self, now: float) -> None:
         """Follow the clock from one state to the next."""
         self._log.summarize(now)
+        self._judge_memory(now)
         if self.state is State.STARTING and now - self._since > self._start_limit:
             self.fail(f"did not stand within {format_seconds(self._start_limit)}")
         elif self.state in STANDING:

@@ -10,6 +10,7 @@ from concwatch.links.messages import (
     Clock,
     Error,
     Seconds,
+    TracedLines,
     Value,
     Whole,
     WordList,
@@ -161,22 +162,6 @@ class Waits(Struct, tag="waits", frozen=True):
     live: Whole = 0
     waits: tuple[WaitPlace, ...] = ()
     oldest: OldestTask | None = None
-
-
-class TracedLine(Struct, frozen=True):
-    """A line that holds traced memory."""
-
-    file: Words
-    line: Whole
-    bytes: Whole
-    grown: int = 0
-    blocks: Whole = 0
-
-
-class TracedLines(Struct, tag="lines", frozen=True):
-    """The lines whose traced memory has grown most."""
-
-    lines: tuple[TracedLine, ...] = ()
 
 
 class AgentEnd(Struct, tag="end", frozen=True):

@@ -113,6 +113,22 @@ class Applied(msgspec.Struct, tag="applied", frozen=True):
     flags: WordList | None = None
 
 
+class TracedLine(msgspec.Struct, frozen=True):
+    """A line that holds traced memory."""
+
+    file: Words
+    line: Whole
+    bytes: Whole
+    grown: int = 0
+    blocks: Whole = 0
+
+
+class TracedLines(msgspec.Struct, tag="lines", frozen=True):
+    """The lines whose traced memory has grown most."""
+
+    lines: tuple[TracedLine, ...] = ()
+
+
 class Error(msgspec.Struct, tag="error", frozen=True):
     """A command was refused, or a task failed for the first time."""
 
@@ -121,7 +137,7 @@ class Error(msgspec.Struct, tag="error", frozen=True):
     detail: str | None = None
 
 
-Report = Ready | Tick | Reached | BurstDone | Limit | Applied | Error
+Report = Ready | Tick | Reached | BurstDone | Limit | Applied | TracedLines | Error
 
 
 class _Type(msgspec.Struct):

@@ -283,6 +283,7 @@ WATCH = (
     Row("o", do("output"), "o", "what the program writes", "output", 6, "Output"),
     Row("x", do("outcomes"), "x", "count how tasks end: failed tasks get a column", title="Outcomes"),
     Row("t", do("trace"), "t", "trace allocations (tracemalloc)", title="Trace"),
+    Row("a", do("allocations"), "a", "the lines that hold traced memory, and what grew", title="Allocations"),
     *CHARTS[:-1],
     Row("p", do("pause"), "p", "pause the charts; collecting goes on", title="Pause charts"),
     Row("m", do("mark"), "m", "mark this moment on the charts, with a note", title="Mark"),

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import structs
 
+from concwatch.lab.growth import Growth
 from concwatch.links.agent_messages import GroupReport
 from concwatch.watch.group import GroupStatus
-from concwatch.watch.growth import Growth
 
 REST = "other coroutines"
 """What the groups are called that have no line of their own."""
@@ -51,6 +51,7 @@ def joined(groups: Sequence[GroupStatus]) -> GroupStatus:
         else None,
         oldest=max(ages, default=None),
         growth=_grown(growths),
+        rss=_added(group.rss for group in groups),
         leak=any(group.leak for group in groups),
         waits=tuple(place_type(where, tasks, in_, on) for (where, in_, on), tasks in most)
         if place_type

@@ -135,6 +135,7 @@ def _group(status: GroupStatus, ended: bool) -> dict[str, Any]:
         "mean_life": status.mean_life,
         "retained": status.retained,
         "growth": structs.asdict(status.growth) if status.growth else None,
+        "rss": None if status.rss is None else round(status.rss),
         "waits": [{"where": place.where, "tasks": place.tasks} for place in status.waits],
         "leak": status.leak,
         "leaks": int(status.leak),

@@ -9,14 +9,15 @@ import psutil
 from concwatch.lab.events import Severity
 from concwatch.lab.histogram import Histogram
 from concwatch.lab.lane_state import State
+from concwatch.lab.memory_growth import MemoryGrowth
 from concwatch.lab.rates import Trailing
 from concwatch.lab.series import Series
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, blank_sample
 from concwatch.lab.worker_log import WorkerLog
 from concwatch.links.agent_link import AgentLink
-from concwatch.links.agent_messages import AgentEnd, AgentReady, AgentTick, Groups, TracedLines, Waits
+from concwatch.links.agent_messages import AgentEnd, AgentReady, AgentTick, Groups, Waits
 from concwatch.links.link import Ended, Garbage
-from concwatch.links.messages import Error
+from concwatch.links.messages import Error, TracedLines
 from concwatch.system.process import Reading, Sampler
 from concwatch.watch.group import Group
 
@@ -78,7 +79,8 @@ class WatchedProcess:
         self.series = Series()
         self.sample: Sample = blank_sample(number, -math.inf)
         self._say = say
-        self._log = WorkerLog(lambda text, severity: say(self.lane, text, severity), now)
+        self._log = WorkerLog(self._tell, now)
+        self._memory = MemoryGrowth(self._tell, lambda: self.send("lines"))
         self._link: AgentLink | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._switches = Trailing(1.0)
@@ -87,6 +89,9 @@ class WatchedProcess:
             self._sampler: Sampler | None = look(pid)
         except (psutil.Error, OSError):
             self._sampler = None
+
+    def _tell(self, text: str, severity: Severity) -> None:
+        self._say(self.lane, text, severity)
 
     @property
     def alive(self) -> bool:
@@ -162,6 +167,7 @@ class WatchedProcess:
                         self.groups[arrival.group].waits = arrival.waits
                 case TracedLines():
                     self.lines = arrival
+                    self._memory.take_lines(arrival)
                 case Error():
                     self._log.add(now, arrival.message, "warning")
                 case AgentEnd():
@@ -187,11 +193,12 @@ class WatchedProcess:
 
     def _take_groups(self, groups: Groups) -> None:
         fresh = {report.group: report for report in groups.groups}
+        rss = self.reading.rss if self.reading else None
         for number, report in fresh.items():
             if number not in self.groups:
                 self.groups[number] = Group(report, groups.time)
         for number, group in self.groups.items():
-            group.take(fresh.get(number, group.report), groups.time)
+            group.take(fresh.get(number, group.report), groups.time, rss)
         if groups.rest is not None:
             self.rest = groups.rest.groups
 
@@ -207,6 +214,8 @@ class WatchedProcess:
             self.state = State.STALLED if stalled else State.RUNNING
         self.sample = self._sample(reading, now, stalled)
         self.series.append(self.sample)
+        if self.tick is not None and self.tick.live is not None:
+            self._memory.add(now, reading.rss, self.tick.live, self.tick.traced is not None)
 
     def stalled_for(self, now: float) -> float:
         """Seconds that its agent has been silent, or a loop overdue; 0 when all is well."""

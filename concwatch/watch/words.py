@@ -1,7 +1,8 @@
 """What is told of watched processes in words."""
 
+from concwatch.text import short_place
 from concwatch.units import counted, format_bytes, format_count, format_seconds
-from concwatch.watch.group import Group, short_place
+from concwatch.watch.group import Group
 from concwatch.watch.watched import WatchedProcess
 
 

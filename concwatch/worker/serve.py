@@ -18,7 +18,7 @@ from concwatch.worker.workloads import DEFAULT, WORDS, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional
+    from typing import Any, Callable, Dict, List, Optional
 
     from concwatch.worker.engines.base import Engine
     from concwatch.worker.workloads import Workload
@@ -125,6 +125,19 @@ def _trace(reporter: Reporter, on: bool) -> None:
         tracemalloc.stop()
 
 
+def _lines(engine: Engine) -> Callable[[Fields], None]:
+    looked: List[Any] = []
+
+    def report(fields: Fields) -> None:
+        if not looked:
+            from concwatch.agent.traced import TracedLines  # only for who asks
+
+            looked.append(TracedLines())
+        engine.send("lines", lines=looked[0].look())
+
+    return report
+
+
 def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[str, Callable[[Fields], None]]:
     """List what a worker can be told: type → what it does, on the engine's own thread.
 
@@ -138,6 +151,7 @@ def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[s
         ),
         "rate": lambda fields: reporter.set_rate(fields.get("hz")),
         "trace": lambda fields: _trace(reporter, _flag(fields, "on")),
+        "lines": _lines(engine),
         "gc": lambda fields: collector.set_mode(_word(fields, "mode")),
         "trim": lambda fields: collector.trim(),
         "threads": lambda fields: engine.set_threads(_whole(fields, "count", 1_000_000)),

@@ -127,6 +127,11 @@ USER = "module:function"
 WORDS = (*FORMS, USER)
 
 
+def is_function(spec: str) -> bool:
+    """Return whether a workload that has been read names a function of the user's own."""
+    return spec.partition(":")[0].strip() not in FORMS
+
+
 def parse(spec: str) -> Workload:
     """Read a workload.
 

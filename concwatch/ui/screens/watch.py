@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from textual.geometry import Size
+from textual.screen import Screen
 from textual.widget import Widget
 
 from concwatch.lab.snapshot import Snapshot
@@ -174,9 +175,29 @@ class WatchControls(GroupControls):
 
     def output(self) -> None:
         """Show what the program writes."""
-        from concwatch.ui.screens.output import OutputScreen  # only here: the first frame can do without
+        from concwatch.ui.screens.text_dialog import TextDialog, last_of  # the first frame can do without
 
-        self._view.app.push_screen(OutputScreen(self._output.output))
+        path = self._output.output
+        self._show(TextDialog("output of the program", str(path or ""), lambda: last_of(path), at_end=True))
+
+    def allocations(self) -> None:
+        """Show which lines hold traced memory, and how much that has grown since they were shown last."""
+        from concwatch.ui.screens.text_dialog import TextDialog, traced_text
+
+        traced = [lane for lane in self._watching.alive if lane.tick and lane.tick.traced is not None]
+        for lane in traced:
+            lane.lines = None
+            lane.send("lines")
+
+        def text() -> str:
+            if not traced:
+                return "nothing is traced: t traces allocations from then on"
+            return traced_text((lane.lane, lane.lines) for lane in traced) or "taking a snapshot …"
+
+        self._show(TextDialog("lines that hold traced memory", "grown: since they were shown last", text))
+
+    def _show(self, dialog: Screen[None]) -> None:
+        self._view.app.push_screen(dialog)
 
 
 class GroupView(LanesScreen):

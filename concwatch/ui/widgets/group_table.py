@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from textual.content import Content
 
+from concwatch.lab.growth import Growth
+from concwatch.text import short_place
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
-from concwatch.units import UNKNOWN, format_count, format_rate, format_seconds, format_short
-from concwatch.watch.group import GroupStatus, short_place
-from concwatch.watch.growth import Growth
+from concwatch.units import UNKNOWN, format_bytes, format_count, format_rate, format_seconds, format_short
+from concwatch.watch.group import GroupStatus
 
 MOST = 50
 """Groups that have a line; the others share one."""
@@ -57,16 +58,17 @@ COLUMNS = (
     _number("created/s", 10, "created_per_second", format_rate, 1),
     _number("ended/s", 10, "ended_per_second", format_rate, 2),
     _number("mean life", 9, "mean_life", format_seconds, 3),
-    _number("oldest", 8, "oldest", format_seconds, 5),
+    _number("oldest", 8, "oldest", format_seconds, 6),
     GroupColumn(
         "growth/min",
         14,
         lambda group: group.growth.per_minute if group.growth else None,
         lambda group: _growth_text(group.growth),
     ),
-    _number("created", 10, "created", format_short, 6),
-    _number("peak", 8, "live_peak", format_short, 8),
-    _number("failed", 8, "failed", format_short, 7),
+    _number("RSS with it", 11, "rss", format_bytes, 5),
+    _number("created", 10, "created", format_short, 7),
+    _number("peak", 8, "live_peak", format_short, 9),
+    _number("failed", 8, "failed", format_short, 8),
     _number("retained", 8, "retained", format_short, 4),
 )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from concwatch.worker.workloads import Workload
 
 CPYTHON = sys.implementation.name == "cpython"
-CPYTHONS = ("trace", "gc")
+CPYTHONS = ("trace", "gc", "lines")
 """Optional commands that need what CPython alone has: tracemalloc, and a collector that can be frozen."""
 
 SLICE = 0.010

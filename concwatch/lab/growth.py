@@ -162,6 +162,19 @@ def _slope(times: Sequence[float], values: Sequence[float]) -> float:
     return found[0][1] if found else 0.0
 
 
+def trend(places: Sequence[float], values: Sequence[float]) -> tuple[float, float] | None:
+    """Return the slope of a least-squares line, and half the width of its 95 % interval.
+
+    None where there are fewer than `LEAST` points, or all are at one place.
+    """
+    if len(places) < LEAST:
+        return None
+    found = _solve([(1.0, place) for place in places], values)
+    if found is None:
+        return None
+    return found[0][1], found[1][1] * _T95[min(len(places) - 2, len(_T95)) - 1]
+
+
 class GrowthMeter:
     """Follows the live tasks of one group; time is passed in, in seconds."""
 
@@ -204,12 +217,11 @@ class GrowthMeter:
         points = list(self._stretches)[self._warm_up :]
         if len(points) < LEAST:
             return None
-        found = _solve([(1.0, each.time - points[0].time) for each in points], [each.live for each in points])
+        found = trend([each.time - points[0].time for each in points], [each.live for each in points])
         if found is None:
             return None
-        (_, slope), (_, error) = found
-        width = 60 * error * _T95[min(len(points) - 2, len(_T95)) - 1]
-        return Growth(60 * slope, 60 * slope - width, 60 * slope + width)
+        slope, width = found
+        return Growth(60 * slope, 60 * (slope - width), 60 * (slope + width))
 
     @property
     def leaks(self) -> bool:

@@ -319,9 +319,9 @@ PATIENT = "import concwatch.web.site as site; site.HEARTBEAT = 3600.0; from conc
 class Served:
     """``concwatch serve`` on any free port, with one lane."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, screen=("--engines", "asyncio")):
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PATIENT, "serve", "--port", "0", "--engines", "asyncio", *options],
+            [sys.executable, "-c", PATIENT, "serve", "--port", "0", *screen, *options],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -417,6 +417,28 @@ async def test_several_pages_are_sessions_of_their_own_and_options_are_handed_on
             assert len(served.workers()) == 1
         assert_gone(processes)
         assert served.process.poll() is None
+
+
+NAPS = "import asyncio\nasync def nap():\n    await asyncio.sleep(600)\nasyncio.run(nap())"
+
+
+@pytest.mark.real
+@pytest.mark.timeout(240)
+async def test_a_page_watches_a_program_that_ends_with_it():
+    with Served("watch", "--", sys.executable, "-c", NAPS, screen=()) as served:
+        async with page_of(served) as (seen, type_):
+            await soon(lambda: b"nap" in seen and b"whose tasks" in seen, "the program's tasks are shown")
+            processes = served.tree.children(recursive=True)
+            assert any("nap()" in " ".join(process.cmdline()) for process in processes)
+            assert not any("TEXTUAL_DRIVER" in process.environ() for process in processes[1:])
+            await type_("enter")
+        assert_gone(processes)
+
+
+def test_a_command_behind_serve_is_one_with_a_screen_and_has_its_own_options():
+    assert 'unknown command "run": expected one of watch, attach, replay' in refused("serve", "run")
+    line = refused("serve", "--rate", "5", "watch", "--", "true")
+    assert line.startswith('--rate=5 before "watch" is for the screen: expected options of "watch" behind it')
 
 
 def opened_files(pid):

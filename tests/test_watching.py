@@ -1,8 +1,14 @@
 """Watched processes as lanes: who comes and goes, whose tasks they run, what is called out."""
 
+import random
+
+import pytest
+
+from concwatch.lab.growth import STRETCH
 from concwatch.lab.lane_state import State
 from concwatch.links.agent_messages import AgentEnd, AgentTick, WaitPlace, Waits
 from concwatch.links.link import Garbage
+from concwatch.watch.group import MovedMemory
 from concwatch.watch.ranking import joined_groups, ranked
 from concwatch.watch.report import WatchRecord
 from tests.watch_driver import WatchBench

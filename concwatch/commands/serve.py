@@ -99,7 +99,7 @@ def command(
         raise click.UsageError(unknown("command", arguments[0], OTHERS))
     if arguments and len(called) > len(arguments):
         raise click.UsageError(
-            f'{called[1]} before "{called[0]}" is for the screen: expected options behind it'
+            f'{called[1]} before "{called[0]}" is for the screen: expected options of "{called[0]}" behind it'
         )
     # Only here: this loads aiohttp.
     from concwatch.web.listening import listen, own_names, read_address, url

@@ -189,12 +189,13 @@ RIGHT: dict[str, dict[str, object]] = {
     "burst": dict.fromkeys(("tasks", "create_seconds", "create_cpu", "seconds", "cpu", "live", "traced"), 0),
     "limit": {"standing": 0, "wanted": 0, "wall": "memory", "value": 1, "detail": ""},
     "applied": {"command": "gc", "seconds": 0, "flags": []},
+    "lines": {"lines": [{"file": "a.py", "line": 1, "bytes": 1, "grown": 1, "blocks": 1}]},
     "error": {"message": "", "command": None, "detail": None},
 }
 """Every field of every report, with what it may hold."""
 
 TEXTS = {"engine", "runtime", "wall", "detail", "command", "message"}
-LISTS = {"flags", "can", "workloads", "durations", "delays"}
+LISTS = {"flags", "can", "workloads", "durations", "delays", "lines"}
 MAY_BE_NEGATIVE = (("burst", "traced"), ("tick", "time"))
 
 

@@ -109,6 +109,39 @@ its engine cannot run here.
     ``detail``     a traceback, or null. For failing tasks only the first of a workload is reported; the
                    counter ``failed`` tells how many
 
+Reports of a bridge
+===================
+On another host a bridge starts the worker, passes both directions on, and adds reports of its own. Its clock
+is its host's. It understands two commands more. ``start``, the first, has ``engine`` and ``environment``, an
+object of variables, or for a program that follows on the same pipe its ``size`` in bytes, ``arguments``,
+``system`` and ``processor``. ``beat`` has a ``number``; without one for 4.5 seconds bridge and worker end.
+
+``host``: the machine, before all else and then once a second.
+    ``time``       seconds
+    ``name``       string, what it calls itself
+    ``system``     string, with its version
+    ``processor``  string
+    ``python``     string, what runs the bridge
+    ``cores``      cores that may be used
+    ``memory_total``      bytes that the machine has, or a control group allows
+    ``memory_available``  bytes that are left of them
+    ``memory_group``      the folder of the control group that binds, or null
+    ``busy``       CPU seconds that all programs have used
+    ``own``        CPU seconds that the bridge has used
+    ``walls``      the limits on threads, in the first report: list of ``name``, ``value``, ``used`` and
+                   ``a_thread``, what one more thread takes of it
+``process``: the worker's process as the system sees it, as often as it ticks, and oftener while it grows.
+    ``time``       seconds
+    ``rss``        bytes of memory that are resident
+    ``virtual``    bytes of address space
+    ``peak_rss``   bytes, the most that were ever resident
+    ``threads``    threads of the process
+    ``cpu_seconds``  CPU seconds used so far
+``echo``: answers ``beat``.
+    ``number``     that of the command
+``ended``: the last line: the worker has ended.
+    ``status``     its exit status; less than 0 for a signal
+
 Commands, concwatch to worker
 =============================
 ``target``    ``tasks``: hold this many live tasks. Sent again, it asks again (a new burst without refill).

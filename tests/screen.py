@@ -131,7 +131,7 @@ class HandDrivenLab(Lab):
     def step(self, now: float | None = None) -> None:
         """Step, and give concwatch itself fixed figures."""
         super().step(now)
-        self.machine.own = ITSELF
+        self.here.meter.own = ITSELF
 
 
 @dataclass

@@ -147,15 +147,15 @@ def test_what_a_forecast_says_fits_does_fit_and_hardly_more_would(
 def test_a_lab_counts_in_what_the_other_lanes_are_still_to_hold():
     bench = Bench("asyncio", "uvloop", budget=1 * GIB)
     first, second = bench.lab.lanes
-    alone = bench.lab.capacity.forecast(first, 500_000)
+    alone = bench.lab.here.capacity.forecast(first, 500_000)
     assert alone.fits
     bench.lab.set_target(second, 400_000)
-    beside = bench.lab.capacity.forecast(first, 500_000)
+    beside = bench.lab.here.capacity.forecast(first, 500_000)
     assert not beside.fits
     assert 400_000 * 1_570 < beside.others < 400_000 * 1_570 * 1.3
     bench.until(lambda: second.live == 400_000)
     bench.lab.switch(second, False)
-    assert bench.lab.capacity.forecast(first, 500_000).others == 0
+    assert bench.lab.here.capacity.forecast(first, 500_000).others == 0
 
 
 def test_a_lab_goes_by_what_it_has_measured_and_does_not_count_memory_twice():
@@ -164,13 +164,13 @@ def test_a_lab_goes_by_what_it_has_measured_and_does_not_count_memory_twice():
     bench.lab.set_target(lane, 50_000)
     bench.until(lambda: lane.live == 50_000)
     bench.pass_(2)
-    found = bench.lab.capacity.forecast(lane, 100_000)
+    found = bench.lab.here.capacity.forecast(lane, 100_000)
     assert found.measured
     assert found.need == pytest.approx(100_000 * 5_000 + (20 << 20), rel=0.01)
     bench.lab.set_target(lane, 0)
     bench.until(lambda: lane.live == 0)
     assert lane.rss > 100 * MIB
-    need = bench.lab.capacity.forecast(lane, 50_000).need
+    need = bench.lab.here.capacity.forecast(lane, 50_000).need
     assert need == pytest.approx(50_000 * 5_000 + (20 << 20), rel=0.01)
 
 
@@ -181,10 +181,10 @@ def test_as_many_as_are_offered_do_stand(name):
     bench.lab.set_target(lane, 1_000)
     bench.until(lambda: lane.live == 1_000)
     bench.pass_(2)
-    offered = bench.lab.capacity.forecast(lane, 1_000_000).fitting
+    offered = bench.lab.here.capacity.forecast(lane, 1_000_000).fitting
     bench.lab.set_target(lane, offered)
     while lane.live < offered and lane.worker.limit is None:
-        bench.pass_(bench.lab.guard.interval, bench.lab.guard.interval)
+        bench.pass_(bench.lab.here.guard.interval, bench.lab.here.guard.interval)
     assert (lane.live, lane.worker.limit) == (offered, None)
     assert bench.lab.total_rss > 285 * MIB
 
@@ -202,7 +202,7 @@ def grow(lane, bench, tasks):
     bench.lab.set_target(lane, tasks)
     most = 0
     for _ in range(10_000):
-        bench.pass_(bench.lab.guard.interval, bench.lab.guard.interval)
+        bench.pass_(bench.lab.here.guard.interval, bench.lab.here.guard.interval)
         most = max(most, bench.lab.total_rss)
         if lane.worker.reached or lane.worker.limit:
             return most
@@ -273,10 +273,10 @@ def test_what_somebody_else_has_taken_since_is_not_there_for_workers():
     left = [12 * GIB]
     bench = Bench("asyncio", memory=lambda: Memory(16 * GIB, left[0], "cgroup memory"))
     (lane,) = bench.lab.lanes
-    assert bench.lab.capacity.forecast(lane, 5_000_000).fits
+    assert bench.lab.here.capacity.forecast(lane, 5_000_000).fits
     left[0] = 1 * GIB
     bench.pass_(1.5)
-    found = bench.lab.capacity.forecast(lane, 5_000_000)
+    found = bench.lab.here.capacity.forecast(lane, 5_000_000)
     assert found.wall == "cgroup memory"
     assert "cgroup memory leaves workers 410 MiB" in found.why()  # one GiB, less 5 % of twelve
 
@@ -376,9 +376,9 @@ def test_the_nearer_the_end_the_closer_it_is_watched():
     assert SHORTEST < step_interval(400 * MIB) < LONGEST
     assert step_interval(0) == step_interval(-GIB) == SHORTEST
     bench = Bench("asyncio", budget=200 * MIB)
-    assert bench.lab.guard.interval == LONGEST
+    assert bench.lab.here.guard.interval == LONGEST
     bench.lab.set_target(bench.lab.lanes[0], 100_000)
-    assert bench.lab.guard.interval < LONGEST
+    assert bench.lab.here.guard.interval < LONGEST
 
 
 # The kernel's own last resort.

@@ -419,12 +419,12 @@ async def test_a_running_lab_steps_by_itself():
     try:
         lab.set_target(lab.lanes[0], 1_000)
         async with asyncio.timeout(30):
-            while lab.lanes[0].live < 1_000 or lab.machine.own is None:  # noqa: ASYNC110  # a lab has no event for it
+            while lab.lanes[0].live < 1_000 or lab.here.meter.own is None:  # noqa: ASYNC110  # a lab has no event for it
                 await asyncio.sleep(0.01)
     finally:
         clock.cancel()
         await lab.close()
-    assert lab.machine.own.rss > MIB
+    assert lab.here.meter.own.rss > MIB
 
 
 # Snapshots.
@@ -486,7 +486,7 @@ def test_what_a_task_is_expected_to_take_goes_by_the_catalog_then_by_what_was_me
     # The same number as the question before a target, which counts what the worker takes already as room.
     fit = bench.snapshot("toy").fit
     assert fit.tasks == pytest.approx((300 * MIB * OFFERED - (20 << 20)) / 3_000, rel=0.01)
-    assert bench.lab.capacity.forecast(lane, 1_000_000).fitting == fit.tasks
+    assert bench.lab.here.capacity.forecast(lane, 1_000_000).fitting == fit.tasks
 
 
 def test_a_snapshot_shows_a_stall_a_wall_and_a_failure():

@@ -7,7 +7,7 @@ import pytest
 from concwatch.lab.catalog import find
 from concwatch.lab.forecast import Fit, walls_of
 from concwatch.lab.settings import Settings
-from concwatch.system import memory
+from concwatch.system import memory, proc
 from concwatch.system.memory import memory_now
 from concwatch.system.walls import Wall, cgroup_folders
 
@@ -59,7 +59,7 @@ def test_memory_is_what_the_machine_has_or_the_tightest_control_group(
 
     machine = SimpleNamespace(total=16 * GIB, available=12 * GIB)
     monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: machine)
-    monkeypatch.setattr(memory, "cgroup_folders", folders)
+    monkeypatch.setattr(proc, "cgroup_folders", folders)
     if own:
         (tmp_path / "own").write_text(own)
     for path, texts in groups.items():

@@ -66,6 +66,8 @@ SHELLS = (
 EVALUATORS = ("eval", "exec", "compile", "__import__", "runpy.run_path", "runpy.run_module")
 DEMO = "demos/demo.py"
 """Reads demos, which are Python files: one runs where somebody names it."""
+BRIDGE = "hosts/bridge.py"
+"""Compiles on another host what came with it."""
 UNSAFE = {"pickle", "marshal", "shelve", "dill", "yaml"}
 IMPORTERS = {
     "commands/group.py",  # one of its own commands
@@ -83,11 +85,12 @@ def test_no_shell_starts_anything():
 
 
 def test_no_text_becomes_code_and_modules_named_by_text_are_imported_in_few_places():
-    assert {file for file, name, _ in calls() if name in EVALUATORS} == {DEMO}
+    assert {file for file, name, _ in calls() if name in EVALUATORS} == {DEMO, BRIDGE}
     assert {file for file, name, _ in calls() if name.endswith("import_module")} == IMPORTERS
     for file, node in sources():
         if isinstance(node, ast.Import):
-            assert not UNSAFE & {name.name.partition(".")[0] for name in node.names}, f"{file}:{node.lineno}"
+            unsafe = UNSAFE & {name.name.partition(".")[0] for name in node.names}
+            assert not unsafe or (file, unsafe) == (BRIDGE, {"marshal"}), f"{file}:{node.lineno}"
         if isinstance(node, ast.ImportFrom):
             assert (node.module or "").partition(".")[0] not in UNSAFE, f"{file}:{node.lineno}"
 

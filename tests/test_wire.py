@@ -271,7 +271,7 @@ def section(title):
 def specified_reports():
     """Report → its fields, as the text lists them."""
     found = {}
-    for line in section("Reports, worker to concwatch").splitlines():
+    for line in (section("Reports, worker to concwatch") + section("Reports of a bridge")).splitlines():
         if report := re.match(r"``(\w+)``:", line):
             fields = found.setdefault(report[1], set())
         elif field := re.match(r"    ``(\w+)``  ", line):

@@ -50,7 +50,7 @@ class DemoLane:
             DemoFailed: its worker has failed.
         """
         lane = self._lane
-        failed = lane.state is State.FAILED
+        failed = lane.state.broken
         reason = lane.missing or (lane.worker.reason if failed and lane.worker.tally.ready is None else None)
         if reason and not lane.wanted:
             raise CannotRun(self.name, reason)

@@ -79,6 +79,7 @@ class Cell:
         if missing:
             return missing
         # Whatever they do: a burst has all of its tasks live.
-        demand = Demand(weigh(row, self.settings), walls=walls_of(row, self.settings, lab.capacity.walls))
-        held = forecast(self.size + self.older, [demand], lab.guard.budget.room, bound=lab.guard.budget.bound)
+        capacity = lab.here.capacity
+        demand = Demand(weigh(row, self.settings), walls=walls_of(row, self.settings, capacity.walls))
+        held = forecast(self.size + self.older, [demand], capacity.budget.room, bound=capacity.budget.bound)
         return None if held.fits else held.why()

@@ -17,7 +17,7 @@ class Capacity:
     Args:
         lanes: all lanes of the machine.
         budget: what their workers may take together.
-        walls: the limits on threads, as they were with no task live.
+        walls: returns the limits on threads, as they were with no task live.
         settings: returns what all lanes have in common now.
     """
 
@@ -25,14 +25,19 @@ class Capacity:
         self,
         lanes: Sequence[Lane],
         budget: MemoryBudget,
-        walls: Sequence[Wall],
+        walls: Callable[[], Sequence[Wall]],
         settings: Callable[[], Settings],
     ) -> None:
         self.budget = budget
-        self.walls = tuple(walls)
+        self._walls = walls
         self._lanes = lanes
         self._settings = settings
         self._fits: dict[Lane, tuple[object, Fit]] = {}
+
+    @property
+    def walls(self) -> Sequence[Wall]:
+        """The limits on threads, as they were with no task live."""
+        return self._walls()
 
     @property
     def taken(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, structs
 
+from concwatch.hosts.host import Host
 from concwatch.lab.pythons import LEAST, Interpreter, ask
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
@@ -28,6 +29,9 @@ _START = (
 
 AT = "@"
 """Between an engine's name and the Python that runs it."""
+
+ON = " · "
+"""Between an engine's name and the host that it runs on, where that is not this machine."""
 
 PYTHON = "python:"
 """Before a Python of which all engines are wanted."""
@@ -71,11 +75,27 @@ class Engine(Struct, frozen=True):
     """Variables that its worker, and the build of it, have besides what they inherit."""
     ways: tuple[Runtime, ...] = ()
     """How it can be had, the best first, if it is no Python at all."""
+    host: Host | None = None
+    """Where it runs, if not on this machine."""
+
+    @property
+    def own_name(self) -> str:
+        """The name without its host."""
+        return self.name.partition(ON)[0]
 
     @property
     def kind(self) -> str:
-        """The name without the Python that runs it."""
-        return self.name.partition(AT)[0]
+        """The name without the Python that runs it, and without its host."""
+        return self.own_name.partition(AT)[0]
+
+    def on(self, host: Host | None) -> "Engine":
+        """Return the same engine on another host, by the Python of its version there; None for this one."""
+        if host is None:
+            return self
+        if self.python is not None:
+            label = self.python.label
+            host = structs.replace(host, python=label if label[0].isalpha() else f"python{label}")
+        return structs.replace(self, name=f"{self.own_name}{ON}{host.name}", host=host, python=None)
 
     def command(self) -> list[str]:
         """Return the program and its arguments that start one worker, of those that need not be built."""
@@ -95,6 +115,8 @@ class Engine(Struct, frozen=True):
 
         Whether that also works only a worker can tell: nothing is imported or run here.
         """
+        if self.host and not self.ways:
+            return None  # only a worker there can tell
         if not self.python and sys.version_info < self.least:
             version = "{}.{}".format(*self.least)
             return f"needs Python {version} or newer: name one, as in {self.name}{AT}{version}"
@@ -119,6 +141,8 @@ class Engine(Struct, frozen=True):
         """Return why this engine does not work though what it needs is there, and what to try."""
         if not self.needs:
             return reason
+        if self.host:
+            return f"{reason}; on {self.host.name}: {self.install}"
         return f"broken {self.needs[0]}: {reason}; try pip install --force-reinstall {self.needs[0]}"
 
 

@@ -8,20 +8,20 @@ from typing import Any
 
 from msgspec import structs
 
-from concwatch.lab.capacity import Capacity
+from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import EventLog, Severity
-from concwatch.lab.guard import Guard
+from concwatch.lab.host_lanes import HostLanes, MachineFigures, OtherMachine, OwnMachine
 from concwatch.lab.lane import Lane, open_process
 from concwatch.lab.lane_state import State
-from concwatch.lab.machine_meter import INTERVAL, MachineMeter
+from concwatch.lab.machine_meter import INTERVAL
 from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.pages import PageKeeper, Pages, PageServer
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, Snapshot, with_cheapest
 from concwatch.links.link import Link
 from concwatch.system.machine import Load, load_now
-from concwatch.system.memory import Memory, MemoryBudget, memory_now
+from concwatch.system.memory import Memory, memory_now
 from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import format_count
 from concwatch.worker.collector import MODES
@@ -79,13 +79,25 @@ class Lab:
         self.marks = MarkLog()
         self.pages = PageKeeper(open_pages, partial(self._note, ""))
         self.settings = self.pages.with_page(settings or Settings())
+        machines: dict[Host | None, MachineFigures] = {None: OwnMachine(memory, walls, load)}
+        for engine in engines:
+            machines.setdefault(engine.host, OtherMachine())
         self.lanes = [
-            Lane(engine, open_link, self._note, hz, load=load, number=number)
+            Lane(engine, open_link, self._note, hz, load=machines[engine.host].load, number=number)
             for number, engine in enumerate(engines)
         ]
-        self.capacity = Capacity(self.lanes, MemoryBudget(budget, memory), walls(), lambda: self.settings)
-        self.guard = Guard(self.lanes, self.capacity, partial(self._note, ""))
-        self.machine = MachineMeter(load)
+        self.hosts = [
+            HostLanes(
+                host,
+                [lane for lane in self.lanes if lane.engine.host == host],
+                machine,
+                budget,
+                lambda: self.settings,
+                self._note,
+            )
+            for host, machine in machines.items()
+        ]
+        """The lanes by host; of this machine first, also where there are none."""
         self._look_due = 0.0
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called at the end of each step with what is so then; none may raise."""
@@ -95,6 +107,15 @@ class Lab:
 
     def _mark(self, kind: str, text: str, lane: str = "") -> None:
         self.marks.add(self.clock() - self.began, lane, kind, text)
+
+    @property
+    def here(self) -> HostLanes:
+        """The lanes of this machine."""
+        return self.hosts[0]
+
+    def host_of(self, lane: Lane) -> HostLanes:
+        """Return the lanes of the host that one runs on."""
+        return next(host for host in self.hosts if lane.engine.host == host.host)
 
     # What a person asks for. Every command marks itself.
 
@@ -111,7 +132,7 @@ class Lab:
         """Switch a lane on or off."""
         self._mark("switch", "on" if on else "off", lane.engine.name)
         if on:
-            self.guard.asked()  # for the target that it takes up again
+            self.host_of(lane).guard.asked()  # for the target that it takes up again
             self.check_page()
             lane.switch_on(self.settings, self.clock())
         else:
@@ -123,11 +144,12 @@ class Lab:
             self.switch(lane, True)
             if not lane.wanted:
                 return
-        self.guard.asked()
+        guard = self.host_of(lane).guard
+        guard.asked()
         self._mark("target", format_count(tasks), lane.engine.name)
         if tasks:
             self.check_page()
-        lane.set_target(tasks, self.guard.granted(lane, tasks))
+        lane.set_target(tasks, guard.granted(lane, tasks))
 
     def trim(self, lane: Lane) -> None:
         """Have a lane's worker give memory back."""
@@ -192,7 +214,8 @@ class Lab:
 
     def _change(self, **changes: object) -> None:
         self.settings = structs.replace(self.settings, **changes)
-        self.guard.asked()  # tasks may weigh more from now on
+        for host in self.hosts:
+            host.guard.asked()  # tasks may weigh more from now on
         for lane in self.lanes:
             lane.apply(self.settings)
 
@@ -204,11 +227,13 @@ class Lab:
         for lane in self.lanes:
             lane.step(now)
         self._follow_refusals()
-        self.guard.watch(now)
+        for host in self.hosts:
+            host.step(now)
         if now >= self._look_due:
             self._look_due = now + INTERVAL
             self.pages.watch()
-            self.machine.look(self.lanes)
+            for host in self.hosts:
+                host.meter.look(host.lanes)
         if self.observers:
             snapshot = self.snapshot(now)
             for observe in list(self.observers):  # one may leave meanwhile
@@ -224,15 +249,17 @@ class Lab:
             budget=self.budget,
             lanes=with_cheapest([self._lane_parts(lane) for lane in self.lanes]),
             settings=self.settings,
-            machine=self.machine.picture(self.capacity.budget),
+            machine=self.here.meter.picture(self.here.capacity.budget),
+            hosts=tuple(filter(None, (host.status for host in self.hosts))),
         )
 
     def _lane_parts(self, lane: Lane) -> tuple[EngineFacts, LaneStatus, Sample]:
-        found = self.capacity.fit(lane)
+        capacity = self.host_of(lane).capacity
+        found = capacity.fit(lane)
         status = structs.replace(
             lane.status,
             # Of three digits, so that it changes seldom while a lane is measured.
-            bytes_per_task=float(f"{self.capacity.demand(lane).weight.one_more:.3g}"),
+            bytes_per_task=float(f"{capacity.demand(lane).weight.one_more:.3g}"),
             fits=found.tasks,
             fits_wall=found.wall,
         )
@@ -253,19 +280,20 @@ class Lab:
     @property
     def total_rss(self) -> int:
         """Bytes of RSS of all workers together."""
-        return self.capacity.taken
+        return sum(host.capacity.taken for host in self.hosts)
 
     @property
     def budget(self) -> int:
         """Bytes of RSS that all workers may take together."""
-        return self.capacity.budget.size
+        return sum(host.capacity.budget.size for host in self.hosts if host.lanes)
 
     async def run(self) -> None:
         """Step at the lab's rate, or faster to watch the budget, until cancelled; never catches up."""
         due = self.clock()
         while True:
             self.step()
-            due = max(due + min(1 / max(self.hz, LEAST_HZ), self.guard.interval), self.clock())
+            interval = min(1 / max(self.hz, LEAST_HZ), *(host.guard.interval for host in self.hosts))
+            due = max(due + interval, self.clock())
             await asyncio.sleep(max(0.0, due - self.clock()))
 
     async def close(self) -> None:
@@ -299,4 +327,4 @@ class Lab:
     @property
     def quiet(self) -> bool:
         """Whether no lane is on."""
-        return all(lane.state in (State.OFF, State.FAILED) for lane in self.lanes)
+        return all(lane.state is State.OFF or lane.state.broken for lane in self.lanes)

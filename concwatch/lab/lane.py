@@ -1,9 +1,10 @@
 """One lane: starts one worker after another, and keeps the samples of all of them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
+from concwatch.hosts.link import HostLink, Program, send_program
 from concwatch.lab.catalog import Engine
 from concwatch.lab.event_text import name_wall
 from concwatch.lab.events import Severity
@@ -20,14 +21,21 @@ from concwatch.system.machine import Load, load_now
 
 def facts(engine: Engine) -> EngineFacts:
     """Return what never changes of a lane of ``engine``."""
-    return EngineFacts(engine.name, engine.task, engine.queues, engine.threads, engine.grain)
+    host = engine.host.name if engine.host else ""
+    return EngineFacts(engine.name, engine.task, engine.queues, engine.threads, engine.grain, host)
 
 
 def open_process(engine: Engine) -> Link:
-    """Start a real worker for ``engine``, which may have to be built first."""
-    start = partial(WorkerProcess, variables=dict(engine.environment))
+    """Start a real worker for ``engine``, which may have to be built first, where it is to run."""
+    variables = dict(engine.environment)
+    if engine.host:
+        start: Callable[[Sequence[str]], Link] = partial(send_program, engine.host, variables)
+    else:
+        start = partial(WorkerProcess, variables=variables)
     if engine.ways:
         return BuildLink(engine.ways, engine.kind, start)
+    if engine.host:
+        return HostLink(engine.host, Program(engine.kind, variables))
     return start(engine.command())
 
 
@@ -125,6 +133,11 @@ class Lane:
         return reading.rss if reading else 0
 
     @property
+    def delay(self) -> float | None:
+        """Seconds that a sign of life takes to its host and back; None on this machine."""
+        return getattr(self.worker.link, "delay", None)
+
+    @property
     def growing(self) -> bool:
         """Whether it has fewer tasks than it is asked to hold."""
         return self.on and self.live < self.target
@@ -191,6 +204,8 @@ class Lane:
         if worker.state is State.STOPPING:
             worker.state, worker.reason = State.OFF, ""
             self._say("off")
+        elif ended.lost and worker.state is not State.FAILED:
+            worker.lose(ended.reason)
         elif worker.state is not State.FAILED:
             unready = ended.ran and worker.tally.ready is None
             (worker.cannot_run if unready else worker.fail)(ended.reason)

@@ -25,14 +25,15 @@ class MachineMeter:
         self._load = load
         self._last = load()
         self._sampler = Sampler()
-        self._busy: float | None = None
+        self.busy: float | None = None
+        """Share of all cores that all programs used between the last two looks."""
         self._lane_seconds: dict[Lane, float] = {}  # CPU that each lane's worker had used at the last look
 
     def look(self, lanes: Sequence[Lane]) -> None:
         """See what CPU time has been used since the last look, and by whom."""
         before, self._last = self._last, self._load()
         self.own = self._sampler.read()
-        self._busy = self._last.busy_since(before)
+        self.busy = self._last.busy_since(before)
         for lane in lanes:
             tally = lane.worker.tally
             used = tally.reading.cpu_seconds if tally.reading else 0.0
@@ -48,7 +49,7 @@ class MachineMeter:
             cpu=own.cpu if own else None,
             threads=own.threads if own else None,
             virtual=own.virtual if own else None,
-            busy=self._busy,
+            busy=self.busy,
             room=budget.machine_room,
             total=budget.now.total,
             bound=budget.now.bound,

@@ -14,7 +14,8 @@ from msgspec import structs
 from concwatch.lab.events import Severity
 from concwatch.lab.settings import Settings, fetches
 from concwatch.page_server import BACKLOG, PATH
-from concwatch.system.child import child_setup, describe_exit, explain_start_error, python_command
+from concwatch.system.child import describe_exit, explain_start_error, python_command
+from concwatch.system.spawn import child_setup
 from concwatch.worker.workloads import HTTP, parse
 
 HOST = "127.0.0.1"

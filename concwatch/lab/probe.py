@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from concwatch.lab.catalog import Engine
 from concwatch.links.messages import Error, Ready, decode
-from concwatch.system.child import child_setup, describe_exit, explain_start_error, last_words
+from concwatch.system.child import describe_exit, explain_start_error, last_words
+from concwatch.system.spawn import child_setup
 from concwatch.units import format_seconds
 
 LIMIT = 10.0

@@ -112,6 +112,8 @@ class EngineFacts(Struct, frozen=True):
     threads: bool = False
     grain: Count = 0
     """Bytes that its runtime takes from the system at once: what they come to a task is its uncertainty."""
+    host: str = ""
+    """Where it runs, if not on the machine of whoever watches."""
 
 
 class LaneSnapshot(Struct, frozen=True):
@@ -170,6 +172,22 @@ class Machine(Struct, frozen=True):
     """Which memory binds: ``memory`` or ``cgroup memory``."""
 
 
+class HostStatus(Struct, frozen=True):
+    """Another host: what it has, and how far it is."""
+
+    name: str
+    system: str
+    processor: str
+    python: str
+    cores: Count
+    memory_total: Count
+    memory_available: Count
+    busy: float | None = None
+    """Share of all its cores that all programs used."""
+    delay: float | None = None
+    """Seconds that a sign of life takes there and back."""
+
+
 class Snapshot(Struct, frozen=True):
     """All lanes, and what they have in common."""
 
@@ -182,6 +200,8 @@ class Snapshot(Struct, frozen=True):
     lanes: tuple[LaneSnapshot, ...]
     settings: Settings
     machine: Machine
+    hosts: tuple[HostStatus, ...] = ()
+    """The other hosts that have answered."""
 
     @property
     def total_rss(self) -> int:

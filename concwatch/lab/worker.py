@@ -18,7 +18,17 @@ from concwatch.lab.settings import Settings, commands
 from concwatch.lab.tally import Tally
 from concwatch.lab.worker_log import LONGEST_MESSAGE, WorkerLog
 from concwatch.links.link import Arrival, Building, Built, Ended, Flood, Garbage, Link, Noise
-from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick, TracedLines
+from concwatch.links.messages import (
+    Applied,
+    BurstDone,
+    Error,
+    HostFigures,
+    Limit,
+    Reached,
+    Ready,
+    Tick,
+    TracedLines,
+)
 from concwatch.system.machine import Load
 from concwatch.system.walls import UNKNOWN_WALL, wall_hit
 from concwatch.text import plain
@@ -90,6 +100,8 @@ class Worker:
         """Why it would not run the last burst."""
         self.tally = Tally(now, hz)
         """What is known of it."""
+        self.host: HostFigures | None = None
+        """The machine that it runs on, where that is another; as last reported."""
         self._say = say
         self._hz = hz
         self._start_limit = start_limit
@@ -201,6 +213,11 @@ class Worker:
         self.target = self.asked = 0
         self._say(f"failed: {reason}", "error")
 
+    def lose(self, reason: str) -> None:
+        """Note that the connection is broken; what was asked for is kept, to be asked for again."""
+        self.state, self.reason = State.LOST, plain(reason)
+        self._say(f"lost: {reason}", "error")
+
     def cannot_run(self, reason: str) -> None:
         """Fail before it was ready: what its engine needs is there, and does not work."""
         self.fail(self.engine.broken(reason))
@@ -240,6 +257,8 @@ class Worker:
                 self._take_error(arrival)
             case TracedLines():
                 self._memory.take_lines(arrival)
+            case HostFigures():
+                self.host = arrival
             case BurstDone():
                 self.tally.burst = arrival
                 self.target = self.asked = self.granted = 0
@@ -333,7 +352,8 @@ class Worker:
             self._log.add(self._now, reached_text(whole))
 
     def _take_limit(self, limit: Limit) -> None:
-        if limit.wall == UNKNOWN_WALL and self.engine.threads and self.tally.ready is not None:
+        here = self.engine.host is None  # elsewhere the bridge has looked
+        if limit.wall == UNKNOWN_WALL and here and self.engine.threads and self.tally.ready is not None:
             # The worker cannot tell which limit on threads it was; from outside it can be seen.
             wall, value = wall_hit(str(self.tally.ready.pid))
             limit = structs.replace(limit, wall=wall, value=value)

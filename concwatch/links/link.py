@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from concwatch.links.messages import Report
+from concwatch.links.messages import HostReport, Report
 from concwatch.system.process import Reading
 
 
@@ -46,9 +46,11 @@ class Ended(Struct, frozen=True):
     reason: str
     ran: bool = True
     """Whether it had been started at all."""
+    lost: bool = False
+    """Whether it is only the connection that has ended, as far as anybody knows."""
 
 
-Arrival = Report | Garbage | Noise | Flood | Building | Built | Ended
+Arrival = Report | HostReport | Garbage | Noise | Flood | Building | Built | Ended
 
 
 class Link(Protocol):

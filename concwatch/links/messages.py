@@ -137,6 +137,58 @@ class Error(msgspec.Struct, tag="error", frozen=True):
     detail: str | None = None
 
 
+class WallFigures(msgspec.Struct, frozen=True):
+    """A limit on threads of another host."""
+
+    name: Words
+    value: Value
+    used: Value
+    a_thread: Whole = 1
+
+
+class HostFigures(msgspec.Struct, tag="host", frozen=True):
+    """Another host as its bridge finds it: bytes, and seconds of its own clock."""
+
+    time: Clock
+    name: Words
+    system: Words
+    processor: Words
+    python: Words
+    cores: Annotated[int, Meta(ge=1, le=1 << 20)]
+    memory_total: Whole
+    memory_available: Whole
+    busy: Seconds
+    own: Seconds
+    memory_group: Words | None = None
+    walls: Annotated[tuple[WallFigures, ...], Meta(max_length=100)] = ()
+
+
+class ProcessFigures(msgspec.Struct, tag="process", frozen=True):
+    """A worker's process as its bridge sees it: bytes, and seconds of that host's clock."""
+
+    time: Clock
+    rss: Whole
+    virtual: Whole
+    peak_rss: Whole
+    threads: Whole
+    cpu_seconds: Seconds
+
+
+class Echo(msgspec.Struct, tag="echo", frozen=True):
+    """A bridge has heard of us."""
+
+    number: Whole
+
+
+class WorkerEnded(msgspec.Struct, tag="ended", frozen=True):
+    """The worker of a bridge has ended."""
+
+    status: Annotated[int, Meta(ge=-(1 << 31), le=1 << 31)]
+
+
+HostReport = HostFigures | ProcessFigures | Echo | WorkerEnded
+"""What a bridge adds to its worker's reports."""
+
 Report = Ready | Tick | Reached | BurstDone | Limit | Applied | TracedLines | Error
 
 
@@ -174,8 +226,8 @@ def line_decoder(reports: UnionType, what: str) -> Callable[[bytes], Any]:
     return decode_line
 
 
-decode: Callable[[bytes], Report | None] = line_decoder(Report, "the wire")
-"""Read one line of a worker's; see `line_decoder`."""
+decode: Callable[[bytes], Report | HostReport | None] = line_decoder(Report | HostReport, "the wire")
+"""Read one line of a worker's, or of a bridge's; see `line_decoder`."""
 
 
 def shown(line: bytes) -> str:

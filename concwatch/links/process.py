@@ -13,8 +13,9 @@ from concwatch import wire
 from concwatch.links.link import Arrival, Ended, Flood, Garbage, Noise
 from concwatch.links.messages import decode, shown
 from concwatch.links.pipe_bytes import PipeBytes, PipeLines
-from concwatch.system.child import NICENESS, child_setup, describe_exit, explain_start_error, last_words
+from concwatch.system.child import describe_exit, explain_start_error, last_words
 from concwatch.system.process import Reading, Sampler
+from concwatch.system.spawn import NICENESS, child_setup
 
 NOISE_KEPT = 4_000
 """Bytes of standard error kept between two looks, and shown when the worker dies."""
@@ -42,12 +43,15 @@ class WorkerProcess(asyncio.SubprocessProtocol):
     and neither time nor memory of this program goes into it.
     """
 
-    def __init__(self, command: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], variables: Mapping[str, str] | None = None, begin: bytes = b""
+    ) -> None:
         """Begin to start it.
 
         Args:
             command: the program and its arguments.
             variables: those that its environment has besides what it inherits.
+            begin: what it is sent before any command.
         """
         self._lines = PipeLines()
         self._pipes: dict[int, PipeBytes] = {1: self._lines, 2: PipeBytes()}
@@ -60,7 +64,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         self._killed = False
         self._struck = False
         self._over = False
-        self._backlog: list[bytes] = []
+        self._backlog = [begin] if begin else []
         self._starting = asyncio.get_running_loop().create_task(
             self._start(list(command), {**os.environ, **variables} if variables else None)
         )
@@ -129,7 +133,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         if self._over or status is None or self._transport is None:
             return
         self._over = True
-        words = last_words(self._last_noise.decode(errors="replace"))
+        words = self.last_words
         self._ended = Ended(describe_exit(status) + (f": {words}" if words else ""))
         self._transport.close()
 
@@ -173,6 +177,11 @@ class WorkerProcess(asyncio.SubprocessProtocol):
     def reading(self) -> Reading | None:
         """Look at the process; None before it runs and after."""
         return self._sampler.read() if self._sampler else None
+
+    @property
+    def last_words(self) -> str:
+        """The line of its standard error, so far, that says most about its end."""
+        return last_words(self._last_noise.decode(errors="replace"))
 
     def send(self, type_: str, **fields: object) -> None:
         """Send one command; before the process runs it waits, after its end it is dropped."""

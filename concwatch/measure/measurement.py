@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
-from concwatch.lab.lane_state import COMING, State
+from concwatch.lab.lane_state import COMING
 from concwatch.lab.pages import page_problem
 from concwatch.lab.snapshot import Snapshot
 from concwatch.measure.figures import read
@@ -164,7 +164,7 @@ class Measurement:
         peak, held = lane.worker.tally.peak_live, result.held  # a target of none takes the wall off
         limit = self._broke_off or (held.status.wall_text if held else "")
         result.problems = {}
-        if lane.state is State.FAILED:
+        if lane.state.broken:
             result.problems[Outcome.FAILED] = lane.worker.reason
         if failed:
             result.problems[Outcome.FAILING] = self._why_failing(failed)
@@ -215,7 +215,7 @@ class Measurement:
         """Wait until ``done``, a failure, or the end of ``limit`` seconds; return whether it was done."""
         end = _now() + limit
         while not done():
-            if (self._lane.state is State.FAILED and not failed) or _now() >= end:
+            if (self._lane.state.broken and not failed) or _now() >= end:
                 return done()
             await asyncio.sleep(self._nap)
         return True

@@ -81,7 +81,8 @@ Objects
     ``rate``       samples a second
     ``lanes``      list of objects: ``name`` of the engine; ``task``, what a task is there; ``queues``,
                    whether tasks wait there for a thread; ``threads``, whether each task takes one of
-                   the system's; ``grain``, bytes that its runtime takes from the system at once
+                   the system's; ``grain``, bytes that its runtime takes from the system at once;
+                   ``host``, where it runs, if not on this machine
     ``budget``     memory that all workers might take together, as the recording began
     ``columns``    list of strings: the places of a sample; of version 3 are those above, in that order
 
@@ -92,7 +93,7 @@ Objects
 ``join``: a lane comes in that the header does not have: a process of a watched program. Once more where it is
 called otherwise from then on; the last holds for all of it.
     ``time``, ``lane``  its number
-    ``name``, ``task``, ``queues``, ``threads``, ``grain``  as in the header's ``lanes``
+    ``name``, ``task``, ``queues``, ``threads``, ``grain``, ``host``  as in the header's ``lanes``
 
 ``groups``: the tasks of a watched process by coroutine function, at most once a second. Holds until the next.
     ``time``, ``lane``
@@ -106,7 +107,7 @@ called otherwise from then on; the last holds for all of it.
 that never had a worker: ``off``, 0, false, null or empty; ``bytes_per_task`` 1.
     ``time``, ``lane``
     ``state``           ``off``, ``building``, ``starting``, ``running``, ``stalled``, ``stopping``,
-                        ``failed``
+                        ``failed``, ``lost``: the connection to another host is broken
     ``reason``          why it failed, or an empty string
     ``target``          how many live tasks it is asked to hold
     ``asked``           how many it was asked to hold last

@@ -19,7 +19,7 @@ class BuildLink:
         Args:
             ways: how ``engine`` can be had, the best first.
             engine: its name.
-            start: starts a worker by its command.
+            start: starts a worker by its command; a ValueError says in one line why it cannot.
         """
         self._start = start
         self._arrivals: deque[Arrival] = deque()
@@ -33,14 +33,15 @@ class BuildLink:
             command = await build(
                 ways, engine, lambda text: tell(Building(text)), lambda seconds: tell(Built(seconds))
             )
-        except BuildError as error:
+            link = self._start(command)
+        except (BuildError, ValueError) as error:
             done = str(error)
         except asyncio.CancelledError:
             pass  # by `kill`: there is nobody else who could
         except Exception as error:  # a fault of ours: the lane is not to wait for ever
             done = f"cannot be built: {type(error).__name__}: {error}"
         else:
-            self._link = self._start(command)
+            self._link = link
             for type_, fields in self._backlog:
                 self._link.send(type_, **fields)
             return

@@ -1,27 +1,20 @@
-"""Processes that this program starts: what each does before its program, how it is ended, how it ended."""
+"""Processes that this program starts: how each is started and ended, and how it ended."""
 
 import asyncio
 import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from concwatch.system import open_files
+from concwatch.system.spawn import NICENESS, child_setup
 from concwatch.system.walls import wall_hit
 from concwatch.units import format_count
 
 ROOT = str(Path(__file__).resolve().parents[2])
 """The folder that holds the package ``concwatch``."""
-
-NICENESS = 5
-"""Workers run a little nicer, so that the screen stays alive while they have both cores busy."""
-
-_PR_SET_PDEATHSIG = 1
-
-_ENDED_FIRST = b"1000"
-"""The highest that ``oom_score_adj`` can be; raising it needs no privilege."""
 
 
 def python_command(code: str, *arguments: str) -> list[str]:
@@ -36,30 +29,6 @@ def python_command(code: str, *arguments: str) -> list[str]:
 def concwatch_command(*arguments: str) -> list[str]:
     """Return the command that runs this program once more, with ``arguments``."""
     return python_command("from concwatch.__main__ import main; main()", *arguments)
-
-
-def child_setup(niceness: int) -> Callable[[], None] | None:
-    """Return what a new child runs before its program.
-
-    It is so much nicer; on Linux it dies with this process, and when memory runs out it is ended first,
-    before anything that its user works with.
-    """
-    if sys.platform == "win32":
-        return None
-    import ctypes  # only here: the screen need not wait for it
-
-    # Loaded here, not in the child: between fork and exec as little as possible may happen.
-    prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform.startswith("linux") else None
-    kill = int(signal.SIGKILL)
-
-    def setup() -> None:
-        os.nice(niceness)
-        if prctl is not None:
-            prctl(_PR_SET_PDEATHSIG, kill, 0, 0, 0)
-            with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
-                file.write(_ENDED_FIRST)
-
-    return setup
 
 
 async def start_child(

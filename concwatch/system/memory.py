@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import product
 
 import psutil
 from msgspec import Struct
 
-from concwatch.system.walls import cgroup_folders, read_fields, read_number
+from concwatch.system.proc import available_memory
 
 BUDGET = "memory budget"
 """The wall that concwatch itself sets."""
@@ -17,14 +16,6 @@ DEFAULT_SHARE = 0.8
 
 SPARED = 0.05
 """Share of the memory available at the start that is left to the machine, whoever takes the rest."""
-
-_UNLIMITED = 1 << 60
-
-_LIMIT_AND_USAGE = (
-    ("memory.max", "memory.current"),
-    ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-)
-"""The files of a control group of version 2, and of version 1."""
 
 
 class Memory(Struct, frozen=True):
@@ -41,20 +32,11 @@ class Memory(Struct, frozen=True):
 def memory_now() -> Memory:
     """Return what is available now; takes 0.2 to 0.4 ms."""
     system = psutil.virtual_memory()
-    total, available, group = int(system.total), int(system.available), None
-    for folder, (limit_name, usage_name) in product(cgroup_folders("memory"), _LIMIT_AND_USAGE):
-        limit = read_number(f"{folder}/{limit_name}")
-        usage = None if limit is None or limit >= _UNLIMITED else read_number(f"{folder}/{usage_name}")
-        if limit is None or usage is None:
-            continue
-        total = min(total, limit)
-        if limit - usage >= available:
-            continue  # it does not bind, whatever of its usage is cache: that takes the longest to read
-        rows = read_fields(f"{folder}/memory.stat")
-        cache = int(rows.get("total_inactive_file", rows.get("inactive_file", 0)))  # dropped before refusing
-        left = max(0, limit - max(0, usage - cache))
-        if left < available:
-            available, group = left, folder
+    return bound_memory(*available_memory(int(system.total), int(system.available)))
+
+
+def bound_memory(total: int, available: int, group: str | None) -> Memory:
+    """Return the memory that a control group binds, if its folder is given."""
     return Memory(total, available, "cgroup memory" if group else "memory", group)
 
 
@@ -69,16 +51,22 @@ class MemoryBudget:
             look: returns the machine's memory.
         """
         self._look = look
-        self.start = self.now = look()
+        self._asked = size
+        self._begin(look())
+
+    def _begin(self, memory: Memory) -> None:
+        self.start = self.now = memory
         """The machine's memory before any worker was started, and at the last look."""
-        self.size = int(self.start.available * DEFAULT_SHARE) if size is None else size
-        self.machine_room = self.start.available
+        self.size = int(memory.available * DEFAULT_SHARE) if self._asked is None else self._asked
+        self.machine_room = memory.available
         """Bytes that the machine has for workers: what they take themselves included."""
 
     def look(self, taken: int) -> None:
         """Look at the machine again, while workers take so many bytes."""
         with suppress(OSError):  # no file can be opened to look: what was seen last still stands
             self.now = self._look()
+        if not self.start.total:  # another host, which has not answered before
+            self._begin(self.now)
         self.machine_room = self.now.available + taken
 
     @property

@@ -1,12 +1,14 @@
 """The figures of a process, read from outside."""
 
-import os
 import time
+from typing import Any
 
 import psutil
 from msgspec import Struct
 
-_TICK = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
+from concwatch.system.proc import CLOCK, LINUX, process_figures
+
+_TICK = 1 / CLOCK
 """Seconds that the system counts CPU time in."""
 
 
@@ -26,6 +28,21 @@ class Reading(Struct, frozen=True):
     """Bytes: the highest RSS that it ever had, where the system keeps that figure (Linux), else ``rss``."""
 
 
+class CpuShare:
+    """Turns the CPU seconds of a process into the share of a core used since the last look."""
+
+    def __init__(self, time: float, cpu_seconds: float) -> None:
+        """Begin with a first look at ``time``, in seconds on any clock."""
+        self._last = time, cpu_seconds
+
+    def at(self, time: float, cpu_seconds: float) -> float:
+        """Return the share since the last look that was a tick of the system's ago, at least."""
+        before, used = self._last
+        if time - before >= _TICK:
+            self._last = time, cpu_seconds
+        return max(0.0, cpu_seconds - used) / max(_TICK, time - before)
+
+
 class Sampler:
     """Reads one process again and again; one look costs about 0.1 ms."""
 
@@ -36,37 +53,31 @@ class Sampler:
             psutil.Error: there is no such process.
         """
         self._process = psutil.Process(pid)
-        self._last = (time.monotonic(), self._cpu_seconds())
+        self._share = CpuShare(time.monotonic(), self._cpu_seconds())
 
     def read(self) -> Reading | None:
         """Return what is so now; None when the process has gone or may not be looked at."""
         try:
-            with self._process.oneshot():
-                memory = self._process.memory_info()
-                peak = self._peak_rss() or memory.rss
-                now, seconds = time.monotonic(), self._cpu_seconds()
-                before, used = self._last
-                if now - before >= _TICK:
-                    self._last = now, seconds
-                return Reading(
-                    rss=memory.rss,
-                    cpu=max(0.0, seconds - used) / max(_TICK, now - before),
-                    threads=self._process.num_threads(),
-                    virtual=memory.vms,
-                    cpu_seconds=seconds,
-                    peak_rss=max(peak, memory.rss),
-                )
+            figures = self._figures()
         except (psutil.Error, OSError):
             return None
+        if figures is None:
+            return None
+        return Reading(cpu=self._share.at(time.monotonic(), figures["cpu_seconds"]), **figures)
+
+    def _figures(self) -> "dict[str, Any] | None":
+        if LINUX:
+            return process_figures(self._process.pid)
+        with self._process.oneshot():
+            memory = self._process.memory_info()
+            return {
+                "rss": memory.rss,
+                "virtual": memory.vms,
+                "threads": self._process.num_threads(),
+                "cpu_seconds": self._cpu_seconds(),
+                "peak_rss": memory.rss,
+            }
 
     def _cpu_seconds(self) -> float:
         times = self._process.cpu_times()
         return float(times.user + times.system)
-
-    def _peak_rss(self) -> int | None:
-        try:
-            with open(f"/proc/{self._process.pid}/status", "rb") as file:
-                _, found, rest = file.read().partition(b"VmHWM:")
-        except OSError:
-            return None
-        return int(rest.split(maxsplit=1)[0]) * 1024 if found else None

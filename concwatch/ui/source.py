@@ -69,4 +69,6 @@ class LabSource:
     def largest_target(self, lane: int) -> int:
         """Return a million, or what the limits on threads let this machine hold."""
         chosen = self._lab.lanes[lane]
-        return slider_end(self._lab.capacity.fit(chosen).tasks if chosen.engine.threads else None)
+        return slider_end(
+            self._lab.host_of(chosen).capacity.fit(chosen).tasks if chosen.engine.threads else None
+        )

@@ -51,7 +51,7 @@ class LabControls:
         """Have a lane hold ``tasks``, once they are known to fit or a person wants them all the same."""
         chosen, tasks = self._lane(lane), min(tasks, LARGEST_TARGET)
         grows = tasks > chosen.target and not chosen.missing
-        found = self._lab.capacity.forecast(chosen, tasks) if grows else None
+        found = self._lab.host_of(chosen).capacity.forecast(chosen, tasks) if grows else None
         if found is None or found.fits:
             self._lab.set_target(chosen, tasks)
         elif not self._asking:

@@ -31,6 +31,7 @@ MARKS: dict[State, tuple[str, str]] = {
     State.STALLED: ("● stalled", "$warning"),
     State.STOPPING: ("◌ stopping", "$warning"),
     State.FAILED: ("✕ failed", "$error"),
+    State.LOST: ("✕ lost", "$error"),
 }
 """What a lane's switch shows in each state, and its colour."""
 
@@ -50,7 +51,7 @@ def holdings(view: LaneSnapshot, hint: str) -> Content:
     status, sample = view.status, view.sample
     if status.missing and not view.on:
         return Content.styled(status.missing, "$dim")
-    if status.state is State.FAILED:
+    if status.state.broken:
         return Content.styled(status.reason, "$error")
     if not view.on:
         return Content.styled(hint, "$dim")

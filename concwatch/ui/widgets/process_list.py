@@ -25,6 +25,7 @@ DOTS: dict[State, tuple[str, str]] = {
     State.STALLED: ("●", "$warning"),
     State.OFF: ("○", "$dim"),
     State.FAILED: ("✕", "$error"),
+    State.LOST: ("✕", "$error"),
 }
 """What stands before a process in each state, and its colour."""
 

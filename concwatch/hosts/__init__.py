@@ -1,0 +1,1 @@
+"""Lanes on other hosts: a host is a command prefix, over whose pipes a bridge speaks the wire."""

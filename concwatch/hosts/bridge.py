@@ -1,0 +1,277 @@
+"""The bridge: runs on another host, starts a worker there, and passes the wire on.
+
+It reads the worker from outside, and adds to what comes from it the reports ``host``, ``process``, ``echo``
+and ``ended``, which `concwatch.wire` specifies. The worker ends with it, and it ends with its standard input,
+or when nothing has come from the other side for `SILENCE` seconds: a connection may break without a word.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+import threading
+import zipfile
+from time import monotonic, process_time, sleep
+
+from concwatch.system.proc import available_memory, busy_seconds, machine_memory, process_figures
+from concwatch.system.spawn import NICENESS, child_setup
+from concwatch.system.walls import UNKNOWN_WALL, thread_walls, wall_hit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO, Dict, List, NoReturn, Optional
+
+SILENCE = 4.5
+"""Seconds without a line from the other side after which it is gone; it sends two a second."""
+
+GRACE = 0.3
+"""Seconds that a worker gets to end by itself once its input has ended."""
+
+LOOKS = 10
+"""Looks at the worker's process a second."""
+
+GROWTH = 0.01
+"""Share of its RSS by which a worker has grown or shrunk to be reported at once."""
+
+LARGEST_PROGRAM = 1 << 28
+"""Bytes of a program that is sent to be run."""
+
+_START = (
+    "import sys; sys.path[:] = [{archive!r}, *(folder for folder in sys.path if folder)]; "
+    "import concwatch; del sys.path[0]; "
+    "from concwatch.worker.serve import serve; serve({engine!r}, True)"
+)
+
+
+def memory_file(name: str, data: bytes) -> int:
+    """Return the descriptor of a file in memory, or of one without a name, that holds ``data``."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create(name, 0)  # kept across exec
+    else:
+        import tempfile
+
+        descriptor, path = tempfile.mkstemp()
+        os.unlink(path)
+        os.set_inheritable(descriptor, True)
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(data)
+    return descriptor
+
+
+def compiled(archive: str) -> int:
+    """Return the descriptor of a zip file with what a worker imports of ``archive``, compiled.
+
+    A worker that compiles it itself would weigh 0.7 MB more, and take a tenth of a second longer to start.
+    """
+    import io
+    import marshal
+
+    out = io.BytesIO()
+    header = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)  # by hash, never checked
+    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(out, "w") as target:
+        for name in source.namelist():
+            if not name.startswith("concwatch/hosts/"):
+                code = compile(source.read(name), f"{archive}/{name}", "exec", dont_inherit=True)
+                target.writestr(name + "c", header + marshal.dumps(code))
+    return memory_file("concwatch-worker", out.getvalue())
+
+
+class Output:
+    """Standard output, of which several threads write whole lines."""
+
+    def __init__(self) -> None:
+        self._descriptor = os.dup(1)
+        os.dup2(2, 1)  # whatever else is printed does not mix with the wire
+        self._lock = threading.Lock()
+
+    def write(self, data: bytes) -> None:
+        """Write whole lines; a reader that is gone ends this process."""
+        rest = memoryview(data)
+        with self._lock:
+            try:
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+            except OSError:
+                os._exit(0)
+
+    def send(self, type_: str, **fields: Any) -> None:
+        """Write one report."""
+        self.write(json.dumps({"type": type_, **fields}).encode() + b"\n")
+
+
+def host_report() -> Dict[str, Any]:
+    """Return what this machine is and does."""
+    total, available, group = available_memory(*machine_memory())
+    return {
+        "time": monotonic(),
+        "name": platform.node()[:200],
+        "system": f"{platform.system()} {platform.release()}"[:200],
+        "processor": platform.machine()[:200],
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_total": total,
+        "memory_available": available,
+        "memory_group": group,
+        "busy": busy_seconds(),
+        "own": process_time(),
+    }
+
+
+def walls_report() -> List[Dict[str, Any]]:
+    """Return the limits on threads here."""
+    return [
+        {"name": wall.name, "value": wall.value, "used": wall.used, "a_thread": wall.a_thread}
+        for wall in thread_walls()
+    ]
+
+
+class Bridge:
+    """Starts one worker, and ends with it."""
+
+    def __init__(self, archive: str, lines: BinaryIO) -> None:
+        """Serve what comes on ``lines``; ``archive`` is where worker and agent are imported from."""
+        self._archive = archive
+        self._lines = lines
+        self._out = Output()
+        self._heard = monotonic()
+        self._worker: Optional[subprocess.Popen[bytes]] = None
+        self._hz = float(LOOKS)
+        self._pid = 0  # of the process to be read: what the worker says in its "ready"
+
+    def run(self) -> None:
+        """Serve until either side ends."""
+        self._out.write(b"\n")  # ends whatever a shell has printed without a line end
+        self._out.send("host", walls=walls_report(), **host_report())
+        threading.Thread(target=self._watch, daemon=True).start()
+        for line in iter(self._lines.readline, b""):
+            self._heard = monotonic()
+            self._take(line)
+        self._end()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            fields = json.loads(line)
+            type_ = fields["type"]
+        except (ValueError, LookupError, TypeError):
+            type_, fields = "", {}
+        if type_ == "beat":
+            self._out.send("echo", number=fields.get("number", 0))
+        elif type_ == "start":
+            self._start(fields)
+        elif self._worker is not None and self._worker.stdin is not None:
+            if type_ == "rate":
+                self._hz = float(fields.get("hz", LOOKS))
+            try:
+                self._worker.stdin.write(line)
+                self._worker.stdin.flush()
+            except OSError:
+                pass  # it has ended, which is being reported
+
+    def _start(self, fields: Dict[str, Any]) -> None:
+        """Start the worker: of an engine of Python's, or a program that follows as so many bytes."""
+        if fields.get("size"):
+            here = {"system": platform.system(), "processor": platform.machine()}
+            for name, value in here.items():
+                if fields[name] != value:
+                    self._refuse(f"the program is built for {fields[name]}: this is {value}")
+            size = min(int(fields["size"]), LARGEST_PROGRAM)
+            program = memory_file("concwatch-program", self._lines.read(size))
+            # A program that is still open for writing cannot be run.
+            kept = [os.open(f"/proc/self/fd/{program}", os.O_RDONLY)]
+            os.set_inheritable(kept[0], True)
+            os.close(program)
+            command = [f"/proc/self/fd/{kept[0]}", *fields.get("arguments", [])]
+        else:
+            kept = [compiled(self._archive)]
+            code = _START.format(archive=f"/proc/self/fd/{kept[0]}", engine=fields["engine"])
+            safe_path = ["-P"] if sys.version_info >= (3, 11) else []
+            command = [sys.executable, *safe_path, "-c", code]
+        self._run(command, fields.get("environment", {}), kept)
+
+    def _run(self, command: List[str], environment: Dict[str, str], kept: List[int]) -> None:
+        try:
+            self._worker = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, **environment},
+                pass_fds=kept,
+                start_new_session=True,
+                preexec_fn=child_setup(NICENESS),
+            )
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            self._refuse(f"could not be started: {error}")
+        self._pid = self._worker.pid
+        threading.Thread(target=self._pass_on, args=(self._worker,), daemon=True).start()
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def _refuse(self, message: str) -> NoReturn:
+        """Say why there is no worker, and end."""
+        self._out.send("error", command=None, message=message)
+        os._exit(2)
+
+    def _pass_on(self, worker: subprocess.Popen[bytes]) -> None:
+        """Pass on what the worker reports, and its end."""
+        assert worker.stdout is not None
+        for line in iter(worker.stdout.readline, b""):
+            if line.startswith(b'{"type":"limit"'):
+                line = self._named_limit(line)
+            elif line.startswith(b'{"type":"ready"'):
+                self._pid = json.loads(line).get("pid", self._pid)
+            self._out.write(line if line.endswith(b"\n") else line + b"\n")
+        self._out.send("ended", status=worker.wait())
+        os._exit(0)
+
+    def _named_limit(self, line: bytes) -> bytes:
+        """Name the limit that the worker could not tell: from outside it can be seen."""
+        fields = json.loads(line)
+        if fields.get("wall") == UNKNOWN_WALL:
+            fields["wall"], fields["value"] = wall_hit(str(self._pid))
+        return json.dumps(fields).encode() + b"\n"
+
+    def _look(self) -> None:
+        """Report the machine, and the worker's process as often as it ticks, more often while it grows."""
+        told = machine_told = 0.0
+        rss = 0.0
+        while True:
+            figures, now = process_figures(self._pid), monotonic()
+            if figures and (now - told >= 0.95 / self._hz or abs(figures["rss"] - rss) > GROWTH * rss):
+                self._out.send("process", time=now, **figures)
+                told, rss = now, figures["rss"]
+            if now - machine_told >= 1:
+                self._out.send("host", **host_report())
+                machine_told = now
+            sleep(1 / LOOKS)
+
+    def _watch(self) -> None:
+        """End when the other side is silent; this thread never waits for a pipe."""
+        while monotonic() - self._heard < SILENCE:
+            sleep(SILENCE / 20)
+        self._end()
+
+    def _end(self) -> None:
+        """End the worker, by force if need be, and this process."""
+        worker = self._worker
+        if worker is not None:
+            if worker.stdin is not None:
+                os.close(worker.stdin.fileno())  # not "close", which may wait for another thread's write
+            try:
+                worker.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                worker.kill()
+        os._exit(0)
+
+
+def serve(archive: str, descriptor: int) -> None:
+    """Serve what follows on standard input.
+
+    Args:
+        archive: the path of the zip file that this was imported from.
+        descriptor: the open file behind it.
+    """
+    os.set_inheritable(descriptor, False)
+    Bridge(archive, sys.stdin.buffer).run()

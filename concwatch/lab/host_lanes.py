@@ -1,0 +1,153 @@
+"""The lanes of one host: what they may take together there, and who watches over that."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from concwatch.hosts.host import HERE, Host
+from concwatch.lab.capacity import Capacity
+from concwatch.lab.events import Severity
+from concwatch.lab.guard import Guard
+from concwatch.lab.lane import Lane
+from concwatch.lab.machine_meter import MachineMeter
+from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import HostStatus
+from concwatch.links.messages import HostFigures
+from concwatch.system.machine import Load
+from concwatch.system.memory import Memory, MemoryBudget, bound_memory
+from concwatch.system.walls import Wall
+
+UNKNOWN_MEMORY = Memory(0, 0, "memory")
+"""Of a host that has not answered yet: nothing is granted there."""
+
+
+class MachineFigures(Protocol):
+    """A machine, as its lanes are held against it."""
+
+    def memory(self) -> Memory:
+        """Return its memory now."""
+        ...
+
+    def walls(self) -> Sequence[Wall]:
+        """Return its limits on threads, as they were with no task live."""
+        ...
+
+    def load(self) -> Load:
+        """Return the CPU time used there so far."""
+        ...
+
+
+class OwnMachine:
+    """This machine."""
+
+    def __init__(
+        self,
+        memory: Callable[[], Memory],
+        walls: Callable[[], Sequence[Wall]],
+        load: Callable[[], Load],
+    ) -> None:
+        """Look by these, at the limits on threads once and now."""
+        self.memory, self.load = memory, load
+        self._walls = walls()
+
+    def walls(self) -> Sequence[Wall]:
+        """Return the limits on threads, as they were with no task live."""
+        return self._walls
+
+
+class OtherMachine:
+    """Another host, as the bridges of its lanes report it."""
+
+    def __init__(self) -> None:
+        self.figures: HostFigures | None = None
+        """The last report."""
+        self._walls: tuple[Wall, ...] = ()
+
+    def take(self, figures: HostFigures) -> None:
+        """Take a report."""
+        if self.figures is None or figures.time >= self.figures.time:
+            self.figures = figures
+        if figures.walls and not self._walls:
+            self._walls = tuple(
+                Wall(wall.name, wall.value, wall.used, wall.a_thread) for wall in figures.walls
+            )
+
+    def memory(self) -> Memory:
+        """Return its memory at the last report; of a host that has not answered yet nothing is left."""
+        found = self.figures
+        if found is None:
+            return UNKNOWN_MEMORY
+        return bound_memory(found.memory_total, found.memory_available, found.memory_group)
+
+    def walls(self) -> Sequence[Wall]:
+        """Return its limits on threads, as they were at the first report."""
+        return self._walls
+
+    def load(self) -> Load:
+        """Return the CPU time used there, at the last report."""
+        found = self.figures
+        return Load(found.time, found.busy, found.own, found.cores) if found else Load(0.0, 0.0, 0.0, 1)
+
+
+class HostLanes:
+    """The lanes of one host."""
+
+    def __init__(
+        self,
+        host: Host | None,
+        lanes: Sequence[Lane],
+        machine: MachineFigures,
+        budget: int | None,
+        settings: Callable[[], Settings],
+        say: Callable[[str, str, Severity], None],
+    ) -> None:
+        """Watch over ``lanes``.
+
+        Args:
+            host: where they run; None for this machine.
+            lanes: all that run there.
+            machine: what it has.
+            budget: bytes of RSS that their workers may take together; None for 80 % of what is available.
+            settings: returns what all lanes have in common now.
+            say: takes an event: the lane, what happened, how bad that is.
+        """
+        self.host = host
+        self.name = host.name if host else HERE
+        self.lanes = lanes
+        self.machine = machine
+        self.capacity = Capacity(lanes, MemoryBudget(budget, machine.memory), machine.walls, settings)
+        self.guard = Guard(lanes, self.capacity, partial(say, host.name if host else ""))
+        self.meter = MachineMeter(machine.load)
+
+    def step(self, now: float) -> None:
+        """Take in what the bridges say of the machine, and watch over the budget."""
+        machine = self.machine
+        if isinstance(machine, OtherMachine):
+            known = machine.figures is not None
+            for lane in self.lanes:
+                if lane.worker.host is not None and lane.worker.host is not machine.figures:
+                    machine.take(lane.worker.host)
+            if machine.figures is None:
+                return
+            if not known:
+                self.capacity.budget.look(0)
+        self.guard.watch(now)
+
+    @property
+    def status(self) -> HostStatus | None:
+        """What a snapshot says of another host that has answered."""
+        figures = getattr(self.machine, "figures", None)
+        if not isinstance(figures, HostFigures):
+            return None
+        delays = [lane.delay for lane in self.lanes if lane.delay is not None]
+        return HostStatus(
+            name=self.name,
+            system=figures.system,
+            processor=figures.processor,
+            python=figures.python,
+            cores=figures.cores,
+            memory_total=figures.memory_total,
+            memory_available=figures.memory_available,
+            busy=self.meter.busy,
+            delay=min(delays, default=None),
+        )

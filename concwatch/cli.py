@@ -9,8 +9,9 @@ import click
 from click.core import ParameterSource
 
 from concwatch.commands.group import Commands
-from concwatch.commands.options import SCREEN, new_lab, open_recorder, options
+from concwatch.commands.options import SCREEN, new_lab, on_hosts, open_recorder, options
 from concwatch.commands.place import Place, check_place
+from concwatch.hosts.host import Host
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.settings import Settings
 from concwatch.system.machine import program_version
@@ -41,6 +42,7 @@ def main(
     ctx: click.Context,
     /,
     engines: list[Engine] | None,
+    host: tuple[Host | None, ...],
     max_memory: int | None,
     rate: float,
     screenshots: Path,
@@ -69,7 +71,7 @@ def main(
     from concwatch.ui.session_recording import SessionRecording
 
     tasks = tasks or {}
-    lanes = list(dict.fromkeys((*(engines or SHOWN), *tasks)))
+    lanes = on_hosts(list(dict.fromkeys((*(engines or SHOWN), *tasks))), host)
     settings = Settings(**workload)
     recording = SessionRecording(Path(recordings), open_recorder(record, lanes))
     kept = place.kept

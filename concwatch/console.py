@@ -133,7 +133,7 @@ def print_table(rows: "Sequence[EngineResult]", expected: "Callable[[str], Colle
         [
             row.engine,
             *([format_count(row.tasks)] if sizes else []),
-            row.outcome(expected(row.engine)).value,
+            row.outcome(expected(row.own_name)).value,
             *(row.text(figure) for figure in known),
         ]
         for row in rows
@@ -144,7 +144,7 @@ def print_table(rows: "Sequence[EngineResult]", expected: "Callable[[str], Colle
         _print_repeats(rows, known)
     for row in rows:
         name = f"{row.engine} {format_count(row.tasks)}" if sizes else row.engine
-        problems = row.problems(expected(row.engine))
+        problems = row.problems(expected(row.own_name))
         for outcome, reason in problems.items():
             click.echo(f"{name}: {outcome.value}: {reason}")
         if row.limited_by and not any(row.limited_by in reason for reason in problems.values()):

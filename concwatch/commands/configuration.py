@@ -12,10 +12,14 @@ import click
 from click.core import ParameterSource
 
 from concwatch.files import read_file, read_toml
+from concwatch.hosts.host import Host, configured
 from concwatch.text import unknown
 
 SCREEN = "screen"
 """The table of the options that stand before any command."""
+
+HOSTS = "hosts"
+"""The table of tables that name hosts; also a command, whose own options stand there beside them."""
 
 PREFIX = "CONCWATCH"
 
@@ -50,6 +54,17 @@ def read_tables() -> dict[str, object]:
         raise click.ClickException(str(error)) from None
 
 
+def hosts(tables: Mapping[str, object]) -> dict[str, Host]:
+    """Return the hosts that the settings file names.
+
+    Raises:
+        ValueError: one line that says what was expected.
+    """
+    table = tables.get(HOSTS)
+    rows = table.items() if isinstance(table, dict) else ()
+    return configured({name: value for name, value in rows if isinstance(value, dict)})
+
+
 def prefix(name: str) -> str:
     """Return what the variables of a command begin with: click's `auto_envvar_prefix`."""
     return f"{PREFIX}_{name}".upper().replace("-", "_")
@@ -67,6 +82,11 @@ def unknown_tables(tables: Mapping[str, object], names: Collection[str]) -> Iter
             yield f"{settings_path()}: {unknown('table', key, names)}"
         elif not isinstance(table, dict):
             yield f"{settings_path()}: {key}: expected a table: a line [{key}] with options below it"
+        elif key == HOSTS:
+            try:
+                hosts(tables)
+            except ValueError as error:
+                yield f"{settings_path()}: {error}"
 
 
 def unknown_variables(names: Collection[str]) -> Iterator[str]:
@@ -93,6 +113,8 @@ def default_map(
     options, values, problems = options_of(command), {}, []
     table = tables.get(name)
     for written, value in table.items() if isinstance(table, dict) else ():
+        if name == HOSTS and isinstance(value, dict):
+            continue
         key, where = written.replace("_", "-"), f"{settings_path()}: [{name}]"
         if key not in options:
             problems.append(f"{where} {unknown('option', key, options)}")

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from concwatch.charts.table import WINDOWS
-from concwatch.commands import completion
+from concwatch.commands import completion, configuration
 from concwatch.commands.completion import words
+from concwatch.hosts import host as hosts
+from concwatch.hosts.host import Host
 from concwatch.lab.catalog import SHOWN, Engine, find
 from concwatch.lab.lab import DEFAULT_HZ
 from concwatch.lab.pages import read_workload
@@ -152,6 +154,34 @@ def _tasks(text: str) -> dict[Engine, int]:
     return wanted
 
 
+def _host(text: str) -> Host | None:
+    return hosts.find(text, known_hosts())
+
+
+def known_hosts() -> dict[str, Host]:
+    """Return the hosts of the settings, none where they cannot be read.
+
+    Raises:
+        ValueError: one line: what is wrong with them.
+    """
+    try:
+        return configuration.hosts(configuration.read_tables())
+    except click.ClickException as error:
+        raise ValueError(error.message) from None
+
+
+def on_hosts(engines: Sequence[Engine], chosen: Sequence[Host | None]) -> list[Engine]:
+    """Return each engine on each of the hosts; on this machine for none.
+
+    Raises:
+        click.UsageError: one line: a host is named twice.
+    """
+    try:
+        return [engine.on(host) for engine in engines for host in hosts.apart(chosen) or (None,)]
+    except ValueError as error:
+        raise click.UsageError(f"--host: {error}") from None
+
+
 def _window(text: str) -> float:
     seconds = parse_seconds(text)
     if not WINDOWS[0] <= seconds <= WINDOWS[-1]:
@@ -175,6 +205,7 @@ def _one_of(kind: str, known: Callable[[], Sequence[str]]) -> Parsed:
     return Parsed(read, known)
 
 
+HOST = Parsed(_host, lambda: [hosts.HERE, *known_hosts()])
 SIZE = Parsed(_budget)
 SECONDS = Parsed(number(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
 RATE = Parsed(number(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
@@ -198,6 +229,13 @@ SCREEN: dict[str, dict[str, Any]] = {
         "metavar": "a,b",
         "show_default": ",".join(engine.name for engine in SHOWN),
         "help": "Lanes to show, by engine.",
+    },
+    "--host": {
+        "type": HOST,
+        "multiple": True,
+        "metavar": "HOST",
+        "help": 'Where lanes run: a command that reaches it, such as "ssh -T web1" or "docker exec -i api", '
+        f'a name from the settings, or "{hosts.HERE}". Can be repeated.',
     },
     "--max-memory": {
         "type": SIZE,
@@ -246,6 +284,7 @@ SCREEN: dict[str, dict[str, Any]] = {
 }
 """The options of the screen: what `click.option` takes, by name."""
 
+host = click.option("--host", "hosts", **SCREEN["--host"])
 max_memory = click.option("--max-memory", **SCREEN["--max-memory"])
 screenshots = click.option("--screenshots", **SCREEN["--screenshots"])
 record = click.option("--record", **SCREEN["--record"])

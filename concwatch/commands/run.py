@@ -19,13 +19,16 @@ from concwatch.commands.options import (
     THREADS,
     WORKLOAD,
     Parsed,
+    host,
     max_memory,
     new_lab,
+    on_hosts,
     open_recorder,
     record,
 )
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import ProgressLine, print_error, print_json, print_note, print_table, print_verdicts
+from concwatch.hosts.host import Host
 from concwatch.lab.admission import why_too_many
 from concwatch.lab.catalog import CATALOG, Engine, find
 from concwatch.lab.settings import Settings
@@ -104,6 +107,7 @@ EXPECT_HELP = "\n".join(
     "--pool-threads", type=THREADS, metavar="N", show_default="Python's own", help="Threads of the pool."
 )
 @click.option("--together", is_flag=True, help="All engines at the same time.")
+@host
 @max_memory
 @click.option(
     "--force",
@@ -128,6 +132,7 @@ def command(
     seconds: float,
     pool_threads: int | None,
     together: bool,
+    hosts: tuple[Host | None, ...],
     max_memory: int | None,
     force: bool,
     expect: Sequence[Expectation],
@@ -139,7 +144,7 @@ def command(
     """Measure engines without a screen."""
     settings = Settings(threads=pool_threads, **workload)
     try:
-        engines = _engines(names)
+        engines = on_hosts(_engines(names), hosts)
         if 0 in tasks:
             raise ValueError("--tasks 0: nothing to measure: expected 1 task or more")
         expect = about_engines(expect, names)
@@ -169,7 +174,7 @@ def command(
         print_charts(labs)
     if stopped:
         sys.exit(128 + stopped)
-    held = all(row.holds(expected(row.engine)) for row in session.rows)
+    held = all(row.holds(expected(row.own_name)) for row in session.rows)
     sys.exit(int(not held or bool(lost) or not all(verdict.holds for verdict in verdicts)))
 
 

@@ -4,7 +4,7 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from concwatch.text import nearest, one_line
 
@@ -67,38 +67,43 @@ def configured(tables: object) -> dict[str, Host]:
     return {name: _configured(name, table) for name, table in tables.items()}
 
 
-def find(texts: Sequence[str], known: Mapping[str, Host]) -> list[Host | None]:
-    """Return the hosts that a person names, each by a name of the settings or by its command.
+def find(text: str, known: Mapping[str, Host]) -> Host | None:
+    """Return the host that a person names, by a name of the settings or by its command.
 
     Args:
-        texts: as they were typed; `HERE` is this machine, for which None is returned.
+        text: as it was typed; `HERE` is this machine, for which None is returned.
         known: the hosts of the settings.
 
     Raises:
-        ValueError: one line: a host is unknown, or its command is not there, or named twice.
+        ValueError: one line: there is no such host or command.
     """
-    found: dict[str, Host | None] = {}
-    for text in texts:
-        name, host = _find(text.strip(), known)
-        if name in found and found[name] == host:
-            raise ValueError(f'"{text[:60]}": expected each host once')
-        number = sum(other == name or other.startswith(f"{name}#") for other in found)
-        if number and host is not None:
-            name = f"{name}#{number + 1}"
-            host = Host(name, host.command, host.python)
-        found[name] = host
-    return list(found.values())
-
-
-def _find(text: str, known: Mapping[str, Host]) -> tuple[str, Host | None]:
+    text = text.strip()
     if text == HERE:
-        return HERE, None
+        return None
     if text in known:
-        return text, known[text]
+        return known[text]
     command = _split(text)
     if shutil.which(command[0]) is None:
         raise ValueError(
             f'unknown host "{text[:60]}": expected {HERE}, a name from the settings, '
             f'or a command such as "ssh -T web1"{nearest(text, known)}'
         )
-    return _short_name(command), Host(_short_name(command), command)
+    return Host(_short_name(command), command)
+
+
+def apart(hosts: Sequence[Host | None]) -> list[Host | None]:
+    """Return hosts so that each has a name of its own: of several with one name the next are numbered.
+
+    Raises:
+        ValueError: one line: a host is named twice.
+    """
+    found: dict[str, Host | None] = {}
+    for host in hosts:
+        name, number = host.name if host else HERE, 1
+        while name in found:
+            if host is None or found[name] in (host, structs.replace(host, name=name)):
+                raise ValueError(f"{name} twice: expected each host once")
+            number += 1
+            name = f"{host.name}#{number}"
+        found[name] = structs.replace(host, name=name) if host else None
+    return list(found.values())

@@ -22,7 +22,8 @@ def why_too_many(
     """Return in one line why so many tasks do not fit; None when they do.
 
     Args:
-        engines: each is to hold that many; one that cannot run here takes nothing.
+        engines: each is to hold that many; one that cannot run here takes nothing, nor does one
+            on another host: there the guard grants what fits.
         settings: what tasks do.
         tasks: how many.
         together: whether the engines run at the same time.
@@ -30,7 +31,7 @@ def why_too_many(
         memory: looks at the machine's memory.
         walls: looks at the limits on threads.
     """
-    there = [engine for engine in engines if engine.missing() is None]
+    there = [engine for engine in engines if engine.host is None and engine.missing() is None]
     room = MemoryBudget(budget, memory)
     found_walls = walls()
     for group in [there] if together else [[engine] for engine in there]:

@@ -137,7 +137,7 @@ def _name_in_run(wanted: Expectation, names: Collection[str]) -> str:
 
 def judge(expectations: Sequence[Expectation], rows: Sequence[EngineResult]) -> list[Verdict]:
     """Hold each against what was measured of its engine, at every size."""
-    return [wanted.judge(row) for wanted in expectations for row in rows if row.engine == wanted.engine]
+    return [wanted.judge(row) for wanted in expectations for row in rows if row.own_name == wanted.engine]
 
 
 def expected_of(expectations: Sequence[Expectation], engine: str) -> set[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from concwatch.lab.catalog import Engine
+from concwatch.lab.catalog import ON, Engine
 from concwatch.lab.events import Event
 from concwatch.lab.lab import Lab
 from concwatch.measure.figures import Figure, figures
@@ -22,7 +22,14 @@ class EngineResult:
 
     engine: str
     tasks: int
+    host: str = ""
+    """Where it ran, if not on this machine; the engine's name ends with it."""
     results: list[Result] = field(default_factory=list)
+
+    @property
+    def own_name(self) -> str:
+        """The engine's name without its host."""
+        return self.engine.partition(ON)[0]
 
     def measured(self, figure: str) -> Measured | None:
         """Return the values of a figure, one a run that has it; None for none."""
@@ -74,7 +81,8 @@ class EngineResult:
         first, problems = self.results[0], self.problems(expected)
         held = [result.held for result in self.results if result.held]
         found: dict[str, object] = {
-            "engine": self.engine,
+            "engine": self.own_name,
+            "host": self.host or None,
             "runtime": first.runtime,
             "flags": first.flags,
             "state": self.outcome(expected).value,
@@ -128,10 +136,13 @@ class Session:
             make_lab: makes a lab for some engines.
             progress: is told the lab, a lane's name, and what it is doing.
         """
-        groups = [list(self.engines)] if self.together else [[engine] for engine in self.engines]
+        groups = self._groups()
         for tasks in self.sizes:
             for group in groups:
-                rows = {engine.name: EngineResult(engine.name, tasks) for engine in group}
+                rows = {
+                    engine.name: EngineResult(engine.name, tasks, engine.host.name if engine.host else "")
+                    for engine in group
+                }
                 for _ in range(self.repeats):
                     lab = make_lab(group)
                     self.rows += [row for row in rows.values() if not row.results]
@@ -145,6 +156,15 @@ class Session:
                     finally:
                         self.events += lab.events.since(0)
 
+    def _groups(self) -> list[list[Engine]]:
+        """Return the engines that are measured at the same time: by themselves, on all hosts at once."""
+        if self.together:
+            return [list(self.engines)]
+        groups: dict[str, list[Engine]] = {}
+        for engine in self.engines:
+            groups.setdefault(engine.own_name, []).append(engine)
+        return list(groups.values())
+
     def as_json(self, workload: str, expected: Callable[[str], Collection[str]]) -> dict[str, object]:
         """Return the object that ``concwatch run --json`` prints.
 
@@ -156,5 +176,5 @@ class Session:
             "concwatch": program_version(),
             "machine": describe_machine(),
             "workload": workload,
-            "lanes": [row.as_json(expected(row.engine)) for row in self.rows],
+            "lanes": [row.as_json(expected(row.own_name)) for row in self.rows],
         }

@@ -104,8 +104,8 @@ class ConcwatchApp(LanesApp):
         assert self._lanes is not None
         controls = LabControls(self.lab, self._lanes)
         for index, lane in enumerate(self.lab.lanes):
-            if lane.engine.name in tasks:
-                controls.hold(tasks[lane.engine.name], index)
+            if lane.engine.own_name in tasks:
+                controls.hold(tasks[lane.engine.own_name], index)
 
     def conditions(self) -> Sequence[str]:
         """Return what is measured, and on what."""

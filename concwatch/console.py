@@ -138,6 +138,7 @@ def print_table(rows: "Sequence[EngineResult]", expected: "Callable[[str], Colle
         ]
         for row in rows
     ]
+    cells += [_total(group, known, sizes) for group in _by_engine(rows) if len(group) > 1]
     _print_cells([heads, *cells], 2 + sizes)
     if any(len(row.results) > 1 for row in rows):
         click.echo()
@@ -153,6 +154,27 @@ def print_table(rows: "Sequence[EngineResult]", expected: "Callable[[str], Colle
     for doubt in DOUBTS:
         if doubt.mark in marks:
             click.echo(f"{doubt.mark} {doubt.note}")
+
+
+SUMMED = ("failed", "peak_live", "create_rate", "completion_rate", "idle_rss", "peak_rss", "retained_rss")
+"""The figures that add up over hosts."""
+
+
+def _by_engine(rows: "Sequence[EngineResult]") -> "Iterable[list[EngineResult]]":
+    """Yield the rows of each engine and size, one a host."""
+    groups: dict[tuple[str, int], list[EngineResult]] = {}
+    for row in rows:
+        groups.setdefault((row.own_name, row.tasks), []).append(row)
+    return groups.values()
+
+
+def _total(rows: "Sequence[EngineResult]", known: "Sequence[Figure]", sizes: bool) -> list[str]:
+    """Return the cells of what all hosts have together."""
+    cells = [f"{rows[0].own_name}, {len(rows)} hosts", *([format_count(rows[0].tasks)] if sizes else []), ""]
+    for figure in known:
+        values = [value for row in rows if (value := row.median(figure.name)) is not None]
+        cells.append(figure.unit.text(sum(values)) if figure.name in SUMMED and values else "")
+    return cells
 
 
 def _print_repeats(rows: "Sequence[EngineResult]", known: "Sequence[Figure]") -> None:

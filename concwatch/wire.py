@@ -112,9 +112,10 @@ its engine cannot run here.
 Reports of a bridge
 ===================
 On another host a bridge starts the worker, passes both directions on, and adds reports of its own. Its clock
-is its host's. It understands two commands more. ``start``, the first, has ``engine`` and ``environment``, an
-object of variables, or for a program that follows on the same pipe its ``size`` in bytes, ``arguments``,
+is its host's. It understands three commands more. ``start``, the first, has ``engine`` and ``environment``,
+an object of variables, or for a program that follows on the same pipe its ``size`` in bytes, ``arguments``,
 ``system`` and ``processor``. ``beat`` has a ``number``; without one for 4.5 seconds bridge and worker end.
+``survey`` asks what else is there.
 
 ``host``: the machine, before all else and then once a second.
     ``time``       seconds
@@ -139,6 +140,9 @@ object of variables, or for a program that follows on the same pipe its ``size``
     ``cpu_seconds``  CPU seconds used so far
 ``echo``: answers ``beat``.
     ``number``     that of the command
+``survey``: answers the command.
+    ``pythons``    list of strings, the versions of Python that can be named there
+    ``tools``      list of strings, what other languages need
 ``ended``: the last line: the worker has ended.
     ``status``     its exit status; less than 0 for a signal
 

@@ -40,8 +40,8 @@ RAW = {
 """Columns of a recording that are no figures, but what figures are made of."""
 
 KEYS = {
-    "engine", "runtime", "flags", "state", "reason", "limited_by", "traced", "gc", "tasks", "plus_minus",
-    "marks",
+    "engine", "host", "runtime", "flags", "state", "reason", "limited_by", "traced", "gc", "tasks",
+    "plus_minus", "marks",
 }  # fmt: skip
 """What ``run --json`` says of a lane besides figures."""
 

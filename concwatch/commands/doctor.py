@@ -6,19 +6,22 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from concwatch.commands.options import max_memory, new_lab
+from concwatch.commands.options import HOST_OPTION, max_memory, new_lab
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import ProgressLine, print_error, print_json, print_lines
-from concwatch.doctor.examination import Examination, examine
+from concwatch.doctor.examination import Examination, examine, examine_host
 from concwatch.doctor.proof import ENGINE, Proof
 from concwatch.doctor.proof import prove as measure_proof
-from concwatch.doctor.report import proof_rows, rows, verdict
+from concwatch.doctor.report import host_rows, proof_rows, rows, verdict
+from concwatch.hosts.host import Host
+from concwatch.hosts.survey import survey_all
 from concwatch.lab.catalog import find
 from concwatch.lab.forecast import Fit
 from concwatch.lab.settings import Settings
 
 
 @click.command("doctor")
+@HOST_OPTION
 @max_memory
 @click.option("--json", is_flag=True, help="One JSON object on standard output.")
 @click.option(
@@ -27,13 +30,19 @@ from concwatch.lab.settings import Settings
     help="Really start as many threads as can stand, up to 40,000, and end them: takes some seconds, "
     "in which other programs may meet the same limit.",
 )
-def command(max_memory: int | None, json: bool, prove: bool) -> None:
+def command(host: tuple[Host | None, ...], max_memory: int | None, json: bool, prove: bool) -> None:
     """Show what this machine can hold, what would stop it, and what to change for more.
 
     Needs nothing. What the system does not tell is said to be unknown.
 
-    Exit status 0; with --prove 1 if more than a tenth of the forecast is missing.
+    Exit status 0; with --prove 1 if more than a tenth of the forecast is missing, with --host 1 if one
+    cannot be reached.
     """
+    others = [one for one in host if one]
+    if others:
+        if prove:
+            raise click.UsageError("--prove with --host: expected one of them, since it proves this machine")
+        sys.exit(_examine_others(others, max_memory, json))
     examination = examine(max_memory)
     if not json:
         print_lines(rows(examination))
@@ -45,6 +54,19 @@ def command(max_memory: int | None, json: bool, prove: bool) -> None:
     if proof is not None and not proof.holds:
         print_error(proof.reason or verdict(proof))
         sys.exit(1)
+
+
+def _examine_others(hosts: list[Host], budget: int | None, json: bool) -> int:
+    """Print what other hosts can hold; return the exit status."""
+    surveys, stopped = run_until_signal(survey_all(hosts))
+    if surveys is None:
+        return 128 + stopped
+    found = [examine_host(one, budget) for one in surveys]
+    if json:
+        print_json(to_builtins(found))
+    for number, one in enumerate(() if json else found):
+        print_lines([*([()] if number else []), *host_rows(one)])
+    return int(any(one.problem for one in found))
 
 
 def _prove(examination: Examination, budget: int | None) -> Proof:

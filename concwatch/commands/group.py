@@ -25,6 +25,7 @@ NAMES = (
     "experiment",
     "export",
     "figures",
+    "hosts",
     "recordings",
     "replay",
     "run",

@@ -284,7 +284,7 @@ SCREEN: dict[str, dict[str, Any]] = {
 }
 """The options of the screen: what `click.option` takes, by name."""
 
-host = click.option("--host", "hosts", **SCREEN["--host"])
+HOST_OPTION = click.option("--host", **SCREEN["--host"])
 max_memory = click.option("--max-memory", **SCREEN["--max-memory"])
 screenshots = click.option("--screenshots", **SCREEN["--screenshots"])
 record = click.option("--record", **SCREEN["--record"])

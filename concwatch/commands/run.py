@@ -13,13 +13,13 @@ from concwatch.commands import completion
 from concwatch.commands.chart import check_chart, print_charts
 from concwatch.commands.options import (
     COUNTS,
+    HOST_OPTION,
     MODE,
     REPEATS,
     SECONDS,
     THREADS,
     WORKLOAD,
     Parsed,
-    host,
     max_memory,
     new_lab,
     on_hosts,
@@ -107,7 +107,7 @@ EXPECT_HELP = "\n".join(
     "--pool-threads", type=THREADS, metavar="N", show_default="Python's own", help="Threads of the pool."
 )
 @click.option("--together", is_flag=True, help="All engines at the same time.")
-@host
+@HOST_OPTION
 @max_memory
 @click.option(
     "--force",
@@ -132,7 +132,7 @@ def command(
     seconds: float,
     pool_threads: int | None,
     together: bool,
-    hosts: tuple[Host | None, ...],
+    host: tuple[Host | None, ...],
     max_memory: int | None,
     force: bool,
     expect: Sequence[Expectation],
@@ -144,7 +144,7 @@ def command(
     """Measure engines without a screen."""
     settings = Settings(threads=pool_threads, **workload)
     try:
-        engines = on_hosts(_engines(names), hosts)
+        engines = on_hosts(_engines(names), host)
         if 0 in tasks:
             raise ValueError("--tasks 0: nothing to measure: expected 1 task or more")
         expect = about_engines(expect, names)

@@ -12,9 +12,13 @@ from concwatch.doctor.advice import Advice, advise
 from concwatch.doctor.forecasts import EngineForecast, engine_forecasts
 from concwatch.doctor.machine import Machine, look_at_machine
 from concwatch.doctor.proof import Proof
+from concwatch.hosts.survey import HostSurvey
 from concwatch.lab.catalog import CATALOG
+from concwatch.lab.host_lanes import OtherMachine
 from concwatch.lab.probe import why_not
+from concwatch.links.messages import HostFigures
 from concwatch.system.machine import program_version
+from concwatch.system.memory import MemoryBudget
 from concwatch.system.thread_limits import ThreadLimit, thread_limits
 from concwatch.system.walls import thread_walls
 
@@ -75,6 +79,38 @@ def examine(budget: int | None = None) -> Examination:
         terminal=terminal_problems(),
         versions=look_at_versions(),
         for_more=advise(machine, walls, engines),
+    )
+
+
+class HostExamination(Struct, frozen=True):
+    """What another host can hold: the object that ``doctor --host --json`` prints of it."""
+
+    host: str
+    problem: str | None
+    """Why it cannot be reached."""
+    machine: HostFigures | None = None
+    budget: int = 0
+    """Bytes of RSS that all workers there may take together."""
+    limits: list[ThreadLimit] = []
+    engines: list[EngineForecast] = []
+
+
+def examine_host(found: HostSurvey, budget: int | None) -> HostExamination:
+    """Say what a host can hold, under a memory ``budget`` or the usual one."""
+    machine = found.figures
+    if machine is None:
+        return HostExamination(found.host.name, found.problem)
+    lanes = OtherMachine()
+    lanes.take(machine)
+    room = MemoryBudget(budget, lanes.memory).size
+    reasons = [engine.on(found.host).missing() for engine in CATALOG]
+    return HostExamination(
+        found.host.name,
+        None,
+        machine,
+        room,
+        thread_limits(lanes.walls()),
+        engine_forecasts(room, lanes.walls(), reasons)[: len(CATALOG)],
     )
 
 

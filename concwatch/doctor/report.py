@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
 from concwatch.doctor.advice import Advice
-from concwatch.doctor.examination import Examination, Versions
+from concwatch.doctor.examination import Examination, HostExamination, Versions
 from concwatch.doctor.forecasts import FETCHES, EngineForecast
 from concwatch.doctor.machine import Machine
 from concwatch.doctor.proof import Proof
@@ -80,6 +80,27 @@ def _machine(machine: Machine) -> Iterator[Pieces]:
         ("stack", stack, "of address space a thread; what it touches is memory"),
         ("open files", soft, raised),
     )
+
+
+def host_rows(found: HostExamination) -> Iterator[Pieces]:
+    """Yield the lines about another host."""
+    machine = found.machine
+    if machine is None:
+        yield ((f"{found.host}  ", "heading"), (found.problem or "", "bad"))
+        return
+    total, available = format_bytes(machine.memory_total), format_bytes(machine.memory_available)
+    group = f"bound by the control group {machine.memory_group}" if machine.memory_group else ""
+    yield from _facts(
+        found.host,
+        ("system", f"{machine.system}, {machine.processor}, {machine.python}"),
+        ("memory", f"{available} available of {total}", group),
+        ("budget", format_bytes(found.budget), "for all workers together"),
+        ("cores", str(machine.cores)),
+    )
+    yield ()
+    yield from _limits(found.limits)
+    yield ()
+    yield from _engines(found.engines)
 
 
 def _limits(limits: Sequence[ThreadLimit]) -> Iterator[Pieces]:

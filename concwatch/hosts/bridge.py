@@ -23,7 +23,7 @@ from concwatch.system.walls import UNKNOWN_WALL, thread_walls, wall_hit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, BinaryIO, Dict, List, NoReturn, Optional
+    from typing import Any, BinaryIO, Dict, List, NoReturn, Optional, Tuple
 
 SILENCE = 4.5
 """Seconds without a line from the other side after which it is gone; it sends two a second."""
@@ -39,6 +39,10 @@ GROWTH = 0.01
 
 LARGEST_PROGRAM = 1 << 28
 """Bytes of a program that is sent to be run."""
+
+PYTHONS = (*(f"python3.{minor}" for minor in range(9, 20)), "pypy3")
+TOOLS = ("go", "cargo", "java", "node", "elixir", "erl", "dotnet", "mono", "uv")
+"""Programs that a survey looks for."""
 
 _START = (
     "import sys; sys.path[:] = [{archive!r}, *(folder for folder in sys.path if folder)]; "
@@ -121,6 +125,13 @@ def host_report() -> Dict[str, Any]:
     }
 
 
+def _there(programs: Tuple[str, ...]) -> List[str]:
+    """Return those of ``programs`` that are on the path."""
+    import shutil  # only for who asks
+
+    return [program for program in programs if shutil.which(program)]
+
+
 def walls_report() -> List[Dict[str, Any]]:
     """Return the limits on threads here."""
     return [
@@ -162,6 +173,8 @@ class Bridge:
             self._out.send("echo", number=fields.get("number", 0))
         elif type_ == "start":
             self._start(fields)
+        elif type_ == "survey":
+            self._out.send("survey", pythons=_there(PYTHONS), tools=_there(TOOLS))
         elif self._worker is not None and self._worker.stdin is not None:
             if type_ == "rate":
                 self._hz = float(fields.get("hz", LOOKS))

@@ -102,18 +102,18 @@ class _Pipe(WorkerProcess):
 class HostLink:
     """A `Link` to a worker on another host. Must be made on a running event loop."""
 
-    def __init__(self, host: Host, program: Program) -> None:
+    def __init__(self, host: Host, program: Program | None) -> None:
         """Begin to connect.
 
         Args:
             host: where.
-            program: what is run there.
+            program: what is run there; None for a bridge alone, to ask what is there.
         """
         self._host = host
         self._pipe = _Pipe(
             [*host.command, host.python, "-c", package.code()],
             _VARIABLES,
-            package.payload() + program.start(),
+            package.payload() + (program.start() if program else b""),
         )
         self._began = self._heard = monotonic()
         self._connected = False
@@ -159,7 +159,7 @@ class HostLink:
         # What came while nobody looked, as in a program that was suspended, is read only now.
         self._heard += max(0.0, now - self._looked - BEAT)
         self._looked = now
-        if now >= self._beat_due:
+        if self._connected and now >= self._beat_due:
             self._beat_due = now + BEAT
             number = self._beats[-1][0] + 1 if self._beats else 1
             self._beats.append((number, now))

@@ -180,13 +180,20 @@ class Echo(msgspec.Struct, tag="echo", frozen=True):
     number: Whole
 
 
+class Survey(msgspec.Struct, tag="survey", frozen=True):
+    """What else is on another host."""
+
+    pythons: WordList = ()
+    tools: WordList = ()
+
+
 class WorkerEnded(msgspec.Struct, tag="ended", frozen=True):
     """The worker of a bridge has ended."""
 
     status: Annotated[int, Meta(ge=-(1 << 31), le=1 << 31)]
 
 
-HostReport = HostFigures | ProcessFigures | Echo | WorkerEnded
+HostReport = HostFigures | ProcessFigures | Echo | Survey | WorkerEnded
 """What a bridge adds to its worker's reports."""
 
 Report = Ready | Tick | Reached | BurstDone | Limit | Applied | TracedLines | Error

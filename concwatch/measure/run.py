@@ -22,9 +22,9 @@ class EngineResult:
 
     engine: str
     tasks: int
+    results: list[Result] = field(default_factory=list)
     host: str = ""
     """Where it ran, if not on this machine; the engine's name ends with it."""
-    results: list[Result] = field(default_factory=list)
 
     @property
     def own_name(self) -> str:
@@ -140,7 +140,9 @@ class Session:
         for tasks in self.sizes:
             for group in groups:
                 rows = {
-                    engine.name: EngineResult(engine.name, tasks, engine.host.name if engine.host else "")
+                    engine.name: EngineResult(
+                        engine.name, tasks, host=engine.host.name if engine.host else ""
+                    )
                     for engine in group
                 }
                 for _ in range(self.repeats):

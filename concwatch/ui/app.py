@@ -12,7 +12,7 @@ from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.ui.lanes_app import LanesApp
-from concwatch.ui.screens.monitor import LabControls, MonitorScreen
+from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.session_recording import SessionRecording
 
 if TYPE_CHECKING:
@@ -102,10 +102,8 @@ class ConcwatchApp(LanesApp):
         """Ask lanes for so many tasks, by engine."""
         assert self.lab is not None
         assert self._lanes is not None
-        controls = LabControls(self.lab, self._lanes)
-        for index, lane in enumerate(self.lab.lanes):
-            if lane.engine.own_name in tasks:
-                controls.hold(tasks[lane.engine.own_name], index)
+        assert isinstance(self._lanes, MonitorScreen)
+        self._lanes.hold(tasks)
 
     def conditions(self) -> Sequence[str]:
         """Return what is measured, and on what."""

@@ -167,6 +167,16 @@ MONITOR = (
         "how the lane is measured: what a task is there, what its figures contain",
         title="How it is measured",
     ),
+    Row("h", do("fold"), "h", "hosts: an engine's lanes by themselves, or in one row", title="Fold hosts"),
+    Row(
+        "v",
+        do("evenly"),
+        "v",
+        "split a target over hosts evenly, or by what each can hold",
+        title="Split evenly",
+    ),
+    Row("less_than_sign", do("sort", -1), "<", "sort the table by the column before, by the next"),
+    Row("greater_than_sign", do("sort", 1), ">", "sort the table by the column before, by the next"),
     *CHARTS,
     Row("p", do("pause"), "p", "pause the charts; collecting goes on", title="Pause charts"),
     Row(

@@ -4,9 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
+from msgspec import structs
+
 from concwatch.charts.lines import Samples
 from concwatch.lab.events import Event, Log
 from concwatch.lab.lab import Lab
+from concwatch.lab.lane import Lane
+from concwatch.lab.lane_row import LaneRow
 from concwatch.lab.marks import Mark
 from concwatch.lab.series import Series
 from concwatch.lab.settings import slider_end
@@ -45,21 +49,73 @@ class Source(Protocol):
 
 
 class LabSource:
-    """The live lanes of a lab, as a `Source`."""
+    """The live lanes of a lab, as a `Source`: those of one engine on several hosts folded into a row each."""
 
     def __init__(self, lab: Lab) -> None:
         """Show ``lab``, which somebody else steps."""
         self._lab = lab
         self.events = lab.events
         self.marks = lab.marks
+        self.even = False
+        """Whether a target for several hosts is split evenly, else by what each can hold."""
+        groups: dict[str, list[Lane]] = {}
+        for lane in lab.lanes:
+            groups.setdefault(lane.engine.own_name, []).append(lane)
+        self._folded = [LaneRow(lanes, lambda: self.even) for lanes in groups.values()]
+        self._single = {lane: LaneRow([lane]) for lane in lab.lanes}
+        self._open: set[str] = set()
+        self.rows: Sequence[LaneRow] = ()
+        """What is shown, from above."""
+        self._arrange()
+
+    def _arrange(self) -> None:
+        rows: list[LaneRow] = []
+        for row in self._folded:
+            rows += [self._single[lane] for lane in row.lanes] if row.own_name in self._open else [row]
+        self.rows = rows
+
+    @property
+    def folds(self) -> bool:
+        """Whether there is anything to fold."""
+        return len(self._folded) < len(self._single)
+
+    def fold(self, row: int) -> int:
+        """Show the lanes of a row by themselves, or in one row again; return the row that is chosen then."""
+        name = self.rows[row].own_name
+        self._open ^= {name}
+        self._arrange()
+        return next(number for number, found in enumerate(self.rows) if found.own_name == name)
+
+    def fits(self, lane: Lane) -> int:
+        """Return how many tasks a lane can hold."""
+        return self._lab.host_of(lane).capacity.fit(lane).tasks
 
     def snapshot(self) -> Snapshot:
-        """Return the lanes as they are now."""
-        return self._lab.snapshot()
+        """Return the rows as they are now."""
+        return self.shown(self._lab.snapshot())
+
+    def shown(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot of the lab with a lane a row."""
+        if not self.folds:
+            return snapshot
+        by_lane = dict(zip(self._lab.lanes, snapshot.lanes, strict=True))
+        return structs.replace(
+            snapshot,
+            lanes=tuple(
+                row.picture([by_lane[lane] for lane in row.lanes], number)
+                for number, row in enumerate(self.rows)
+            ),
+        )
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """Keep what folded rows show over time; once a step of the lab."""
+        by_lane = dict(zip(self._lab.lanes, snapshot.lanes, strict=True))
+        for row in self._folded:
+            row.follow([by_lane[lane] for lane in row.lanes], snapshot.time)
 
     def series(self) -> Sequence[Series]:
-        """Return the series of each lane."""
-        return [lane.series for lane in self._lab.lanes]
+        """Return the series of each row."""
+        return [row.series for row in self.rows]
 
     @property
     def began(self) -> float:
@@ -67,8 +123,6 @@ class LabSource:
         return min((lane.series.began for lane in self._lab.lanes), default=math.inf)
 
     def largest_target(self, lane: int) -> int:
-        """Return a million, or what the limits on threads let this machine hold."""
-        chosen = self._lab.lanes[lane]
-        return slider_end(
-            self._lab.host_of(chosen).capacity.fit(chosen).tasks if chosen.engine.threads else None
-        )
+        """Return a million, or what the limits on threads let the hosts of a row hold."""
+        row = self.rows[lane]
+        return slider_end(sum(map(self.fits, row.lanes)) if row.facts.threads else None)

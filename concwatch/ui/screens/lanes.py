@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from inspect import isawaitable
 from typing import ClassVar, TypeVar
 
 from textual import on
@@ -37,6 +38,12 @@ Answer = TypeVar("Answer")
 
 NAME_CELLS = 8
 """Cells of a lane's name where there is room for little; more if one is longer."""
+
+MANY = 6
+"""Lanes beyond which each has one line, and the table as many as there is room for."""
+
+TABLE_ROWS = 5
+"""Those of the table then, at least."""
 
 FRAME = 0.1
 """Seconds between two looks."""
@@ -133,6 +140,19 @@ class LanesScreen(Sized[None]):
             yield self.CARD(index, lane.name, room, maximum, color, index == self.selected)
         yield CommonPanel()
 
+    async def rearrange(self, chosen: int) -> None:
+        """Show other rows than before, of which the keys act on ``chosen``."""
+        await self.query(LaneCard).remove()
+        self.view = self._source.snapshot()
+        self._choose_colors()
+        self.set_reactive(LanesScreen.selected, chosen)
+        *cards, _ = self.side()
+        await self.query_one(Side).mount_all(cards, before=0)
+        self._grid.redraw()
+        self._told = -1
+        self.look()
+        self.choose(chosen)
+
     def table(self) -> Widget:
         """Return the table below the charts."""
         return self.COSTS()
@@ -190,6 +210,7 @@ class LanesScreen(Sized[None]):
         self.view = view = snapshot or self._source.snapshot()
         if len(self._colors) != len(view.lanes):
             self._choose_colors()
+        self.set_class(len(view.lanes) > MANY, "-many")
         self.query_one(StatusBar).show(view, self.charts.paused, self._aside())
         self.show_lanes(view)
         self.show_table(view)
@@ -197,9 +218,8 @@ class LanesScreen(Sized[None]):
             self._draw(view)
         if self._told != self._source.events.count:
             self._told = self._source.events.count
-            names = [lane.name for lane in view.lanes]
             events = self._source.events.since(max(0, self._told - self.EVENTS))
-            self.query_one(EventView).show(events, dict(zip(names, self._colors, strict=True)))
+            self.query_one(EventView).show(events, self.colors_of(view))
 
     def _draw(self, view: Snapshot) -> None:
         """Have the charts show a snapshot, and what led there."""
@@ -207,12 +227,16 @@ class LanesScreen(Sized[None]):
         series = self._source.series()
         shown = [LaneSeries(names[lane], series[lane], self._colors[lane]) for lane in self.drawn(view)]
         theme = self.app.theme_variables
-        colors = dict(zip(names, self._colors, strict=True))
+        colors = self.colors_of(view)
         seconds = self.charts.window(view.time - self._source.began)
         marks = self._marks.moments(view, seconds, colors, theme["foreground"], theme["accent"])
         live = [lane.live for lane in view.lanes]
         calm, self._live = live == self._live, live
         self._grid.show(shown, view.time, seconds, marks, partial(self._marks.tell, view), calm)
+
+    def colors_of(self, view: Snapshot) -> dict[str, str]:
+        """Return the colour of each lane that events and marks name."""
+        return {lane.name: color for lane, color in zip(view.lanes, self._colors, strict=True)}
 
     def drawn(self, view: Snapshot) -> Iterable[int]:
         """Return the numbers of the lanes that have lines in the charts."""
@@ -229,7 +253,9 @@ class LanesScreen(Sized[None]):
         """Have the table show a snapshot."""
         tall = not self.has_class("-short", "-tiny")
         framed = tall and not self.has_class("-narrow")
-        self.query_one(CostTable).show(view, self._colors, not framed, tall, self._baseline)
+        lanes = len(view.lanes)
+        most = lanes if lanes <= MANY else max(TABLE_ROWS, self.size.height - lanes - 30)
+        self.query_one(CostTable).show(view, self._colors, not framed, tall, self._baseline, most)
 
     def watch_selected(self, selected: int) -> None:
         """Mark the lane that the keys act on."""
@@ -241,7 +267,9 @@ class LanesScreen(Sized[None]):
     async def action_do(self, command: str, args: tuple[object, ...]) -> None:
         """Run a command: a method of the controls, of the charts' control, or of the screen."""
         part = next(part for part in (self.controls, self.charts, self) if hasattr(part, command))
-        getattr(part, command)(*args)
+        done = getattr(part, command)(*args)
+        if isawaitable(done):
+            await done
 
     @on(DescendantFocus)
     def _follow_focus(self, event: DescendantFocus) -> None:
@@ -279,6 +307,11 @@ class LanesScreen(Sized[None]):
         from concwatch.ui.screens.dialog import TypeDialog  # only here: the first frame need not wait for it
 
         self.app.push_screen(TypeDialog(title, value, read, told, choices), answer)
+
+    def sort(self, by: int) -> None:
+        """Sort the cost table by the next column, or the one before; behind the last, as the lanes stand."""
+        self.query_one(CostTable).sort(by)
+        self.look()
 
     def baseline(self) -> None:
         """Freeze the present figures for the cost table to compare with, or let them go."""

@@ -1,12 +1,13 @@
 """The monitor: what a person does goes to the lab, and what the lab measures is shown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from textual.geometry import Size
 
 from concwatch.lab.forecast import Forecast
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
+from concwatch.lab.lane_row import LaneRow
 from concwatch.lab.marks import NOTE
 from concwatch.lab.pages import read_workload
 from concwatch.lab.settings import LARGEST_TARGET
@@ -30,37 +31,43 @@ class LabControls:
     Where a command takes a ``lane``, that is its number from 0; without one it is about the lane chosen.
     """
 
-    def __init__(self, lab: Lab, screen: LanesScreen) -> None:
-        """Control ``lab``, and ask on ``screen`` what has to be asked."""
+    def __init__(self, lab: Lab, source: LabSource, screen: LanesScreen) -> None:
+        """Control ``lab`` by the rows of ``source``, and ask on ``screen`` what has to be asked."""
         self._lab = lab
+        self._source = source
         self._screen = screen
         self._asking = False
 
-    def _lane(self, lane: int | None = None) -> Lane:
-        return self._lab.lanes[self._screen.selected if lane is None else lane]
+    def _row(self, lane: int | None = None) -> LaneRow:
+        return self._source.rows[self._screen.selected if lane is None else lane]
 
     # What a person does to a lane.
 
     def switch(self, lane: int | None = None) -> None:
         """Switch a lane on or off."""
-        chosen = self._lane(lane)
-        self._lab.switch(chosen, not chosen.on)
+        chosen = self._row(lane)
+        on = not chosen.on
+        for each in chosen.lanes:
+            self._lab.switch(each, on)
         self._screen.look()
 
     def hold(self, tasks: int, lane: int | None = None) -> None:
         """Have a lane hold ``tasks``, once they are known to fit or a person wants them all the same."""
-        chosen, tasks = self._lane(lane), min(tasks, LARGEST_TARGET)
-        grows = tasks > chosen.target and not chosen.missing
-        found = self._lab.host_of(chosen).capacity.forecast(chosen, tasks) if grows else None
-        if found is None or found.fits:
-            self._lab.set_target(chosen, tasks)
-        elif not self._asking:
-            self._ask_whether(chosen, found)
+        chosen, tasks = self._row(lane), min(tasks, LARGEST_TARGET)
+        shares = chosen.split(tasks, self._source.fits)
+        for each, share in shares.items():
+            grows = share > each.target and not each.missing
+            found = self._lab.host_of(each).capacity.forecast(each, share) if grows else None
+            # Of several hosts each guard grants what fits there.
+            if found is None or found.fits or len(shares) > 1:
+                self._lab.set_target(each, share)
+            elif not self._asking:
+                self._ask_whether(each, found)
         self._screen.look()
 
     def move(self, by: int, lane: int | None = None) -> None:
         """Have a lane hold so many tasks more."""
-        self.hold(max(0, self._lane(lane).target + by), lane)
+        self.hold(max(0, self._row(lane).target + by), lane)
 
     def _ask_whether(self, lane: Lane, found: Forecast) -> None:
         """Ask what to do about a target that will not fit; until then the lane holds what it held."""
@@ -85,23 +92,24 @@ class LabControls:
 
         self._screen.ask(
             answer,
-            f"number of tasks: {self._lane(index).engine.name}",
-            str(self._lane(index).target),
+            f"number of tasks: {self._row(index).name}",
+            str(self._row(index).target),
             lambda text: parse_count(text, LARGEST_TARGET),
             lambda tasks: forecast(self._screen.view.lanes[index], tasks),
         )
 
     def again(self) -> None:
         """Ask the chosen lane for its target once more: without refill that starts it anew."""
-        lane = self._lane()
+        row = self._row()
         if self._lab.settings.refill:
             self._screen.notify("tasks that end are replaced already: f turns refill off", severity="warning")
-        elif lane.worker.asked:
-            self.hold(lane.worker.asked)
+        elif row.asked:
+            self.hold(row.asked)
 
     def trim(self) -> None:
         """Have the chosen lane give memory back."""
-        self._lab.trim(self._lane())
+        for lane in self._row().lanes:
+            self._lab.trim(lane)
 
     def how(self) -> None:
         """Show how the chosen lane is measured."""
@@ -110,7 +118,7 @@ class LabControls:
         from concwatch.lab.engine_notes import engine_notes
         from concwatch.ui.screens.help import ReadDialog  # only here: the first frame can do without
 
-        lane = self._lane()
+        lane = self._row().lanes[0]
         stands = lane.worker.tally.ready
         runs = (
             f"{stands.runtime}{''.join(f' · {flag}' for flag in lane.worker.tally.flags)}"
@@ -121,6 +129,25 @@ class LabControls:
             (lane.engine.task, "bold"), "\n", (runs, "$accent"), "\n\n", engine_notes(lane.engine)
         )
         self._screen.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
+
+    # What a person does to lanes on several hosts.
+
+    async def fold(self) -> None:
+        """Show the chosen row's lanes by themselves, or in one row again."""
+        if not self._source.folds:
+            self._screen.notify("each engine runs on one host: --host names others", severity="warning")
+            return
+        chosen = self._source.fold(self._screen.selected)
+        await self._screen.rearrange(chosen)
+
+    def evenly(self) -> None:
+        """Split targets evenly over hosts from now on, or by what each can hold."""
+        self._source.even = not self._source.even
+        how = "evenly" if self._source.even else "by what each host can hold"
+        self._lab.tell(f"targets for several hosts are split {how}")
+        row = self._row()
+        if len(row.lanes) > 1 and row.target:
+            self.hold(row.target)
 
     # What a person does to all lanes.
 
@@ -230,8 +257,9 @@ class MonitorScreen(LanesScreen):
 
         ``aside`` says in a few words what else runs, or nothing.
         """
-        super().__init__(LabSource(lab), size, aside, lab.tell)
-        self.controls = LabControls(lab, self)
+        self._rows = LabSource(lab)
+        super().__init__(self._rows, size, aside, lab.tell)
+        self.controls = self._controls = LabControls(lab, self._rows, self)
         self._lab = lab
         self._due = 0.0
 
@@ -243,8 +271,20 @@ class MonitorScreen(LanesScreen):
         """Follow them no more."""
         self._lab.observers.remove(self._observe)
 
+    def colors_of(self, view: Snapshot) -> dict[str, str]:
+        """Return the colour of each lane, of folded ones that of their row."""
+        pairs = zip(self._rows.rows, super().colors_of(view).values(), strict=True)
+        return {lane.engine.name: color for row, color in pairs for lane in row.lanes}
+
+    def hold(self, tasks: Mapping[str, int]) -> None:
+        """Ask the rows of engines for so many tasks, by name."""
+        for index, row in enumerate(self._rows.rows):
+            if row.own_name in tasks:
+                self._controls.hold(tasks[row.own_name], index)
+
     def _observe(self, snapshot: Snapshot) -> None:
         """Show a step of the lab, at most one a frame: while tasks grow it steps faster than anybody sees."""
+        self._rows.follow(snapshot)
         if snapshot.time >= self._due:
             self._due = snapshot.time + FRAME * 0.9
-            self.call_later(self.follow, snapshot)
+            self.call_later(self.follow, self._rows.shown(snapshot))

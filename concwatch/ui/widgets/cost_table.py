@@ -20,6 +20,10 @@ FIT_WIDTH = 8
 """Cells of the number that fits, before the wall."""
 
 
+Row = tuple[LaneSnapshot, str, LaneSnapshot | None]
+"""A lane, its colour, and the same lane at the baseline."""
+
+
 class Column(Struct, frozen=True):
     """One column: the figure that it shows, and when it is there."""
 
@@ -138,11 +142,21 @@ class CostTable(TextLines):
     _shown: tuple[Snapshot, list[str], bool, Snapshot | None] | None = None
     """What `show` was given."""
     _noted = ""
+    _most = 0
+    """Lanes that are shown; of more those that come first."""
+    _sorted = 0
+    """Which column it is sorted by, from 1; 0 for none."""
     _limits: Mapping[str, tuple[str, float]] = {}
     """Lane → what limits it, and when that was last so (seconds, of the snapshot)."""
 
     def show(
-        self, view: Snapshot, colors: list[str], narrow: bool, tall: bool, baseline: Snapshot | None = None
+        self,
+        view: Snapshot,
+        colors: list[str],
+        narrow: bool,
+        tall: bool,
+        baseline: Snapshot | None = None,
+        most: int = 1_000,
     ) -> None:
         """Show all lanes as they are now.
 
@@ -152,7 +166,11 @@ class CostTable(TextLines):
             narrow: whether there is no frame, in which a legend would stand.
             tall: whether there is room for a line that says what limits a lane.
             baseline: an earlier moment of the same lanes; below each lane then stands what has changed.
+            most: lanes that there is room for.
         """
+        if baseline is not None and len(baseline.lanes) != len(view.lanes):
+            baseline = None  # lanes have been folded since
+        self._most = most
         self._shown = (view, colors, narrow, baseline)
         self._limits = dict(self._limits_of(view)) if tall else {}
         self.follow()
@@ -168,10 +186,17 @@ class CostTable(TextLines):
         room = self._names(view)
         columns = columns_for(width - room, view.lanes)
         since = f"Δ {format_clock(baseline.elapsed)}" if narrow and baseline else "engine"  # no legend there
-        heading = f"{since:{room}}" + "".join(f"{column.heading:>{column.width}}" for column in columns)
-        lines = [Content.styled(heading, "bold $dim")]
+        heads = [
+            Content.styled(
+                f"{column.heading:>{column.width}}",
+                "bold $foreground" if number == self._sorted else "bold $dim",
+            )
+            for number, column in enumerate(columns, 1)
+        ]
+        lines = [Content.assemble((f"{since:{room}}", "bold $dim"), *heads)]
         before = baseline.lanes if baseline else [None] * len(view.lanes)
-        for lane, color, old in zip(view.lanes, colors, before, strict=True):
+        shown = self._in_order([*zip(view.lanes, colors, before, strict=True)], columns)
+        for lane, color, old in shown[: self._most]:
             known = lane.on or lane.sample.rss_per_task is not None
             name = f"bold {color}" if known else "$dim"
             cells = "".join(f"{column.text(lane):>{column.width}}" for column in columns)
@@ -182,7 +207,24 @@ class CostTable(TextLines):
                 )
             if old is not None and (old.on or lane.on):
                 lines.append(Content.styled(self._changes(columns, lane, old, room), "$accent"))
+        hidden = len(shown) - self._most
+        if hidden > 0:
+            lines.append(Content.styled(f"and {hidden} more: < > sort by another column", "$dim"))
         return lines
+
+    def sort(self, by: int) -> None:
+        """Sort by the next column, or by the one before."""
+        width = self.outer_size.width - self.gutter.width
+        view = self._shown[0] if self._shown else None
+        columns = columns_for(width - self._names(view), view.lanes) if view else ()
+        self._sorted = (self._sorted + by) % (len(columns) + 1)
+
+    def _in_order(self, lanes: list[Row], columns: Sequence[Column]) -> list[Row]:
+        """Return the lanes by the chosen column, the highest first, or as they stand."""
+        if not 0 < self._sorted <= len(columns):
+            return lanes
+        figure = columns[self._sorted - 1].figure
+        return sorted(lanes, key=lambda row: -(figure.of(row[0]) or 0.0))
 
     def _limits_of(self, view: Snapshot) -> Iterator[tuple[str, tuple[str, float]]]:
         """Yield what limits each lane, or did a moment ago: a line that comes and goes cannot be read."""

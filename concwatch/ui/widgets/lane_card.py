@@ -23,6 +23,9 @@ STEP = 10_000
 NUMBER, STATE, HOLDINGS = 3, 17, 29
 """Cells of a narrow card's parts; the name takes its own, and what is left is the slider's."""
 
+COMPACT_SLIDER, COMPACT_LIVE = 8, 10
+"""Cells of the slider and of the number where a card has one line of a narrow column."""
+
 MARKS: dict[State, tuple[str, str]] = {
     State.OFF: ("○ off", "$dim"),
     State.BUILDING: ("◌ building", "$warning"),
@@ -145,6 +148,20 @@ class LaneCard(ClickableLines):
         else:
             line = holdings(view, self.HINT)
         asked = held is not None or view.sample.time < self._asked_until
+        if self.outer_size.height == 1 and width < self._name_cells + STATE + HOLDINGS:
+            # The slider lies between the name and what is held.
+            live = f"{format_short(view.live)} live" if view.on else ""
+            mark = switch(view)
+            return (
+                (
+                    Cell(width - COMPACT_SLIDER - COMPACT_LIVE - 4, self._heading(view)),
+                    Cell(1),
+                    Cell(2, mark[:1], "state"),
+                    Cell(COMPACT_SLIDER),
+                    Cell(1),
+                    Cell(COMPACT_LIVE, Content(live), "holdings", right=True),
+                ),
+            )
         if self.outer_size.height == 1:
             slider = max(2, width - self._name_cells - STATE - HOLDINGS)
             return (

@@ -43,6 +43,7 @@ def main(
     /,
     engines: list[Engine] | None,
     host: tuple[Host | None, ...],
+    reconnect: bool,
     max_memory: int | None,
     rate: float,
     screenshots: Path,
@@ -76,7 +77,7 @@ def main(
     recording = SessionRecording(Path(recordings), open_recorder(record, lanes))
     kept = place.kept
     app = ConcwatchApp(
-        lambda: new_lab(lanes, settings=settings, budget=max_memory, hz=rate),
+        lambda: new_lab(lanes, settings=settings, budget=max_memory, hz=rate, reconnect=reconnect),
         screenshots,
         make_run_lab=lambda rows, settings: new_lab(rows, settings=settings, budget=max_memory),
         recording=recording,

@@ -237,6 +237,10 @@ SCREEN: dict[str, dict[str, Any]] = {
         "help": 'Where lanes run: a command that reaches it, such as "ssh -T web1" or "docker exec -i api", '
         f'a name from the settings, or "{hosts.HERE}". Can be repeated.',
     },
+    "--reconnect": {
+        "is_flag": True,
+        "help": "Connect to a host again by itself when the connection is lost.",
+    },
     "--max-memory": {
         "type": SIZE,
         "metavar": "SIZE",

@@ -17,6 +17,7 @@ from concwatch.lab.lane_state import State
 from concwatch.lab.machine_meter import INTERVAL
 from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.pages import PageKeeper, Pages, PageServer
+from concwatch.lab.reconnect import Reconnect
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, Snapshot, with_cheapest
 from concwatch.links.link import Link
@@ -54,6 +55,7 @@ class Lab:
         memory: Callable[[], Memory] = memory_now,
         walls: Callable[[], Sequence[Wall]] = thread_walls,
         load: Callable[[], Load] = load_now,
+        reconnect: bool = False,
     ) -> None:
         """Make a lab with one lane an engine, all off.
 
@@ -68,6 +70,7 @@ class Lab:
             memory: looks at the machine's memory.
             walls: looks at the limits on threads, with no task live.
             load: looks at the CPU time used on this machine.
+            reconnect: whether lanes that have lost their host are connected again by themselves.
 
         Raises:
             ValueError: one line: tasks are to fetch, and no page can be served.
@@ -98,6 +101,7 @@ class Lab:
             for host, machine in machines.items()
         ]
         """The lanes by host; of this machine first, also where there are none."""
+        self._reconnect = Reconnect(self.lanes if reconnect else (), partial(self.switch, on=True))
         self._look_due = 0.0
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called at the end of each step with what is so then; none may raise."""
@@ -227,6 +231,7 @@ class Lab:
         for lane in self.lanes:
             lane.step(now)
         self._follow_refusals()
+        self._reconnect.step(now)
         for host in self.hosts:
             host.step(now)
         if now >= self._look_due:

@@ -46,8 +46,9 @@ class LabControls:
     def switch(self, lane: int | None = None) -> None:
         """Switch a lane on or off."""
         chosen = self._row(lane)
-        on = not chosen.on
-        for each in chosen.lanes:
+        broken = [each for each in chosen.lanes if each.state.broken]
+        on = not chosen.on or bool(broken)
+        for each in broken if chosen.on and broken else chosen.lanes:
             self._lab.switch(each, on)
         self._screen.look()
 

@@ -10,7 +10,7 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.configuration import as_arguments
-from concwatch.commands.options import REPEATS, SIZES, max_memory, new_lab
+from concwatch.commands.options import HOST_OPTION, REPEATS, SIZES, max_memory, new_lab
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import ExperimentProgress, print_error, print_experiments, print_lines
 from concwatch.experiments.loading import load, shipped
@@ -18,6 +18,7 @@ from concwatch.experiments.outputs import outputs, save
 from concwatch.experiments.report import Occasion
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.experiments.table import table_lines
+from concwatch.hosts.host import Host, apart
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -46,6 +47,7 @@ class RecordedCommand(click.Command):
     "--repeats", type=REPEATS, metavar="N", show_default="as the experiment says", help="Runs of each cell."
 )
 @click.option("--sizes", type=SIZES, metavar="1,10,1k", help="Sizes in place of the experiment's, ascending.")
+@HOST_OPTION
 @max_memory
 @click.option("--json", metavar="FILE", help="Everything, every run included, as one JSON object.")
 @click.option("--markdown", metavar="FILE", help="The tables as Markdown.")
@@ -58,6 +60,7 @@ def command(
     quick: bool,
     repeats: int | None,
     sizes: tuple[int, ...] | None,
+    host: tuple[Host | None, ...],
     max_memory: int | None,
     json: str | None,
     markdown: str | None,
@@ -72,8 +75,8 @@ def command(
     which takes their place. Ctrl-C ends it; what has been measured is printed and saved, marked as partial.
     """
     places = {"json": json, "markdown": markdown, "csv": csv, "pyperf": pyperf}
-    choice = Choice(quick, repeats, sizes or ())
     try:
+        choice = Choice(quick, repeats, sizes or (), tuple(apart(host)) or (None,))
         if name is None:
             _list_experiments(choice, max_memory, any(place is not None for place in places.values()))
             return

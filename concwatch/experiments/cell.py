@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from concwatch.experiments.readings import BURST
+from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine, find, known
 from concwatch.lab.forecast import Demand, forecast, walls_of, weigh
 from concwatch.lab.lab import Lab
@@ -34,6 +35,8 @@ class Cell:
     seconds: float = 1.0
     program: str | None = None
     """The path of the program that is run in a worker's place; the engine says what its tasks are."""
+    host: Host | None = None
+    """Where it runs, if not on this machine."""
     environment: tuple[tuple[str, str], ...] = ()
     """Variables that the worker or program, and the build of it, have besides what they inherit."""
     repeats: int = field(default=3, compare=False)
@@ -54,7 +57,7 @@ class Cell:
         Raises:
             ValueError: there is no such Python here; one line that says how to get it.
         """
-        return find([self.engine])[0].with_variables(self.environment)
+        return find([self.engine])[0].on(self.host).with_variables(self.environment)
 
     def expected_seconds(self) -> float:
         """Forecast how long one run takes, from nothing but what it is; right within a factor of a few."""
@@ -73,10 +76,12 @@ class Cell:
         return OVERHEAD + tasks / speed + lasts
 
     def why_not(self, lab: Lab) -> str | None:
-        """Return why this machine cannot hold it, with the figures; None when it can."""
+        """Return why its machine cannot hold it, with the figures; None when it can."""
         row = self.row()
+        if self.host and self.program:
+            return f"{self.engine}: a program of an article runs on this machine only"
         missing = None if self.program else self.worker().missing()
-        if missing:
+        if missing or self.host:  # what another host can hold its guard finds out
             return missing
         # Whatever they do: a burst has all of its tasks live.
         capacity = lab.here.capacity

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.readings import BURST
-from concwatch.lab.catalog import AT, CATALOG
+from concwatch.hosts.host import Host
+from concwatch.lab.catalog import AT, CATALOG, ON
 
 MILLION = 1_000_000
 REPEATS = 3
@@ -152,18 +155,25 @@ def said(table: Table, series: Series, key: str, default: _T) -> _T:
     return default
 
 
-def entries(experiment: Experiment, *, quick: bool = False, sizes: Sequence[int] = ()) -> list[Entry]:
+def entries(
+    experiment: Experiment,
+    *,
+    quick: bool = False,
+    sizes: Sequence[int] = (),
+    hosts: Sequence[Host | None] = (None,),
+) -> list[Entry]:
     """List the lines of the result, in the order of the file.
 
     Args:
         experiment: what to list.
         quick: only the few sizes that the file gives for a quick look.
         sizes: take these in place of the file's.
+        hosts: where it is run, None being this machine: each series once on each.
     """
     names = {engine.name for engine in CATALOG}
     found = []
     for table in experiment.table:
-        for series in table.series:
+        for series, host in product(table.series, hosts):
             all_sizes: tuple[int, ...] = said(table, series, "sizes", ())
             few = said(table, series, "quick", all_sizes[:1]) if quick else all_sizes
             for size in sizes or few:
@@ -171,6 +181,7 @@ def entries(experiment: Experiment, *, quick: bool = False, sizes: Sequence[int]
                 cell = Cell(
                     engine=series.engine,
                     size=size,
+                    host=host,
                     older=older if said(table, series, "older", False) else 0,
                     program=series.program,
                     environment=tuple(sorted(said(table, series, "environment", {}).items())),
@@ -179,5 +190,6 @@ def entries(experiment: Experiment, *, quick: bool = False, sizes: Sequence[int]
                 )
                 absent = series.optional and series.engine.partition(AT)[0] not in names
                 published = series.published.get(size)
-                found.append(Entry(table, series, size, None if absent else cell, published))
+                named = replace(series, label=f"{series.name}{ON}{host.name}") if host else series
+                found.append(Entry(table, named, size, None if absent else cell, published))
     return found

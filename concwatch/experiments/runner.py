@@ -9,6 +9,7 @@ from concwatch.experiments.cell import Cell
 from concwatch.experiments.experiment import Entry, Experiment, entries
 from concwatch.experiments.measure import NotMeasuredError, run_once
 from concwatch.experiments.program import MissingError, run_program
+from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -80,6 +81,8 @@ class Choice:
     quick: bool = False
     repeats: int | None = None
     sizes: tuple[int, ...] = ()
+    hosts: tuple[Host | None, ...] = (None,)
+    """Where it is run: on each; None is this machine."""
 
 
 MakeLab = Callable[[Sequence[Engine], Settings], Lab]
@@ -99,7 +102,7 @@ class Runner:
         self.experiment = experiment
         self.choice = choice
         self._make_lab = make_lab
-        self.entries = entries(experiment, quick=choice.quick, sizes=choice.sizes)
+        self.entries = entries(experiment, quick=choice.quick, sizes=choice.sizes, hosts=choice.hosts)
         self.outcomes: dict[Cell, CellOutcome] = {
             entry.cell: CellOutcome() for entry in self.entries if entry.cell is not None
         }

@@ -116,6 +116,7 @@ class Bench:
         open_pages=None,
         memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
         load=None,
+        reconnect=False,
     ):
         self.now = 1_000.0
         self.links = FakeWorkers() if links is None else links
@@ -133,6 +134,7 @@ class Bench:
             memory=memory,
             walls=lambda: walls,
             load=lambda: self.load(self.now),
+            reconnect=reconnect,
         )
 
     def _open_pages(self):

@@ -24,6 +24,9 @@ CONNECT_LIMIT = 10.0
 SILENCE = 4.5
 """Seconds without a line from a bridge, which sends ten a second, after which the connection is lost."""
 
+LONGEST_BANNER = 100
+"""Lines that a shell may print before the bridge's first."""
+
 BEAT = 0.5
 """Seconds between two signs of life that a bridge gets."""
 
@@ -125,6 +128,7 @@ class HostLink:
         self._beats: deque[tuple[int, float]] = deque(maxlen=20)
         self._beat_due = 0.0
         self._looked = self._began
+        self._banner = 0
         self.delay: float | None = None
         """Seconds that the last sign of life took there and back."""
 
@@ -134,7 +138,11 @@ class HostLink:
         for arrival in self._pipe.arrivals(now):
             match arrival:
                 case Garbage() if not self._connected:
-                    found.append(Noise(arrival.message))  # what a shell prints before all else
+                    self._banner += 1  # what a shell prints before all else
+                    if self._banner == LONGEST_BANNER:
+                        self._break(f"prints what is not of the wire: {arrival.message}")
+                    elif self._banner < LONGEST_BANNER:
+                        found.append(Noise(f"{arrival.message}\n"))
                 case HostFigures():
                     self._connected = True
                     found.append(arrival)
@@ -164,13 +172,15 @@ class HostLink:
             number = self._beats[-1][0] + 1 if self._beats else 1
             self._beats.append((number, now))
             self._pipe.send("beat", number=number)
-        if self._broken:
-            return
         if not self._connected and now - self._began > CONNECT_LIMIT:
-            self._broken = f"did not answer within {CONNECT_LIMIT:.0f} s"
+            self._break(f"did not answer within {CONNECT_LIMIT:.0f} s")
         elif self._connected and now - self._heard > SILENCE:
-            self._broken = f"nothing has come for {SILENCE} s"
-        if self._broken:
+            self._break(f"nothing has come for {SILENCE} s")
+
+    def _break(self, reason: str) -> None:
+        """End a connection that is of no use."""
+        if not self._broken:
+            self._broken = reason
             self._pipe.kill()
 
     def _take_figures(self, figures: ProcessFigures) -> None:

@@ -101,7 +101,7 @@ class Lab:
             for host, machine in machines.items()
         ]
         """The lanes by host; of this machine first, also where there are none."""
-        self._reconnect = Reconnect(self.lanes if reconnect else (), partial(self.switch, on=True))
+        self._reconnect = Reconnect(self.lanes if reconnect else (), self._switch_on)
         self._look_due = 0.0
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called at the end of each step with what is so then; none may raise."""
@@ -141,6 +141,12 @@ class Lab:
             lane.switch_on(self.settings, self.clock())
         else:
             lane.switch_off(self.clock())
+
+    def _switch_on(self, lane: Lane, tasks: int) -> None:
+        if tasks:
+            self.set_target(lane, tasks)
+        else:
+            self.switch(lane, True)
 
     def set_target(self, lane: Lane, tasks: int) -> None:
         """Ask a lane for so many live tasks; one that is off is switched on for any but none."""

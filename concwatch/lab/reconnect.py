@@ -12,6 +12,8 @@ FIRST, LONGEST = 1.0, 30.0
 
 @dataclass
 class _Attempts:
+    tasks: int
+    """What was asked for when the lane was lost."""
     count: int = 0
     due: float = 0.0
 
@@ -19,8 +21,8 @@ class _Attempts:
 class Reconnect:
     """Switches lanes on again that have lost their host, until they stand or somebody switches them off."""
 
-    def __init__(self, lanes: Sequence[Lane], switch_on: Callable[[Lane], None]) -> None:
-        """Look after ``lanes``; ``switch_on`` switches one on."""
+    def __init__(self, lanes: Sequence[Lane], switch_on: Callable[[Lane, int], None]) -> None:
+        """Look after ``lanes``; ``switch_on`` switches one on for so many tasks."""
         self._lanes = lanes
         self._switch_on = switch_on
         self._attempts: dict[Lane, _Attempts] = {}
@@ -36,8 +38,8 @@ class Reconnect:
 
     def _try(self, lane: Lane, attempts: _Attempts | None, now: float) -> None:
         if attempts is None or not attempts.due:
-            attempts = self._attempts.setdefault(lane, _Attempts())
+            attempts = self._attempts.setdefault(lane, _Attempts(lane.worker.asked))
             attempts.due = now + min(LONGEST, FIRST * 2**attempts.count)
         elif now >= attempts.due:
             attempts.count, attempts.due = attempts.count + 1, 0.0
-            self._switch_on(lane)
+            self._switch_on(lane, attempts.tasks)

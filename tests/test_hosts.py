@@ -1,0 +1,569 @@
+"""Lanes on other hosts: how hosts are named, what a link makes of what comes, and how rows fold."""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concwatch.hosts import package
+from concwatch.hosts.host import Host, apart, configured, find
+from concwatch.hosts.link import Program, is_static
+from concwatch.lab.lane_row import LaneRow, combined_sample
+from concwatch.lab.lane_state import State
+from concwatch.lab.snapshot import blank_sample
+from concwatch.links.link import Ended, Noise
+from concwatch.links.messages import Applied, HostFigures, Reached, Tick, WallFigures
+from concwatch.runtimes.building import build
+from concwatch.system.proc import busy_seconds, process_figures
+from tests.command_line import PROGRAM, invoke, refused
+from tests.fake import FakeLink
+from tests.host_driver import (
+    PIPED,
+    SSHD,
+    THROUGH_A_SHELL,
+    Sshd,
+    all_gone,
+    connect,
+    make_key,
+    read_bytes,
+)
+from tests.lab_driver import ENGINES, GIB, Bench, HandLink
+from tests.test_other_pythons import PYTHONS
+
+MIB = 1 << 20
+WEB1 = Host("web1", ("env",))
+WEB2 = Host("web2", ("nice",))
+
+
+# How hosts are named.
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "command"),
+    [
+        ("ssh -T web1", "web1", ("ssh", "-T", "web1")),
+        ("ssh -T me@web1.example.org", "web1.example.org", ("ssh", "-T", "me@web1.example.org")),
+        ("env nice -n 5", "5", ("env", "nice", "-n", "5")),
+        ("env a 'b c' --", "b c", ("env", "a", "b c", "--")),
+        ("env", "env", ("env",)),
+    ],
+)
+def test_a_host_is_a_command_and_called_by_its_last_word(monkeypatch, text, name, command):
+    monkeypatch.setattr(shutil, "which", lambda program: f"/bin/{program}")
+    assert find(text, {}) == Host(name, command)
+
+
+def test_a_name_of_the_settings_goes_before_a_command_and_local_is_here():
+    known = configured({"env": {"command": "ssh -T far", "python": "python3.12"}})
+    assert find(" env ", known) == Host("env", ("ssh", "-T", "far"), "python3.12")
+    assert find("local", known) is None
+
+
+def test_hosts_of_one_name_are_numbered_and_the_same_twice_is_refused():
+    again = Host("web1", ("env", "web1"))
+    assert [host.name for host in apart([WEB1, again, WEB2])] == ["web1", "web1#2", "web2"]
+    for twice in ([WEB1, WEB2, WEB1], [None, None], [WEB1, again, again]):
+        with pytest.raises(ValueError, match="twice: expected each host once"):
+            apart(twice)
+
+
+@pytest.mark.parametrize(
+    ("tables", "told"),
+    [
+        ({"web1": {"python": "python3"}}, "hosts.web1: expected a table with a command"),
+        ({"web1": "ssh"}, "hosts.web1: expected a table with a command"),
+        (
+            {"web1": {"command": "ssh", "user": "me"}},
+            'hosts.web1: unknown key "user": expected command or python',
+        ),
+        ({"web1": {"command": "ssh", "python": 3}}, "hosts.web1: python: expected text"),
+        ({"web1": {"command": "'"}}, "is no command: No closing quotation"),
+        ({"web1": {"command": " "}}, "hosts.web1: command: expected text"),
+    ],
+)
+def test_wrong_settings_are_one_line(tables, told):
+    with pytest.raises(ValueError, match=told) as error:
+        configured(tables)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_wrong_with_a_host_is_one_line_and_exit_2(tmp_path):
+    assert refused("run", "asyncio", "--tasks", 1, "--host", "nowhere").startswith('unknown host "nowhere"')
+    twice = ["--host", "env", "--host", "env"]
+    assert (
+        refused("run", "asyncio", "--tasks", 1, *twice)
+        == "--host: env twice: expected each host once (see concwatch run --help)"
+    )
+    assert "no hosts: expected one" in refused("hosts", env={"CONCWATCH_SETTINGS": str(_file(tmp_path, ""))})
+    wrong = _file(tmp_path, '[hosts.web1]\ncommand = "ssh"\nuser = "me"\n')
+    assert 'hosts.web1: unknown key "user"' in refused("hosts", env={"CONCWATCH_SETTINGS": str(wrong)})
+    assert "expected one of them" in refused("doctor", "--prove", "--host", "env")
+
+
+def _file(folder, text):
+    file = folder / "settings.toml"
+    file.write_text(text)
+    return file
+
+
+# What is sent.
+
+
+def test_what_is_sent_is_small_and_the_same_each_time():
+    assert package.archive() == package.archive.__wrapped__()
+    assert len(package.payload()) < 150_000
+
+
+def test_a_program_that_needs_an_interpreter_is_not_static():
+    with open(shutil.which("sh"), "rb") as file:
+        assert not is_static(file.read())
+    assert not is_static(b"#!/bin/sh\n")
+    assert not is_static(b"")
+
+
+# What a lab makes of it.
+
+
+def figures(time=1.0, available=12 * GIB, **more):
+    values = {"cores": 4, "memory_total": 16 * GIB, "busy": 0.0, "own": 0.0} | more
+    return HostFigures(
+        time, "box", "Linux 6.1", "x86_64", "CPython 3.9", memory_available=available, **values
+    )
+
+
+class HostWorker(FakeLink):
+    """A fake worker whose bridge reports its machine first."""
+
+    def __init__(self, engine, report):
+        super().__init__(engine)
+        self._report = report
+
+    def arrivals(self, now):
+        first = [] if self._began is not None or self._report is None else [self._report]
+        return [*first, *super().arrivals(now)]
+
+    def lose(self):
+        self._out.append(Ended("nothing has come for 4.5 s", lost=True))
+        self._over = True
+
+
+def bench(*hosts, reports=None, **options):
+    """A bench with a lane of asyncio on each host; ``reports`` by its name."""
+
+    def open_link(engine):
+        host = engine.host.name if engine.host else ""
+        link = HostWorker(engine, None if not host else (reports or {}).get(host, figures()))
+        if made.unreachable:
+            link = HandLink()
+            link.say(Ended("there cannot be reached", ran=False))
+        made.opened.append(link)
+        return link
+
+    made = Bench(links=open_link, engines=[ENGINES["asyncio"].on(host) for host in hosts], **options)
+    made.opened, made.unreachable = [], False
+    return made
+
+
+def test_each_host_has_its_own_budget_and_limits():
+    walls = (WallFigures("pid_max", 1_000, 100),)
+    small = bench(None, WEB1, WEB2, reports={"web1": figures(available=100 * MIB, walls=walls)})
+    for lane in small.lab.lanes:
+        small.lab.set_target(lane, 500_000)
+    small.until(lambda: small.lab.lanes[1].worker.limit)
+    here, web1, web2 = small.lab.lanes
+    small.until(lambda: here.live == web2.live == 500_000)
+    assert web1.worker.limit.wall == "memory budget"
+    assert web1.rss <= 80 * MIB
+    assert [host.name for host in small.lab.snapshot().hosts] == ["web1", "web2"]
+    assert [wall.name for wall in small.lab.host_of(web1).capacity.walls] == ["pid_max"]
+    assert small.lab.host_of(web1).capacity.fit(web1).tasks < 80_000
+
+
+def test_nothing_is_granted_before_a_host_has_answered():
+    silent = bench(WEB1)
+    lane = silent.lab.lanes[0]
+    assert silent.lab.host_of(lane).capacity.budget.size == 0
+    silent.lab.set_target(lane, 1_000)
+    assert lane.worker.granted == 0
+    silent.until(lambda: lane.live == 1_000)
+
+
+def test_a_lost_lane_says_why_and_is_started_again_by_hand_with_its_target():
+    lost = bench(WEB1)
+    (lane,) = lost.lab.lanes
+    lost.lab.set_target(lane, 1_000)
+    lost.until(lambda: lane.live == 1_000)
+    lost.opened[0].lose()
+    lost.pass_(2)
+    assert (lane.state, lane.worker.reason) == (State.LOST, "nothing has come for 4.5 s")
+    assert "lost: nothing has come for 4.5 s" in lost.texts("error")
+    lost.pass_(60)
+    assert lane.state is State.LOST
+    lost.lab.switch(lane, True)
+    lost.until(lambda: lane.live == 1_000)
+
+
+def test_a_lost_lane_is_connected_again_by_itself_ever_less_often():
+    found = bench(WEB1, reconnect=True)
+    (lane,) = found.lab.lanes
+    found.lab.set_target(lane, 1_000)
+    found.until(lambda: lane.live == 1_000)
+    found.opened[0].lose()
+    found.unreachable = True
+    tries = []
+    for _ in range(4):
+        count, began = len(found.opened), found.now
+        found.until(lambda count=count: len(found.opened) > count)
+        tries.append(found.now - began)
+    assert tries == pytest.approx([1, 2, 4, 8], abs=0.5)
+    assert lane.state is State.STARTING
+    found.unreachable = False
+    found.until(lambda: lane.live == 1_000)
+    found.lab.switch(lane, False)
+    found.pass_(60)
+    assert lane.state is State.OFF
+
+
+# Rows of several lanes.
+
+
+def row_of(*hosts, **options):
+    made = bench(*hosts, **options)
+    return made, LaneRow(made.lab.lanes)
+
+
+@given(st.integers(0, 1_000_000), st.lists(st.integers(0, 10_000_000), min_size=1, max_size=8), st.booleans())
+def test_a_target_is_split_without_remainder(tasks, fits, even):
+    lanes = bench(*(Host(f"h{number}", ("env",)) for number in range(len(fits)))).lab.lanes
+    weights = dict(zip(lanes, fits, strict=True))
+    shares = LaneRow(lanes, lambda: even).split(tasks, weights.__getitem__)
+    assert sum(shares.values()) == tasks
+    assert all(share >= 0 for share in shares.values())
+    whole = sum(fits)
+    if even or not whole:
+        assert max(shares.values()) - min(shares.values()) <= 1
+    else:
+        assert all(abs(shares[lane] - tasks * size / whole) <= len(fits) for lane, size in weights.items())
+
+
+def test_a_lost_host_gets_none_while_others_can_take_them():
+    made, row = row_of(WEB1, WEB2)
+    for lane, tasks in row.split(1_000, lambda lane: 1).items():
+        made.lab.set_target(lane, tasks)
+    made.until(lambda: sum(lane.live for lane in row.lanes) == 1_000)
+    made.opened[0].lose()
+    made.pass_(1)
+    assert [*row.split(1_000, lambda lane: 1).values()] == [0, 1_000]
+    picture = row.picture(made.lab.snapshot(made.now).lanes, 0)
+    assert (picture.status.state, picture.status.wall) == (State.RUNNING, "without web1")
+
+
+def test_several_hosts_together_have_sums_worst_cases_and_means_over_their_tasks():
+    one = blank_sample(
+        0, 1.0, rss=10, live=100, lag=0.5, rss_per_task=1_000.0, measured_live=100, tick_time=7.0
+    )
+    two = blank_sample(1, 2.0, rss=20, live=300, lag=0.1, rss_per_task=2_000.0, measured_live=300)
+    both = combined_sample([one, two], 5)
+    assert (both.lane, both.time, both.rss, both.live, both.lag) == (5, 2.0, 30, 400, 0.5)
+    assert both.rss_per_task == 1_750
+    assert both.tick_time is None
+    assert both.traced is None
+
+
+def test_a_folded_row_keeps_the_sum_over_time():
+    made, row = row_of(WEB1, WEB2)
+    made.lab.observers.append(lambda snapshot: row.follow(snapshot.lanes, snapshot.time))
+    for lane in row.lanes:
+        made.lab.set_target(lane, 500)
+    made.until(lambda: all(lane.live == 500 for lane in row.lanes))
+    made.pass_(1)
+    assert row.series.last("live") == 1_000
+    assert row.series.last("rss") == sum(lane.rss for lane in row.lanes)
+    assert row.name == "asyncio × 2"
+
+
+# The system's own words.
+
+
+def test_figures_of_a_process_are_those_of_psutil():
+    other = psutil.Process()
+    found, memory, times = process_figures(os.getpid()), other.memory_info(), other.cpu_times()
+    assert found["rss"] == pytest.approx(memory.rss, abs=8 * MIB)
+    assert found["virtual"] == pytest.approx(memory.vms, abs=80 * MIB)
+    assert found["threads"] == other.num_threads()
+    assert found["cpu_seconds"] == pytest.approx(times.user + times.system, abs=0.5)
+    assert found["peak_rss"] >= found["rss"]
+    assert busy_seconds() > 0
+    assert process_figures(1 << 30) is None
+
+
+# Real connections.
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("prefix", [("env",), THROUGH_A_SHELL, ("dash", "-c", 'dash -c "$*"', "x")])
+async def test_a_worker_runs_by_a_prefix_with_and_without_a_shell(prefix):
+    if shutil.which(prefix[0]) is None:
+        pytest.skip(f"no {prefix[0]}")
+    remote = connect(*prefix)
+    pid = await remote.ready()
+    bridge = remote.bridge.pid
+    assert remote.host.cores == len(os.sched_getaffinity(0))
+    await remote.until(lambda: remote.link.reading() is not None)
+    idle = remote.link.reading().rss
+    remote.link.send("target", tasks=20_000)
+    await remote.until(lambda: remote.of(Reached))
+    await remote.until(lambda: remote.link.reading().rss > idle + 20_000 * 1_000)
+    assert remote.link.reading().rss < idle + 20_000 * 3_000
+    await remote.until(lambda: remote.link.delay is not None)
+    remote.link.send("stop")
+    assert await remote.end() == Ended("exited with status 0")
+    await all_gone(pid, bridge)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("python", PYTHONS)
+async def test_bridge_and_worker_run_on_every_python(python):
+    remote = connect(*THROUGH_A_SHELL, python=PYTHONS[python])
+    await remote.ready()
+    remote.link.send("target", tasks=100)
+    await remote.until(lambda: remote.of(Reached))
+    assert remote.host.python.startswith(python)
+    remote.link.send("stop")
+    await remote.end()
+
+
+OLD = [
+    (version, path)
+    for version in ("3.6", "3.7", "3.8")
+    for path in Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python3")
+]
+
+
+@pytest.mark.real
+async def test_what_a_host_lacks_is_one_line(tmp_path):
+    for version, python in OLD:
+        said = await connect("env", python=str(python)).refusal()
+        assert said.endswith(f"is cpython {version}: Python 3.9 or newer is needed")
+    said = await connect("env", python="no-such-python").refusal()
+    assert said.startswith("there cannot be reached: exited with status 127: ")
+    assert said.endswith("(expected no-such-python: Python 3.9 or newer, or another named in the settings)")
+    said = await connect("false").refusal()
+    assert said == "there cannot be reached: exited with status 1"
+    said = await connect("no-such-program").refusal()
+    assert said.startswith("there cannot be reached: could not be started: ")
+    for python in PYTHONS.values():
+        if subprocess.run([python, "-c", "import uvloop"], capture_output=True, check=False).returncode:  # noqa: ASYNC221
+            said = await connect("env", engine="uvloop", python=python).refusal()
+            assert said.startswith("ModuleNotFoundError: No module named 'uvloop'")
+            break
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "banner", ["echo Welcome; echo to web1", "printf 'no line end'", "printf '{\"type\":'"]
+)
+async def test_what_a_shell_prints_first_is_passed_over(banner):
+    remote = connect("sh", "-c", f'{banner}; "$@"', "sh")
+    await remote.ready()
+    assert remote.of(Noise)
+    remote.link.send("stop")
+    await remote.end()
+
+
+@pytest.mark.real
+async def test_a_host_that_says_nothing_or_garbage_for_ever_is_given_up(monkeypatch):
+    monkeypatch.setattr("concwatch.hosts.link.CONNECT_LIMIT", 1.0)
+    said = await connect("sh", "-c", "exec sleep 60").refusal()
+    assert said == "there cannot be reached: did not answer within 1 s"
+    remote = connect("sh", "-c", "exec yes")
+    said = await remote.refusal()
+    assert said.startswith(
+        "there cannot be reached: prints what is not of the wire: not a line of the wire: "
+    )
+    assert len(remote.seen) < 200
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("victim", ["connection", "bridge", "worker"])
+async def test_whatever_is_killed_nothing_is_left(victim):
+    remote = connect(*PIPED)
+    pid = await remote.ready()
+    bridge = remote.bridge.pid
+    remote.link.send("target", tasks=1_000)
+    await remote.until(lambda: remote.of(Reached))
+    if victim == "connection":
+        remote.link._pipe.kill()  # as if somebody else had
+    else:
+        os.kill({"bridge": bridge, "worker": pid}[victim], signal.SIGKILL)
+    ended = await remote.end()
+    if victim == "worker":
+        assert ended == Ended("killed by SIGKILL")
+    else:
+        assert ended.lost
+        assert ended.reason.startswith("the connection ")
+    await all_gone(pid, bridge)
+
+
+@pytest.mark.real
+async def test_a_connection_that_falls_silent_is_lost_and_nothing_is_left_there():
+    remote = connect(*PIPED)
+    pid = await remote.ready()
+    bridge = remote.bridge
+    remote.link.send("target", tasks=1_000)
+    await remote.until(lambda: remote.of(Reached))
+    cats = [child for child in bridge.parent().children() if child.name() == "cat"]
+    assert len(cats) == 2
+    for cat in cats:
+        cat.suspend()
+    try:
+        ended = await remote.end()
+        assert ended == Ended("nothing has come for 4.5 s", lost=True)
+        await all_gone(pid, bridge.pid, limit=20)
+    finally:
+        for cat in cats:
+            with contextlib.suppress(psutil.Error):
+                cat.kill()
+
+
+@pytest.mark.real
+def test_nothing_is_left_there_when_the_monitor_is_killed(tmp_path):
+    out = subprocess.Popen(
+        [
+            *PROGRAM,
+            "run",
+            "asyncio",
+            "--tasks",
+            "1000",
+            "--seconds",
+            "60",
+            "--host",
+            " ".join(("env", "-u", "X")),
+        ],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        for line in out.stderr:
+            if "holding" in line:
+                break
+        below = psutil.Process(out.pid).children(recursive=True)
+        assert below
+    finally:
+        out.kill()
+        out.wait()
+        out.stderr.close()
+    asyncio.run(all_gone(*(process.pid for process in below)))
+
+
+@pytest.mark.real
+def test_run_and_hosts_print_a_row_a_host(tmp_path):
+    settings = {
+        "CONCWATCH_SETTINGS": str(
+            _file(
+                tmp_path,
+                f'[hosts.web1]\ncommand = "env"\npython = "{sys.executable}"\n'
+                '[hosts.gone]\ncommand = "false"\n',
+            )
+        )
+    }
+    done = invoke(
+        "run",
+        "asyncio",
+        "--tasks",
+        1_000,
+        "--seconds",
+        0,
+        "--host",
+        "local",
+        "--host",
+        "web1",
+        "--json",
+        env=settings,
+    )
+    found = json.loads(done.stdout)
+    assert [(lane["engine"], lane["host"], lane["peak_live"]) for lane in found["lanes"]] == [
+        ("asyncio", None, 1_000),
+        ("asyncio", "web1", 1_000),
+    ]
+    done = invoke("hosts", env=settings)
+    assert done.exit_code == 1
+    lines = done.stdout.splitlines()
+    assert lines[1].startswith("web1 ")
+    assert lines[2] == "gone  gone cannot be reached: exited with status 1"
+    found = json.loads(invoke("doctor", "--host", "web1", "--json", env=settings).stdout)
+    assert found[0]["budget"] > 0
+    assert {limit["name"] for limit in found[0]["limits"]} >= {"pid_max", "vm.max_map_count"}
+
+
+@pytest.mark.real
+async def test_a_program_that_needs_nothing_else_is_sent(tmp_path, monkeypatch):
+    go = ENGINES["go"]
+    if go.missing():
+        pytest.skip(go.missing())
+    command = await build(go.ways, "go", lambda text: None, lambda seconds: None)
+    content = read_bytes(command[0])
+    assert is_static(content)
+    remote = connect("env", program=Program("go", {}, command[1:], content))
+    await remote.ready()
+    remote.link.send("target", tasks=1_000)
+    await remote.until(lambda: remote.of(Reached))
+    remote.link.send("stop")
+    await remote.end()
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    remote = connect("env", program=Program("go", {}, command[1:], content))
+    assert (await remote.refusal()).startswith("the program is built for riscv64: this is ")
+
+
+# Real ssh.
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    if SSHD is None or shutil.which("ssh") is None:
+        pytest.skip("no ssh server here: apt install openssh-server")
+    if os.geteuid() != 0:
+        pytest.skip("sshd is started as root only")
+    found = Sshd(tmp_path_factory.mktemp("sshd"))
+    yield found
+    found.close()
+
+
+@pytest.mark.real
+async def test_over_ssh(server):
+    remote = connect(*server.prefix())
+    pid = await remote.ready()
+    bridge = remote.bridge.pid
+    remote.link.send("target", tasks=10_000)
+    await remote.until(lambda: remote.of(Reached))
+    remote.link.send("gc", mode="frozen")
+    await remote.until(lambda: remote.of(Applied))
+    numbers = [tick.number for tick in remote.of(Tick)]
+    assert numbers == [*range(1, len(numbers) + 1)]
+    ssh = remote.link._pipe
+    ssh.kill()
+    assert (await remote.end()).lost
+    await all_gone(pid, bridge)
+
+
+@pytest.mark.real
+async def test_a_wrong_key_is_one_line_and_asks_nobody(server, tmp_path):
+    make_key(tmp_path / "wrong")
+    prefix = [
+        str(tmp_path / "wrong") if word.endswith("/user") else word
+        for word in server.prefix("-o", "IdentitiesOnly=yes")
+    ]
+    said = await connect(*prefix).refusal()
+    assert said.startswith("there cannot be reached: exited with status 255: ")
+    assert "Permission denied" in said

@@ -160,3 +160,38 @@ class Sshd:
             with contextlib.suppress(psutil.Error):
                 process.kill()
         self.process.wait()
+
+
+def memory_group(limit):
+    """Make a memory control group of ``limit`` bytes; return its folder, or None where none can be made."""
+    for root, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        folder = f"{root}/concwatch-test-{os.getpid()}"
+        with contextlib.suppress(OSError):
+            os.mkdir(folder)
+            try:
+                with open(f"{folder}/{name}", "w") as file:
+                    file.write(str(limit))
+                return folder
+            except OSError:
+                os.rmdir(folder)
+    return None
+
+
+def killed_by_memory(folder):
+    """Return how many processes of a control group the kernel has killed for want of memory."""
+    for name in ("memory.oom_control", "memory.events"):
+        with contextlib.suppress(OSError), open(f"{folder}/{name}") as file:
+            return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
+    return None
+
+
+async def remove_group(folder):
+    """Remove a control group once its last process has gone."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            os.rmdir(folder)
+            return
+        except OSError:
+            assert time.monotonic() < end
+            await asyncio.sleep(0.02)

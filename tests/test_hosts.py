@@ -34,8 +34,11 @@ from tests.host_driver import (
     Sshd,
     all_gone,
     connect,
+    killed_by_memory,
     make_key,
+    memory_group,
     read_bytes,
+    remove_group,
 )
 from tests.lab_driver import ENGINES, GIB, Bench, HandLink
 from tests.test_other_pythons import PYTHONS
@@ -524,6 +527,33 @@ async def test_a_program_that_needs_nothing_else_is_sent(tmp_path, monkeypatch):
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     remote = connect("env", program=Program("go", {}, command[1:], content))
     assert (await remote.refusal()).startswith("the program is built for riscv64: this is ")
+
+
+@pytest.mark.real
+async def test_a_control_group_is_a_host_whose_guard_holds_there():
+    folder = memory_group(256 * MIB)
+    if folder is None:
+        pytest.skip("no memory control group can be made here")
+    prefix = ("sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh")
+    lab = Lab([ENGINES["asyncio"].on(Host("small", prefix, sys.executable))])
+    run = asyncio.create_task(lab.run())
+    (lane,) = lab.lanes
+    try:
+        lab.set_target(lane, 1_000_000)
+        async with asyncio.timeout(60):
+            while lane.worker.limit is None:  # noqa: ASYNC110  # a lab has no event for it
+                await asyncio.sleep(0.02)
+        assert lane.worker.limit.wall == "memory budget"
+        assert lane.live > 50_000
+        assert lab.host_of(lane).capacity.budget.size < 256 * MIB
+        (status,) = lab.snapshot().hosts
+        assert status.memory_total == 256 * MIB
+        assert killed_by_memory(folder) == 0
+    finally:
+        run.cancel()
+        await lab.close()
+        await all_gone(lane.worker.tally.ready.pid)
+        await remove_group(folder)
 
 
 # Real ssh.

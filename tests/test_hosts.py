@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from concwatch.hosts import package
 from concwatch.hosts.host import Host, apart, configured, find
 from concwatch.hosts.link import Program, is_static
+from concwatch.lab.lab import Lab
 from concwatch.lab.lane_row import LaneRow, combined_sample
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import blank_sample

@@ -244,7 +244,9 @@ class GrowthMeter:
         rows = [[1.0, time] for time in times]
         if self._mean_life(marks, third) * LIVES > times[-1]:
             return False
-        expected = self._expected(marks, self._mean_life(marks, len(marks)))
+        if self._explained(marks, joined, third) > UNEXPLAINED * rise:
+            return False
+        expected = self._expected(marks, self._mean_life(marks, len(marks)), joined)
         if max(expected) - min(expected) > 1e-6 * max(1.0, *expected):
             rows = [[*row, each] for row, each in zip(rows, expected, strict=True)]
         found = _solve(rows, lows)
@@ -278,15 +280,33 @@ class GrowthMeter:
             return 0.0
         return sum(each.live for each in marks[:count]) / count / (ended / seconds)
 
-    def _expected(self, marks: Sequence[Stretch], life: float) -> list[float]:
-        """Return the live tasks at each mark by the rate of creation and the mean life; none for no life."""
+    def _explained(self, marks: Sequence[Stretch], joined: int, third: int) -> float:
+        """Return the rise that the rate of creation explains by itself.
+
+        By the shortest mean life of any mark, since tasks that never end lengthen it from mark to mark. Where
+        the rate grows evenly, time and rate cannot be told apart by regression, but by this they can.
+        """
+        if not self._mean_life(marks, len(marks)):
+            return 0.0
+        shortest = min(
+            (each.live * joined * STRETCH / each.created for each in marks if each.created), default=0.0
+        )
+        expected = self._expected(marks, shortest, joined)
+        return min(expected[-third:]) - max(expected[:third])
+
+    def _expected(self, marks: Sequence[Stretch], life: float, joined: int) -> list[float]:
+        """Return the low-water marks that the rate of creation and the mean life explain; none for no life.
+
+        The fewest of a time that begins with few are those few, so they are looked for here as there.
+        """
         if not life:
             return [0.0] * len(marks)
         points = list(self._stretches)
-        live, at, found = points[0].live, points[0].time, {points[0].time: points[0].live}
+        live, at, found = points[0].live, points[0].time, [points[0].live]
         for point in points[1:]:
             passed = point.time - at
             keep = math.exp(-passed / life)
             live, at = keep * live + (1 - keep) * life * point.created / passed, point.time
-            found[at] = live
-        return [found[each.time] for each in marks]
+            found.append(live)
+        ends = {point.time: number for number, point in enumerate(points)}
+        return [min(found[max(0, ends[each.time] - joined) : ends[each.time] + 1]) for each in marks]

@@ -502,7 +502,7 @@ RUN = run_result(lane(rss_per_task=1.0))
         (RUN, run_result(), '"after.json" has no figure to compare'),
         (RUN, run_result(lane(runtime=None, state="failed", reason="no", rss_per_task=1.0)), "failed: no"),
         (recording(*session()), recording(), '"after.json" has no figure to compare'),
-        (RUN, b"", "is empty: expected a recording, or what concwatch run --json"),
+        (RUN, b"", "is empty: expected a recording, or what run, watch or experiment wrote"),
         (RUN, b"hello", "is damaged: JSON is malformed"),
         (RUN, b"[]", "is damaged: Expected `object`"),
         (RUN, {}, "it is neither a recording nor a result"),
@@ -571,6 +571,55 @@ WHOLE = {
     "experiment": json.dumps(two_sizes([9, 10, 11], [1, 2, 4])).encode(),
     "recording": recording(*session()),
 }
+
+
+def watch_result(*processes, seconds=10.0):
+    return {"command": ["python", "app.py"], "exit": 0, "seconds": seconds, "processes": list(processes)}
+
+
+def process(name="app.py", groups=(), **figures):
+    return {
+        "name": name,
+        "rss_last": 1 << 20,
+        "created": 100,
+        "cpu_seconds": 1.0,
+        "groups": list(groups),
+        **figures,
+    }
+
+
+def group(name="fetch", **figures):
+    return {"name": name, "created": 50, "live_peak": 5, "mean_life": 0.1, "leak": False, **figures}
+
+
+def test_watched_programs_are_compared_by_process_and_coroutine(compare):
+    before = watch_result(*[process(rss_last=size << 20, groups=[group()]) for size in (10, 11, 12)])
+    after = watch_result(
+        *[
+            process(rss_last=size << 20, groups=[group(live_peak=9, leak=True), group("gone", live_peak=0)])
+            for size in (20, 21)
+        ]
+    )
+    done = compare(before, after, "--fail-over", "10%")
+    assert failing(done) == ["app.py · RSS at the end", "app.py · fetch"]
+    (size,) = re.findall(r"^RSS at the end .*", done.stdout, re.MULTILINE)
+    assert "11 MiB" in size
+    assert "20.5 MiB" in size
+    assert re.search(r"^created +10/s .*10/s .*equal", done.stdout, re.MULTILINE)
+    assert re.search(r"^fetch: peak live +5 .* 9 ", done.stdout, re.MULTILINE)
+    assert "app.py: fetch leaks" in done.stdout
+    assert "gone" not in done.stdout
+    assert "after.json" in compare(before, {"command": [], "processes": 7}).stderr
+    assert (
+        'is a result of concwatch watch, "after.json" is a result of concwatch run'
+        in compare(before, RUN).stderr
+    )
+
+
+def test_twice_as_many_created_is_neither_better_nor_worse(compare):
+    done = compare(watch_result(process()), watch_result(process(created=200)), "--fail-over", "1%")
+    assert failing(done) == []
+    assert "differs" in done.stdout
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -268,10 +268,13 @@ def section(title):
     return re.split(r"^.*\n===", after, flags=re.M)[0]
 
 
-def specified_reports():
+OF_A_WORKER = "Reports, worker to concwatch"
+
+
+def specified_reports(*titles):
     """Report → its fields, as the text lists them."""
     found = {}
-    for line in (section("Reports, worker to concwatch") + section("Reports of a bridge")).splitlines():
+    for line in "".join(map(section, titles)).splitlines():
         if report := re.match(r"``(\w+)``:", line):
             fields = found.setdefault(report[1], set())
         elif field := re.match(r"    ``(\w+)``  ", line):
@@ -295,7 +298,7 @@ def test_each_report_of_the_text_has_its_struct_and_each_struct_its_text():
         for struct in vars(messages).values()
         if isinstance(struct, type) and issubclass(struct, msgspec.Struct) and struct.__struct_config__.tag
     }
-    assert structs == specified_reports()
+    assert structs == specified_reports(OF_A_WORKER, "Reports of a bridge")
 
 
 def test_each_command_of_the_text_is_known_to_the_worker_and_the_other_way_round():
@@ -336,7 +339,7 @@ def test_a_real_worker_reports_just_the_fields_of_the_text_and_the_lab_understan
         worker.do("workload", spec="jobs:fail")
         worker.send("target", tasks=1)
         worker.wait("error", lambda report: report["detail"])
-        for type_, fields in specified_reports().items():
+        for type_, fields in specified_reports(OF_A_WORKER).items():
             reports = worker.all(type_)
             assert reports, type_
             for report in reports:

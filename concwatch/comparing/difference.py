@@ -67,5 +67,5 @@ class Difference:
             return "equal"
         if not self.real:
             return "within the spread"
-        word = "worse" if self.worse_by > 0 else "better"
+        word = ("differs", "worse", "better")[(self.worse_by > 0) - (self.worse_by < 0)]
         return word if self.spread_known else f"{word}, spread unknown"

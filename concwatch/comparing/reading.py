@@ -9,18 +9,20 @@ from concwatch.comparing.experiment_result import read_experiment
 from concwatch.comparing.recorded import read_recording
 from concwatch.comparing.run_result import read_run
 from concwatch.comparing.side import Side
+from concwatch.comparing.watched import read_watch, read_watch_recording
 from concwatch.recordings.format import KIND
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import read_text
 from concwatch.text import one_line
 
-EXPECTED = "expected a recording, or what concwatch run --json or concwatch experiment --json wrote"
+EXPECTED = "expected a recording, or what run, watch or experiment wrote with --json"
 
 
 class _Shape(Struct):
     type: str = ""
     experiment: msgspec.Raw = msgspec.Raw()
     lanes: msgspec.Raw = msgspec.Raw()
+    processes: msgspec.Raw = msgspec.Raw()
 
 
 _shape = msgspec.json.Decoder(_Shape)
@@ -59,12 +61,14 @@ def read_bytes(text: bytes, path: str, name: str, lack: str = "") -> Side:
     recording = parse(text, path, lack) if _is_recording(text) else None
     try:
         if recording is not None:
-            return read_recording(recording, name)
+            return (read_watch_recording if recording.watched else read_recording)(recording, name)
         shape = _shape.decode(text)
         if shape.experiment:
             return read_experiment(text, name)
         if shape.lanes:
             return read_run(text, name)
+        if shape.processes:
+            return read_watch(text, name)
         raise ValueError("it is neither a recording nor a result")
     except _ERRORS as error:
         raise ValueError(f'"{path}" is damaged: {one_line(str(error))}: {EXPECTED}') from None

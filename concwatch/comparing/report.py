@@ -175,9 +175,10 @@ def _sentence(comparison: Comparison) -> str:
     found = list(comparison.differences.values())
     real = [difference for difference in found if difference.real]
     worse = sum(difference.worse_by > 0 for difference in real)
-    counts = (
-        f"{worse} worse, {len(real) - worse} better, {len(found) - len(real)} within the spread or equal."
-    )
+    better = sum(difference.worse_by < 0 for difference in real)
+    other = len(real) - worse - better
+    differ = f" {other} differ{'s' if other == 1 else ''}," if other else ""
+    counts = f"{worse} worse, {better} better,{differ} {len(found) - len(real)} within the spread or equal."
     if comparison.percent is None:
         return counts
     failing = len(comparison.failing)

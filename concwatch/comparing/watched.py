@@ -1,0 +1,151 @@
+"""A watched program as one side of a comparison: what ``watch --json`` wrote, or a recording of it.
+
+Processes of one name, such as a service's workers, are taken together: each gives one value. Counts are taken
+per second, since no two programs run for the same time.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct, to_builtins
+
+from concwatch.comparing.side import Fact, Quantity, Side, Subject, format_iso, machine_facts
+from concwatch.lab.snapshot import Sample
+from concwatch.measure.measured import Measured
+from concwatch.measure.units import BYTES, COUNT, RATE, SECONDS, SHARE, Unit
+from concwatch.recordings.lane import RecordedLane
+from concwatch.recordings.recording import Recording
+from concwatch.units import format_seconds
+
+KIND = "a result of concwatch watch"
+RECORDING = "a recording of a watched program"
+
+OF_PROCESS: dict[str, tuple[str, Unit, int]] = {
+    "rss_last": ("RSS at the end", BYTES, 1),
+    "rss_peak": ("peak RSS", BYTES, 1),
+    "cpu": ("CPU", SHARE, 1),
+    "lag_p99": ("lag p99", SECONDS, 1),
+    "created_per_second": ("created", RATE, 0),
+    "live_peak": ("peak live", COUNT, 1),
+    "live_at_end": ("live at end", COUNT, 1),
+    "retained": ("retained", COUNT, 1),
+}
+"""Figure of a process → its title, unit, and where worse lies."""
+
+OF_GROUP: dict[str, tuple[str, Unit, int]] = {
+    "created_per_second": ("created", RATE, 0),
+    "live_peak": ("peak live", COUNT, 1),
+    "live_at_end": ("live at end", COUNT, 1),
+    "mean_life": ("mean life", SECONDS, 1),
+    "growth_per_minute": ("growth a minute", COUNT, 1),
+    "retained": ("retained", COUNT, 1),
+}
+"""The same of the tasks of one coroutine function."""
+
+
+class WatchFile(Struct, frozen=True):
+    """As much of what ``watch --json`` wrote as is compared."""
+
+    command: tuple[str, ...]
+    processes: tuple[dict[str, Any], ...]
+    seconds: float = 0.0
+
+
+_decoder = msgspec.json.Decoder(WatchFile)
+
+
+def read_watch(text: bytes, name: str) -> Side:
+    """Read the result called ``name``.
+
+    Raises:
+        ValueError: it is damaged: how.
+    """
+    file = _decoder.decode(text)
+    seconds = max(file.seconds, 1e-3)
+    return Side(
+        name,
+        KIND,
+        f"concwatch watch, {format_seconds(seconds)}",
+        _figures(file.processes, seconds),
+        {"command": Fact(" ".join(file.command)[:200]), "length": Fact(format_seconds(seconds), seconds)},
+        notes=tuple(_leaks(file.processes)),
+    )
+
+
+def read_watch_recording(recording: Recording, name: str) -> Side:
+    """Read the recording called ``name``."""
+    processes = [_recorded(recording, number, lane) for number, lane in enumerate(recording.lanes)]
+    length = Fact(format_seconds(recording.duration), recording.duration)
+    return Side(
+        name,
+        RECORDING,
+        f"recorded {format_iso(recording.header.began)} UTC, {length.text}",
+        _figures(processes, max(recording.duration, 1e-3)),
+        {**machine_facts(recording.header.machine, recording.header.concwatch), "length": length},
+        notes=tuple(_leaks(processes)),
+    )
+
+
+def _recorded(recording: Recording, number: int, lane: RecordedLane) -> dict[str, Any]:
+    """Return a recorded process as ``watch --json`` would have it."""
+    samples = [sample for sample in lane.samples() if sample.rss is not None]
+    status = lane.state(recording.duration)
+    return {
+        "name": lane.name.rpartition(" ")[0] or lane.name,
+        "rss_last": samples[-1].rss if samples else None,
+        "rss_peak": max((sample.rss or 0 for sample in samples), default=None),
+        "cpu_seconds": _most(samples, "cpu_seconds"),
+        "created": _most(samples, "created"),
+        "live_peak": _most(samples, "live"),
+        "lag_p99": status.wake_lag_p99,
+        "groups": [to_builtins(group) for group in recording.groups(number, recording.duration)],
+    }
+
+
+def _most(samples: Iterable[Sample], name: str) -> float | None:
+    return max((value for sample in samples if (value := getattr(sample, name)) is not None), default=None)
+
+
+def _figures(processes: Iterable[Mapping[str, Any]], seconds: float) -> dict[Subject, Measured]:
+    """Return the figures of the processes of each name, and of each of their groups."""
+    values: dict[Subject, list[Any]] = {}
+    for process in processes:
+        role = str(process.get("name") or "process")
+        own = {**process, "cpu": _each_second(process.get("cpu_seconds"), seconds)}
+        _add(values, role, "", own, OF_PROCESS, seconds)
+        for group in process.get("groups") or ():
+            if not group.get("live_peak"):
+                continue  # gone before anybody saw it, as what an event loop runs at its end
+            growth = group.get("growth") or {}
+            figures = {**group, "growth_per_minute": growth.get("per_minute")}
+            _add(values, role, f"{group.get('name')}: ", figures, OF_GROUP, seconds)
+    found = {subject: Measured.of(figures) for subject, figures in values.items()}
+    return {subject: measured for subject, measured in found.items() if measured}
+
+
+def _add(
+    values: dict[Subject, list[Any]],
+    role: str,
+    start: str,
+    figures: Mapping[str, Any],
+    table: Mapping[str, tuple[str, Unit, int]],
+    seconds: float,
+) -> None:
+    known = {**figures, "created_per_second": _each_second(figures.get("created"), seconds)}
+    for name, (title, unit, worse) in table.items():
+        subject = Subject(role, f"{start}{title}", Quantity(unit, worse), role, key=f"{start}{name}")
+        value = known.get(name)
+        if value is not None:
+            values.setdefault(subject, []).append(float(value))
+
+
+def _each_second(count: float | None, seconds: float) -> float | None:
+    return None if count is None else count / seconds
+
+
+def _leaks(processes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for process in processes:
+        for group in process.get("groups") or ():
+            if group.get("leak"):
+                yield f"{process.get('name')}: {group.get('name')} leaks"

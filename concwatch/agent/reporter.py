@@ -119,6 +119,8 @@ class Reporter:
             return
         if self.on:  # it listens, and is now told where to connect
             self.end()
+        elif self._ended.acquire(True, LAST_PATIENCE):  # the last thread may be taking its hooks back still
+            self._ended.release()
         self.on = True
         self.address = address
         if address is not None:  # now, not when the monitor has answered: the program goes on meanwhile

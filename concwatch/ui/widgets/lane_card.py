@@ -23,7 +23,7 @@ STEP = 10_000
 NUMBER, STATE, HOLDINGS = 3, 17, 29
 """Cells of a narrow card's parts; the name takes its own, and what is left is the slider's."""
 
-COMPACT_SLIDER, COMPACT_LIVE = 8, 10
+COMPACT_SLIDER, COMPACT_LIVE = 8, 6
 """Cells of the slider and of the number where a card has one line of a narrow column."""
 
 MARKS: dict[State, tuple[str, str]] = {
@@ -150,7 +150,7 @@ class LaneCard(ClickableLines):
         asked = held is not None or view.sample.time < self._asked_until
         if self.outer_size.height == 1 and width < self._name_cells + STATE + HOLDINGS:
             # The slider lies between the name and what is held.
-            live = f"{format_short(view.live)} live" if view.on else ""
+            live = format_short(view.live) if view.on else ""
             mark = switch(view)
             return (
                 (

@@ -1,0 +1,91 @@
+"""Lanes of one engine on several hosts, on the screen: folded into a row, and by themselves."""
+
+import pytest
+
+from concwatch.hosts.host import Host
+from concwatch.ui.widgets.cost_table import CostTable
+from concwatch.ui.widgets.lane_card import LaneCard
+from tests.lab_driver import ENGINES
+from tests.screen import Workers, stage
+from tests.test_hosts import figures
+
+
+class HostWorkers(Workers):
+    """Fake workers whose bridges report their machines first."""
+
+    def __call__(self, engine):
+        link = super().__call__(engine)
+        later, told = link.arrivals, []
+
+        def arrivals(now):
+            first = [] if told else [figures()]
+            told.append(now)
+            return [*first, *later(now)]
+
+        link.arrivals = arrivals
+        return link
+
+
+def hosts(count):
+    return [Host(f"web{number}", ("env",)) for number in range(1, count + 1)]
+
+
+def on(count):
+    return [ENGINES["asyncio"].on(host) for host in hosts(count)]
+
+
+async def test_one_slider_holds_twenty_hosts_and_a_key_shows_each(tmp_path):
+    async with stage(engines=on(20), workers=HostWorkers(), pictures=tmp_path) as screen:
+        assert len(screen.app.screen.query(LaneCard)) == 1
+        await screen.press("1", "plus")
+        await screen.run(3)
+        assert [lane.live for lane in screen.lab.lanes] == [500] * 20
+        await screen.sees("asyncio × 20", "10,000 live")
+        await screen.press("h")
+        cards = list(screen.app.screen.query(LaneCard))
+        assert len(cards) == 20
+        await screen.sees(*(f"asyncio · web{number}" for number in range(1, 21)), "and 15 more")
+        height = screen.app.size.height
+        assert all(card.region.height == 1 and card.region.bottom < height for card in cards)
+        await screen.press("3", "minus")
+        await screen.run(2)
+        assert [lane.live for lane in screen.lab.lanes] == [500, 500, 0, *[500] * 17]
+        await screen.press("h")
+        assert len(screen.app.screen.query(LaneCard)) == 1
+        await screen.sees("9,500 live")
+
+
+async def test_a_target_is_split_by_what_each_host_holds_or_evenly(tmp_path):
+    async with stage(engines=on(2), workers=HostWorkers(), pictures=tmp_path) as screen:
+        await screen.press("1", "plus")
+        await screen.run(2)
+        small = screen.lab.hosts[1].machine
+        small.take(figures(time=5.0, available=1 << 30))
+        screen.lab.hosts[1].capacity.budget.look(0)
+        await screen.press("plus")
+        await screen.run(2)
+        first, second = (lane.target for lane in screen.lab.lanes)
+        assert first + second == 20_000
+        assert first < 3_000 < second
+        await screen.press("v")
+        await screen.run(2)
+        assert [lane.target for lane in screen.lab.lanes] == [10_000, 10_000]
+
+
+async def test_without_other_hosts_there_is_nothing_to_fold(tmp_path):
+    async with stage(engines=[ENGINES["asyncio"]], pictures=tmp_path) as screen:
+        await screen.press("h")
+        await screen.sees("each engine runs on one host: --host names others")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_it_stands_on_small_and_large_terminals_and_the_table_sorts(size, tmp_path):
+    engines = [*on(4), *(ENGINES["go"].on(host) for host in hosts(4))]
+    async with stage(size, engines=engines, workers=HostWorkers(), pictures=tmp_path) as screen:
+        await screen.press("1", "plus", "2", "plus", "plus")
+        await screen.run(3)
+        await screen.press("h", "greater_than_sign")
+        await screen.run(1)
+        await screen.sees("go · web1", within=screen.app.screen.query_one(CostTable))
+        rows = screen.text(screen.app.screen.query_one(CostTable)).splitlines()
+        assert [line for line in rows if "asyncio × 4" in line or "go · web" in line]

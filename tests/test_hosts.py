@@ -387,8 +387,9 @@ async def test_what_a_shell_prints_first_is_passed_over(banner):
 
 @pytest.mark.real
 async def test_a_host_that_says_nothing_or_garbage_for_ever_is_given_up(monkeypatch):
-    monkeypatch.setattr("concwatch.hosts.link.CONNECT_LIMIT", 1.0)
-    said = await connect("sh", "-c", "exec sleep 60").refusal()
+    with monkeypatch.context() as shorter:
+        shorter.setattr("concwatch.hosts.link.CONNECT_LIMIT", 1.0)
+        said = await connect("sh", "-c", "exec sleep 60").refusal()
     assert said == "there cannot be reached: did not answer within 1 s"
     remote = connect("sh", "-c", "exec yes")
     said = await remote.refusal()

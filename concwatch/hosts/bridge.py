@@ -40,6 +40,9 @@ GROWTH = 0.01
 LARGEST_PROGRAM = 1 << 28
 """Bytes of a program that is sent to be run."""
 
+BLOCK = 1 << 14
+"""Bytes of it that are read at once."""
+
 PYTHONS = (*(f"python3.{minor}" for minor in range(9, 20)), "pypy3")
 TOOLS = ("go", "cargo", "java", "node", "elixir", "erl", "dotnet", "mono", "uv")
 """Programs that a survey looks for."""
@@ -192,7 +195,7 @@ class Bridge:
                 if fields[name] != value:
                     self._refuse(f"the program is built for {fields[name]}: this is {value}")
             size = min(int(fields["size"]), LARGEST_PROGRAM)
-            program = memory_file("concwatch-program", self._lines.read(size))
+            program = memory_file("concwatch-program", self._read(size))
             # A program that is still open for writing cannot be run.
             kept = [os.open(f"/proc/self/fd/{program}", os.O_RDONLY)]
             os.set_inheritable(kept[0], True)
@@ -204,6 +207,21 @@ class Bridge:
             safe_path = ["-P"] if sys.version_info >= (3, 11) else []
             command = [sys.executable, *safe_path, "-c", code]
         self._run(command, fields.get("environment", {}), kept)
+
+    def _read(self, size: int) -> bytes:
+        """Read so many bytes, and show signs of life meanwhile: over a slow connection that takes a while."""
+        parts, left, told = [], size, monotonic()
+        while left:
+            part = self._lines.read(min(left, BLOCK))
+            if not part:
+                self._end()
+            parts.append(part)
+            left -= len(part)
+            self._heard = monotonic()
+            if self._heard - told >= 1:
+                told = self._heard
+                self._out.send("host", **host_report())
+        return b"".join(parts)
 
     def _run(self, command: List[str], environment: Dict[str, str], kept: List[int]) -> None:
         try:

@@ -45,6 +45,9 @@ MANY = 6
 TABLE_ROWS = 5
 """Those of the table then, at least."""
 
+CHART_ROWS, OTHER_ROWS = 22, 10
+"""Rows that charts should have then, and those of the status, the events, the keys and the table's frame."""
+
 FRAME = 0.1
 """Seconds between two looks."""
 
@@ -254,7 +257,9 @@ class LanesScreen(Sized[None]):
         tall = not self.has_class("-short", "-tiny")
         framed = tall and not self.has_class("-narrow")
         lanes = len(view.lanes)
-        most = lanes if lanes <= MANY else max(TABLE_ROWS, self.size.height - lanes - 30)
+        side = lanes + 3  # with its frame, and a row for what lanes have in common
+        left = self.size.height - OTHER_ROWS - max(side, CHART_ROWS)
+        most = lanes if lanes <= MANY else max(TABLE_ROWS, left)
         self.query_one(CostTable).show(view, self._colors, not framed, tall, self._baseline, most)
 
     def watch_selected(self, selected: int) -> None:

@@ -293,6 +293,26 @@ def test_a_program_that_listens_can_be_attached_to_again_and_again(monitor, pyth
     assert not os.path.exists(path)
 
 
+def test_a_monitor_that_hangs_up_at_once_does_not_end_the_agent(monitor, python):
+    program = monitor.start(
+        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+        + TELLS
+        + "from concwatch import agent\nagent.start()\nasyncio.run(main())\nagent.stop()\n",
+        python=python,
+        watched=False,
+    )
+    path = listening(program)
+    for _ in range(3):
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(path)
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(path)
+        process = Process(sock)
+        process.group("stays", live=5)
+        process.hang_up()
+    finish(program)
+
+
 def test_a_script_attaches_what_runs_already(monitor, python):
     program = monitor.start(TELLS + "asyncio.run(main())\n", python=python, watched=False)
     assert ask(program) == "0"

@@ -181,7 +181,8 @@ class Reporter:
 
     def _serve_one(self) -> bool:
         """Serve one monitor until it goes, or until the thread is to leave; return whether to go on."""
-        if self._connection is None:
+        new = self._connection is None
+        if new:
             connection = self._wait_for_one() if self.address is None else self._connect()
             if connection is None:
                 return False
@@ -189,8 +190,9 @@ class Reporter:
                 self._fresh()
                 self._count()
             self._connection = connection
-            self._greet()
         try:
+            if new:
+                self._greet()
             self._serve()
         except Lost as lost:
             # A program that becomes a daemon closes all files that it finds.

@@ -1,8 +1,10 @@
 """Lanes of one engine on several hosts, on the screen: folded into a row, and by themselves."""
 
 import pytest
+from msgspec import structs
 
 from concwatch.hosts.host import Host
+from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.lane_card import LaneCard
 from tests.lab_driver import ENGINES
@@ -89,3 +91,37 @@ async def test_it_stands_on_small_and_large_terminals_and_the_table_sorts(size, 
         await screen.sees("go · web1", within=screen.app.screen.query_one(CostTable))
         rows = screen.text(screen.app.screen.query_one(CostTable)).splitlines()
         assert [line for line in rows if "asyncio × 4" in line or "go · web" in line]
+
+
+async def test_charts_show_the_median_of_hosts_and_the_band_in_which_all_lie(tmp_path):
+    async with stage((200, 60), engines=on(3), workers=HostWorkers(), pictures=tmp_path) as screen:
+        await screen.press("1", "plus")
+        await screen.run(2)
+        for lane, tasks in zip(screen.lab.lanes, (1_000, 2_000, 6_000), strict=True):
+            screen.lab.set_target(lane, tasks)
+        await screen.run(3)
+        chart = screen.app.screen.query_one("#chart-live", Chart)
+        assert [(line.values[-1], line.band) for line in chart.lines] == [(9_000, None)]
+        await screen.press("d")
+        await screen.run(1)
+        [line] = chart.lines
+        assert (line.name, line.values[-1]) == ("asyncio × 3, median", 2_000)
+        assert [edge[-1] for edge in line.band] == [1_000, 6_000]
+        assert len(line.band[0]) == len(line.band[1]) == len(line.times)
+        await screen.press("d")
+        await screen.run(1)
+        assert [line.values[-1] for line in chart.lines] == [9_000]
+
+
+async def test_a_step_that_waits_to_be_shown_while_rows_change_is_shown_in_the_new_rows(tmp_path):
+    async with stage(engines=on(3), workers=HostWorkers(), pictures=tmp_path) as screen:
+        await screen.press("1", "plus")
+        await screen.run(2)
+        for cards in (3, 1):
+            snapshot = structs.replace(screen.lab.snapshot(), time=screen.lab.snapshot().time + 10)
+            for observer in screen.lab.observers:
+                observer(snapshot)
+            await screen.app.screen.action_do("fold", ())
+            await screen.run(1)
+            assert len(screen.app.screen.query(LaneCard)) == cards
+        await screen.sees("asyncio × 3", "10,000 live")

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 
 from concwatch.charts.lines import Line
 from concwatch.charts.scales import BYTES
@@ -46,6 +47,20 @@ def test_the_same_data_make_the_same_picture_of_the_size_that_is_asked_for():
     assert (root.get("width"), root.get("height")) == ("1920", "1080")
     places = [float(number) for number in re.findall(r"[ML](-?[\d.]+) ", one)]
     assert 0 <= min(places) <= max(places) <= 1920
+
+
+def test_a_band_lies_between_its_edges():
+    half, twice = ([value * factor for value in CLIMB.values] for factor in (0.5, 2))
+    svg = draw_slide(slide(structs.replace(CLIMB, band=(half, twice))))
+    (band,) = re.findall(r'<path d="([^"]*)" fill="#59c9f0" fill-opacity="0.2"', svg)
+    (line,) = re.findall(r'<path d="([^"]*)" fill="none" stroke="#59c9f0"', svg)
+
+    def highest(path):
+        return min(float(y) for _, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", path))
+
+    assert "100 MiB" in texts(svg)
+    assert highest(band) < highest(line)
+    assert band.count("M") == band.count("Z") == 1
 
 
 def test_a_lone_line_has_its_area_and_gaps_are_left_open():

@@ -6,7 +6,7 @@ import plotext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concwatch.charts.strokes import UP, rasterize
+from concwatch.charts.strokes import UP, between, rasterize
 
 COLUMNS, ROWS = 20, 10
 QUADRANTS = {
@@ -87,3 +87,13 @@ def test_several_paths_do_not_touch():
     assert dots(rows) == {(0, 0), (1, 0), (2, 0), (3, 0), (10, 19), (20, 5)}
     assert {len(row) for row in rows} == {COLUMNS}
     assert rasterize((), 3, 2) == ("   ", "   ")
+
+
+def test_a_band_holds_the_cells_from_its_lower_edge_to_its_upper_one_but_not_the_floor():
+    rows = between(("   ", "   ", " ▄ ", "▄ ▄"), ("▄  ", " ▄ ", "  ▄", "   "))
+    assert rows == (
+        (True, False, False),
+        (True, True, False),
+        (True, True, True),
+        (False, False, False),
+    )

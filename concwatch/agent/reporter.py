@@ -181,8 +181,9 @@ class Reporter:
 
     def _serve_one(self) -> bool:
         """Serve one monitor until it goes, or until the thread is to leave; return whether to go on."""
-        new = self._connection is None
-        if new:
+        connection = self._connection
+        new = connection is None
+        if connection is None:
             connection = self._wait_for_one() if self.address is None else self._connect()
             if connection is None:
                 return False
@@ -198,7 +199,7 @@ class Reporter:
             # A program that becomes a daemon closes all files that it finds.
             self._closed += 1
             if lost.by_program and self.address is not None and self._closed < TRIES:
-                self._connection.close()
+                connection.close()
                 self._connection = None
                 return True
             self._let_go()

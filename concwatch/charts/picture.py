@@ -40,6 +40,8 @@ class Picture(Struct, frozen=True):
     """The ticks of the x axis."""
     lines: tuple[tuple[str, tuple[Path, ...]], ...]
     """The colour of each line and the paths it is made of, the topmost line last."""
+    bands: tuple[tuple[str, tuple[Path, ...], tuple[Path, ...]], ...] = ()
+    """The colour of each band, and the paths of its lower and its upper edge."""
     marks: tuple[tuple[int, int, str, str], ...] = ()
     """What stands at points: column, row from the bottom, the character, its colour; the topmost last."""
     flags: tuple[Flag, ...] = ()
@@ -148,7 +150,13 @@ def compose(
     margin = _margin(lines, columns)
     columns -= margin
     series = [decimate(line.times, line.values, now - window, now, 2 * columns) for line in lines]
-    shown = [value for points in series for _, value in points if not math.isnan(value)]
+    edges = [
+        (line.color, [decimate(line.times, edge, now - window, now, 2 * columns) for edge in line.band])
+        for line in lines
+        if line.band
+    ]
+    every = [*series, *(points for _, both in edges for points in both)]
+    shown = [value for points in every for _, value in points if not math.isnan(value)]
     if logarithmic:
         drawable = [value for value in shown if value > 0]
         scale = log_scale(kind, min(drawable, default=kind.calm), max(drawable, default=kind.calm), rows)
@@ -169,6 +177,9 @@ def compose(
         scale,
         across(now, window, columns),
         paths,
+        tuple(
+            (color, _paths(least, scale, rows), _paths(most, scale, rows)) for color, (least, most) in edges
+        ),
         tuple(marks),
         flags(moments, now, window, columns),
         column if column is not None and 0 <= column < columns else None,

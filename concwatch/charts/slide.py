@@ -95,7 +95,16 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
         decimate(line.times, line.values, slide.end - slide.length, slide.end, columns)
         for line in slide.lines
     ]
-    shown = [value for each in points for _, value in each if math.isfinite(value)]
+    bands = [
+        (
+            line.color,
+            [decimate(line.times, edge, slide.end - slide.length, slide.end, columns) for edge in line.band],
+        )
+        for line in slide.lines
+        if line.band
+    ]
+    every = [*points, *(each for _, edges in bands for each in edges)]
+    shown = [value for each in every for _, value in each if math.isfinite(value)]
     axis = _axis(slide, shown)
     high = max([1.0, *(axis.row(value) for value in shown), *(tick.position for tick in axis.ticks)]) + 0.2
 
@@ -125,9 +134,16 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
     for tick in slide.across(slide.end, slide.length, cells):
         x = left + (tick.position + 0.5) / cells * (right - left)
         parts.append(text(x, bottom + font * 1.6, tick.label, dim, more=' text-anchor="middle"'))
+    for color, edges in bands:
+        low, high_edge = (_stretches([(x_of(at), y_of(value)) for at, value in edge]) for edge in edges)
+        areas = (
+            f"{_path(under)}{_path(over[::-1]).replace('M', 'L', 1)}Z"
+            for under, over in zip(low, high_edge, strict=False)
+        )
+        parts.append(f'<path d="{"".join(areas)}" fill="{color}" fill-opacity="0.2"/>')
     for line, each in zip(slide.lines, points, strict=True):
         stretches = _stretches([(x_of(column), y_of(value)) for column, value in each])
-        if len(slide.lines) == 1 and not line.mark:
+        if len(slide.lines) == 1 and not line.mark and not bands:
             areas = (f"{_path(one)}V{bottom:.1f}H{one[0][0]:.1f}Z" for one in stretches)
             parts.append(f'<path d="{"".join(areas)}" fill="{line.color}" fill-opacity="0.2"/>')
         path = "".join(map(_path, stretches))

@@ -104,6 +104,23 @@ def below(rows: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
     return tuple(zip(*areas, strict=True))
 
 
+@lru_cache(maxsize=16)
+def between(lower: tuple[str, ...], upper: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
+    """Return which cells lie between two lines, their own cells among them, the floor left out.
+
+    Args:
+        lower: the rows of the lower line, as `rasterize` returns them.
+        upper: those of the upper one.
+    """
+    height = len(lower)
+    areas = []
+    for low, high in zip(zip(*lower, strict=True), zip(*upper, strict=True), strict=True):
+        top = next((at for at in range(height) if high[at] != " "), height)
+        bottom = max((at for at in range(height) if low[at] != " "), default=-1)
+        areas.append([top <= at <= bottom and at < height - 1 for at in range(height)])
+    return tuple(zip(*areas, strict=True))
+
+
 def merge(layers: list[tuple[str, str]], columns: int) -> list[Cell | None]:
     """Merge one row of all lines: each cell's character and colour, or None where no line passes.
 

@@ -8,10 +8,10 @@ from rich.style import Style
 
 from concwatch.charts.annotations import draw_cursor, draw_flags
 from concwatch.charts.picture import LABEL_WIDTH, Picture
-from concwatch.charts.strokes import Cell, below, merge, rasterize
+from concwatch.charts.strokes import Cell, below, between, merge, rasterize
 
 SHADE = 0.28
-"""How much of its colour the area below a lone line has; the rest is the background's."""
+"""How much of its colour the area below a lone line has, or a band; the rest is the background's."""
 
 
 @lru_cache(maxsize=256)
@@ -21,7 +21,7 @@ def _style(color: str, background: str | None) -> Style:
 
 
 def _shade(color: str, background: str | None) -> str | None:
-    """Return the colour of the area below a line; None where a theme leaves colours to the terminal."""
+    """Return the colour of an area; None where a theme leaves colours to the terminal."""
     if not (background and background.startswith("#") and color.startswith("#")):
         return None
     pairs = zip(bytes.fromhex(color[1:]), bytes.fromhex(background[1:]), strict=True)
@@ -33,8 +33,7 @@ def _segments(
     cells: list[Cell | None],
     blank: Cell,
     background: str | None,
-    shaded: Sequence[bool],
-    shade: str | None,
+    shades: Sequence[str | None],
 ) -> list[Segment]:
     """Join neighbouring cells of one colour; a space has whatever colour stands before it.
 
@@ -43,22 +42,41 @@ def _segments(
         cells: None where ``blank`` is seen.
         blank: a character and its colour.
         background: ``#rrggbb`` behind it all, or None for what is there already.
-        shaded: whether ``shade`` is behind each cell in place of the background.
-        shade: ``#rrggbb``.
+        shades: ``#rrggbb`` behind each cell, or None for the background.
     """
     run, color, behind = [margin[0]], margin[1], background
     segments = []
     space = blank[0] == " "
-    for cell, is_shaded in zip(cells, shaded, strict=True):
-        ground = shade if is_shaded else background
+    for cell, shade in zip(cells, shades, strict=True):
+        ground = shade or background
         if cell is None:
             cell = (" ", color) if space else blank
-        if cell[1] != color or ground is not behind:
+        if cell[1] != color or ground != behind:
             segments.append(Segment("".join(run), _style(color, behind)))
             run, color, behind = [], cell[1], ground
         run.append(cell[0])
     segments.append(Segment("".join(run), _style(color, behind)))
     return segments
+
+
+def _shades(picture: Picture, background: str | None) -> Sequence[Sequence[str | None]]:
+    """Return what is behind each cell, by rows from the top: bands, or the area below a lone line."""
+    size = picture.columns, picture.rows
+    areas = [
+        (color, between(rasterize(least, *size), rasterize(most, *size)))
+        for color, least, most in picture.bands
+    ]
+    if len(picture.lines) == 1 and not picture.bands and not picture.marks:
+        color, paths = picture.lines[0]
+        areas = [(color, below(rasterize(paths, *size)))]
+    found: Sequence[Sequence[str | None]] = [(None,) * picture.columns] * picture.rows
+    for color, area in areas:
+        shade = _shade(color, background)
+        found = [
+            [shade if inside else behind for inside, behind in zip(*both, strict=True)]
+            for both in zip(area, found, strict=True)
+        ]
+    return found
 
 
 def _labels_across(picture: Picture) -> str:
@@ -83,9 +101,7 @@ def paint(
         background: ``#rrggbb`` behind it all, or None for what is there already.
     """
     rasters = [(rasterize(paths, picture.columns, picture.rows), color) for color, paths in picture.lines]
-    shade = _shade(picture.lines[0][0], background) if len(rasters) == 1 and not picture.marks else None
-    plain = (False,) * picture.columns
-    areas = below(rasters[0][0]) if shade else (plain,) * picture.rows
+    shades = _shades(picture, background)
     labels = {tick.position: tick.label for tick in picture.scale.ticks}
     names = {row: (name, color) for row, name, color in picture.names}
     top, ticks = picture.rows - 1, {tick.position for tick in picture.across}
@@ -104,7 +120,7 @@ def paint(
             row = [cell or ("┴" if at in ticks else "─", axis_color) for at, cell in enumerate(row)]
         margin = (f"{label:>{LABEL_WIDTH}}{axis}", axis_color)
         blank = ("┈" if label else " ", grid_color)
-        segments = _segments(margin, row, blank, background, areas[top - height], shade)
+        segments = _segments(margin, row, blank, background, shades[top - height])
         if picture.margin:
             name, color = names.get(height, ("", axis_color))
             segments.append(Segment(f" {name}".ljust(picture.margin), _style(color, background)))

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import COMING, State
-from concwatch.lab.series import Series
+from concwatch.lab.series import Series, Spread
 from concwatch.lab.snapshot import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample
 
 SUMMED = (
@@ -125,6 +125,9 @@ class LaneRow:
             )
         )
         self.series = lanes[0].series if len(lanes) == 1 else Series()
+        """What they hold together."""
+        self.spread = self.series if len(lanes) == 1 else Spread()
+        """What the median of them holds, and the least and the most."""
         self._even = even
         self._told = 0.0
 
@@ -176,9 +179,12 @@ class LaneRow:
 
     def follow(self, lanes: Sequence[LaneSnapshot], time: float) -> None:
         """Keep the sample of all lanes together, if any was taken at ``time``."""
-        if len(lanes) > 1 and any(lane.sample.time == time for lane in lanes) and time > self._told:
+        new = time > self._told and any(lane.sample.time == time for lane in lanes)
+        if isinstance(self.spread, Spread) and new:
             self._told = time
-            self.series.append(structs.replace(combined_sample(_samples(lanes), 0), time=time))
+            samples = _samples(lanes)
+            self.series.append(structs.replace(combined_sample(samples, 0), time=time))
+            self.spread.take(samples, time)
 
     def picture(self, lanes: Sequence[LaneSnapshot], number: int) -> LaneSnapshot:
         """Return the snapshot of the row ``number`` of a screen."""

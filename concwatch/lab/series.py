@@ -4,8 +4,9 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from math import inf, isnan, nan
+from statistics import median
 
-from concwatch.lab.snapshot import Sample
+from concwatch.lab.snapshot import Sample, blank_sample
 
 RATES = ("created_per_second", "completed_per_second")
 """What is known only when the next tick comes, and then of all the time since the last one."""
@@ -71,6 +72,9 @@ def extremes(values: Sequence[float]) -> tuple[float, float]:
 class Series:
     """One lane's samples; append is constant time, memory is at most about 1.9 MiB."""
 
+    band: "tuple[Series, Series] | None" = None
+    """The least and the most at the same times, where the samples stand for several lanes."""
+
     def __init__(self) -> None:
         self._fine = Columns()
         self._coarse = Columns()
@@ -122,3 +126,22 @@ class Series:
 
     def __len__(self) -> int:
         return len(self._fine) + len(self._coarse)
+
+
+class Spread(Series):
+    """The median of several lanes over time, and between which values all of them lie."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._least, self._most = Series(), Series()
+        self.band = self._least, self._most
+
+    def take(self, samples: Sequence[Sample], time: float) -> None:
+        """Add the samples of all lanes at one time, later than all before."""
+        for series, choose in ((self._least, min), (self, median), (self._most, max)):
+            known = {
+                metric: [value for sample in samples if (value := getattr(sample, metric)) is not None]
+                for metric in METRICS
+            }
+            values = {metric: choose(found) for metric, found in known.items() if found}
+            series.append(blank_sample(0, time, **values))

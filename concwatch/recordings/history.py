@@ -25,6 +25,9 @@ class RecordedSeries:
     Over a long time they are given as extremes, finer than any chart that shows so much can draw.
     """
 
+    band: None = None
+    """Recordings hold each lane by itself."""
+
     def __init__(
         self,
         times: "array[float]",

@@ -175,6 +175,13 @@ MONITOR = (
         "split a target over hosts evenly, or by what each can hold",
         title="Split evenly",
     ),
+    Row(
+        "d",
+        do("spread"),
+        "d",
+        "charts of folded hosts: their sum, or the median and the band in which all lie",
+        title="Distribution over hosts",
+    ),
     Row("less_than_sign", do("sort", -1), "<", "sort the table by the column before, by the next"),
     Row("greater_than_sign", do("sort", 1), ">", "sort the table by the column before, by the next"),
     *CHARTS,

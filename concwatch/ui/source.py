@@ -58,6 +58,8 @@ class LabSource:
         self.marks = lab.marks
         self.even = False
         """Whether a target for several hosts is split evenly, else by what each can hold."""
+        self.spread = False
+        """Whether charts show of a folded row the median of its lanes and between which values they lie."""
         groups: dict[str, list[Lane]] = {}
         for lane in lab.lanes:
             groups.setdefault(lane.engine.own_name, []).append(lane)
@@ -115,7 +117,7 @@ class LabSource:
 
     def series(self) -> Sequence[Series]:
         """Return the series of each row."""
-        return [row.series for row in self.rows]
+        return [row.spread if self.spread else row.series for row in self.rows]
 
     @property
     def began(self) -> float:

@@ -120,6 +120,7 @@ class LanesScreen(Sized[None]):
         self._live: list[int] = []
         self._colors: list[str] = []
         self._laid_out = False
+        self._arranging = False
 
     # What is seen.
 
@@ -145,12 +146,14 @@ class LanesScreen(Sized[None]):
 
     async def rearrange(self, chosen: int) -> None:
         """Show other rows than before, of which the keys act on ``chosen``."""
+        self._arranging = True
         await self.query(LaneCard).remove()
         self.view = self._source.snapshot()
         self._choose_colors()
         self.set_reactive(LanesScreen.selected, chosen)
         *cards, _ = self.side()
         await self.query_one(Side).mount_all(cards, before=0)
+        self._arranging = False
         self._grid.redraw()
         self._told = -1
         self.look()
@@ -208,7 +211,7 @@ class LanesScreen(Sized[None]):
 
     def look(self, snapshot: Snapshot | None = None) -> None:
         """Have everything show a snapshot, or what is so at this moment."""
-        if is_ending(self.app):
+        if is_ending(self.app) or self._arranging:
             return
         self.view = view = snapshot or self._source.snapshot()
         if len(self._colors) != len(view.lanes):
@@ -226,8 +229,11 @@ class LanesScreen(Sized[None]):
 
     def _draw(self, view: Snapshot) -> None:
         """Have the charts show a snapshot, and what led there."""
-        names = [lane.name for lane in view.lanes]
         series = self._source.series()
+        names = [
+            f"{lane.name}, median" if samples.band else lane.name
+            for lane, samples in zip(view.lanes, series, strict=True)
+        ]
         shown = [LaneSeries(names[lane], series[lane], self._colors[lane]) for lane in self.drawn(view)]
         theme = self.app.theme_variables
         colors = self.colors_of(view)

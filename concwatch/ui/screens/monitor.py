@@ -135,11 +135,24 @@ class LabControls:
 
     async def fold(self) -> None:
         """Show the chosen row's lanes by themselves, or in one row again."""
+        if self._several():
+            chosen = self._source.fold(self._screen.selected)
+            await self._screen.rearrange(chosen)
+
+    def _several(self) -> bool:
+        """Return whether an engine runs on several hosts; if not, say so."""
         if not self._source.folds:
             self._screen.notify("each engine runs on one host: --host names others", severity="warning")
+        return self._source.folds
+
+    def spread(self) -> None:
+        """Have the charts show the median host and the band from the least to the most, or the sum."""
+        if not self._several():
             return
-        chosen = self._source.fold(self._screen.selected)
-        await self._screen.rearrange(chosen)
+        self._source.spread = not self._source.spread
+        what = "the median, and the band in which all lie" if self._source.spread else "the sum"
+        self._lab.tell(f"charts of folded hosts: {what}")
+        self._screen.look_now()
 
     def evenly(self) -> None:
         """Split targets evenly over hosts from now on, or by what each can hold."""
@@ -288,4 +301,8 @@ class MonitorScreen(LanesScreen):
         self._rows.follow(snapshot)
         if snapshot.time >= self._due:
             self._due = snapshot.time + FRAME * 0.9
-            self.call_later(self.follow, self._rows.shown(snapshot))
+            self.call_later(self._show, snapshot)
+
+    def _show(self, snapshot: Snapshot) -> None:
+        """Show a step of the lab with a lane for each row that there is by now."""
+        self.follow(self._rows.shown(snapshot))

@@ -272,13 +272,14 @@ def test_threads_executors_and_the_delay_of_the_loop(monitor):
 
 def test_tasks_of_anyio_are_told_apart_and_its_limiter_is_read(monitor):
     monitor.start(
-        "import anyio, anyio.to_thread, time\n"
+        "import anyio, anyio.to_thread, asyncio, time\n"
         "async def reads(): await anyio.to_thread.run_sync(time.sleep, 600)\n"
         "async def stays(): await anyio.sleep(600)\n"
         "async def main():\n"
         "    async with anyio.create_task_group() as group:\n"
         "        for _ in range(45): group.start_soon(reads)\n"
-        "        for _ in range(5): group.start_soon(stays)\n"
+        "        for number in range(5): group.start_soon(stays, name=f'named {number}')\n"
+        "        also = asyncio.create_task(stays())\n"
         "anyio.run(main)\n"
     )
     process = monitor.process()
@@ -288,7 +289,7 @@ def test_tasks_of_anyio_are_told_apart_and_its_limiter_is_read(monitor):
         "waiting": 5,
     }
     assert process.group("reads", created=45, live=45)["line"] == 2
-    stays = process.group("stays", created=5, live=5, ended=0, own=True)
+    stays = process.group("stays", created=6, live=6, ended=0, own=True)
     process.send("waits", group=stays["group"])
     assert process.wait("waits")["waits"][0]["where"].endswith("program.py:3")
 

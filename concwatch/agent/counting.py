@@ -28,6 +28,9 @@ MOST_STARTS = 20
 
 LONGEST_NAME = 200
 
+MOST_NAMED = 1_000
+"""Names of tasks of which it is remembered what they run."""
+
 WRAPPERS = ("_run_coro", "_run_wrapped_task")
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
@@ -69,10 +72,16 @@ def _wraps(code: CodeType) -> bool:
 
 
 def _wrapped_code(coro: Any) -> Optional[CodeType]:
-    """Return the code that a wrapper will run, from what it was called with."""
-    given = coro.cr_frame.f_locals
+    """Return the code that a wrapper runs, from what it was called with; None once it has ended."""
+    given = coro.cr_frame.f_locals if coro.cr_frame is not None else {}
     inner = given.get("coro") or getattr(given.get("self"), "_coro", None)
     return code_of(inner)
+
+
+def _name_of(task: Any) -> str:
+    """Return the name of a task of asyncio or trio."""
+    get_name = getattr(task, "get_name", None)
+    return str(get_name() if get_name else getattr(task, "name", ""))
 
 
 def _place(frame: FrameType) -> str:
@@ -208,12 +217,15 @@ class Counts:
         """A weak reference to each event loop that was seen."""
         self._numbers = count(1)
         self._wrappers: Dict[int, CodeType] = {}
+        self._named: Dict[str, CodeType] = {}
+        """What a wrapper last ran in a task of each name."""
 
     def clear(self) -> None:
         """Forget everything, in place: what counts has hold of these dictionaries."""
         self.fast.clear()
         self.groups.clear()
         self.loops.clear()
+        self._named.clear()
         self._numbers = count(1)
 
     def hold(self, coro: object, task: Any) -> object:
@@ -221,27 +233,26 @@ class Counts:
         code = code_of(coro)
         if code is None:
             return type(coro)
-        if id(code) in self._wrappers:
-            return intern(task.get_name())  # which tells what is wrapped
-        return code
+        if id(code) not in self._wrappers:
+            return code
+        wrapped, name = _wrapped_code(coro), _name_of(task)
+        if wrapped is None:  # it has ended: by its name it can still be told
+            return self._named.get(name) or intern(name)
+        if name in self._named or len(self._named) < MOST_NAMED:
+            self._named[name] = wrapped
+        return wrapped
 
     def of(self, coro: Any, task: Any, kind: str = "asyncio") -> Group:
         """Return the group that a task belongs to."""
-        code = code_of(coro)
-        if (
-            code is not None
-            and id(code) not in self._wrappers
-            and id(code) not in self.groups
-            and _wraps(code)
-        ):
-            self._wrappers[id(code)] = code
+        run = code_of(coro)
+        if run is not None and id(run) not in self._wrappers and id(run) not in self.groups and _wraps(run):
+            self._wrappers[id(run)] = run
         hold = self.hold(coro, task)
         group = self.groups.get(id(hold))
         if group is None:
             if len(self.groups) >= MOST_GROUPS:
-                code, hold = None, OTHERS
-            elif isinstance(hold, str):
-                code = _wrapped_code(coro)
+                hold = OTHERS
+            code: Any = None if isinstance(hold, (str, type)) else hold
             # Another thread may do the same: the first one's stays.
             group = self.groups.setdefault(id(hold), Group(next(self._numbers), kind, code, hold))
         return group
@@ -254,9 +265,10 @@ class Counts:
         except Exception:
             return
         try:
-            code = code_of(coro)
-            if code is not None and id(code) in self.groups:
-                self.fast[id(code)] = group.tell_new
+            if id(group.hold) in self.fast:  # one that came in a wrapper: only the first is noted
+                return
+            if group.hold is not OTHERS:
+                self.fast[id(group.hold)] = group.tell_new
             group.note(task, _start(3))
             self.see_loop(task.get_loop())
         except Exception:  # not every task can be referred to weakly, or has a loop

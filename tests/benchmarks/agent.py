@@ -91,7 +91,7 @@ def measure_task(quick: bool) -> Mapping[str, Measured]:
     rows = {}
     count = str(20_000 if quick else 200_000)
     for name, default in VERSIONS.items():
-        python = default or PYTHONS.get(name)
+        python = default or PYTHONS.get(f"CPython {name}")
         if python is None:
             continue
         found = alternate(

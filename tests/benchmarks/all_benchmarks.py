@@ -1,4 +1,15 @@
 """All benchmarks there are: each of these modules adds its own, in the order of the table."""
 
-from tests.benchmarks import workers, screen, drawing, recording, published, runtimes, truth, agent, hosts  # noqa: F401, I001
+from tests.benchmarks import (  # noqa: F401, I001
+    workers,
+    screen,
+    drawing,
+    recording,
+    published,
+    runtimes,
+    truth,
+    agent,
+    services,
+    hosts,
+)
 from tests.benchmarks.figures import BENCHMARKS as BENCHMARKS

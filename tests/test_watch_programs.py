@@ -36,10 +36,14 @@ class Watched:
         while not (found := condition()):
             if time.monotonic() > deadline:
                 lanes = [(lane.lane, lane.how, lane.reason, self.figures(lane)) for lane in self.lanes]
-                raise AssertionError(f"no {what}: {lanes}; it said {self._output.read_text()[-2_000:]}")
+                raise AssertionError(f"no {what}: {lanes}; it said {self.said()[-2_000:]}")
             self.watching.step()
             time.sleep(0.02)
         return found
+
+    def said(self):
+        """Return what the program has written."""
+        return self._output.read_text()
 
     @property
     def lanes(self):
@@ -70,13 +74,8 @@ class Watched:
 def watched(command):
     with watched_apart([str(part) for part in command]) as (watching, program, output):
         one = Watched(watching, program, output)
-        try:
-            yield one
-        finally:
-            pids = [lane.pid for lane in one.lanes]
+        yield one
     output.unlink()
-    left = [pid for pid in pids if psutil.pid_exists(pid)]
-    assert not left or one.until(lambda: not any(map(psutil.pid_exists, left)), "end of every process")
 
 
 @pytest.fixture
@@ -110,6 +109,23 @@ def get(port):
         return b""
     finally:
         connection.close()
+
+
+def lives(pid):
+    """Return whether a process runs; one that has ended may wait for its parent for ever."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def gone(pids):
+    """Wait until no process of ``pids`` is left."""
+    pids = list(pids)
+    deadline = time.monotonic() + LIMIT
+    while left := [pid for pid in pids if lives(pid)]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
 
 
 def load(port):
@@ -174,6 +190,7 @@ def test_the_workers_of_uvicorn(app, port):
         running = one.until(lambda: len(one.agents()) >= 3 and one.agents(), "a lane of each process")
         assert sum("run_asgi" in one.figures(lane) for lane in running) in (1, 2)
         assert {lane.pid for lane in running} == set(one.program.family())
+    gone(lane.pid for lane in one.lanes)
 
 
 def test_a_worker_of_gunicorn_that_is_killed_ends_its_lane_and_its_successor_is_one(app, port):
@@ -192,6 +209,7 @@ def test_a_worker_of_gunicorn_that_is_killed_ends_its_lane_and_its_successor_is_
         one.until(lambda: one.total("work") == before + REQUESTS, "every request's task")
         os.kill(one.program.pid, signal.SIGTERM)
         one.ends()
+    gone(lane.pid for lane in one.lanes)
 
 
 TESTS = """
@@ -256,6 +274,29 @@ def test_a_program_of_anyio_on_either_loop(app, backend):
         assert one.total("work") == 200
         (lane,) = one.lanes
         assert one.figures(lane)["work"] == (200, 0)
+
+
+ORPHANS = """
+    import os, subprocess, sys, time
+    children = [
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=daemon)
+        for daemon in (False, True)
+    ]
+    print(*[child.pid for child in children], flush=True)
+    if sys.argv[1] == "waits":
+        time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("ending", ["waits", "ends"])
+def test_what_a_program_leaves_behind_is_ended_with_it_but_not_a_daemon(app, ending):
+    with watched([sys.executable, app(ORPHANS), ending]) as one:
+        child, daemon = one.until(lambda: one.said().split(), "children")
+        one.until(lambda: len([lane for lane in one.lanes if lane.how == "agent"]) >= 2, "lanes")
+    try:
+        assert (lives(int(child)), lives(int(daemon))) == (False, True)
+    finally:
+        os.kill(int(daemon), signal.SIGKILL)
 
 
 CELERY = """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SLOWEST, FASTEST = 0.1, 10.0
 
-SHARE = 0.009
+SHARE = 0.008
 """Of the process's time: one per cent, with what it takes to wake up."""
 
 IDLE = 0.5

@@ -74,6 +74,8 @@ class Program:
             )
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             raise ValueError(f'"{command[0]}": {explain_start_error(error)}') from None
+        self._apart = apart
+        self._group = self.pid if apart else os.getpgrp()
         self._known: dict[int, psutil.Process] = {}
         with contextlib.suppress(psutil.Error):
             self._known[self.pid] = psutil.Process(self.pid)
@@ -115,12 +117,35 @@ class Program:
     def ask_to_end(self) -> None:
         """Ask it to end, as a shell does that is told to."""
         if self.status is None:
+            self.family()  # what has come of it is not found any more once it has ended
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGTERM)
 
+    def left(self) -> Sequence[psutil.Process]:
+        """Return what it has left behind: processes of its group. One in a group of its own is a daemon."""
+        found = []
+        # Beside a screen the group is the program's own; else that of a shell, with who knows what in it.
+        for pid in psutil.pids() if self._apart else self.family():
+            with contextlib.suppress(psutil.Error, OSError):
+                if (
+                    pid != self.pid
+                    and os.getpgid(pid) == self._group
+                    and runs(process := psutil.Process(pid))
+                ):
+                    found.append(process)
+        return found
+
+    def ask_left_to_end(self) -> None:
+        """Ask what it has left behind to end."""
+        for process in self.left():
+            with contextlib.suppress(psutil.Error, OSError):
+                process.terminate()
+
     def kill(self) -> None:
-        """End all of it by force."""
-        for process in self.family().values():
+        """End it and what is left of its group, by force."""
+        if self.status is None:
+            self._process.kill()
+        for process in self.left():
             with contextlib.suppress(psutil.Error, OSError):
                 process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -84,15 +84,21 @@ def _followed(listener: AgentListener, program: Program, outcomes: bool, trace: 
         end(watching, program)
 
 
-def end(watching: Watching, program: Program) -> None:
-    """End what is left of a program, by force where it does not end in time, and take its last reports."""
-    program.ask_to_end()
+def _wait(watching: Watching, condition: Callable[[], bool]) -> None:
+    """Step until a condition is true, for so long as a program may take to end."""
     deadline = watching.clock() + END_LIMIT
-    while program.status is None and watching.clock() < deadline:
+    while not condition() and watching.clock() < deadline:
         watching.step()
         time.sleep(LOOK)
-    if program.status is None:
-        program.kill()
+
+
+def end(watching: Watching, program: Program) -> None:
+    """End a program and what it leaves behind, by force if it takes too long; take the last reports."""
+    program.ask_to_end()
+    _wait(watching, lambda: program.status is not None)
+    program.ask_left_to_end()
+    _wait(watching, lambda: program.status is not None and not program.left())
+    program.kill()
     deadline = watching.clock() + DRAIN
     while watching.alive and watching.clock() < deadline:
         watching.step()

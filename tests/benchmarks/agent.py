@@ -3,6 +3,7 @@
 Each program runs bare and watched in turn, the watched one with a monitor that reads all that it reports.
 """
 
+import importlib.util
 import statistics
 import sys
 from collections.abc import Mapping
@@ -25,7 +26,21 @@ async def main():
         await asyncio.sleep(0)
         await asyncio.sleep(0)
     print((time.process_time() - began) / int(sys.argv[1]) * 1e9)
-if "uvloop" in sys.argv:
+if "aiomonitor" in sys.argv:
+    import aiomonitor
+    async def monitored():
+        loop = asyncio.get_running_loop()
+        with aiomonitor.start_monitor(loop, hook_task_factory=True, port=0, webui_port=0):
+            await main()
+    asyncio.run(monitored())
+elif "OpenTelemetry" in sys.argv:
+    from opentelemetry.instrumentation.asyncio import AsyncioInstrumentor
+    import os
+    os.environ["OTEL_PYTHON_ASYNCIO_COROUTINE_NAMES_TO_TRACE"] = "job"
+    from opentelemetry.sdk.metrics import MeterProvider
+    AsyncioInstrumentor().instrument(meter_provider=MeterProvider())
+    asyncio.run(main())
+elif "uvloop" in sys.argv:
     import uvloop
     uvloop.run(main())
 else:
@@ -75,6 +90,9 @@ THIS = sys.executable
 VERSIONS = {"3.9": None, "3.11": THIS, "3.13": None, "uvloop": THIS}
 """Name of a row → the interpreter, where it is this one."""
 
+OTHERS = {"aiomonitor": "aiomonitor", "OpenTelemetry": "opentelemetry.instrumentation.asyncio"}
+"""What else tells of tasks, and the module by which it is seen whether it is there."""
+
 HELD = {"many": "100 k live tasks in 200 groups", "million": "1 M live tasks in one group"}
 
 
@@ -85,7 +103,18 @@ def _run(text: str, *arguments: str, watched: bool, python: str = THIS) -> list[
         return [float(word) for word in finish(program).split()]
 
 
-@benchmark("agent-task", *(Row(name, f"agent: one task more, {name}", "ns", "≤ 400 ns") for name in VERSIONS))
+def _there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@benchmark(
+    "agent-task",
+    *(Row(name, f"agent: one task more, {name}", "ns", "≤ 400 ns") for name in VERSIONS),
+    *(Row(name, f"{name} in its place, {sys.version.split()[0]}", "ns") for name in OTHERS),
+)
 def measure_task(quick: bool) -> Mapping[str, Measured]:
     """Measure the nanoseconds of CPU time that one task costs more."""
     rows = {}
@@ -102,6 +131,13 @@ def measure_task(quick: bool) -> Mapping[str, Measured]:
         added = [with_it - without for with_it, without in zip(found["watched"], found["bare"], strict=True)]
         detail: dict[str, object] = {"bare": statistics.median(found["bare"])}
         rows[name] = Measured(added, detail=detail)
+    for name in filter(lambda name: _there(OTHERS[name]), OTHERS):
+        found = alternate(
+            1 if quick else 5,
+            bare=lambda: _run(CREATES, count, watched=False),
+            other=lambda name=name: _run(CREATES, count, name, watched=False),
+        )
+        rows[name] = Measured([a - b for a, b in zip(found["other"], found["bare"], strict=True)])
     return rows
 
 

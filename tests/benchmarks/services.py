@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from concwatch.system.child import concwatch_command
 from concwatch.watch.session import watched_apart
 from concwatch.watch.watching import Watching
 from tests.agent_driver import PATIENCE, Monitor, Process
-from tests.benchmarks.figures import Measured, Row, alternate, benchmark
+from tests.benchmarks.figures import Measured, Row, benchmark, quiet
 from tests.benchmarks.terminal import Terminal
 from tests.test_other_pythons import PYTHONS
 
@@ -147,34 +148,75 @@ def _client(
         client.communicate()
 
 
-def _requests(kind: str, watched: bool, seconds: float) -> float:
-    """Return how many requests a second a service answers that has a core for itself."""
-    port, cores = _port(), sorted(os.sched_getaffinity(0))
-    with tempfile.TemporaryDirectory() as folder:
-        app = Path(folder) / "app.py"
-        app.write_text(APP)
-        command = [sys.executable, str(app), kind, str(port)]
-        if watched:
-            command = concwatch_command("watch", "--json", f"{folder}/out.json", "--", *command)
-        started = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        try:
-            _until(lambda: _answer(port), "answer")
-            for process in [
-                psutil.Process(started.pid),
-                *psutil.Process(started.pid).children(recursive=True),
-            ]:
-                serves = (
-                    any(str(port) == word for word in process.cmdline()) and "watch" not in process.cmdline()
-                )
-                process.cpu_affinity([cores[0] if serves else cores[-1]])
-            with _client(port, 32, seconds) as client:
-                psutil.Process(client.pid).cpu_affinity([cores[-1]])
-                told = json.loads(client.communicate(timeout=PATIENCE + seconds)[0])
-            assert not told["failed"], told
-            return float(told["rate"])
-        finally:
-            started.send_signal(signal.SIGTERM)
-            started.wait(PATIENCE)
+TAKES_TURNS = """
+import asyncio, json, sys, time
+import uvloop
+
+ports, connections = json.loads(sys.argv[1]), int(sys.argv[2])
+seconds, turns = float(sys.argv[3]), int(sys.argv[4])
+REQUEST = b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"
+
+class Asks(asyncio.Protocol):
+    answered, asking = 0, False
+    def connection_made(self, transport):
+        self.transport, self.got, self.waits = transport, b"", False
+    def ask(self):
+        self.waits = True
+        self.transport.write(REQUEST)
+    def data_received(self, data):
+        self.got += data
+        head, found, body = self.got.partition(b"\\r\\n\\r\\n")
+        if not found or len(body) < 5:
+            return
+        assert head.startswith(b"HTTP/1.1 200"), head
+        self.got, self.waits = b"", False
+        self.answered += 1
+        if self.asking:
+            self.ask()
+
+async def main():
+    loop, services = asyncio.get_running_loop(), []
+    for port in ports:
+        made = [await loop.create_connection(Asks, "127.0.0.1", port) for _ in range(connections)]
+        services.append([protocol for _, protocol in made])
+    found = [[] for _ in ports]
+    for turn in range(turns):
+        for number in (range(len(ports)), reversed(range(len(ports))))[turn % 2]:
+            asks, began = services[number], time.monotonic()
+            before = sum(each.answered for each in asks)
+            for each in asks:
+                each.asking = True
+                each.ask()
+            await asyncio.sleep(seconds)
+            found[number].append((sum(each.answered for each in asks) - before) / (time.monotonic() - began))
+            for each in asks:
+                each.asking = False
+            while any(each.waits for each in asks):
+                await asyncio.sleep(0.001)
+    print(json.dumps(found))
+uvloop.run(main())
+"""
+
+
+@contextlib.contextmanager
+def _serving(kind: str, watched: bool, folder: str, core: int, other: int) -> Iterator[int]:
+    """Run a service on a core of its own, its monitor on the other; give its port."""
+    port, app = _port(), Path(folder) / "app.py"
+    app.write_text(APP)
+    command = [sys.executable, str(app), kind, str(port)]
+    if watched:
+        command = concwatch_command("watch", "--json", f"{folder}/{port}.json", "--", *command)
+    started = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        _until(lambda: _answer(port), "answer")
+        for process in [psutil.Process(started.pid), *psutil.Process(started.pid).children(recursive=True)]:
+            serves = str(port) in process.cmdline() and "watch" not in process.cmdline()
+            for thread in process.threads():
+                os.sched_setaffinity(thread.id, {core if serves else other})
+        yield port
+    finally:
+        started.send_signal(signal.SIGTERM)
+        started.wait(PATIENCE)
 
 
 @benchmark(
@@ -185,16 +227,25 @@ def _requests(kind: str, watched: bool, seconds: float) -> float:
     ),
 )
 def measure_requests(quick: bool) -> Mapping[str, Measured]:
-    """Measure requests a second, watched and bare in turn."""
-    rows = {}
-    for kind in ("aiohttp", "uvicorn"):
-        seconds = 1.0 if quick else 4.0
-        found = alternate(
-            1 if quick else 9,
-            bare=lambda kind=kind, seconds=seconds: _requests(kind, False, seconds),
-            watched=lambda kind=kind, seconds=seconds: _requests(kind, True, seconds),
-        )
-        rows[kind] = Measured(found["watched"], found["bare"])
+    """Measure requests a second of two like services, one of them watched, which get load in turn."""
+    cores = sorted(os.sched_getaffinity(0))
+    core, other = cores[0], cores[-1]
+    rows = {kind: Measured() for kind in ("aiohttp", "uvicorn")}
+    # Two like processes differ by a few per cent for as long as they live: several pairs even that out.
+    for kind in [*rows] * (1 if quick else 8):
+        quiet.wait()
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            _serving(kind, True, folder, core, other) as watched,
+            _serving(kind, False, folder, core, other) as bare,
+        ):
+            ports, turns = json.dumps([watched, bare]), "4" if quick else "10"
+            command = [sys.executable, "-c", TAKES_TURNS, ports, "32", "0.5", turns]
+            client = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            os.sched_setaffinity(client.pid, {other})
+            found = json.loads(client.communicate(timeout=PATIENCE)[0])
+            rows[kind].values.append(statistics.median(found[0]))
+            rows[kind].reference.append(statistics.median(found[1]))
     return rows
 
 

@@ -1,0 +1,131 @@
+"""Attaching to what cannot take an agent: one line each, and the program goes on unharmed."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from concwatch.links.agent_link import AgentListener
+from concwatch.watch.attach import why_not
+from concwatch.watch.watching import Watching
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked at in /proc"),
+]
+
+LIMIT = 30.0
+
+WAITS = "import sys; print('there', flush=True); sys.stdin.read()"
+
+
+@contextlib.contextmanager
+def running(*command, **how):
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **how) as program:
+        try:
+            if command[0] == sys.executable:
+                program.stdout.readline()
+            yield program
+        finally:
+            program.kill()
+
+
+@contextlib.contextmanager
+def attached(pid):
+    watching = Watching(AgentListener())
+    try:
+        watching.attach(pid)
+        yield watching
+    finally:
+        watching.close()
+
+
+def until(condition, watching):
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < deadline, [(lane.how, lane.reason) for lane in watching.lanes]
+        watching.step()
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ((sys.executable, "-I", "-c", WAITS), "takes no agent from outside: start it by concwatch watch"),
+        (("cat",), "cat is no Python"),
+    ],
+    ids=["isolated", "no Python"],
+)
+def test_what_takes_no_agent_is_seen_from_outside_with_the_reason(command, reason):
+    if sys.version_info >= (3, 14) and command[0] == sys.executable:
+        pytest.skip("Python 3.14 takes the agent while it runs")
+    with running(*command) as program, attached(program.pid) as watching:
+        (lane,) = watching.lanes
+        assert lane.how == "outside"
+        assert reason in lane.reason
+        assert "\n" not in lane.reason
+        until(lambda: lane.sample.rss, watching)
+        watching.close()
+        assert program.poll() is None
+        program.stdin.close()
+        assert program.wait(LIMIT) == 0
+
+
+def test_a_stopped_process_stays_stopped():
+    with running(sys.executable, "-c", WAITS) as program:
+        program.send_signal(signal.SIGSTOP)
+        process = psutil.Process(program.pid)
+        until_stopped = time.monotonic() + LIMIT
+        while process.status() != psutil.STATUS_STOPPED:
+            assert time.monotonic() < until_stopped
+        with attached(program.pid) as watching:
+            assert watching.lanes[0].reason == "it is stopped: send it SIGCONT, then attach again"
+        assert process.status() == psutil.STATUS_STOPPED
+        program.send_signal(signal.SIGCONT)
+        program.stdin.close()
+        assert program.wait(LIMIT) == 0
+
+
+def test_a_process_that_ends_while_it_is_attached_to_is_a_lane_that_ended():
+    with running("cat") as program, attached(program.pid) as watching:
+        (lane,) = watching.lanes
+        program.stdin.close()
+        program.wait(LIMIT)
+        until(lambda: not lane.alive, watching)
+        assert lane.reason == "ended"
+
+
+def test_itself_what_has_ended_and_what_was_never_there_are_refused_in_one_line():
+    assert why_not(os.getpid()) == f"{os.getpid()} is concwatch itself: expected another process"
+    with running("cat") as program:
+        program.kill()
+        deadline = time.monotonic() + LIMIT
+        while psutil.Process(program.pid).status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < deadline
+        assert why_not(program.pid) == f"{program.pid} has ended: expected a process that runs"
+    assert why_not(program.pid) == f"there is no process {program.pid}: expected one that runs"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another user's process")
+def test_another_users_process_is_refused():
+    with running("cat") as program:
+        code = (
+            "import os, sys; os.setgid(65534); os.setuid(65534); "
+            f"from concwatch.watch.attach import why_not; print(why_not({program.pid}))"
+        )
+        path = os.pathsep.join(sys.path)
+        done = subprocess.run(
+            [sys.executable, "-c", code.replace("os.setgid", "import concwatch.watch.attach; os.setgid")],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        assert done.stdout.strip() == f"{program.pid} is another user's: expected a process of this user"
+        assert program.poll() is None

@@ -199,6 +199,7 @@ def test_a_worker_of_gunicorn_that_is_killed_ends_its_lane_and_its_successor_is_
     with watched([*command, "-k", "aiohttp.GunicornWebWorker", "--log-level", "warning"]) as one:
         served(one, port)
         first = one.until(lambda: len(one.agents()) == 5 and one.agents(), "arbiter and four workers")
+        one.until(lambda: one.total("work") == 1, "the task of one request")
         worker = next(lane for lane in first if lane.ppid == one.program.pid)
         psutil.Process(worker.pid).kill()
         one.until(lambda: not worker.alive, "end of the killed one")

@@ -44,7 +44,7 @@ LONGEST_PAUSE = 0.015
 
 SELDOM = 60.0
 
-LAST_PATIENCE = 0.5
+LAST_PATIENCE = 1.0
 """Seconds that the last scan and the last reports may take when the process ends."""
 
 COMMANDS_EVERY = 0.1

@@ -12,6 +12,7 @@ import pytest
 
 from concwatch.links.agent_link import AgentListener
 from concwatch.watch.attach import why_not
+from concwatch.watch.place import Here
 from concwatch.watch.watching import Watching
 
 pytestmark = [
@@ -37,7 +38,7 @@ def running(*command, **how):
 
 @contextlib.contextmanager
 def attached(pid):
-    watching = Watching(AgentListener())
+    watching = Watching(Here(AgentListener()))
     try:
         watching.attach(pid)
         yield watching
@@ -107,8 +108,9 @@ def test_itself_what_has_ended_and_what_was_never_there_are_refused_in_one_line(
         deadline = time.monotonic() + LIMIT
         while psutil.Process(program.pid).status() != psutil.STATUS_ZOMBIE:
             assert time.monotonic() < deadline
-        assert why_not(program.pid) == f"{program.pid} has ended: expected a process that runs"
-    assert why_not(program.pid) == f"there is no process {program.pid}: expected one that runs"
+        refusal = f"there is no process {program.pid}: expected one that runs"
+        assert why_not(program.pid) == refusal  # it has ended, and waits for its parent
+    assert why_not(program.pid) == refusal
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another user's process")

@@ -60,17 +60,43 @@ class HandAgent:
         self.say(Ended("the agent's connection ended"))
 
 
-class HandListener:
-    """Gives the agents of ``new`` to who asks for connections."""
-
-    path = "/run/concwatch/agent.sock"
+class HandPlace:
+    """A machine whose processes, and the agents in ``new``, are what a test says."""
 
     def __init__(self):
         self.new = []
+        self.there = set()
+
+    def step(self):
+        pass
 
     def accept(self):
         found, self.new = self.new, []
         return found
+
+    def family(self):
+        return ()
+
+    def facts(self, pid):
+        raise LookupError(pid)
+
+    def attach(self, pid, gdb):
+        pass
+
+    def why_outside(self, pid):
+        return ""
+
+    def look(self, pid):
+        return Still(pid)
+
+    def exists(self, pid):
+        return pid in self.there
+
+    def load(self):
+        return Load(time.monotonic(), 0.0, 0.0, 2)
+
+    def memory(self):
+        return Memory(16 * GIB, 12 * GIB, "memory")
 
     def close(self):
         pass
@@ -91,22 +117,18 @@ class WatchBench:
 
     def __init__(self):
         self.now = 100.0
-        self.there = set()
-        self.listener = HandListener()
-        self.watching = Watching(
-            self.listener,
-            clock=lambda: self.now,
-            look=Still,
-            exists=lambda pid: pid in self.there,
-            load=lambda: Load(time.monotonic(), 0.0, 0.0, 2),
-            memory=lambda: Memory(16 * GIB, 12 * GIB, "memory"),
-        )
+        self.place = HandPlace()
+        self.watching = Watching(self.place, clock=lambda: self.now)
+
+    @property
+    def there(self):
+        return self.place.there
 
     def agent(self, pid, *args, **kw):
         """Have the agent of a new process connect."""
         agent = HandAgent(pid, *args, **kw)
         self.there.add(pid)
-        self.listener.new.append(agent)
+        self.place.new.append(agent)
         self.pass_()
         return agent
 

@@ -31,12 +31,13 @@ if sys.version_info >= (3, 9):
 """
 
 
-def script(address: str) -> str:
+def script(address: str, package: str = PACKAGE) -> str:
     """Return a program that has the process it runs in report to ``address``, a monitor's socket.
 
-    It leaves no name behind where it runs. Write it to a file for ``sys.remote_exec(pid, file)``.
+    It leaves no name behind where it runs. Write it to a file for ``sys.remote_exec(pid, file)``. The agent
+    is imported from the folder ``package``.
     """
-    inner = _SCRIPT.format(folder=PACKAGE, address=address)
+    inner = _SCRIPT.format(folder=package, address=address)
     return f"try: exec(compile({inner!a}, '<concwatch>', 'exec'), {{}})\nexcept Exception: pass\n"
 
 
@@ -58,7 +59,13 @@ def gdb_command(pid: int, file: str) -> List[str]:
     return ["gdb", "-nx", "-q", "-batch", "-p", str(pid), *[part for step in steps for part in ("-ex", step)]]
 
 
-def environment(address: str, before: Mapping[str, str]) -> Dict[str, str]:
-    """Return the environment of a program that is to be watched from its start, and of all its children."""
-    paths = [SITE, *filter(None, [before.get("PYTHONPATH")])]
+def environment(address: str, before: Mapping[str, str], site: str = SITE) -> Dict[str, str]:
+    """Return the environment of a program that is to be watched from its start, and of all its children.
+
+    Args:
+        address: the monitor's socket.
+        before: the variables that it has besides.
+        site: the folder that is put first on ``PYTHONPATH``.
+    """
+    paths = [site, *filter(None, [before.get("PYTHONPATH")])]
     return {**before, "PYTHONPATH": os.pathsep.join(paths), ADDRESS: address}

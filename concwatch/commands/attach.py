@@ -11,6 +11,7 @@ from concwatch.commands.place import Place, check_place
 from concwatch.links.agent_link import AgentListener
 from concwatch.ui.session_recording import SessionRecording
 from concwatch.watch.attach import why_not
+from concwatch.watch.place import Here
 from concwatch.watch.watching import Watching
 
 
@@ -44,7 +45,7 @@ def command(
     from concwatch.ui.watch_app import WatchApp  # only here: the screen takes a fifth of a second
 
     listener = AgentListener()
-    watching = Watching(listener, outcomes=outcomes, trace=trace)
+    watching = Watching(Here(listener), outcomes=outcomes, trace=trace)
     try:
         for pid in dict.fromkeys(pids):
             watching.attach(pid, gdb)

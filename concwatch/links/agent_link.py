@@ -8,6 +8,7 @@ import struct
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 from concwatch import wire
 from concwatch.links.agent_messages import AgentReport, decode_report
@@ -34,6 +35,30 @@ def peer(connection: socket.socket) -> tuple[int, int]:
     found = connection.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i"))
     pid, user, _ = struct.unpack("3i", found)
     return pid, user
+
+
+class Agent(Protocol):
+    """A connection to an agent, however it is reached."""
+
+    pid: int
+    """The process at the other end, by the system's word; 0 where it has none."""
+
+    @property
+    def open(self) -> bool:
+        """Whether the connection stands."""
+        ...
+
+    def arrivals(self, most: int = MOST_LINES) -> Sequence[AgentReport | Garbage | Ended]:
+        """Return what has come since the last call, so many at most; `Ended` is the last."""
+        ...
+
+    def send(self, type_: str, **fields: object) -> None:
+        """Send one command."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection: the agent takes its hooks back, and the process goes on."""
+        ...
 
 
 class AgentLink:

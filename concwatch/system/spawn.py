@@ -19,6 +19,16 @@ _ENDED_FIRST = b"1000"
 """The highest that ``oom_score_adj`` can be; raising it needs no privilege."""
 
 
+def end_with_parent(number: int) -> Optional[Callable[[], None]]:
+    """Return what has a new child get a signal when this thread ends, where the system can do that."""
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes  # only here: the screen need not wait for it
+
+    prctl, value = ctypes.CDLL(None).prctl, int(number)
+    return lambda: prctl(_PR_SET_PDEATHSIG, value, 0, 0, 0)
+
+
 def child_setup(niceness: int) -> Optional[Callable[[], None]]:
     """Return what a new child runs before its program.
 

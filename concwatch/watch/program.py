@@ -5,29 +5,15 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import IO
 
-import psutil
-
-from concwatch.agent.process import called_by
 from concwatch.system.child import describe_exit, explain_start_error
+from concwatch.system.processes import Process, children_of, look, pids
+from concwatch.system.spawn import end_with_parent
 
 END_LIMIT = 5.0
 """Seconds that it gets to end by itself once it is asked to."""
-
-_PR_SET_PDEATHSIG = 1
-
-
-def _end_with_monitor() -> Callable[[], None] | None:
-    """Return what has a new child be asked to end when this process dies, where the system can do that."""
-    if not sys.platform.startswith("linux"):
-        return None
-    import ctypes  # only here: few commands need it
-
-    prctl, number = ctypes.CDLL(None).prctl, int(signal.SIGTERM)
-    return lambda: prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
 class Program:
@@ -70,15 +56,14 @@ class Program:
                 stdout=output,
                 stderr=errors,
                 start_new_session=apart,
-                preexec_fn=None if keep else _end_with_monitor(),
+                preexec_fn=None if keep else end_with_parent(signal.SIGTERM),
             )
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             raise ValueError(f'"{command[0]}": {explain_start_error(error)}') from None
         self._apart = apart
         self._group = self.pid if apart else os.getpgrp()
-        self._known: dict[int, psutil.Process] = {}
-        with contextlib.suppress(psutil.Error):
-            self._known[self.pid] = psutil.Process(self.pid)
+        self._known: dict[int, Process] = {}
+        self.family()
 
     @property
     def pid(self) -> int:
@@ -100,19 +85,15 @@ class Program:
         """Return how it ended, in words."""
         return describe_exit(self.status or 0)
 
-    def family(self) -> Mapping[int, psutil.Process]:
-        """Return its process and all that came of it and run now, by pid: also those without their parent."""
-        self._known = {pid: process for pid, process in self._known.items() if runs(process)}
-        children: dict[int, list[psutil.Process]] = {}
-        for process in psutil.process_iter(["ppid"]):
-            children.setdefault(process.info["ppid"], []).append(process)
-        unseen = [*self._known, self.pid]
-        while unseen:
-            for child in children.get(unseen.pop(), ()):
-                if child.pid not in self._known and runs(child):
-                    self._known[child.pid] = child
-                    unseen.append(child.pid)
-        return self._known
+    def family(self) -> Collection[int]:
+        """Return its process and all that came of it and run now, also those without their parent."""
+        self._known = {pid: known for pid, known in self._known.items() if _is_still(known)}
+        own = {self.pid} if self.status is None else set()
+        for pid in own | children_of(own | self._known.keys()):
+            found = look(pid)
+            if found is not None:
+                self._known[pid] = found
+        return self._known.keys()
 
     def ask_to_end(self) -> None:
         """Ask it to end, as a shell does that is told to."""
@@ -121,82 +102,31 @@ class Program:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGTERM)
 
-    def left(self) -> Sequence[psutil.Process]:
+    def left(self) -> Collection[int]:
         """Return what it has left behind: processes of its group. One in a group of its own is a daemon."""
-        found = []
         # Beside a screen the group is the program's own; else that of a shell, with who knows what in it.
-        for pid in psutil.pids() if self._apart else self.family():
-            with contextlib.suppress(psutil.Error, OSError):
-                if (
-                    pid != self.pid
-                    and os.getpgid(pid) == self._group
-                    and runs(process := psutil.Process(pid))
-                ):
-                    found.append(process)
-        return found
+        candidates = map(look, pids() if self._apart else self.family())
+        return [found.pid for found in candidates if found and found.group == self._group != found.pid]
 
     def ask_left_to_end(self) -> None:
         """Ask what it has left behind to end."""
-        for process in self.left():
-            with contextlib.suppress(psutil.Error, OSError):
-                process.terminate()
+        self._signal_left(signal.SIGTERM)
+
+    def _signal_left(self, number: int) -> None:
+        for pid in self.left():
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
 
     def kill(self) -> None:
         """End it and what is left of its group, by force."""
         if self.status is None:
             self._process.kill()
-        for process in self.left():
-            with contextlib.suppress(psutil.Error, OSError):
-                process.kill()
+        self._signal_left(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(END_LIMIT)
 
 
-def runs(process: psutil.Process) -> bool:
-    """Return whether a process runs, and is not one that has ended and waits for its parent."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except (psutil.Error, OSError):
-        return False
-
-
-def name_of(process: psutil.Process) -> str:
-    """Return what a process is called by its command line."""
-    try:
-        parts = process.cmdline()
-        program = os.path.basename(parts[0])[:60] if parts else process.name()
-        return called_by(parts) if program.startswith(("python", "pypy")) else program
-    except (psutil.Error, OSError, IndexError):
-        return "process"
-
-
-def why_outside(process: psutil.Process, address: str) -> str:
-    """Return why there is no agent in a process, and what would bring one in.
-
-    Args:
-        process: the process.
-        address: the socket that its agent would have connected to, from its environment.
-    """
-    try:
-        program, options = os.path.basename(process.exe()), process.cmdline()[1:]
-    except (psutil.Error, OSError):
-        return "it may not be looked at: expected a process of this user"
-    if "python" not in program and "pypy" not in program:
-        return f"{program} is no Python"
-    if any(option.startswith("-") and set(option[1:]) & set("IES") for option in _before_program(options)):
-        return "its Python takes no sitecustomize (-I, -E or -S): call concwatch.agent.start() in its code"
-    with contextlib.suppress(psutil.Error, OSError):
-        if process.environ().get("CONCWATCH_AGENT") != address:
-            return "its environment was emptied: call concwatch.agent.start() in its code"
-    return "its Python has not started the agent: it may be older than 3.9"
-
-
-def _before_program(options: Sequence[str]) -> Sequence[str]:
-    """Return the interpreter's own short options."""
-    found: list[str] = []
-    for option in options:
-        if not option.startswith("-") or option.startswith(("--", "-c", "-m")):
-            break
-        if not option.startswith(("-W", "-X")):
-            found.append(option)
-    return found
+def _is_still(known: Process) -> bool:
+    """Return whether a process runs, and is not another one with its pid."""
+    found = look(known.pid)
+    return found is not None and found.started == known.started

@@ -9,6 +9,7 @@ from tempfile import NamedTemporaryFile
 
 from concwatch.agent.inject import environment
 from concwatch.links.agent_link import AgentListener
+from concwatch.watch.place import Here
 from concwatch.watch.program import END_LIMIT, Program
 from concwatch.watch.watching import Watching
 
@@ -76,9 +77,9 @@ def watched_apart(
 
 @contextmanager
 def _followed(listener: AgentListener, program: Program, outcomes: bool, trace: bool) -> Iterator[Watching]:
-    watching = Watching(listener, outcomes=outcomes, trace=trace)
+    watching = Watching(Here(listener, program), program, outcomes=outcomes, trace=trace)
     try:
-        watching.follow(program)
+        watching.step()
         yield watching
     finally:
         end(watching, program)

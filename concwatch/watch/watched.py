@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import psutil
-
 from concwatch.lab.events import Severity
 from concwatch.lab.histogram import Histogram
 from concwatch.lab.lane_state import State
@@ -14,12 +12,13 @@ from concwatch.lab.rates import Trailing
 from concwatch.lab.series import Series
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, blank_sample
 from concwatch.lab.worker_log import WorkerLog
-from concwatch.links.agent_link import AgentLink
+from concwatch.links.agent_link import Agent
 from concwatch.links.agent_messages import AgentEnd, AgentReady, AgentTick, Groups, Waits
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import Error, TracedLines
-from concwatch.system.process import Reading, Sampler
+from concwatch.system.process import Reading
 from concwatch.watch.group import Group
+from concwatch.watch.place import Looks
 
 STALL = 1.0
 """Seconds without a report from which on a process is stalled; its agent has a thread of its own."""
@@ -51,7 +50,7 @@ class WatchedProcess:
         name: str,
         say: Say,
         now: float,
-        look: Callable[[int], Sampler] = Sampler,
+        look: Callable[[int], Looks],
     ) -> None:
         self.number, self.pid, self.ppid, self.began = number, pid, ppid, now
         self.lane = f"{name} {pid}"
@@ -81,13 +80,13 @@ class WatchedProcess:
         self._say = say
         self._log = WorkerLog(self._tell, now)
         self._memory = MemoryGrowth(self._tell, lambda: self.send("lines"))
-        self._link: AgentLink | None = None
+        self._link: Agent | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._switches = Trailing(1.0)
         self._tick_at = now
         try:
-            self._sampler: Sampler | None = look(pid)
-        except (psutil.Error, OSError):
+            self._sampler: Looks | None = look(pid)
+        except LookupError:
             self._sampler = None
 
     def _tell(self, text: str, severity: Severity) -> None:
@@ -104,11 +103,11 @@ class WatchedProcess:
         return self.tick.live if self.tick else None
 
     @property
-    def link(self) -> AgentLink | None:
+    def link(self) -> Agent | None:
         """The connection to its agent."""
         return self._link
 
-    def connect(self, link: AgentLink, ready: AgentReady, now: float, name: str = "") -> None:
+    def connect(self, link: Agent, ready: AgentReady, now: float, name: str = "") -> None:
         """Follow the process by its agent from now on; ``name`` is what to call it if not by its own word."""
         self._link, self.ready, self._tick_at = link, ready, now
         self.how, self.reason, self.state = "agent", "", State.RUNNING

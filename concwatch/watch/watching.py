@@ -1,24 +1,19 @@
 """All processes of a watched program together: they come and go, and each is a lane."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-
-import psutil
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from concwatch.lab.events import EventLog, Severity
 from concwatch.lab.machine_meter import INTERVAL, MachineMeter
 from concwatch.lab.marks import NOTE, MarkLog
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
-from concwatch.links.agent_link import AgentLink, AgentListener
+from concwatch.links.agent_link import Agent
 from concwatch.links.agent_messages import AgentReady
 from concwatch.links.link import Ended
-from concwatch.system.machine import Load, load_now
-from concwatch.system.memory import Memory, MemoryBudget, memory_now
-from concwatch.system.process import Sampler
-from concwatch.watch.attach import inject, listening
+from concwatch.system.memory import MemoryBudget
 from concwatch.watch.group import GroupStatus
-from concwatch.watch.program import Program, name_of, runs, why_outside
+from concwatch.watch.place import Place, Started
 from concwatch.watch.watched import WatchedProcess
 from concwatch.watch.words import leak_sentence
 
@@ -48,54 +43,41 @@ class Watching:
     """Follows one program, with or without a screen. Everything happens in `step`.
 
     Args:
-        listener: where agents connect.
+        place: where the program runs.
+        program: what was started there; None where processes are only attached to.
         hz: ticks and samples a second.
         outcomes: whether agents count how tasks end.
         trace: whether agents trace allocations.
         clock: gives seconds that never go back.
-        look: returns what reads the figures of a process.
-        exists: tells whether a process is there.
-        load: looks at the CPU time used on this machine.
-        memory: looks at the machine's memory.
     """
 
     def __init__(
         self,
-        listener: AgentListener,
+        place: Place,
+        program: Started | None = None,
         *,
         hz: float = HZ,
         outcomes: bool = False,
         trace: bool = False,
         clock: Callable[[], float] = time.monotonic,
-        look: Callable[[int], Sampler] = Sampler,
-        exists: Callable[[int], bool] = psutil.pid_exists,
-        load: Callable[[], Load] = load_now,
-        memory: Callable[[], Memory] = memory_now,
     ) -> None:
         self.clock, self.hz, self.began = clock, hz, clock()
-        self.listener = listener
-        self.program: Program | None = None
+        self.place, self.program = place, program
         self.lanes: list[WatchedProcess] = []
         self.events, self.marks = EventLog(), MarkLog()
         self.settings = Settings()
-        self.machine = MachineMeter(load)
+        self.machine = MachineMeter(place.load)
         self.missed = 0
         """Processes that came beyond `MOST_LANES`."""
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called at the end of each step with what is so then; none may raise."""
         self._options = {"outcomes": outcomes, "trace": trace}
-        self._budget = MemoryBudget(None, memory)
-        self._sampler, self._exists = look, exists
-        self._strangers: list[AgentLink] = []  # whose first report has not come yet
+        self._budget = MemoryBudget(None, place.memory)
+        self._strangers: list[Agent] = []  # whose first report has not come yet
         self._by_pid: dict[int, WatchedProcess] = {}
-        self._found: dict[int, psutil.Process] = {}
-        self._attached: dict[int, psutil.Process] = {}
+        self._found: Collection[int] = ()
+        self._attached: set[int] = set()
         self._search_due = self._look_due = self._judge_due = 0.0
-
-    def follow(self, program: Program) -> None:
-        """Follow a program and all that comes of it."""
-        self.program = program
-        self._search(self.clock())
 
     def attach(self, pid: int, gdb: bool = False) -> None:
         """Follow a process that runs already, by its agent where one can be had.
@@ -104,19 +86,9 @@ class Watching:
             pid: the process.
             gdb: whether gdb may put the agent into an older Python.
         """
-        now = self.clock()
-        process = psutil.Process(pid)
-        self._attached[pid] = process
-        lane = self._lane(pid, process.ppid(), name_of(process), now)
-        if lane is None:
-            return
-        link = listening(pid)
-        if link is not None:
-            self._strangers.append(link)
-            return
-        reason = inject(pid, str(self.listener.path), self.listener.path.parent, gdb)
-        if reason is not None:
-            lane.see_from_outside(reason)
+        self.place.attach(pid, gdb)
+        self._attached.add(pid)
+        self._search(self.clock())
 
     @property
     def budget(self) -> int:
@@ -154,7 +126,7 @@ class Watching:
         if len(self.lanes) >= MOST_LANES:
             self.missed += 1
             return None
-        lane = WatchedProcess(len(self.lanes), pid, ppid, name, self._say, now, self._sampler)
+        lane = WatchedProcess(len(self.lanes), pid, ppid, name, self._say, now, self.place.look)
         self.lanes.append(lane)
         self._by_pid[pid] = lane
         return lane
@@ -164,6 +136,7 @@ class Watching:
     def step(self, now: float | None = None) -> None:
         """Take in what has come, look at each process, and judge what grows."""
         now = self.clock() if now is None else now
+        self.place.step()
         self._meet(now)
         if now >= self._search_due:
             self._search_due = now + SEARCH
@@ -183,7 +156,7 @@ class Watching:
 
     def _meet(self, now: float) -> None:
         """Take new connections, each to its lane once its agent has said who it is."""
-        self._strangers += self.listener.accept()
+        self._strangers += self.place.accept()
         waiting = []
         for link in self._strangers:
             first = next(iter(link.arrivals(1)), None)
@@ -208,23 +181,24 @@ class Watching:
 
     def _search(self, now: float) -> None:
         """Look for processes that have come, and for those that have gone."""
-        self._found = {pid: process for pid, process in self._attached.items() if runs(process)}
-        if self.program is not None:
-            self._found.update(self.program.family())
-        for pid, process in self._found.items():
+        self._found = self.place.family()
+        for pid in self._found:
             lane = self._by_pid.get(pid)
             if lane is None or not lane.alive:
                 try:
-                    lane = self._lane(pid, process.ppid(), name_of(process), now)
-                except (psutil.Error, OSError):
+                    lane = self._lane(pid, *self.place.facts(pid), now)
+                except LookupError:
                     continue
-            if lane is not None and lane.how == "starting" and now - lane.began >= AGENT_LIMIT:
-                if pid in self._attached:
-                    lane.wait_for("waits for the program to wake up")
-                else:
-                    lane.see_from_outside(why_outside(process, str(self.listener.path)))
+            if lane is None or lane.how != "starting":
+                continue
+            late = now - lane.began >= AGENT_LIMIT
+            reason = self.place.why_outside(pid) if late or pid in self._attached else ""
+            if reason:
+                lane.see_from_outside(reason)
+            elif late:
+                lane.wait_for("waits for the program to wake up")
         for lane in self.alive:
-            if lane.pid not in self._found and not self._exists(lane.pid):
+            if lane.pid not in self._found and not self.place.exists(lane.pid):
                 self._end(lane, now)
         if self.program is not None and self.program.status is not None:
             root = self._by_pid.get(self.program.pid)
@@ -286,4 +260,4 @@ class Watching:
             lane.detach()
         for link in self._strangers:
             link.close()
-        self.listener.close()
+        self.place.close()

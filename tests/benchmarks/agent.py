@@ -96,10 +96,10 @@ OTHERS = {"aiomonitor": "aiomonitor", "OpenTelemetry": "opentelemetry.instrument
 HELD = {"many": "100 k live tasks in 200 groups", "million": "1 M live tasks in one group"}
 
 
-def _run(text: str, *arguments: str, watched: bool, python: str = THIS) -> list[float]:
+def _run(text: str, *arguments: str, watched: bool, python: str = THIS, **variables: str) -> list[float]:
     """Run a program to its end, and return the figures that it writes."""
     with Monitor() as monitor:
-        program = monitor.start(text, *arguments, watched=watched, python=python)
+        program = monitor.start(text, *arguments, watched=watched, python=python, **variables)
         return [float(word) for word in finish(program).split()]
 
 
@@ -135,7 +135,7 @@ def measure_task(quick: bool) -> Mapping[str, Measured]:
         found = alternate(
             1 if quick else 5,
             bare=lambda: _run(CREATES, count, watched=False),
-            other=lambda name=name: _run(CREATES, count, name, watched=False),
+            other=lambda name=name: _run(CREATES, count, name, watched=False, PYTHONWARNINGS="ignore"),
         )
         rows[name] = Measured([a - b for a, b in zip(found["other"], found["bare"], strict=True)])
     return rows

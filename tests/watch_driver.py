@@ -63,9 +63,14 @@ class HandAgent:
 class HandPlace:
     """A machine whose processes, and the agents in ``new``, are what a test says."""
 
+    problem = ""
+
     def __init__(self):
         self.new = []
         self.there = set()
+
+    async def finish(self):
+        pass
 
     def step(self):
         pass

@@ -288,6 +288,11 @@ SCREEN: dict[str, dict[str, Any]] = {
 }
 """The options of the screen: what `click.option` takes, by name."""
 
+ONE_HOST = (
+    'Where: a command that reaches a host, such as "ssh -T web1", or a name from the settings. The agent is '
+    "sent there, and nothing is left behind."
+)
+
 HOST_OPTION = click.option("--host", **SCREEN["--host"])
 max_memory = click.option("--max-memory", **SCREEN["--max-memory"])
 screenshots = click.option("--screenshots", **SCREEN["--screenshots"])

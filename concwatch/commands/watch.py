@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from concwatch.commands.options import SCREEN, SECONDS, Parsed, open_recorder, options
+from concwatch.commands.options import HOST, ONE_HOST, SCREEN, SECONDS, Parsed, open_recorder, options
 from concwatch.commands.place import Place, check_place
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import print_error, print_json
 from concwatch.files import why_not_writable, write_whole
+from concwatch.hosts.host import Host
 from concwatch.measure.expect import COMPARISONS
 from concwatch.ui.session_recording import SessionRecording
+from concwatch.watch.place import Started
 from concwatch.watch.program import Program
 from concwatch.watch.report import FIGURES, WatchExpectation, WatchRecord, read_watch_expectation
 from concwatch.watch.session import end, watched, watched_apart
@@ -60,6 +62,7 @@ LARGEST = 10
     metavar="EXPECTATION",
     help='Exit with status 1 unless it holds, such as "live_at_end <= 0". Can be repeated.',
 )
+@click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
 @options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots")})
 def command(
     arguments: Sequence[str],
@@ -69,6 +72,7 @@ def command(
     trace: bool,
     keep: bool,
     expect: Sequence[WatchExpectation],
+    host: Host | None,
     record: str | None,
     recordings: str,
     screenshots: Path,
@@ -85,31 +89,36 @@ def command(
     try:
         if json is None:
             session = SessionRecording(Path(recordings), recorder)
-            status = _on_screen(arguments, session, screenshots, keep=keep, outcomes=outcomes, trace=trace)
+            with watched_apart(arguments, host=host, keep=keep, outcomes=outcomes, trace=trace) as apart:
+                status = _on_screen(*apart, session, screenshots)
         else:
             output = sys.stderr.fileno() if json == "-" else None
-            with watched(arguments, output=output, keep=keep, outcomes=outcomes, trace=trace) as found:
+            how = {"keep": keep, "outcomes": outcomes, "trace": trace}
+            with watched(arguments, host=host, output=output, **how) as found:
                 status = _without_screen(*found, seconds, json, expect, recorder)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     sys.exit(status)
 
 
-def _on_screen(command: Sequence[str], recording: SessionRecording, pictures: Path, **how: bool) -> int:
+def _on_screen(
+    watching: Watching, program: Started, output: Path, recording: SessionRecording, pictures: Path
+) -> int:
     """Watch a program on the screen; return the exit status."""
     place = Place()
     from concwatch.ui.watch_app import WatchApp  # only here: the screen takes a fifth of a second
 
-    with watched_apart(command, **how) as (watching, program, output):
-        status = place.run(WatchApp(watching, output, pictures, recording))
+    status = place.run(WatchApp(watching, output, pictures, recording))
+    if isinstance(program, Program):
+        end(watching, program)
     if not place.page:
-        click.echo(f"{command[0]}: {program.how_it_ended()}; what it wrote is in {output}")
+        click.echo(f"{program.command[0]}: {program.how_it_ended()}; what it wrote is in {output}")
     return status
 
 
 def _without_screen(
     watching: Watching,
-    program: Program,
+    program: Started,
     seconds: float | None,
     json: str,
     expect: Sequence[WatchExpectation],
@@ -120,7 +129,10 @@ def _without_screen(
     if recorder is not None:
         recorder.follow(watching)
     _, stopped = run_until_signal(_follow(watching, program, seconds))
-    end(watching, program)
+    if isinstance(program, Program):
+        end(watching, program)
+    if watching.place.problem and not watching.lanes:
+        raise ValueError(watching.place.problem)
     if recorder is not None:
         recorder.stop("done")
         if recorder.problem:
@@ -147,13 +159,17 @@ def write_json(path: Path, report: object) -> None:
     write_whole(path, json.dumps(report, indent=2) + "\n")
 
 
-async def _follow(watching: Watching, program: Program, seconds: float | None) -> None:
+async def _follow(watching: Watching, program: Started, seconds: float | None) -> None:
     """Follow a program until it ends, or for so long."""
     ends = math.inf if seconds is None else watching.began + seconds
     asked = False
-    while program.status is None and watching.clock() < ends:
+    try:
+        while program.status is None and watching.clock() < ends:
+            watching.step()
+            if not asked and watching.clock() >= ends - BEFORE_END:
+                asked = True
+                watching.ask_where(LARGEST)
+            await asyncio.sleep(1 / HZ)
+    finally:
+        await watching.place.finish()
         watching.step()
-        if not asked and watching.clock() >= ends - BEFORE_END:
-            asked = True
-            watching.ask_where(LARGEST)
-        await asyncio.sleep(1 / HZ)

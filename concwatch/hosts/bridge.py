@@ -1,4 +1,4 @@
-"""The bridge: runs on another host, starts a worker there, and passes the wire on.
+"""The bridge: runs on another host, starts a worker or watches a program there, and passes the wire on.
 
 It reads the worker from outside, and adds to what comes from it the reports ``host``, ``process``, ``echo``
 and ``ended``, which `concwatch.wire` specifies. The worker ends with it, and it ends with its standard input,
@@ -24,6 +24,8 @@ from concwatch.system.walls import UNKNOWN_WALL, thread_walls, wall_hit
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO, Dict, List, NoReturn, Optional, Tuple
+
+    from concwatch.hosts.watcher import Watcher
 
 SILENCE = 4.5
 """Seconds without a line from the other side after which it is gone; it sends two a second."""
@@ -153,6 +155,7 @@ class Bridge:
         self._out = Output()
         self._heard = monotonic()
         self._worker: Optional[subprocess.Popen[bytes]] = None
+        self._watcher: Optional[Watcher] = None
         self._hz = float(LOOKS)
         self._pid = 0  # of the process to be read: what the worker says in its "ready"
 
@@ -178,6 +181,15 @@ class Bridge:
             self._start(fields)
         elif type_ == "survey":
             self._out.send("survey", pythons=_there(PYTHONS), tools=_there(TOOLS))
+        elif type_ in ("watch", "attach"):
+            self._watch_program(type_, fields)
+        elif self._watcher is not None:
+            if type_ == "agent":
+                self._watcher.pass_on(fields)
+            elif type_ == "stop":
+                self._watcher.stop()
+            elif type_ == "end":
+                self._end()
         elif self._worker is not None and self._worker.stdin is not None:
             if type_ == "rate":
                 self._hz = float(fields.get("hz", LOOKS))
@@ -186,6 +198,26 @@ class Bridge:
                 self._worker.stdin.flush()
             except OSError:
                 pass  # it has ended, which is being reported
+
+    def _watch_program(self, type_: str, fields: Dict[str, Any]) -> None:
+        """Start a program and watch it, or attach to a process."""
+        if self._watcher is None:
+            from concwatch.hosts.watcher import Watcher  # only for who asks
+
+            try:
+                self._watcher = Watcher(self._archive, self._out)
+            except OSError as error:
+                self._refuse(f"no folder for the agent: {error}")
+            threading.Thread(target=self._report_machine, daemon=True).start()
+        if type_ == "watch":
+            self._watcher.start(fields)
+        else:
+            self._watcher.attach(fields)
+
+    def _report_machine(self) -> None:
+        while True:
+            self._out.send("host", **host_report())
+            sleep(1)
 
     def _start(self, fields: Dict[str, Any]) -> None:
         """Start the worker: of an engine of Python's, or a program that follows as so many bytes."""
@@ -286,6 +318,8 @@ class Bridge:
 
     def _end(self) -> None:
         """End the worker, by force if need be, and this process."""
+        if self._watcher is not None:
+            self._watcher.end()
         worker = self._worker
         if worker is not None:
             if worker.stdin is not None:

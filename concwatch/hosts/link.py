@@ -105,18 +105,21 @@ class _Pipe(WorkerProcess):
 class HostLink:
     """A `Link` to a worker on another host. Must be made on a running event loop."""
 
-    def __init__(self, host: Host, program: Program | None) -> None:
+    def __init__(self, host: Host, program: Program | None, *, plain: bool = False) -> None:
         """Begin to connect.
 
         Args:
             host: where.
             program: what is run there; None for a bridge alone, to ask what is there.
+            plain: whether the command is started as a shell would, no nicer, and not killed with this process:
+                what runs there is a person's own, and the bridge ends it by the end of its input.
         """
         self._host = host
         self._pipe = _Pipe(
             [*host.command, host.python, "-c", package.code()],
             _VARIABLES,
             package.payload() + (program.start() if program else b""),
+            plain=plain,
         )
         self._began = self._heard = monotonic()
         self._connected = False

@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import zipfile
@@ -18,19 +19,23 @@ from time import monotonic, sleep
 
 from concwatch.agent.inject import environment, script
 from concwatch.agent.places import accept, socket_paths
+from concwatch.links.outside import inject, name_of, why_outside
 from concwatch.system.proc import process_figures
-from concwatch.system.processes import children_of, look, name_of
+from concwatch.system.processes import children_of, look, pids
 from concwatch.system.spawn import end_with_parent
-from concwatch.watch.outside import inject, why_outside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
     from concwatch.hosts.bridge import Output
+    from concwatch.system.processes import Process
 
-LOOKS = 4
+LOOKS = 5
 """Reports of all processes a second."""
+
+SEARCHES = 2
+"""Reports from one search for new processes to the next."""
 
 END_LIMIT = 3.0
 """Seconds that the program gets to end by itself."""
@@ -91,19 +96,26 @@ class Watcher:
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             self._out.send("error", command="watch", message=f'"{command[0]}" could not be started: {error}')
             return
-        self._known.add(self._program.pid)
+        self._known = {self._program.pid}
         self._out.send("started", pid=self._program.pid)
+        self._processes()
         threading.Thread(target=self._pass_output, args=(self._program,), daemon=True).start()
 
     def attach(self, fields: dict[str, Any]) -> None:
         """Have a process that runs already report, if it can be made to; else it is seen from outside."""
         pid = int(fields["pid"])
-        self._attached[pid] = self._reason(pid, bool(fields.get("gdb")))
-
-    def _reason(self, pid: int, gdb: bool) -> str:
         found = look(pid)
         if found is None:
-            return f"there is no process {pid}: expected one that runs"
+            message = f"there is no process {pid}: expected one that runs"
+            self._out.send("error", command="attach", message=message)
+        elif found.user != os.geteuid() and os.geteuid() != 0:
+            message = f"{pid} is another user's: expected a process of the user that is connected"
+            self._out.send("error", command="attach", message=message)
+        else:
+            self._attached[pid] = self._reason(found, bool(fields.get("gdb")))
+
+    def _reason(self, found: Process, gdb: bool) -> str:
+        pid = found.pid
         for path in socket_paths(pid, found.user):
             connection = socket.socket(socket.AF_UNIX)
             connection.settimeout(1.0)
@@ -113,7 +125,7 @@ class Watcher:
                 connection.close()
                 continue
             connection.settimeout(None)
-            self._take(connection, pid)
+            self._take(connection)
             return ""
         file = os.path.join(self._folder, f"attach-{pid}.py")
         with open(file, "w") as text:
@@ -161,7 +173,7 @@ class Watcher:
         """Send a signal to what is left of the program's group; return whether anything is."""
         assert self._program is not None
         self._program.poll()
-        left = [pid for pid in self._known if (found := look(pid)) and found.group == self._program.pid]
+        left = [found.pid for found in map(look, pids()) if found and found.group == self._program.pid]
         for pid in left:
             try:
                 os.kill(pid, number)
@@ -180,9 +192,11 @@ class Watcher:
             except OSError:
                 return
             connection.setblocking(True)
-            self._take(connection, 0)
+            self._take(connection)
 
-    def _take(self, connection: Any, pid: int) -> None:
+    def _take(self, connection: Any) -> None:
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        pid = int.from_bytes(credentials[:4], sys.byteorder)
         with self._lock:
             number = 1 + max(self._agents, default=0)
             self._agents[number] = connection
@@ -218,13 +232,14 @@ class Watcher:
 
     def _report(self) -> None:
         while True:
-            self._processes()
-            sleep(1 / LOOKS)
+            for _ in range(SEARCHES):
+                self._processes()
+                sleep(1 / LOOKS)
+            self._known |= children_of(set(self._known))
 
     def _processes(self) -> None:
         """Report the program's processes and those attached to."""
-        self._known = {pid for pid in self._known if look(pid)}
-        self._known |= children_of(self._known)
+        self._known = {pid for pid in set(self._known) if look(pid)}
         rows = []
         for pid in sorted(self._known | {pid for pid in self._attached if look(pid)})[:MOST]:
             found, figures = look(pid), process_figures(pid)

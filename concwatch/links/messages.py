@@ -193,7 +193,68 @@ class WorkerEnded(msgspec.Struct, tag="ended", frozen=True):
     status: Annotated[int, Meta(ge=-(1 << 31), le=1 << 31)]
 
 
-HostReport = HostFigures | ProcessFigures | Echo | Survey | WorkerEnded
+class Started(msgspec.Struct, tag="started", frozen=True):
+    """The program that is watched on another host has started."""
+
+    pid: Value
+
+
+class Exited(msgspec.Struct, tag="exited", frozen=True):
+    """That program has ended, with a status as the system has it: negative for a signal."""
+
+    status: Annotated[int, Meta(ge=-(1 << 31), le=1 << 31)]
+
+
+class Output(msgspec.Struct, tag="output", frozen=True):
+    """What it has written."""
+
+    text: str
+
+
+class ProcessRow(msgspec.Struct, frozen=True):
+    """One process of it: as `ProcessFigures`."""
+
+    pid: Value
+    ppid: Value
+    name: str
+    why: str
+    """Why there is no agent in it, if there is none; nothing while one may still come."""
+    rss: Whole
+    virtual: Whole
+    peak_rss: Whole
+    threads: Whole
+    cpu_seconds: Seconds
+
+
+class Processes(msgspec.Struct, tag="processes", frozen=True):
+    """All of its processes, and those attached to, at a moment of that host's clock."""
+
+    time: Clock
+    rows: Annotated[tuple[ProcessRow, ...], Meta(max_length=10_000)]
+
+
+class AgentLine(msgspec.Struct, tag="agent", frozen=True):
+    """A line of an agent's, or that its connection has ended."""
+
+    connection: Whole
+    pid: Value
+    """The process at the other end."""
+    report: msgspec.Raw
+    """As `concwatch.agent` specifies it; null at the end."""
+
+
+HostReport = (
+    HostFigures
+    | ProcessFigures
+    | Echo
+    | Survey
+    | WorkerEnded
+    | Started
+    | Exited
+    | Output
+    | Processes
+    | AgentLine
+)
 """What a bridge adds to its worker's reports."""
 
 Report = Ready | Tick | Reached | BurstDone | Limit | Applied | TracedLines | Error

@@ -44,7 +44,12 @@ class WorkerProcess(asyncio.SubprocessProtocol):
     """
 
     def __init__(
-        self, command: Sequence[str], variables: Mapping[str, str] | None = None, begin: bytes = b""
+        self,
+        command: Sequence[str],
+        variables: Mapping[str, str] | None = None,
+        begin: bytes = b"",
+        *,
+        plain: bool = False,
     ) -> None:
         """Begin to start it.
 
@@ -52,6 +57,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             command: the program and its arguments.
             variables: those that its environment has besides what it inherits.
             begin: what it is sent before any command.
+            plain: whether it is started as a shell would, neither nicer nor killed with this process.
         """
         self._lines = PipeLines()
         self._pipes: dict[int, PipeBytes] = {1: self._lines, 2: PipeBytes()}
@@ -65,6 +71,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         self._struck = False
         self._over = False
         self._backlog = [begin] if begin else []
+        self._setup = None if plain else child_setup(NICENESS)
         self._starting = asyncio.get_running_loop().create_task(
             self._start(list(command), {**os.environ, **variables} if variables else None)
         )
@@ -80,7 +87,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
                 env=environment,
                 # Ctrl-C in the terminal is for the monitor to act on.
                 start_new_session=True,
-                preexec_fn=child_setup(NICENESS),
+                preexec_fn=self._setup,
             )
         except (OSError, ValueError, RuntimeError, subprocess.SubprocessError) as error:
             self._over = True

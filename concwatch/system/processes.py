@@ -1,20 +1,20 @@
 """Processes as the system lists them, read by the standard library: also on other hosts.
 
-Where there is no ``/proc`` psutil tells the same.
+Where there is no ``/proc``, `concwatch.system.elsewhere` tells the same.
 """
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import NamedTuple
 
-from concwatch.agent.process import called_by
 from concwatch.system.proc import LINUX
 from concwatch.system.walls import read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from typing import Any, Iterable, Optional
 
 _ENDED = ("Z", "X")
 """The states of a process that has ended and waits for its parent."""
@@ -36,7 +36,8 @@ class Process(NamedTuple):
 def look(pid: int) -> Process | None:
     """Return a process that runs; None when it has ended or was never there."""
     if not LINUX:
-        return _look_by_psutil(pid)
+        found: Optional[Process] = _elsewhere().look(pid)
+        return found
     fields = read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     if len(fields) < 20 or fields[0] in _ENDED:
         return None
@@ -47,27 +48,16 @@ def look(pid: int) -> Process | None:
     return Process(pid, int(fields[1]), int(fields[2]), user, fields[0], float(fields[19]))
 
 
-def _look_by_psutil(pid: int) -> Process | None:
-    import psutil  # not on other hosts, which are all Linux
-
-    try:
-        found = psutil.Process(pid)
-        if found.status() == psutil.STATUS_ZOMBIE:
-            return None
-        state = "T" if found.status() == psutil.STATUS_STOPPED else "S"
-        user, group = found.uids().effective, os.getpgid(pid)
-        return Process(pid, found.ppid(), group, user, state, found.create_time())
-    except (psutil.Error, OSError):
-        return None
+def _elsewhere() -> Any:
+    """Return the module that asks psutil; no other host has need of it, so it is not sent there."""
+    return import_module("concwatch.system.elsewhere")
 
 
 def pids() -> list[int]:
     """Return the numbers of all processes."""
     if LINUX:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    import psutil
-
-    return list(psutil.pids())
+    return list(_elsewhere().pids())
 
 
 def children_of(parents: Iterable[int]) -> set[int]:
@@ -90,12 +80,7 @@ def command_of(pid: int) -> list[str]:
     """Return the words of a process's command line; none where it may not be looked at."""
     if LINUX:
         return read_text(f"/proc/{pid}/cmdline").split("\0")[:-1]
-    import psutil
-
-    try:
-        return list(psutil.Process(pid).cmdline())
-    except (psutil.Error, OSError):
-        return []
+    return list(_elsewhere().command_of(pid))
 
 
 def program_of(pid: int) -> str:
@@ -106,12 +91,7 @@ def program_of(pid: int) -> str:
     """
     if LINUX:
         return os.readlink(f"/proc/{pid}/exe").replace(" (deleted)", "")
-    import psutil
-
-    try:
-        return str(psutil.Process(pid).exe())
-    except psutil.Error as error:
-        raise ProcessLookupError(str(error)) from None
+    return str(_elsewhere().program_of(pid))
 
 
 def variable_of(pid: int, name: str) -> str | None:
@@ -124,12 +104,8 @@ def variable_of(pid: int, name: str) -> str | None:
         with open(f"/proc/{pid}/environ", "rb") as file:
             entries = file.read().decode(errors="replace").split("\0")
         return dict(entry.partition("=")[::2] for entry in entries).get(name)
-    import psutil
-
-    try:
-        return psutil.Process(pid).environ().get(name)
-    except psutil.Error as error:
-        raise ProcessLookupError(str(error)) from None
+    value: Optional[str] = _elsewhere().variable_of(pid, name)
+    return value
 
 
 def mapped_files(pid: int) -> list[str]:
@@ -138,12 +114,3 @@ def mapped_files(pid: int) -> list[str]:
         return []
     parts = (line.split(None, 5) for line in read_text(f"/proc/{pid}/maps").splitlines())
     return list(dict.fromkeys(words[5] for words in parts if len(words) == 6 and words[5].startswith("/")))
-
-
-def name_of(pid: int) -> str:
-    """Return what a process is called by its command line."""
-    parts = command_of(pid)
-    program = os.path.basename(parts[0])[:60] if parts else read_text(f"/proc/{pid}/comm").strip()
-    if program.startswith(("python", "pypy")):
-        return called_by(parts)
-    return program or "process"

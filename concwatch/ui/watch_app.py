@@ -52,9 +52,10 @@ class WatchApp(LanesApp):
         """Return what is recorded; its lanes come by themselves."""
         return self._watching, ()
 
-    def on_unmount(self) -> None:
-        """End what is recorded."""
+    async def on_unmount(self) -> None:
+        """End what is recorded, and a program on another host."""
         self.recording.end("done")
+        await self._watching.place.finish()
 
     def on_mount(self) -> None:
         """Step from now on."""

@@ -6,12 +6,12 @@ from typing import Protocol
 
 from concwatch.agent.inject import script
 from concwatch.links.agent_link import Agent, AgentListener
+from concwatch.links.outside import inject, name_of, why_outside
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, memory_now
 from concwatch.system.process import Reading, Sampler
-from concwatch.system.processes import look, name_of
+from concwatch.system.processes import look
 from concwatch.watch.attach import listening
-from concwatch.watch.outside import inject, why_outside
 from concwatch.watch.program import Program
 
 
@@ -50,6 +50,9 @@ class Started(Protocol):
 
 class Place(Protocol):
     """A machine with processes that are watched."""
+
+    problem: str
+    """Why it cannot be reached any more, in one line; else empty."""
 
     def step(self) -> None:
         """Take in what has come."""
@@ -99,6 +102,10 @@ class Place(Protocol):
         """Return the machine's memory now."""
         ...
 
+    async def finish(self) -> None:
+        """End what only an event loop can end, before it ends itself."""
+        ...
+
     def close(self) -> None:
         """Listen no more."""
         ...
@@ -106,6 +113,8 @@ class Place(Protocol):
 
 class Here:
     """This machine."""
+
+    problem = ""
 
     def __init__(self, listener: AgentListener, program: Program | None = None) -> None:
         """Find the processes of ``program``, whose agents connect to ``listener``."""
@@ -169,6 +178,9 @@ class Here:
     def exists(self, pid: int) -> bool:
         """Return whether a process is there."""
         return os.path.exists(f"/proc/{pid}") if os.path.isdir("/proc/self") else look(pid) is not None
+
+    async def finish(self) -> None:
+        """Do nothing: a program here is ended when the screen has gone."""
 
     def close(self) -> None:
         """Listen no more."""

@@ -8,8 +8,10 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from concwatch.agent.inject import environment
+from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
-from concwatch.watch.place import Here
+from concwatch.watch.other_host import OtherHost
+from concwatch.watch.place import Here, Started
 from concwatch.watch.program import END_LIMIT, Program
 from concwatch.watch.watching import Watching
 
@@ -24,23 +26,31 @@ LOOK = 0.02
 def watched(
     command: Sequence[str],
     *,
+    host: Host | None = None,
     output: int | None = None,
     keep: bool = False,
     outcomes: bool = False,
     trace: bool = False,
-) -> Iterator[tuple[Watching, Program]]:
+) -> Iterator[tuple[Watching, Started]]:
     """Run a program and follow it; it has ended when the context is left.
+
+    A program on another host has ended once `Place.finish` of its place has been awaited.
 
     Args:
         command: the program and its arguments.
+        host: where; None for this machine.
         output: a descriptor for its standard output; None leaves it this program's own.
-        keep: whether the program lives on when this one is killed.
+        keep: whether the program lives on when this one is killed; not on another host.
         outcomes: whether agents count how tasks end.
         trace: whether agents trace allocations.
 
     Raises:
         ValueError: one line: it could not be started.
     """
+    if host is not None:
+        with _followed_there(host, command, output or 1, outcomes, trace) as there:
+            yield there
+        return
     listener = AgentListener()
     try:
         program = Program(command, environment(str(listener.path), os.environ), output=output, keep=keep)
@@ -52,15 +62,24 @@ def watched(
 
 @contextmanager
 def watched_apart(
-    command: Sequence[str], *, keep: bool = False, outcomes: bool = False, trace: bool = False
-) -> Iterator[tuple[Watching, Program, Path]]:
+    command: Sequence[str],
+    *,
+    host: Host | None = None,
+    keep: bool = False,
+    outcomes: bool = False,
+    trace: bool = False,
+) -> Iterator[tuple[Watching, Started, Path]]:
     """Run a program beside a screen, as `watched` does: in a session of its own, with nothing to read.
 
     What it writes goes to a file that stays.
     """
-    listener = AgentListener()
-    try:
-        with NamedTemporaryFile(prefix="concwatch-output-", suffix=".log", delete=False) as output:
+    with NamedTemporaryFile(prefix="concwatch-output-", suffix=".log", delete=False) as output:
+        if host is not None:
+            with _followed_there(host, command, output.fileno(), outcomes, trace) as there:
+                yield *there, Path(output.name)
+            return
+        listener = AgentListener()
+        try:
             program = Program(
                 command,
                 environment(str(listener.path), os.environ),
@@ -71,8 +90,8 @@ def watched_apart(
             )
             with _followed(listener, program, outcomes, trace) as watching:
                 yield watching, program, Path(output.name)
-    finally:
-        listener.close()
+        finally:
+            listener.close()
 
 
 @contextmanager
@@ -83,6 +102,19 @@ def _followed(listener: AgentListener, program: Program, outcomes: bool, trace: 
         yield watching
     finally:
         end(watching, program)
+
+
+@contextmanager
+def _followed_there(
+    host: Host, command: Sequence[str], output: int, outcomes: bool, trace: bool
+) -> Iterator[tuple[Watching, Started]]:
+    place = OtherHost(host, command, lambda text: os.write(output, text.encode()))
+    assert place.program is not None
+    watching = Watching(place, place.program, outcomes=outcomes, trace=trace)
+    try:
+        yield watching, place.program
+    finally:
+        watching.close()
 
 
 def _wait(watching: Watching, condition: Callable[[], bool]) -> None:

@@ -248,8 +248,10 @@ class Watching:
 
     @property
     def ended(self) -> str:
-        """How the program ended; nothing while it runs, and where there is none."""
+        """How the program ended, or why it is not seen any more; nothing while all is well."""
         program = self.program
+        if self.place.problem:
+            return self.place.problem
         if program is None or program.status is None:
             return ""
         return f"the program {program.how_it_ended()}"

@@ -9,6 +9,7 @@ import subprocess
 
 from concwatch.agent.inject import gdb_command
 from concwatch.agent.places import ADDRESS
+from concwatch.agent.process import called_by
 from concwatch.system.processes import command_of, look, mapped_files, program_of, variable_of
 
 TYPE_CHECKING = False
@@ -22,6 +23,22 @@ INJECTION_LIMIT = 20.0
 """Seconds that gdb, or another Python, gets."""
 
 HOW = "start it by concwatch watch, or call concwatch.agent.start() in its code"
+
+
+def name_of(pid: int) -> str:
+    """Return what a process is called by its command line."""
+    parts = command_of(pid)
+    program = os.path.basename(parts[0])[:60] if parts else ""
+    if program.startswith(("python", "pypy")):
+        return called_by(parts)
+    return program or os.path.basename(_program(pid)) or "process"
+
+
+def _program(pid: int) -> str:
+    try:
+        return program_of(pid)
+    except OSError:
+        return ""
 
 
 def why_outside(pid: int, address: str) -> str:

@@ -23,7 +23,7 @@ from concwatch.system.walls import UNKNOWN_WALL, thread_walls, wall_hit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, BinaryIO, Dict, List, NoReturn, Optional, Tuple
+    from typing import Any, BinaryIO, Callable, Dict, List, NoReturn, Optional, Tuple
 
     from concwatch.hosts.watcher import Watcher
 
@@ -92,20 +92,22 @@ def compiled(archive: str) -> int:
 class Output:
     """Standard output, of which several threads write whole lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, gone: Callable[[], None]) -> None:
+        """Take the place of standard output; ``gone`` is called, once, when nobody reads it any more."""
+        self._gone = gone
         self._descriptor = os.dup(1)
         os.dup2(2, 1)  # whatever else is printed does not mix with the wire
         self._lock = threading.Lock()
 
     def write(self, data: bytes) -> None:
-        """Write whole lines; a reader that is gone ends this process."""
+        """Write whole lines."""
         rest = memoryview(data)
         with self._lock:
             try:
                 while rest:
                     rest = rest[os.write(self._descriptor, rest) :]
             except OSError:
-                os._exit(0)
+                self._gone()
 
     def send(self, type_: str, **fields: Any) -> None:
         """Write one report."""
@@ -152,7 +154,8 @@ class Bridge:
         """Serve what comes on ``lines``; ``archive`` is where worker and agent are imported from."""
         self._archive = archive
         self._lines = lines
-        self._out = Output()
+        self._out = Output(self._end)
+        self._ending = threading.Lock()
         self._heard = monotonic()
         self._worker: Optional[subprocess.Popen[bytes]] = None
         self._watcher: Optional[Watcher] = None
@@ -317,7 +320,8 @@ class Bridge:
         self._end()
 
     def _end(self) -> None:
-        """End the worker, by force if need be, and this process."""
+        """End the worker or the program, by force if need be, and this process."""
+        self._ending.acquire()  # any other thread that comes here waits for the end
         if self._watcher is not None:
             self._watcher.end()
         worker = self._worker

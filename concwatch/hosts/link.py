@@ -111,7 +111,7 @@ class HostLink:
         Args:
             host: where.
             program: what is run there; None for a bridge alone, to ask what is there.
-            plain: whether the command is started as a shell would, no nicer, and not killed with this process:
+            plain: whether it is started as a shell would, no nicer, and not killed with this process:
                 what runs there is a person's own, and the bridge ends it by the end of its input.
         """
         self._host = host

@@ -117,6 +117,11 @@ an object of variables, or for a program that follows on the same pipe its ``siz
 ``system`` and ``processor``. ``beat`` has a ``number``; without one for 4.5 seconds bridge and worker end.
 ``survey`` asks what else is there.
 
+In place of a worker it may watch a program: ``watch`` has its ``command``, a list of strings, and ``attach``
+the ``pid`` of a process that runs already, and ``gdb``, whether gdb may be used. ``agent`` has the number of a
+``connection`` and a ``line`` for that agent, null to close it (`concwatch.agent` says what agents understand).
+``stop`` asks the program to end, ``end`` has the bridge end, and with it all that the program has left behind.
+
 ``host``: the machine, before all else and then once a second.
     ``time``       seconds
     ``name``       string, what it calls itself
@@ -143,6 +148,20 @@ an object of variables, or for a program that follows on the same pipe its ``siz
 ``survey``: answers the command.
     ``pythons``    list of strings, the versions of Python that can be named there
     ``tools``      list of strings, what other languages need
+``started``: the program that is watched has started.
+    ``pid``        its process
+``output``: what it has written.
+    ``text``       string
+``processes``: all of its processes and those attached to, five times a second.
+    ``time``       seconds
+    ``rows``       list of ``pid``, ``ppid``, ``name``, ``why`` (why it has no agent, if so) and the figures of
+                   ``process``
+``agent``: a line of an agent's.
+    ``connection``  number of its connection
+    ``pid``        its process
+    ``report``     the report, null when the connection has ended
+``exited``: the program has ended.
+    ``status``     its exit status; less than 0 for a signal
 ``ended``: the last line: the worker has ended.
     ``status``     its exit status; less than 0 for a signal
 

@@ -118,9 +118,9 @@ an object of variables, or for a program that follows on the same pipe its ``siz
 ``survey`` asks what else is there.
 
 In place of a worker it may watch a program: ``watch`` has its ``command``, a list of strings, and ``attach``
-the ``pid`` of a process that runs already, and ``gdb``, whether gdb may be used. ``agent`` has the number of a
-``connection`` and a ``line`` for that agent, null to close it (`concwatch.agent` says what agents understand).
-``stop`` asks the program to end, ``end`` has the bridge end, and with it all that the program has left behind.
+the ``pid`` of a process that runs already, and ``gdb``, whether gdb may be used. ``agent`` has the number of
+a ``connection`` and a ``line`` for that agent, as `concwatch.agent` specifies it, null to close it. ``stop``
+asks the program to end, ``end`` has the bridge end, and with it all that the program has left behind.
 
 ``host``: the machine, before all else and then once a second.
     ``time``       seconds
@@ -154,8 +154,8 @@ the ``pid`` of a process that runs already, and ``gdb``, whether gdb may be used
     ``text``       string
 ``processes``: all of its processes and those attached to, five times a second.
     ``time``       seconds
-    ``rows``       list of ``pid``, ``ppid``, ``name``, ``why`` (why it has no agent, if so) and the figures of
-                   ``process``
+    ``rows``       list of ``pid``, ``ppid``, ``name``, ``why`` (why it has no agent, if so) and the figures
+                   of ``process``
 ``agent``: a line of an agent's.
     ``connection``  number of its connection
     ``pid``        its process

@@ -72,6 +72,29 @@ class OtherMachine:
                 Wall(wall.name, wall.value, wall.used, wall.a_thread) for wall in figures.walls
             )
 
+    def status(self, name: str, busy: float | None, delay: float | None) -> HostStatus | None:
+        """Return what a snapshot says of it; None before it has answered.
+
+        Args:
+            name: the host's.
+            busy: share of all its cores that all programs used.
+            delay: seconds that a sign of life takes there and back.
+        """
+        found = self.figures
+        if found is None:
+            return None
+        return HostStatus(
+            name,
+            found.system,
+            found.processor,
+            found.python,
+            found.cores,
+            found.memory_total,
+            found.memory_available,
+            busy,
+            delay,
+        )
+
     def memory(self) -> Memory:
         """Return its memory at the last report; of a host that has not answered yet nothing is left."""
         found = self.figures
@@ -136,18 +159,7 @@ class HostLanes:
     @property
     def status(self) -> HostStatus | None:
         """What a snapshot says of another host that has answered."""
-        figures = getattr(self.machine, "figures", None)
-        if not isinstance(figures, HostFigures):
+        if not isinstance(self.machine, OtherMachine):
             return None
         delays = [lane.delay for lane in self.lanes if lane.delay is not None]
-        return HostStatus(
-            name=self.name,
-            system=figures.system,
-            processor=figures.processor,
-            python=figures.python,
-            cores=figures.cores,
-            memory_total=figures.memory_total,
-            memory_available=figures.memory_available,
-            busy=self.meter.busy,
-            delay=min(delays, default=None),
-        )
+        return self.machine.status(self.name, self.meter.busy, min(delays, default=None))

@@ -11,6 +11,7 @@ from concwatch import wire
 from concwatch.hosts.host import Host
 from concwatch.hosts.link import HostLink
 from concwatch.lab.host_lanes import OtherMachine
+from concwatch.lab.snapshot import HostStatus
 from concwatch.links.agent_messages import AgentReport, decode_report
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import (
@@ -151,7 +152,7 @@ class OtherHost:
             command: the program and its arguments.
             write: takes what the program writes.
         """
-        self.host = host
+        self.host, self.name = host, host.name
         self.program = RelayedProgram(command, lambda: self._send("stop")) if command else None
         self.problem = ""
         """Why the host cannot be reached, or was lost, in one line."""
@@ -262,6 +263,11 @@ class OtherHost:
     def memory(self) -> Memory:
         """Return the memory there, at the last report."""
         return self._machine.memory()
+
+    def hosts(self, busy: float | None) -> tuple[HostStatus, ...]:
+        """Return what is known of it, as soon as it has answered."""
+        status = self._machine.status(self.name, busy, self._link.delay if self._link else None)
+        return (status,) if status else ()
 
     async def finish(self) -> None:
         """End the program there, and then the connection, while there is an event loop."""

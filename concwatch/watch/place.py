@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from concwatch.agent.inject import script
+from concwatch.lab.snapshot import HostStatus
 from concwatch.links.agent_link import Agent, AgentListener
 from concwatch.links.outside import inject, name_of, why_outside
 from concwatch.system.machine import Load, load_now
@@ -51,6 +52,8 @@ class Started(Protocol):
 class Place(Protocol):
     """A machine with processes that are watched."""
 
+    name: str
+    """The host's; empty for this machine."""
     problem: str
     """Why it cannot be reached any more, in one line; else empty."""
 
@@ -106,6 +109,10 @@ class Place(Protocol):
         """End what only an event loop can end, before it ends itself."""
         ...
 
+    def hosts(self, busy: float | None) -> tuple[HostStatus, ...]:
+        """Return what is known of another host, whose cores are ``busy`` to such a share; nothing here."""
+        ...
+
     def close(self) -> None:
         """Listen no more."""
         ...
@@ -114,7 +121,7 @@ class Place(Protocol):
 class Here:
     """This machine."""
 
-    problem = ""
+    name = problem = ""
 
     def __init__(self, listener: AgentListener, program: Program | None = None) -> None:
         """Find the processes of ``program``, whose agents connect to ``listener``."""
@@ -178,6 +185,10 @@ class Here:
     def exists(self, pid: int) -> bool:
         """Return whether a process is there."""
         return os.path.exists(f"/proc/{pid}") if os.path.isdir("/proc/self") else look(pid) is not None
+
+    def hosts(self, busy: float | None) -> tuple[HostStatus, ...]:
+        """Return nothing: it is no other host."""
+        return ()
 
     async def finish(self) -> None:
         """Do nothing: a program here is ended when the screen has gone."""

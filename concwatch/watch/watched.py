@@ -40,6 +40,7 @@ class WatchedProcess:
         say: takes an event: the lane, what happened, how bad that is.
         now: when it was first seen.
         look: returns what reads the figures of a process.
+        host: where it runs, if not here.
     """
 
     def __init__(
@@ -51,11 +52,12 @@ class WatchedProcess:
         say: Say,
         now: float,
         look: Callable[[int], Looks],
+        host: str = "",
     ) -> None:
         self.number, self.pid, self.ppid, self.began = number, pid, ppid, now
         self.lane = f"{name} {pid}"
         """What the lane is called."""
-        self.called = name
+        self.called, self.host = name, host
         self.how = "starting"
         """``"agent"``, ``"outside"``, or ``"starting"`` while an agent may still come."""
         self.reason = ""
@@ -271,7 +273,7 @@ class WatchedProcess:
     @property
     def facts(self) -> EngineFacts:
         """What never changes of the lane."""
-        return EngineFacts(self.lane, "task")
+        return EngineFacts(self.lane, "task", host=self.host)
 
     @property
     def status(self) -> LaneStatus:

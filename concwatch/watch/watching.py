@@ -126,7 +126,9 @@ class Watching:
         if len(self.lanes) >= MOST_LANES:
             self.missed += 1
             return None
-        lane = WatchedProcess(len(self.lanes), pid, ppid, name, self._say, now, self.place.look)
+        lane = WatchedProcess(
+            len(self.lanes), pid, ppid, name, self._say, now, self.place.look, self.place.name
+        )
         self.lanes.append(lane)
         self._by_pid[pid] = lane
         return lane
@@ -149,6 +151,7 @@ class Watching:
         if now >= self._look_due:
             self._look_due = now + INTERVAL
             self.machine.look(())
+            self._budget.look(0)
         if self.observers:
             snapshot = self.snapshot(now)
             for observe in list(self.observers):
@@ -229,6 +232,7 @@ class Watching:
             lanes=tuple(LaneSnapshot(lane.facts, lane.status, lane.sample) for lane in self.lanes),
             settings=self.settings,
             machine=self.machine.picture(self._budget),
+            hosts=self.place.hosts(self.machine.busy),
         )
 
     def groups(self) -> Iterator[tuple[int, tuple[GroupStatus, ...]]]:

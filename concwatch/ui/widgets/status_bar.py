@@ -56,8 +56,15 @@ class StatusBar(TextLines):
             else ""
         )
         own = own if len(own) < room else ""
-        where = f"  {view.hz:g} Hz · {MACHINE} · {format_bytes(machine.total)}"
+        where = f"  {view.hz:g} Hz · {_machine(view)} · {format_bytes(machine.total)}"
         busy = "" if machine.busy is None else f" · {format_percent(machine.busy)} busy"
         where = next((text for text in (where + busy, where) if len(text + own) < room), "")
         gap = " " * max(1, room - len(where + own))
         return Content.assemble(left, (f"{where}{gap}{own}{clock}", "$dim"))
+
+
+def _machine(view: Snapshot) -> str:
+    """Return where the lanes run: on this machine, unless all of them run on one other host."""
+    names = {lane.engine.host for lane in view.lanes}
+    host = next((host for host in view.hosts if names == {host.name}), None)
+    return f"{host.name} · {host.python} · {host.cores} cores" if host and view.machine.total else MACHINE

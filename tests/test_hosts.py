@@ -315,7 +315,16 @@ def test_figures_of_a_process_are_those_of_psutil():
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("prefix", [("env",), THROUGH_A_SHELL, ("dash", "-c", 'dash -c "$*"', "x")])
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        ("env",),
+        THROUGH_A_SHELL,
+        ("dash", "-c", 'dash -c "$*"', "x"),
+        ("busybox", "sh", "-c", 'busybox sh -c "$*"', "x"),
+    ],
+    ids=["env", "sh", "dash", "busybox"],
+)
 async def test_a_worker_runs_by_a_prefix_with_and_without_a_shell(prefix):
     if shutil.which(prefix[0]) is None:
         pytest.skip(f"no {prefix[0]}")

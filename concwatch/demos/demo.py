@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from concwatch.demos.lane import DemoFailed
 from concwatch.demos.stage import Play
+from concwatch.hosts.host import configured
 from concwatch.lab.catalog import SHOWN, Engine, find
 from concwatch.text import nearest, one_line
 from concwatch.ui.palette import ALL_THEMES
@@ -33,6 +34,7 @@ class Head(Struct):
     SIZE: str = "120x40"
     THEME: str = ""
     ENGINES: tuple[str, ...] = ()
+    HOSTS: dict[str, str] = {}
     OPTIONAL: tuple[str, ...] = ()
     WATCH: tuple[str, ...] = ()
 
@@ -125,6 +127,9 @@ def _read(module: ModuleType, path: Path) -> Demo:
     if head.THEME and head.THEME not in ALL_THEMES:
         raise ValueError(f'unknown theme "{head.THEME}"{nearest(head.THEME, ALL_THEMES)}')
     engines = find(head.ENGINES) if head.ENGINES else SHOWN
+    hosts = configured({name: {"command": command} for name, command in head.HOSTS.items()})
+    if hosts:
+        engines = [engine.on(host) for engine in engines for host in hosts.values()]
     strangers = set(head.OPTIONAL) - {engine.name for engine in engines}
     if strangers:
         raise ValueError(f"OPTIONAL: expected lanes of ENGINES, not {', '.join(sorted(strangers))}")

@@ -20,6 +20,7 @@ called after it: mine-held.svg, mine.gif. It may also set, as it needs them:
     SIZE = "80x24"                columns and rows of the terminal, else 120x40
     THEME = "concwatch-light"     the colours
     ENGINES = ("asyncio", "go")   the lanes, else the four that the program starts with
+    HOSTS = {"web1": "ssh -T web1"}  where the lanes run, by name and command, else on this machine
     WATCH = ("python", "app.py")  a program to watch in place of lanes; "lab" is then what follows it
     OPTIONAL = ("go",)            lanes it can do without: where one cannot run, steps about it are skipped
 

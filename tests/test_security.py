@@ -73,6 +73,7 @@ IMPORTERS = {
     "commands/group.py",  # one of its own commands
     "experiments/programs/tiny_tasks.py",  # the event loop that a published experiment names
     "experiments/report_pyperf.py",  # pyperf
+    "system/processes.py",  # its own other half, which is not sent to other hosts
     "worker/user_function.py",  # what the workload module:function names
 }
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -107,12 +108,10 @@ def figures(report):
 def test_every_process_there_is_counted_by_its_agent_and_nothing_is_left(way, service, tmp_path, request):
     prefix = {"directly": ("env",), "shell": THROUGH_A_SHELL}.get(way)
     prefix = prefix or request.getfixturevalue("sshd").prefix()
-    quoted = (
-        subprocess.list2cmdline(prefix) if way == "directly" else " ".join(f"'{word}'" for word in prefix)
-    )
     folder = tmp_path / "tmp"
     folder.mkdir()
-    done = watch(quoted, str(tmp_path / "o"), "--seconds", "3", "--", sys.executable, service, folder=folder)
+    host, out = shlex.join(prefix), str(tmp_path / "o")
+    done = watch(host, out, "--seconds", "3", "--", sys.executable, service, folder=folder)
     assert (done.returncode, done.stderr) == (143, "")
     report = json.loads((tmp_path / "o").read_text())
     assert report["exit"] == 143

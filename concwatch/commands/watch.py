@@ -89,8 +89,9 @@ def command(
     try:
         if json is None:
             session = SessionRecording(Path(recordings), recorder)
+            place = Place()  # before the program starts: what it says of a page is not for that
             with watched_apart(arguments, host=host, keep=keep, outcomes=outcomes, trace=trace) as apart:
-                status = _on_screen(*apart, session, screenshots)
+                status = _on_screen(place, *apart, session, screenshots)
         else:
             output = sys.stderr.fileno() if json == "-" else None
             how = {"keep": keep, "outcomes": outcomes, "trace": trace}
@@ -102,10 +103,14 @@ def command(
 
 
 def _on_screen(
-    watching: Watching, program: Started, output: Path, recording: SessionRecording, pictures: Path
+    place: Place,
+    watching: Watching,
+    program: Started,
+    output: Path,
+    recording: SessionRecording,
+    pictures: Path,
 ) -> int:
     """Watch a program on the screen; return the exit status."""
-    place = Place()
     from concwatch.ui.watch_app import WatchApp  # only here: the screen takes a fifth of a second
 
     status = place.run(WatchApp(watching, output, pictures, recording))

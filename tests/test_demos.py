@@ -280,7 +280,7 @@ def test_a_shipped_demo_says_what_one_sees_and_nothing_that_another_machine_make
     for text in (demo.title, demo.about, *captions):
         assert not re.search(r"\d ?(bytes|[KMG]iB)|about a minute|dozen|a tenth", text), text
     assert {engine.name for engine in demo.engines if engine.ways} == set(demo.optional), "what is built"
-    assert demo.filmed == (name in ("leak", "models"))
+    assert demo.filmed == (name in ("hosts", "leak", "models"))
 
 
 @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ def test_all_plays_each_demo_and_each_film_in_a_process_of_its_own(tmp_path, mon
     monkeypatch.setattr("concwatch.commands.demo.concwatch_command", concwatch_command)
     result = CliRunner().invoke(main, ("demo", "--all", f"--out={tmp_path}"))
     assert result.exit_code == 1, "the worst of them"
-    films = [("demo", name, "--format=gif,webp,cast") for name in ("leak", "models")]
+    films = [("demo", name, "--format=gif,webp,cast") for name in ("hosts", "leak", "models")]
     assert sorted(started) == sorted([("demo", name, "--format=png") for name in NAMES] + films)
 
 

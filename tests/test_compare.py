@@ -190,6 +190,18 @@ def test_two_runs_are_put_side_by_side(compare):
     ]
 
 
+def test_one_host_is_held_against_another_and_several_hosts_of_one_run_are_told_apart(compare):
+    one, other = (run_result(lane(rss_per_task=1024.0 * n, host=f"web{n}")) for n in (1, 2))
+    done = compare(one, other)
+    assert "RSS/task      1 KiB  2 KiB      +1 KiB   2.00  worse, spread unknown" in done.stdout
+    assert cautions(done) == ["caution · host (asyncio): A web1, B web2"]
+    both = run_result(*one["lanes"], *other["lanes"])
+    done = compare(both, both)
+    assert "asyncio · web1" in done.stdout
+    assert "asyncio · web2" in done.stdout
+    assert "2 KiB" in done.stdout
+
+
 def test_it_fails_with_the_names_of_what_is_worse(compare):
     done = compare(A_RUN, B_RUN, "--fail-over", "5%")
     assert done.exit_code == 1

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import asdict
 
 from concwatch.comparing.side import COMPARED, Fact, Side, Subject, joined, lane_figures, machine_facts
+from concwatch.hosts.host import HERE
+from concwatch.lab.catalog import ON
 from concwatch.measure.measured import Measured
 from concwatch.units import format_count
 
@@ -31,6 +33,7 @@ class Lane(Struct, frozen=True):
     """One engine at one size, as much of it as has a fixed type."""
 
     engine: str
+    host: str | None = None
     tasks: int = 0
     state: str = "done"
     reason: str | None = None
@@ -57,6 +60,8 @@ def read_run(text: bytes, name: str) -> Side:
     """
     file = _decoder.decode(text)
     lanes = [(msgspec.convert(raw, Lane), raw) for raw in file.lanes]
+    if len({lane.host for lane, _ in lanes}) > 1:  # else two files of one host each are held together
+        lanes = [(structs.replace(lane, engine=_on_host(lane)), raw) for lane, raw in lanes]
     sizes = len({lane.tasks for lane, _ in lanes}) > 1
     figures: dict[Subject, Measured] = {}
     for lane, raw in lanes:
@@ -74,9 +79,14 @@ def read_run(text: bytes, name: str) -> Side:
     )
 
 
+def _on_host(lane: Lane) -> str:
+    return f"{lane.engine}{ON}{lane.host}" if lane.host else lane.engine
+
+
 def _facts(lane: Lane) -> dict[str, Fact]:
     peak = lane.peak_live or 0
     return {
+        "host": Fact(lane.host or HERE),
         "worker": Fact(joined([lane.runtime or "", *lane.flags])),
         "tracing": Fact("on" if lane.traced else "off"),
         "collector": Fact(lane.gc),

@@ -111,7 +111,7 @@ def test_every_process_there_is_counted_by_its_agent_and_nothing_is_left(way, se
     folder = tmp_path / "tmp"
     folder.mkdir()
     host, out = shlex.join(prefix), str(tmp_path / "o")
-    done = watch(host, out, "--seconds", "3", "--", sys.executable, service, folder=folder)
+    done = watch(host, out, "--seconds", "6", "--", sys.executable, service, folder=folder)
     assert (done.returncode, done.stderr) == (143, "")
     report = json.loads((tmp_path / "o").read_text())
     assert report["exit"] == 143
@@ -133,7 +133,7 @@ def test_on_every_python_there(python, service, tmp_path):
     (tmp_path / "settings.toml").write_text(f'[hosts.there]\ncommand = "env"\npython = "{PYTHONS[python]}"\n')
     done = subprocess.run(
         concwatch_command(
-            "watch", "--host", "there", "--json", "-", "--seconds", "2", "--", PYTHONS[python], service
+            "watch", "--host", "there", "--json", "-", "--seconds", "5", "--", PYTHONS[python], service
         ),
         capture_output=True,
         text=True,

@@ -268,7 +268,8 @@ def listening(program):
     )
 
 
-def test_a_program_that_listens_can_be_attached_to_again_and_again(monitor, python):
+def start_that_listens(monitor, python):
+    """Start a program that lets a monitor attach; return it, and the path of its socket."""
     program = monitor.start(
         f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
         + TELLS
@@ -276,7 +277,11 @@ def test_a_program_that_listens_can_be_attached_to_again_and_again(monitor, pyth
         python=python,
         watched=False,
     )
-    path = listening(program)
+    return program, listening(program)
+
+
+def test_a_program_that_listens_can_be_attached_to_again_and_again(monitor, python):
+    program, path = start_that_listens(monitor, python)
     for before in (5, 6):
         assert ask(program) == "0"
         sock = socket.socket(socket.AF_UNIX)
@@ -294,14 +299,7 @@ def test_a_program_that_listens_can_be_attached_to_again_and_again(monitor, pyth
 
 
 def test_a_monitor_that_hangs_up_at_once_does_not_end_the_agent(monitor, python):
-    program = monitor.start(
-        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-        + TELLS
-        + "from concwatch import agent\nagent.start()\nasyncio.run(main())\nagent.stop()\n",
-        python=python,
-        watched=False,
-    )
-    path = listening(program)
+    program, path = start_that_listens(monitor, python)
     for _ in range(3):
         with socket.socket(socket.AF_UNIX) as sock:
             sock.connect(path)

@@ -162,6 +162,10 @@ def test_every_process_that_comes_of_it_is_a_lane(tmp_path, method):
         (("watch", "--json", "-", "--", "no-such-program"), '"no-such-program": no such program'),
         (("watch", "--json", "-", "--expect", "lives < 3", "--", "true"), 'unknown figure "lives"'),
         (("watch", "--json", "/", "--", "true"), "--json: /: is a folder"),
+        (
+            ("watch", "--json", "-", "--keep", "--host", "env A=1", "--", "true"),
+            "--keep: a program on another host ends with its connection",
+        ),
         (("attach", "999999999"), "there is no process 999999999"),
         (("attach",), "Missing argument 'PID...'"),
     ],

@@ -83,15 +83,19 @@ def command(
     problem = why_not_writable(Path(json)) if json not in (None, "-") else None
     if problem:
         raise click.UsageError(f"--json: {json}: {problem}: expected the name of a file, or -")
+    if keep and host is not None:
+        raise click.UsageError(
+            "--keep: a program on another host ends with its connection: expected no --host"
+        )
     if json is None:
         check_place("concwatch watch --json")
     recorder = open_recorder(record, ())
     try:
         if json is None:
             session = SessionRecording(Path(recordings), recorder)
-            place = Place()  # before the program starts: what it says of a page is not for that
-            with watched_apart(arguments, host=host, keep=keep, outcomes=outcomes, trace=trace) as apart:
-                status = _on_screen(place, *apart, session, screenshots)
+            status = _on_screen(
+                arguments, host, session, screenshots, keep=keep, outcomes=outcomes, trace=trace
+            )
         else:
             output = sys.stderr.fileno() if json == "-" else None
             how = {"keep": keep, "outcomes": outcomes, "trace": trace}
@@ -103,21 +107,16 @@ def command(
 
 
 def _on_screen(
-    place: Place,
-    watching: Watching,
-    program: Started,
-    output: Path,
-    recording: SessionRecording,
-    pictures: Path,
+    command: Sequence[str], host: Host | None, recording: SessionRecording, pictures: Path, **how: bool
 ) -> int:
     """Watch a program on the screen; return the exit status."""
+    place = Place()  # before the program starts: what it says of a page is not for that
     from concwatch.ui.watch_app import WatchApp  # only here: the screen takes a fifth of a second
 
-    status = place.run(WatchApp(watching, output, pictures, recording))
-    if isinstance(program, Program):
-        end(watching, program)
+    with watched_apart(command, host=host, **how) as (watching, program, output):
+        status = place.run(WatchApp(watching, output, pictures, recording))
     if not place.page:
-        click.echo(f"{program.command[0]}: {program.how_it_ended()}; what it wrote is in {output}")
+        click.echo(f"{command[0]}: {program.how_it_ended()}; what it wrote is in {output}")
     return status
 
 

@@ -117,7 +117,7 @@ class RelayedProgram:
 
 
 class _Reader:
-    """Gives the last figures of a process that were reported."""
+    """The figures of a process that were reported last."""
 
     def __init__(self, row: Callable[[], tuple[float, ProcessRow] | None]) -> None:
         self._row = row

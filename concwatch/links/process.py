@@ -10,30 +10,14 @@ from typing import cast
 import psutil
 
 from concwatch import wire
-from concwatch.links.link import Arrival, Ended, Flood, Garbage, Noise
-from concwatch.links.messages import decode, shown
-from concwatch.links.pipe_bytes import PipeBytes, PipeLines
-from concwatch.system.child import describe_exit, explain_start_error, last_words
+from concwatch.links.link import Arrival, Ended
+from concwatch.links.output import Output
+from concwatch.system.child import explain_start_error
 from concwatch.system.process import Reading, Sampler
 from concwatch.system.spawn import NICENESS, child_setup
 
-NOISE_KEPT = 4_000
-"""Bytes of standard error kept between two looks, and shown when the worker dies."""
-
 LAST_WORDS = 0.5
 """Seconds that the pipes of an ended worker are still read."""
-
-
-def _read(line: bytes | None) -> Arrival | None:
-    """Read one line, None for one that was too long; give None for one that says nothing."""
-    if line is None:
-        return Garbage(f"a line longer than {wire.LONGEST_LINE:,} bytes")
-    if not line.strip():
-        return None
-    try:
-        return decode(line)
-    except ValueError as error:
-        return Garbage(str(error))
 
 
 class WorkerProcess(asyncio.SubprocessProtocol):
@@ -59,12 +43,9 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             begin: what it is sent before any command.
             plain: whether it is started as a shell would, neither nicer nor killed with this process.
         """
-        self._lines = PipeLines()
-        self._pipes: dict[int, PipeBytes] = {1: self._lines, 2: PipeBytes()}
-        self._paused: set[int] = set()
-        self._ended: Ended | None = None
-        self._noise = bytearray()
-        self._last_noise = b""
+        self._output = Output(
+            lambda fd: self._reader(fd).pause_reading(), lambda fd: self._reader(fd).resume_reading()
+        )
         self._transport: asyncio.SubprocessTransport | None = None
         self._sampler: Sampler | None = None
         self._killed = False
@@ -91,7 +72,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             )
         except (OSError, ValueError, RuntimeError, subprocess.SubprocessError) as error:
             self._over = True
-            self._ended = Ended(f"could not be started: {explain_start_error(error)}", ran=False)
+            self._output.end(Ended(f"could not be started: {explain_start_error(error)}", ran=False))
 
     # What the event loop calls.
 
@@ -115,14 +96,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Keep what comes, and leave a pipe alone of which enough has come."""
-        pipe = self._pipes[fd]
-        pipe.feed(data)
-        if fd == 2:
-            self._last_noise = (self._last_noise + data)[-NOISE_KEPT:]
-            self._noise += data[: max(0, NOISE_KEPT - len(self._noise))]
-        if pipe.full and fd not in self._paused:
-            self._paused.add(fd)
-            self._reader(fd).pause_reading()
+        self._output.feed(fd, data)
 
     def _reader(self, fd: int) -> asyncio.ReadTransport:
         assert self._transport is not None
@@ -140,46 +114,14 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         if self._over or status is None or self._transport is None:
             return
         self._over = True
-        words = self.last_words
-        self._ended = Ended(describe_exit(status) + (f": {words}" if words else ""))
+        self._output.exited(status)
         self._transport.close()
 
     # What a lane calls.
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
         """Return what has come since the last call; a flood little by little."""
-        found: list[Arrival] = []
-        if self._noise:
-            found.append(Noise(self._noise.decode(errors="replace")))
-            self._noise.clear()
-        for line in self._lines.lines():
-            arrival = _read(line)
-            if arrival is not None:
-                found.append(arrival)
-        found += self._go_on_reading()
-        if self._ended is not None:
-            flooded, rest = self._lines.waiting, self._lines.rest()
-            if flooded:  # nobody waits for the end of a worker that floods
-                found.append(Garbage(f"the last {len(rest):,} bytes that it sent are not read"))
-            elif rest.strip():
-                found.append(Garbage(f"ended in the middle of a line: {shown(rest)}"))
-            found.append(self._ended)
-            self._ended = None
-        return found
-
-    def _go_on_reading(self) -> Sequence[Arrival]:
-        """Begin to count anew what comes; say what had to wait."""
-        floods = []
-        if 1 in self._paused or self._lines.waiting:
-            floods.append(Flood("sends more than is read of it: it has to wait"))
-        if 2 in self._paused:
-            floods.append(Flood("writes more to standard error than is read of it: it has to wait"))
-        for fd, pipe in self._pipes.items():
-            pipe.looked()
-            if fd in self._paused and not pipe.full:
-                self._paused.remove(fd)
-                self._reader(fd).resume_reading()
-        return floods
+        return self._output.arrivals()
 
     def reading(self) -> Reading | None:
         """Look at the process; None before it runs and after."""
@@ -188,7 +130,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
     @property
     def last_words(self) -> str:
         """The line of its standard error, so far, that says most about its end."""
-        return last_words(self._last_noise.decode(errors="replace"))
+        return self._output.last_words
 
     def send(self, type_: str, **fields: object) -> None:
         """Send one command; before the process runs it waits, after its end it is dropped."""

@@ -31,7 +31,7 @@ from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from tests.fake import Costs, FakeWorkers
 from tests.lab_driver import ENGINES, GIB
-from tests.virtual_time import VirtualLoop
+from tests.virtual_time import fast
 
 RAW = {
     "lane", "time", "traced", "virtual", "tick_time", "gc", "measured_live", "cpu_seconds",
@@ -63,11 +63,6 @@ def test_every_name_that_is_used_is_that_of_a_figure():
     row = EngineResult("asyncio", 5, [])
     row.results += fast(_measured(Settings(), 10, Costs()))[0].results
     assert set(row.as_json(())) - KEYS == set(EXPECTABLE)
-
-
-def fast(work):
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(work)
 
 
 def fake_lab(settings_, costs):

@@ -37,3 +37,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 def now() -> float:
     """Return the time of the running loop."""
     return asyncio.get_running_loop().time()
+
+
+def fast(work):
+    """Run a coroutine on a loop of its own whose time does not wait; return its result."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(work)

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from concwatch.doctor.forecasts import EngineForecast, engine_fit
-from concwatch.doctor.machine import Machine
+from concwatch.doctor.capacity import EngineForecast, Machine, engine_fit
 from concwatch.lab.catalog import find
 from concwatch.system.memory import BUDGET
 from concwatch.system.open_files import WALL as OPEN_FILES

@@ -1,7 +1,6 @@
 """All that the doctor has looked up, in one object: the machine, the terminal, what is installed."""
 
 import os
-import platform
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -9,17 +8,22 @@ from importlib.metadata import PackageNotFoundError, version
 from msgspec import Struct
 
 from concwatch.doctor.advice import Advice, advise
-from concwatch.doctor.forecasts import EngineForecast, engine_forecasts
-from concwatch.doctor.machine import Machine, look_at_machine
+from concwatch.doctor.capacity import (
+    EngineForecast,
+    Machine,
+    ThreadLimit,
+    engine_forecasts,
+    other_machine,
+    this_machine,
+    thread_limits,
+)
 from concwatch.doctor.proof import Proof
 from concwatch.hosts.survey import HostSurvey
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.host_lanes import OtherMachine
 from concwatch.lab.probe import why_not
-from concwatch.links.messages import HostFigures
 from concwatch.system.machine import program_version
 from concwatch.system.memory import MemoryBudget
-from concwatch.system.thread_limits import ThreadLimit, thread_limits
 from concwatch.system.walls import thread_walls
 
 LEAST_SIZE = (60, 14)
@@ -39,13 +43,15 @@ OPTIONAL = {
 """Package → the extra that brings it."""
 
 
-class Versions(Struct, frozen=True):
-    """Versions as text."""
+class HostExamination(Struct, frozen=True):
+    """What another host can hold: the object that ``doctor --host --json`` prints of it."""
 
-    concwatch: str
-    python: str
-    missing: dict[str, str]
-    """Package → the extra that brings it."""
+    host: str
+    problem: str | None = None
+    """Why it cannot be reached."""
+    machine: Machine | None = None
+    limits: list[ThreadLimit] = []
+    engines: list[EngineForecast] = []
 
 
 class Examination(Struct, frozen=True):
@@ -55,77 +61,53 @@ class Examination(Struct, frozen=True):
     is None.
     """
 
+    concwatch: str
     machine: Machine
     limits: list[ThreadLimit]
     engines: list[EngineForecast]
     terminal: list[str]
     """What is wrong with it for the screen."""
-    versions: Versions
+    not_installed: dict[str, str]
+    """Optional package → the extra that brings it."""
     for_more: list[Advice]
     proof: Proof | None = None
     """Only if it was asked for."""
 
 
 def examine(budget: int | None = None) -> Examination:
-    """Look everything up, under a memory ``budget`` or the usual one; of engines that need a package a worker
-    is started, to see whether it stands.
+    """Look everything up, under a memory ``budget`` in bytes or the default one.
+
+    A worker of each engine that needs a package is started, to see whether it works.
     """
-    machine, walls = look_at_machine(budget), thread_walls()
+    machine, walls = this_machine(budget), thread_walls()
     engines = engine_forecasts(machine.budget, walls, why_not(CATALOG))
     return Examination(
+        concwatch=program_version(),
         machine=machine,
         limits=thread_limits(walls),
         engines=engines,
         terminal=terminal_problems(),
-        versions=look_at_versions(),
+        not_installed={name: extra for name, extra in OPTIONAL.items() if not _is_installed(name)},
         for_more=advise(machine, walls, engines),
     )
 
 
-class HostExamination(Struct, frozen=True):
-    """What another host can hold: the object that ``doctor --host --json`` prints of it."""
-
-    host: str
-    problem: str | None
-    """Why it cannot be reached."""
-    machine: HostFigures | None = None
-    budget: int = 0
-    """Bytes of RSS that all workers there may take together."""
-    limits: list[ThreadLimit] = []
-    engines: list[EngineForecast] = []
-
-
 def examine_host(found: HostSurvey, budget: int | None) -> HostExamination:
-    """Say what a host can hold, under a memory ``budget`` or the usual one."""
-    machine = found.figures
-    if machine is None:
+    """Return what a host can hold, under a memory ``budget`` in bytes or the default one."""
+    if found.figures is None:
         return HostExamination(found.host.name, found.problem)
-    lanes = OtherMachine()
-    lanes.take(machine)
-    room = MemoryBudget(budget, lanes.memory).size
+    there = OtherMachine()
+    there.take(found.figures)
+    room, walls = MemoryBudget(budget, there.memory).size, there.walls()
     reasons = [engine.on(found.host).missing() for engine in CATALOG]
-    return HostExamination(
-        found.host.name,
-        None,
-        machine,
-        room,
-        thread_limits(lanes.walls()),
-        engine_forecasts(room, lanes.walls(), reasons)[: len(CATALOG)],
-    )
+    engines = engine_forecasts(room, walls, reasons)[: len(CATALOG)]
+    machine = other_machine(found.figures, room)
+    return HostExamination(found.host.name, None, machine, thread_limits(walls), engines)
 
 
-def look_at_versions() -> Versions:
-    """Return them, without loading any package."""
-    return Versions(
-        concwatch=program_version(),
-        python=f"{platform.python_implementation()} {platform.python_version()}",
-        missing={name: extra for name, extra in OPTIONAL.items() if not _is_installed(name)},
-    )
-
-
-def _is_installed(name: str) -> bool:
+def _is_installed(package: str) -> bool:
     try:
-        return bool(version(name))
+        return bool(version(package))
     except PackageNotFoundError:
         return False
 

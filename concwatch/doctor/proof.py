@@ -1,4 +1,4 @@
-"""Really going there: as many threads as this machine lets stand, held against the forecast, then ended."""
+"""Start as many threads as this machine lets stand, hold that against the forecast, and end them."""
 
 import asyncio
 import math
@@ -12,11 +12,10 @@ from concwatch.lab.lane import Lane
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan
 from concwatch.system.memory import memory_now
-from concwatch.system.walls import count_maps
 from concwatch.units import format_bytes, format_count, format_seconds
 
 BEYOND = 1.1
-"""How much more than the forecast is asked for, so that the wall is met."""
+"""Threads asked for over the forecast, so that the wall is met."""
 
 MOST_THREADS = 40_000
 """Threads that are never exceeded."""
@@ -31,7 +30,7 @@ MEMORY_SPARED = 0.2
 """Share of the memory available before that is left alone: a thread takes more of it than its RSS."""
 
 STEPS = 10
-"""How often it is told how far it is."""
+"""How many times progress is reported."""
 
 ENGINE = "threads"
 
@@ -54,13 +53,9 @@ class Proof(Struct, frozen=True):
     seconds: float | None
     """How long it took until they stood."""
     rss_per_thread: float | None
-    memory_per_thread: float | None
-    """What the machine has available less, a thread: its stack in the kernel and page tables included."""
-    maps_per_thread: float | None
-    """Memory maps; None where the system does not tell."""
     reason: str | None
     """Why it broke off; None when it did not."""
-    ended: bool = False
+    ended: bool
     """Whether the worker has ended, so that nothing is left of it."""
 
     @property
@@ -69,62 +64,40 @@ class Proof(Struct, frozen=True):
         return min(self.forecast, self.asked)
 
 
-class _Look(Struct, frozen=True):
-    """The worker and the machine at one moment."""
-
-    at: float
-    """Seconds."""
-    maps: int
-    available: int
-    """Bytes of memory."""
-
-
 def most_asked(forecast: Fit) -> int:
     """Return how many threads to ask for."""
     return min(math.ceil(forecast.tasks * BEYOND), MOST_THREADS)
 
 
-async def prove(lab: Lab, forecast: Fit, tell: Callable[[str], None]) -> Proof:
+async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof:
     """Have a worker start threads until a wall stops it, and end it.
 
     Args:
         lab: a lab with the one lane of the engine `ENGINE`, that nobody runs yet; it is closed in any case.
         forecast: what is to be proven.
-        tell: is told what is being done.
+        report: is called with what is being done.
     """
-    lane, asked, told = lab.lanes[0], most_asked(forecast), -1
-    looks: list[_Look] = []
-    clock = asyncio.get_running_loop().time
-
-    def look(lane: Lane) -> None:
-        maps = count_maps(str(lane.worker.tally.ready.pid)) if lane.worker.tally.ready else 0
-        looks.append(_Look(clock(), maps, memory_now().available))
+    lane, asked = lab.lanes[0], most_asked(forecast)
+    clock, looks = asyncio.get_running_loop().time, list[float]()  # seconds, while threads are started
+    available, reported = memory_now().available, -1
 
     def enough(lane: Lane) -> str | None:
-        nonlocal told
-        if not looks:
-            look(lane)
-        if lane.live * STEPS // max(1, forecast.tasks) > told:
-            told = lane.live * STEPS // max(1, forecast.tasks)
-            tell(f"{format_count(lane.live)} of {format_count(forecast.tasks)} forecast")
-        if clock() - looks[0].at > TIME_LIMIT:
+        nonlocal reported
+        looks.append(clock())
+        step = lane.live * STEPS // max(1, forecast.tasks)
+        if step > reported:
+            reported = step
+            report(f"{format_count(lane.live)} of {format_count(forecast.tasks)} forecast")
+        if looks[-1] - looks[0] > TIME_LIMIT:
             return f"not all stood within {format_seconds(TIME_LIMIT)}"
         left = memory_now().available
-        spared = looks[0].available * MEMORY_SPARED
-        return f"only {format_bytes(left)} of memory were left" if left < spared else None
+        return f"only {format_bytes(left)} of memory were left" if left < available * MEMORY_SPARED else None
 
-    def at_most(lane: Lane) -> None:
-        if lane.on:
-            look(lane)
-        tell("ending them")
-
+    report("starting a worker")
     # Nothing is held: for as long as they stand other programs may not get a thread.
-    plan = Plan(asked, 0.0, stop=False, enough=enough, at_most=at_most)
-    tell("starting a worker")
-    (result,) = await measure(lab, [plan])
+    (result,) = await measure(lab, [Plan(asked, 0.0, stop=False, enough=enough)])
     limit, standing = lane.worker.limit, lane.worker.tally.peak_live
     expected = max(1, min(forecast.tasks, asked))
-    before, now = looks if len(looks) == 2 and standing else (None, None)
     return Proof(
         forecast=forecast.tasks,
         forecast_wall=forecast.wall,
@@ -134,10 +107,8 @@ async def prove(lab: Lab, forecast: Fit, tell: Callable[[str], None]) -> Proof:
         wall_value=limit.value if limit else None,
         difference=standing / expected - 1,
         holds=standing >= expected * (1 - TOLERATED),
-        seconds=now.at - before.at if now and before else None,
+        seconds=looks[-1] - looks[0] if standing else None,
         rss_per_thread=result.figures.get("rss_per_task"),
-        memory_per_thread=(before.available - now.available) / standing if now and before else None,
-        maps_per_thread=(now.maps - before.maps) / standing if now and before and now.maps else None,
         reason=result.reason if not limit and result.outcome in (Outcome.FAILED, Outcome.LIMITED) else None,
         ended=lane.idle,
     )

@@ -1,46 +1,61 @@
-"""What the doctor has found, for a person: rows of pieces, none longer than 80 columns."""
+"""What the doctor has found, for a person: lines of pieces, none longer than 80 columns."""
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from concwatch.doctor.advice import Advice
-from concwatch.doctor.examination import Examination, HostExamination, Versions
-from concwatch.doctor.forecasts import FETCHES, EngineForecast
-from concwatch.doctor.machine import Machine
+from concwatch.doctor.capacity import FETCHES, UNKNOWN, EngineForecast, Machine, ThreadLimit
+from concwatch.doctor.examination import Examination, HostExamination
 from concwatch.doctor.proof import Proof
-from concwatch.system.thread_limits import UNKNOWN, ThreadLimit, first_limit
 from concwatch.units import format_bytes, format_count, format_percent, format_seconds
 
 WIDTH = 80
 LABEL = 17
-"""Columns of what stands on the left."""
-
-OVERCOMMIT = (
-    "the system guesses (vm.overcommit_memory 0)",
-    "all is promised (vm.overcommit_memory 1)",
-    "no more is promised than there is (vm.overcommit_memory 2)",
-)
+"""Columns of the labels on the left."""
 
 Pieces = Sequence[tuple[str, str]]
 """Pieces of text, each with its tone: heading, good, doubt, bad, quiet, copy (a command), or nothing."""
 
 
 def rows(examination: Examination) -> Iterator[Pieces]:
-    """Yield all of it."""
-    for group in (
-        _machine(examination.machine),
-        _limits(examination.limits),
-        _engines(examination.engines),
-        _terminal(examination.terminal),
-        _versions(examination.versions),
-    ):
-        yield from group
-        yield ()
+    """Yield the lines about this machine."""
+    yield from _machine("Machine", examination.machine)
+    yield from _capacity(examination)
+    yield ()
+    yield (("Terminal", "heading"),)
+    if not examination.terminal:
+        yield (("  nothing is in the way of the screen", "good"),)
+    for problem in examination.terminal:
+        yield from (((f"  {line}", "doubt"),) for line in textwrap.wrap(problem, WIDTH - 2))
+    yield ()
+    lacking = ", ".join(f"{name} ({extra})" for name, extra in examination.not_installed.items())
+    yield from _facts(
+        "Versions",
+        ("concwatch", f"{examination.concwatch} on {examination.machine.python}"),
+        ("not installed", lacking or "nothing", "each by pip install 'concwatch[NAME]'" if lacking else ""),
+    )
+    yield ()
     yield from _advice(examination.for_more)
 
 
+def host_rows(found: HostExamination) -> Iterator[Pieces]:
+    """Yield the lines about another host."""
+    if found.machine is None:
+        yield ((f"{found.host}  ", "heading"), (found.problem or "", "bad"))
+        return
+    yield from _machine(found.host, found.machine)
+    yield from _capacity(found)
+
+
+def _capacity(found: Examination | HostExamination) -> Iterator[Pieces]:
+    yield ()
+    yield from _limits(found.limits)
+    yield ()
+    yield from _engines(found.engines)
+
+
 def _facts(heading: str, *facts: tuple[str, ...]) -> Iterator[Pieces]:
-    """Yield facts that have a text: label, text, and if need be what explains it and the tone of the text."""
+    """Yield facts: a label, a text, and if need be what explains it and the tone of the text."""
     room = WIDTH - LABEL - 2
     yield ((heading, "heading"),)
     for fact in facts:
@@ -52,59 +67,32 @@ def _facts(heading: str, *facts: tuple[str, ...]) -> Iterator[Pieces]:
             yield ((f"  {'' if number else label:{LABEL}}", "quiet"), line, (beside, "quiet"))
 
 
-def _known(value: int | None, form: Callable[[float], str] = format_count) -> str:
-    return UNKNOWN if value is None else form(value)
-
-
-def _machine(machine: Machine) -> Iterator[Pieces]:
+def _machine(heading: str, machine: Machine) -> Iterator[Pieces]:
     total, available = format_bytes(machine.memory_total), format_bytes(machine.memory_available)
-    group = f"bound by the control group {machine.memory_group}" if machine.memory_group else ""
     share = format_percent(machine.budget / max(1, machine.memory_available))
-    swap = "none" if machine.swap_total == 0 else _known(machine.swap_total, format_bytes)
-    if machine.swap_total:
-        swap = f"{_known(machine.swap_free, format_bytes)} free of {swap}"
-    quota = "" if machine.quota is None else f"a control group allows the time of {machine.quota:.3g}"
-    soft, hard = (
-        "no limit" if n is None else format_count(n) for n in (machine.open_files, machine.open_files_hard)
-    )
-    raised = "a task that fetches takes one" if soft == hard else f"workers that fetch raise it to {hard}"
-    stack = _known(machine.stack, format_bytes)
+    group = f"bound by the control group {machine.memory_group}" if machine.memory_group else ""
+    quota = f"a control group allows the time of {machine.quota:.3g}" if machine.quota is not None else ""
     return _facts(
-        "Machine",
-        ("system", f"{machine.system} {machine.kernel}, {machine.architecture}"),
+        heading,
+        ("system", f"{machine.system}, {machine.architecture}, {machine.python}"),
         ("memory", f"{available} available of {total}", group),
         ("budget", format_bytes(machine.budget), f"for all workers together: {share} of what is available"),
-        ("swap", swap),
-        ("overcommit", UNKNOWN if machine.overcommit is None else OVERCOMMIT[machine.overcommit]),
-        ("cores", f"{machine.cores} of {_known(machine.cores_all)}", quota),
-        ("stack", stack, "of address space a thread; what it touches is memory"),
-        ("open files", soft, raised),
+        ("cores", str(machine.cores), quota),
+        ("open files", *_open_files(machine.open_files, machine.open_files_hard)),
     )
 
 
-def host_rows(found: HostExamination) -> Iterator[Pieces]:
-    """Yield the lines about another host."""
-    machine = found.machine
-    if machine is None:
-        yield ((f"{found.host}  ", "heading"), (found.problem or "", "bad"))
-        return
-    total, available = format_bytes(machine.memory_total), format_bytes(machine.memory_available)
-    group = f"bound by the control group {machine.memory_group}" if machine.memory_group else ""
-    yield from _facts(
-        found.host,
-        ("system", f"{machine.system}, {machine.processor}, {machine.python}"),
-        ("memory", f"{available} available of {total}", group),
-        ("budget", format_bytes(found.budget), "for all workers together"),
-        ("cores", str(machine.cores)),
-    )
-    yield ()
-    yield from _limits(found.limits)
-    yield ()
-    yield from _engines(found.engines)
+def _open_files(soft: int | None, hard: int | None) -> tuple[str, str]:
+    """Return the limit, and what it is to tasks; two empty texts, and so no line, where it is not known."""
+    if soft is None:
+        return "", ""
+    most = "any number" if hard is None else format_count(hard)
+    raised = "a task that fetches takes one" if soft == hard else f"workers that fetch raise it to {most}"
+    return format_count(soft), raised
 
 
 def _limits(limits: Sequence[ThreadLimit]) -> Iterator[Pieces]:
-    first = first_limit(limits)
+    least = min((limit.threads for limit in limits if limit.threads is not None), default=None)
     names = max(LABEL, *(len(limit.name) for limit in limits))
     heads = "".join(f"{name:>11}" for name in ("value", "used", "free", "threads"))
     yield ((f"{'Limits on threads':{names + 2}}", "heading"), (heads, "quiet"))
@@ -114,8 +102,8 @@ def _limits(limits: Sequence[ThreadLimit]) -> Iterator[Pieces]:
             yield (start, (f"{limit.note:>11}", "doubt" if limit.note == UNKNOWN else "quiet"))
             continue
         cells = "".join(f"{_in_unit(limit.name, n or 0):>11}" for n in (limit.value, limit.used, limit.free))
-        mark, tone = ("  ◂ first", "heading") if limit is first else ("", "")
-        yield (start, (cells, ""), (f"{_known(limit.threads):>11}", tone), (mark, "doubt"))
+        mark, tone = ("  ◂ first", "heading") if limit.threads == least else ("", "")
+        yield (start, (cells, ""), (f"{format_count(limit.threads or 0):>11}", tone), (mark, "doubt"))
 
 
 def _in_unit(wall: str, value: int) -> str:
@@ -139,23 +127,6 @@ def _engines(engines: Sequence[EngineForecast]) -> Iterator[Pieces]:
 
 def _named(names: str, workload: str) -> str:
     return f"{names} {workload}" if workload == FETCHES else names
-
-
-def _terminal(problems: Sequence[str]) -> Iterator[Pieces]:
-    yield (("Terminal", "heading"),)
-    if not problems:
-        yield (("  nothing is in the way of the screen", "good"),)
-    for problem in problems:
-        yield from (((f"  {line}", "doubt"),) for line in textwrap.wrap(problem, WIDTH - 2))
-
-
-def _versions(versions: Versions) -> Iterator[Pieces]:
-    lacking = ", ".join(f"{name} ({extra})" for name, extra in versions.missing.items())
-    return _facts(
-        "Versions",
-        ("concwatch", f"{versions.concwatch} on {versions.python}"),
-        ("not installed", lacking or "nothing", "each by pip install 'concwatch[NAME]'" if lacking else ""),
-    )
 
 
 def _advice(advices: Sequence[Advice]) -> Iterator[Pieces]:
@@ -185,7 +156,7 @@ def proof_rows(proof: Proof) -> Iterator[Pieces]:
         ("broke off", proof.reason or "", "", "bad"),
         ("stood", f"{format_count(proof.standing)} of {format_count(proof.asked)} asked for", took),
         ("wall", wall, same if proof.wall else ""),
-        ("a thread", _thread(proof)),
+        ("a thread", f"{format_bytes(proof.rss_per_thread)} of RSS" if proof.rss_per_thread else UNKNOWN),
         ("difference", verdict(proof), "", "good" if proof.holds else "bad"),
         ("left behind", left, "", "" if proof.ended else "bad"),
     )
@@ -196,12 +167,3 @@ def verdict(proof: Proof) -> str:
     more = f"{abs(proof.difference) * 100:.1f} % {'more' if proof.difference >= 0 else 'fewer'} than "
     what = "forecast" if proof.expected == proof.forecast else f"the {format_count(proof.asked)} asked for"
     return f"{more}{what}: the forecast {'holds' if proof.holds else 'does not hold'}"
-
-
-def _thread(proof: Proof) -> str:
-    parts = (
-        (proof.rss_per_thread, format_bytes, "of RSS"),
-        (proof.memory_per_thread, format_bytes, "of the machine's memory"),
-        (proof.maps_per_thread, "{:.2f}".format, "maps"),
-    )
-    return ", ".join(f"{form(value)} {of}" for value, form, of in parts if value is not None) or UNKNOWN

@@ -133,7 +133,6 @@ class Measurement:
         grown = await self._until(over, GROW_LIMIT)
         if not grown and lane.on:
             enough.append(f"not all had started within {format_seconds(GROW_LIMIT)}")
-        plan.at_most(lane)
         self._broke_off = "".join(enough)
         standing = lane.worker.reached.live if lane.worker.reached else lane.live
         self._progress(f"holding {format_count(standing)} for {format_seconds(plan.seconds)}")

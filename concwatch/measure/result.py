@@ -22,8 +22,6 @@ class Plan:
     """Whether the end of the tasks is measured, too."""
     enough: Callable[[Lane], str | None] = lambda lane: None
     """Returns why to break off while tasks are created, or None."""
-    at_most: Callable[[Lane], None] = lambda lane: None
-    """Called once, as soon as all that could be created has been."""
 
 
 class Outcome(Enum):

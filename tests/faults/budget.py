@@ -81,7 +81,6 @@ for name, mib, workload, hold in (
     fault(
         f"budget-{name}",
         f"budget of {mib} MiB, target 1,000,000{hold}",
-        "growth stops within 10 % over, the figures are in the event log, nothing is killed",
         short=name in ("small", "chunks"),
         seconds=180.0,
     )(partial(pass_budget, mib * MIB, workload))

@@ -4,12 +4,10 @@ The first lane is the one that something is done to, the second must not mind.
 """
 
 import asyncio
-import math
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, chdir, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,6 +22,7 @@ from concwatch.lab.settings import Settings
 from concwatch.links.link import Link
 from concwatch.links.process import WorkerProcess
 from concwatch.ui.app import ConcwatchApp
+from tests.benchmarks.figures import percentile
 from tests.faults.fault import PATIENCE, engines, fault, thorough
 from tests.screen import Stage, Workers
 
@@ -98,55 +97,46 @@ async def arefuse():
 """Workloads for threads; those for event loops have an "a" before their name."""
 
 
-@dataclass
-class Pulse:
-    """What the event loop and the memory of this process do while a fault goes on."""
+@asynccontextmanager
+async def pulse(what: str = "", judge_time: bool = True) -> AsyncIterator[None]:
+    """Watch the event loop and the memory of this process meanwhile, and judge what they suffered.
 
-    what: str = ""
-    late: list[float] = field(default_factory=list)
-    """Seconds that each heartbeat came late, whoever had the processor meanwhile."""
-    busy: list[float] = field(default_factory=list)
-    """CPU seconds that the event loop itself took from each heartbeat to the next."""
-    baseline: int = 0
-    """Bytes of RSS when it began."""
-    peak: int = 0
+    Args:
+        what: goes before the figures on standard error.
+        judge_time: whether to judge the CPU time between two heartbeats: others may be at work.
+    """
+    process, late, busy = psutil.Process(), [], []
+    sizes = [process.memory_info().rss]
 
-    async def beat(self) -> None:
-        """Beat until cancelled."""
-        process = psutil.Process()
-        self.baseline = self.peak = process.memory_info().rss
+    async def beat() -> None:
         while True:
             due, used = time.monotonic() + BEAT, time.thread_time()
             await asyncio.sleep(BEAT)
-            self.busy.append(time.thread_time() - used)
-            self.late.append(time.monotonic() - due)
-            self.peak = max(self.peak, process.memory_info().rss)
+            busy.append(time.thread_time() - used)
+            late.append(time.monotonic() - due)
+            sizes.append(process.memory_info().rss)
 
-    def check(self, judge_time: bool) -> None:
-        """Check what the monitor's memory may suffer; and its screen, in CPU time: others may be at work."""
-
-        def share(times: list[float], part: float) -> float:
-            return sorted(times)[min(len(times) - 1, math.floor(len(times) * part))] if times else 0.0
-
-        late, busy = (
-            f"{share(times, 0.95) * 1000:.0f} ms at p95, {share(times, 1.0) * 1000:.0f} ms at worst"
-            for times in (self.late, self.busy)
-        )
-        grown = self.peak - self.baseline
-        figures = (
-            f"{self.what}memory +{grown / 2**20:.1f} MiB, {len(self.late)} heartbeats, "
-            f"late by {late}; CPU between two {busy}"
-        )
-        print(figures, file=sys.stderr)
-        assert grown <= ROOM, figures
-        if judge_time and thorough():
-            assert share(self.busy, 0.95) <= PROMPT, figures
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
+    grown = max(sizes) - sizes[0]
+    p95 = percentile(busy, 0.95)
+    figures = (
+        f"{what}memory +{grown / 2**20:.1f} MiB, {len(late)} heartbeats, {max(late) * 1000:.0f} ms late at most; "
+        f"CPU between two {p95 * 1000:.0f} ms at p95, {max(busy) * 1000:.0f} ms at worst"
+    )
+    print(figures, file=sys.stderr)
+    assert grown <= ROOM, figures
+    assert p95 <= PROMPT or not (judge_time and thorough()), figures
 
 
-class Hands:
+class RealLab:
     """What a fault does to a lab and sees of it: of the faulty lane, if not of the one that is given."""
 
-    lab: Lab
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
 
     @property
     def faulty(self) -> Lane:
@@ -179,14 +169,9 @@ class Hands:
         deadline = asyncio.get_running_loop().time() + limit
         while not condition():
             if asyncio.get_running_loop().time() > deadline:
-                seen = [
-                    (lane.engine.name, lane.state, lane.worker.reason, lane.worker.tally.tick)
-                    for lane in self.lab.lanes
-                ]
                 events = "\n".join(event.text for event in self.lab.events.since(0))
-                raise AssertionError(
-                    f"{what if isinstance(what, str) else what()}: not within {limit:g} s\n{seen}\n{events}"
-                )
+                said = what if isinstance(what, str) else what()
+                raise AssertionError(f"{said}: not within {limit:g} s\n{events}")
             await asyncio.sleep(0.01)
 
     async def tells(self, text: str, times: int = 1) -> None:
@@ -235,19 +220,10 @@ class Hands:
         return limit.standing
 
 
-class RealLab(Hands):
-    """A lab without a screen."""
-
-    def __init__(self, lab: Lab) -> None:
-        self.lab = lab
-
-
-class FaultyStage(Hands, Stage):
+class FaultyStage(Stage, RealLab):
     """The screen."""
 
-    async def until(
-        self, condition: Callable[[], object], what: str | Callable[[], str], limit: float = PATIENCE
-    ) -> None:
+    async def until(self, condition: Any, what: Any, limit: float = PATIENCE) -> None:
         """Wait until it holds, and let the screen go on meanwhile."""
         await Stage.until(self, condition, what, limit)
 
@@ -259,17 +235,6 @@ class FaultyStage(Hands, Stage):
     def give(self, job: str) -> None:
         """Have the lanes' workload be one of `JOBS`."""
         self.lab.set_workload(f"jobs:{'a' if self.faulty.engine.name in LOOPS else ''}{job}")
-
-    @asynccontextmanager
-    async def pulse(self, what: str = "", judge_time: bool = True) -> AsyncIterator[None]:
-        """Watch this process meanwhile, and check what it may suffer; ``what`` goes before its figures."""
-        pulse = Pulse(what)
-        beating = asyncio.create_task(pulse.beat())
-        try:
-            yield
-        finally:
-            beating.cancel()
-        pulse.check(judge_time)
 
     async def stalls(self) -> None:
         """See that the faulty lane is shown as stalled."""
@@ -369,12 +334,7 @@ def lane_fault(
 ) -> Callable[[Callable[[FaultyStage], Any]], Callable[[FaultyStage], Any]]:
     """Return the decorator that makes a fault of what is done to each of several lanes on the screen.
 
-    Args:
-        name: of the fault.
-        what: is injected.
-        faulty: see `driven`: engines, of which the short round takes the first, or commands.
-        workload: of all lanes.
-        options: the other fields of `Fault`.
+    ``faulty`` are engines, of which the short round takes the first, or commands.
     """
 
     def add(act: Callable[[FaultyStage], Any]) -> Callable[[FaultyStage], Any]:
@@ -385,7 +345,6 @@ def lane_fault(
                     lost.append(await act(stage))
             return "; ".join(filter(None, lost))
 
-        inject.__doc__ = act.__doc__
         fault(name, what, **options)(inject)
         return act
 
@@ -400,15 +359,7 @@ Wrap = Callable[[Sequence[str]], Sequence[str]]
 async def real_lab(
     *names: str, wrap: Wrap | None = None, workload: str = "hold", threads: int | None = None, **more: Any
 ) -> AsyncIterator[RealLab]:
-    """Run a lab with a lane an engine, all off; see that no process is left at the end.
-
-    Args:
-        names: of the catalog.
-        wrap: what the faulty worker's command is run under.
-        workload: of all lanes.
-        threads: of a pool.
-        more: what else the lab is made with.
-    """
+    """Run a lab with a lane an engine, all off, the first worker under ``wrap``; no process is left."""
 
     def open_link(engine: Engine) -> Link:
         command = engine.command()

@@ -218,12 +218,10 @@ def end_it(program: Program, end: End) -> None:
 
 
 def add(name: str, program: Program, end: End, what: str = "", short: bool = False) -> None:
-    """Add the fault of one end of one program."""
-    holds = "no worker alive after 1 s" + ", terminal restored" * (end.restores and program.is_screen)
-    holds += ", a traceback, exit status 1" * bool(end.says)
+    """Add the fault of one end of one program: no worker alive after a second, the terminal restored."""
     seconds = 120.0 if program.patience == PATIENCE else program.patience + 120
     what = what or f"{end.what} of {program.what}"
-    fault(name, what, holds, times=program.times, short=short, seconds=seconds)(partial(end_it, program, end))
+    fault(name, what, times=program.times, short=short, seconds=seconds)(partial(end_it, program, end))
 
 
 def add_all(program: Program, *ends: str, short: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""One fault: what is done to the program, what must hold, and how to do it."""
+"""One fault: what is done to the program, and how; what must hold is said by the function that does it."""
 
 import asyncio
 import inspect
@@ -8,17 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from concwatch.lab.catalog import find
+from tests.commands import Impossible as Impossible
 
 THOROUGH = "FAULTS_THOROUGH"
 """Environment variable: every engine is tried, and seconds are judged."""
 
 PATIENCE = 40.0
 """Seconds that anything may take on a loaded machine."""
-
-
-class Impossible(Exception):
-    """This machine cannot have the fault injected; the message says why."""
-
 
 Act = Callable[[], Coroutine[Any, Any, str | None] | str | None]
 
@@ -28,13 +24,11 @@ class Fault:
     """One row of the table."""
 
     name: str
-    """Lower case, words joined by hyphens; the part before the first tells its sort."""
+    """Words joined by hyphens, of which the first is the kind."""
     what: str
     """What is injected, for the table."""
-    holds: str
-    """What must hold."""
     act: Act
-    """See `inject`; it leaves nothing behind: no process, no file."""
+    """Does it, and raises if something does not hold; it leaves no process and no file behind."""
     times: int = 5
     """How often ``--all`` injects it."""
     short: bool = False
@@ -43,10 +37,7 @@ class Fault:
     """How long one injection may take on a loaded machine, after which it counts as hung."""
 
     def inject(self) -> str:
-        """Inject it once, from a fresh program to the last process ended.
-
-        Returns:
-            What was lost, in a person's words; ``""`` for nothing.
+        """Inject it once, and return what was lost in a person's words, or nothing.
 
         Raises:
             AssertionError: something does not hold.
@@ -60,19 +51,12 @@ FAULTS: dict[str, Fault] = {}
 """All there are, by name, in the order of the table."""
 
 
-def fault(name: str, what: str, holds: str = "", **options: Any) -> Callable[[Act], Act]:
-    """Return the decorator that makes a fault of a function, plain or a coroutine's.
-
-    Args:
-        name: of the fault.
-        what: is injected.
-        holds: what must; without it, what the function's docstring says.
-        options: the other fields of `Fault`.
-    """
+def fault(name: str, what: str, **options: Any) -> Callable[[Act], Act]:
+    """Return the decorator that makes a fault of a function; ``options`` are the other fields of `Fault`."""
 
     def add(act: Act) -> Act:
         assert name not in FAULTS, name
-        FAULTS[name] = Fault(name, what, holds or " ".join(str(inspect.getdoc(act)).split()), act, **options)
+        FAULTS[name] = Fault(name, what, act, **options)
         return act
 
     return add

@@ -32,10 +32,6 @@ FEW = 800
 
 MANY = 1_000
 
-HOLDS = (
-    "the limit is named with its value; the lane holds what stands, shrinks, and grows again; others go on"
-)
-
 
 def pid_max() -> int:
     """Read it."""
@@ -114,12 +110,12 @@ async def map_limit(free: int | None) -> None:
 
 
 whole = "threads and a pool up to the machine's own wall (`vm.max_map_count`)"
-fault("wall-maps", whole, HOLDS, times=2, seconds=1_200)(partial(map_limit, None))
+fault("wall-maps", whole, times=2, seconds=1_200)(partial(map_limit, None))
 most = "threads up to `vm.max_map_count`, most maps being taken"
-fault("wall-few-maps", most, HOLDS)(partial(map_limit, 2_000))
+fault("wall-few-maps", most)(partial(map_limit, 2_000))
 
 
-@fault("wall-pids", "threads and a pool up to `pid_max` of a pid namespace", HOLDS, short=True)
+@fault("wall-pids", "threads and a pool up to `pid_max` of a pid namespace", short=True)
 async def pid_limit() -> None:
     before = pid_max()
     for engine in engines("threads", "pool"):
@@ -128,14 +124,14 @@ async def pid_limit() -> None:
     assert pid_max() == before
 
 
-@fault("wall-user", "threads and a pool up to `ulimit -u`", HOLDS)
+@fault("wall-user", "threads and a pool up to `ulimit -u`")
 async def user_limit() -> None:
     for engine in ("threads", "pool"):
         wrap, value = low(low_user_limit)
         await thread_wall(engine, wrap, "ulimit -u", value)
 
 
-@fault("wall-cgroup", "threads up to `pids.max` of a control group", HOLDS, short=True)
+@fault("wall-cgroup", "threads up to `pids.max` of a control group", short=True)
 async def cgroup_limit() -> None:
     with own_cgroup() as wrap:
         await thread_wall("threads", wrap, "cgroup pids.max", FEW)

@@ -5,13 +5,14 @@ import json
 import math
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import Snapshot
 from concwatch.links.messages import Report, decode
-from tests.faults.driving import FaultyStage, driven, lane_fault
+from tests.faults.driving import FaultyStage, driven, lane_fault, pulse
 from tests.faults.fault import THOROUGH, fault, thorough
 
 TOY = r"""
@@ -111,7 +112,7 @@ async def garbage(s: FaultyStage) -> None:
     await s.tells("not a line of the wire: 'hello'")
     await goes_on(s)
     s.lab.set_target(s.faulty, 2)
-    async with s.pulse(judge_time=False):
+    async with pulse(judge_time=False):
         await fails(s, f"{TOO_MANY}, the first: not a line of the wire: 'hello'")
 
 
@@ -168,50 +169,43 @@ while True:
 async def long(s: FaultyStage) -> None:
     """Told once and skipped; memory within 20 MiB, the screen within 100 ms."""
     await stands(s)
-    async with s.pulse():
+    async with pulse():
         await s.tells("the line has ended")
     await s.tells("a line longer than 1,048,576 bytes")
     await goes_on(s)
     s.lab.set_target(s.faulty, 2)
-    async with s.pulse():
+    async with pulse():
         await s.becomes(State.STALLED)
     await s.others_go_on()
     await off_and_on(s)
 
 
-RIGHT: dict[str, dict[str, object]] = {
-    "ready": {"engine": "toy", "runtime": "Toy", "pid": 1, "protocol": 1}
-    | {"flags": [], "can": [], "workloads": []},
-    "tick": dict.fromkeys(("time", "created", "live", "completed", "failed", "cancelled", "queued", "lag"), 0)
-    | {"gc": 0.5, "traced": 1, "tracer": 1, "heap": 1, "number": 1, "cpu": 1.5, "switches": 1}
-    | {"durations": [0.5], "delays": [0.5]},
-    "reached": dict.fromkeys(("target", "live", "created", "cancelled", "seconds"), 0),
-    "burst": dict.fromkeys(("tasks", "create_seconds", "create_cpu", "seconds", "cpu", "live", "traced"), 0),
-    "limit": {"standing": 0, "wanted": 0, "wall": "memory", "value": 1, "detail": ""},
-    "applied": {"command": "gc", "seconds": 0, "flags": []},
-    "lines": {"lines": [{"file": "a.py", "line": 1, "bytes": 1, "grown": 1, "blocks": 1}]},
-    "error": {"message": "", "command": None, "detail": None},
-}
-"""Every field of every report, with what it may hold."""
-
-TEXTS = {"engine", "runtime", "wall", "detail", "command", "message"}
-LISTS = {"flags", "can", "workloads", "durations", "delays", "lines"}
 MAY_BE_NEGATIVE = (("burst", "traced"), ("tick", "time"))
+
+
+def example(type_: Any) -> object:
+    """Return what a field of this type may hold."""
+    found = msgspec.inspect.type_info(type_)
+    kind = getattr(found, "types", (found,))[0]
+    return {msgspec.inspect.StrType: "", msgspec.inspect.VarTupleType: []}.get(type(kind), 0)
 
 
 def wrong_lines() -> Iterator[str]:
     """Yield a line for each field of each report and each kind of what it must not hold."""
-    for type_, right in RIGHT.items():
-        for name in right:
+    for report in Report.__args__:
+        tag, fields = report.__struct_config__.tag, msgspec.structs.fields(report)
+        right = {field.name: example(field.type) for field in fields if field.required}
+        assert decode(json.dumps({"type": tag, **right}).encode()) is not None
+        for field in fields:
             wrong: list[object] = [{}, [[]], True]
-            if name in TEXTS | LISTS:
+            if isinstance(example(field.type), str | list):
                 wrong += [7, -1.5]
             else:
                 wrong += ["7", [], 10**30]
-                wrong += [-1] if (type_, name) not in MAY_BE_NEGATIVE else []
-            if name in ("engine", "runtime", "wall"):
+                wrong += [-1] if (tag, field.name) not in MAY_BE_NEGATIVE else []
+            if field.name in ("engine", "runtime", "wall"):
                 wrong += ["x" * 1_000, "\x1b[2J", None]
-            yield from (json.dumps({"type": type_, **right, name: value}) for value in wrong)
+            yield from (json.dumps({"type": tag, **right, field.name: value}) for value in wrong)
 
 
 LINES = list(wrong_lines())
@@ -233,10 +227,6 @@ asked.get()
 )
 async def types(s: FaultyStage) -> None:
     """None is taken; told once; after 100 lines its lane fails."""
-    for report in Report.__args__:  # all fields are known here
-        tag = report.__struct_config__.tag
-        assert {field.name for field in msgspec.structs.fields(report)} <= set(RIGHT[tag]), tag
-        assert decode(json.dumps({"type": tag, **RIGHT[tag]}).encode()) is not None
     for line in LINES:
         try:
             read = decode(line.encode())
@@ -355,7 +345,7 @@ while True:
         async with driven(command(BEGINS + script)) as s:
             await stands(s)
             await asyncio.sleep(0.3)
-            async with s.pulse(f"{what}: "):
+            async with pulse(f"{what}: "):
                 await asyncio.sleep(3 if thorough() else 0.5)
             assert s.lab.events.count < 100, s.lab.events.since(0)[-100:]
             if what in ("ready", "garbage"):

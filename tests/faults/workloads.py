@@ -5,7 +5,7 @@ import time
 
 from concwatch.lab.lane_state import State
 from concwatch.lab.worker import STOP_LIMIT
-from tests.faults.driving import LOOPS, FaultyStage, lane_fault
+from tests.faults.driving import LOOPS, FaultyStage, lane_fault, pulse
 from tests.faults.fault import thorough
 from tests.faults.workers import ALL
 
@@ -63,7 +63,7 @@ async def refused(s: FaultyStage) -> None:
 async def is_seen_to(s: FaultyStage, counter: str, tasks: int) -> None:
     """See that so many tasks end, and that the screen answers meanwhile."""
     await s.until(lambda: s.counted(counter) > tasks, f"{counter}: {tasks}")
-    async with s.pulse(f"{s.faulty.engine.name}: "):
+    async with pulse(f"{s.faulty.engine.name}: "):
         await asyncio.sleep(2 if thorough() else 0.3)
 
 

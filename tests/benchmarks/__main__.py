@@ -5,27 +5,26 @@ import json
 import os
 import platform
 import sys
-import tempfile
 import time
 import traceback
-from pathlib import Path
 
 import psutil
 
 from tests.benchmarks.all_benchmarks import BENCHMARKS
 from tests.benchmarks.figures import Measured, Row, quiet
+from tests.commands import markdown, parse, save
 
-HEADER = ("what", "measured", "reference", "ratio", "reach", "reached", "busy before")
+HEADER = ("what", "measured", "reference", "ratio", "aim", "reached", "busy before")
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return "–"
+def number(value: float) -> str:
+    """Write a figure with three digits or more."""
     digits = 0 if abs(value) >= 999.5 else 1 if abs(value) >= 99.95 else 2 if abs(value) >= 9.995 else 3
     return f"{value:,.{digits}f}"
 
 
-def _record(benchmark: str, row: Row, found: Measured) -> dict[str, object]:
+def record(benchmark: str, row: Row, found: Measured) -> dict[str, object]:
+    """Return all that is known of one row."""
     return {
         "benchmark": benchmark,
         "row": row.name,
@@ -40,69 +39,44 @@ def _record(benchmark: str, row: Row, found: Measured) -> dict[str, object]:
         "values": found.values,
         "reference_values": found.reference,
         "detail": found.detail,
-        "busy_before_percent": max(quiet.busy, default=None),
+        "busy_before_percent": max(quiet.busy, default=0),
     }
 
 
-def _cells(row: Row, found: Measured) -> tuple[str, ...]:
-    reference = _number(found.reference_middle) if found.reference else ""
+def cells(row: dict) -> tuple[str, ...]:
+    """Return the cells of one row of the table."""
+    reference = number(row["reference"]) if row["reference"] is not None else ""
     return (
-        row.what,
-        f"{_number(found.middle)} {row.unit}",
-        " ".join(filter(None, (reference, row.against))) or "–",
-        f"{found.ratio:.3f}" if found.ratio is not None else "–",
-        row.reach or "–",
-        {True: "yes", False: "NO", None: "–"}[row.is_reached(found)],
-        f"{max(quiet.busy, default=0):.0f} %",
-    )
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if at in (0, 2) else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (HEADER, *rows)
+        row["what"],
+        f"{number(row['measured'])} {row['unit']}",
+        " ".join(filter(None, (reference, row["against"]))) or "–",
+        f"{row['ratio']:.3f}" if row["ratio"] is not None else "–",
+        row["reach"],
+        {True: "yes", False: "NO", None: "–"}[row["reached"]],
+        f"{row['busy_before_percent']:.0f} %",
     )
 
 
 def main() -> None:
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    names = ", ".join(BENCHMARKS)
-    parser.add_argument("--only", metavar="NAME,…", help=f"of {names}")
     parser.add_argument("--quick", action="store_true", help="smaller and shorter: to see that it works")
-    parser.add_argument(
-        "--json", metavar="FILE", type=Path, help="write the JSON there, not behind the table"
-    )
-    options = parser.parse_args()
-    wanted = options.only.split(",") if options.only else list(BENCHMARKS)
-    unknown = [name for name in wanted if name not in BENCHMARKS]
-    if unknown:
-        parser.error(f'unknown benchmark "{unknown[0]}": expected some of {names}')
-    # As nobody's settings and choices would have it, and without changing them.
-    folder = tempfile.TemporaryDirectory(prefix="concwatch-state-")
-    os.environ |= {"XDG_STATE_HOME": folder.name, "CONCWATCH_SETTINGS": os.devnull}
-    table, records, failed = [], [], []
-    for name, benchmark in BENCHMARKS.items():
-        if name not in wanted:
-            continue
+    options = parse(parser, {name: one.rows[0].what for name, one in BENCHMARKS.items()})
+    records, failed = [], []
+    for name in options.names:
         quiet.begin(options.quick)
         began = time.monotonic()
         print(f"{name} …", file=sys.stderr, flush=True)
         try:
-            found = benchmark.measure(options.quick)
+            found = BENCHMARKS[name].measure(options.quick)
         except Exception:  # the others go on
             traceback.print_exc()
             failed.append(name)
             continue
-        for row in (row for row in benchmark.rows if row.name in found):
-            table.append(_cells(row, found[row.name]))
-            records.append(_record(name, row, found[row.name]))
-            print("  " + "  ".join(table[-1]), file=sys.stderr)
+        rows = [record(name, row, found[row.name]) for row in BENCHMARKS[name].rows if row.name in found]
+        print(*("  " + "  ".join(cells(row)) for row in rows), sep="\n", file=sys.stderr)
         print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        records += rows
     document = {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()}",
@@ -112,14 +86,14 @@ def main() -> None:
         "could_not_be_measured": failed,
         "rows": records,
     }
-    print(_table(table) if table else "nothing could be measured")
+    print(markdown(HEADER, map(cells, records)))
     if options.quick:
         print("quick: fewer tasks, shorter times and fewer rounds than the rows say")
     for name in failed:
         print(f"{name}: could not be measured")
-    text = json.dumps(document, indent=2, ensure_ascii=False)
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     if options.json:
-        options.json.write_text(text + "\n", encoding="utf-8")
+        save(options.json, text)
     else:
         print(text)
 

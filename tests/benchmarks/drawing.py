@@ -45,10 +45,10 @@ def _series(shape: Shape, phase: int) -> tuple[list[float], list[float]]:
     return times, [shape(t + 7 * phase, noise) / (phase + 1) for t in times]
 
 
-def _milliseconds(charts: list[tuple[Kind, Shape]], frames: int = 40) -> dict[str, float]:
-    """Return the mean CPU milliseconds of a frame of all ``charts``: composing alone, and all of it."""
+def _milliseconds(charts: list[tuple[Kind, Shape]], frames: int = 40) -> float:
+    """Return the mean CPU milliseconds of a frame of all ``charts``."""
     data = [(kind, [_series(shape, phase) for phase in range(4)]) for kind, shape in charts]
-    composing = painting = 0.0
+    took = 0.0
     rasterize.cache_clear()
     for frame in range(frames):
         now = 1000 + WINDOW + frame * 0.2
@@ -56,24 +56,18 @@ def _milliseconds(charts: list[tuple[Kind, Shape]], frames: int = 40) -> dict[st
             lines = [Line(color, color, *pair) for color, pair in zip(COLORS, series, strict=True)]
             start = time.process_time()
             picture = compose(lines, width=WIDTH, height=HEIGHT, now=now, window=WINDOW, kind=kind)
-            between = time.process_time()
             assert picture is not None
             paint(picture, "#888888", "#333333")
-            composing += between - start
-            painting += time.process_time() - between
-    return {"compose": composing / frames * 1e3, "all": (composing + painting) / frames * 1e3}
+            took += time.process_time() - start
+    return took / frames * 1e3
 
 
 def paint_charts() -> dict[str, float]:
     """Return CPU milliseconds for one frame of four charts, by what the charts show."""
-    usual = _milliseconds([(BYTES, _memory), (BYTES, _memory), (RATE, _rate), (RATE, _rate)])
     return {
-        "charts": usual["all"],
-        "usual data, compose": usual["compose"],
-        "constant data, all": _milliseconds([(BYTES, lambda t, noise: MIB * math.pi)] * 4)["all"],
-        "nothing but noise, all": _milliseconds([(RATE, lambda t, noise: noise.random() * 40_000)] * 4)[
-            "all"
-        ],
+        "charts": _milliseconds([(BYTES, _memory), (BYTES, _memory), (RATE, _rate), (RATE, _rate)]),
+        "constant data": _milliseconds([(BYTES, lambda t, noise: MIB * math.pi)] * 4),
+        "nothing but noise": _milliseconds([(RATE, lambda t, noise: noise.random() * 40_000)] * 4),
     }
 
 

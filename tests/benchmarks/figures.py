@@ -94,14 +94,12 @@ def benchmark(name: str, *rows: Row) -> Callable[[Measure], Measure]:
 class Quiet:
     """Waits until others leave the machine alone, and notes how busy it was when a measurement began."""
 
-    def __init__(self) -> None:
-        self.busy: list[float] = []
-        """Per cent of the machine in use before each measurement of this benchmark."""
-        self._patience = PATIENCE
+    busy: list[float]
+    """Per cent of the machine in use before each measurement of this benchmark."""
 
     def begin(self, quick: bool) -> None:
         """Begin a benchmark; a ``quick`` one does not wait."""
-        self.busy.clear()
+        self.busy = []
         self._patience = 0.0 if quick else PATIENCE
 
     def wait(self) -> None:

@@ -4,26 +4,23 @@ import asyncio
 import random
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
-from msgspec.structs import replace
 
 from concwatch.charts.table import DRAWN
 from concwatch.lab.catalog import PYTHONS, SHOWN
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot
-from concwatch.links.link import Arrival
-from concwatch.links.messages import Tick
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
-from concwatch.system.process import Reading
 from tests.apart import apart
 from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet
-from tests.fake import FakeLink, FakeWorkers
+from tests.fake import FakeWorkers
+from tests.made_recording import NAMES, made_lines
 
 HOUR = int(3600 * DEFAULT_HZ)
 """Steps of a lab."""
@@ -81,16 +78,12 @@ def measure_history(quick: bool) -> Mapping[str, Measured]:
 # Six real lanes that are recorded.
 
 
-def _recorder(path: Path, lab: Lab) -> Recorder:
-    recorder = Recorder(path, open_writer(path), "benchmark", [lane.engine for lane in lab.lanes])
-    recorder.follow(lab)
-    return recorder
-
-
 async def record_real(seconds: float, folder: str) -> dict[str, float]:
     """Record so long; return the share of a core that this took, and the bytes an hour."""
     lab = Lab(PYTHONS, settings=Settings(trace=True))
-    recorder = _recorder(Path(folder, "real.jsonl"), lab)
+    path = Path(folder, "real.jsonl")
+    recorder = Recorder(path, open_writer(path), "benchmark", [lane.engine for lane in lab.lanes])
+    recorder.follow(lab)
     used = 0.0
 
     def timed(observe: Callable[[Snapshot], None]) -> Callable[[Snapshot], None]:
@@ -127,50 +120,6 @@ async def record_real(seconds: float, folder: str) -> dict[str, float]:
 
 
 # A made-up hour of six lanes.
-
-
-class NoisyLink(FakeLink):
-    """A fake worker whose figures have as many digits as those of a real one."""
-
-    chance = random.Random(4)
-
-    def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Return what a fake worker says, less smooth."""
-        return [
-            replace(
-                one,
-                lag=round(self.chance.random() / 50, 6),
-                gc=round(one.gc or 0.0, 6),
-                time=one.time + self.chance.random() / 1000,
-            )
-            if isinstance(one, Tick)
-            else one
-            for one in super().arrivals(now)
-        ]
-
-    def reading(self) -> Reading | None:
-        """Return what a fake worker has, in whole pages."""
-        found = super().reading()
-        return found and Reading(
-            found.rss // 4096 * 4096, self.chance.randrange(1000) / 1000, found.threads, 5_000_000_000
-        )
-
-
-def make_up(steps: int, path: str) -> None:
-    """Write a recording of so many steps."""
-    now = 12_345.0
-    chance = random.Random(8)
-    lab = Lab(PYTHONS, settings=Settings(trace=True), open_link=NoisyLink, clock=lambda: now)
-    recorder = _recorder(Path(path), lab)
-    for step in range(steps):
-        now += 1 / DEFAULT_HZ + chance.random() / 10_000
-        if step % 600 == 0:
-            lab.set_target(chance.choice(lab.lanes), chance.choice((0, 1_000, 10_000)))
-        if step % 600 == 300:
-            for lane in lab.lanes:
-                lab.set_target(lane, lane.target or 5_000)
-        lab.step()
-    recorder.stop("done")
 
 
 def open_and_jump(path: str) -> dict[str, float]:
@@ -224,7 +173,7 @@ def measure_recording(quick: bool) -> Mapping[str, Measured]:
             found["size"].values.append(real["hour"] / 1e6)
             found["size"].detail = real
         file = f"{folder}/hour.jsonl"
-        apart(make_up, HOUR // 50 if quick else HOUR, file)
+        Path(file).write_bytes(b"".join(made_lines(3600 / 50 if quick else 3600, lanes=len(NAMES))))
         for _ in range(1 if quick else 5):
             quiet.wait()
             opened = apart(open_and_jump, file)

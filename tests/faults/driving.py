@@ -124,8 +124,8 @@ async def pulse(what: str = "", judge_time: bool = True) -> AsyncIterator[None]:
     grown = max(sizes) - sizes[0]
     p95 = percentile(busy, 0.95)
     figures = (
-        f"{what}memory +{grown / 2**20:.1f} MiB, {len(late)} heartbeats, {max(late) * 1000:.0f} ms late at most; "
-        f"CPU between two {p95 * 1000:.0f} ms at p95, {max(busy) * 1000:.0f} ms at worst"
+        f"{what}memory +{grown / 2**20:.1f} MiB, {len(late)} heartbeats, {max(late):.3f} s late at most; "
+        f"CPU between two {p95:.3f} s at p95, {max(busy):.3f} s at most"
     )
     print(figures, file=sys.stderr)
     assert grown <= ROOM, figures

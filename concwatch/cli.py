@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from concwatch.commands.group import Commands
-from concwatch.commands.options import SCREEN, new_lab, on_hosts, open_recorder, options
+from concwatch.commands.options import SCREEN, connect, new_lab, on_hosts, open_recorder, options
 from concwatch.commands.place import Place, check_place
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import SHOWN, Engine
@@ -43,6 +43,7 @@ def main(
     /,
     engines: list[Engine] | None,
     host: tuple[Host | None, ...],
+    cluster: str | None,
     reconnect: bool,
     max_memory: int | None,
     rate: float,
@@ -72,12 +73,16 @@ def main(
     from concwatch.ui.session_recording import SessionRecording
 
     tasks = tasks or {}
-    lanes = on_hosts(list(dict.fromkeys((*(engines or SHOWN), *tasks))), host)
+    hosts, dask = connect(host, cluster)
+    lanes = on_hosts(list(dict.fromkeys((*(engines or SHOWN), *tasks))), hosts)
+    joining = (lambda: dask.hosts) if dask else None
     settings = Settings(**workload)
     recording = SessionRecording(Path(recordings), open_recorder(record, lanes))
     kept = place.kept
     app = ConcwatchApp(
-        lambda: new_lab(lanes, settings=settings, budget=max_memory, hz=rate, reconnect=reconnect),
+        lambda: new_lab(
+            lanes, settings=settings, budget=max_memory, hz=rate, reconnect=reconnect, cluster=joining
+        ),
         screenshots,
         make_run_lab=lambda rows, settings: new_lab(rows, settings=settings, budget=max_memory),
         recording=recording,

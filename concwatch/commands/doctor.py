@@ -6,7 +6,7 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from concwatch.commands.options import HOST_OPTION, max_memory, new_lab
+from concwatch.commands.options import CLUSTER_OPTION, HOST_OPTION, connect, max_memory, new_lab
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import ProgressLine, print_error, print_json, print_lines
 from concwatch.doctor.examination import Examination, examine, examine_host
@@ -22,6 +22,7 @@ from concwatch.lab.settings import Settings
 
 @click.command("doctor")
 @HOST_OPTION
+@CLUSTER_OPTION
 @max_memory
 @click.option("--json", is_flag=True, help="One JSON object on standard output.")
 @click.option(
@@ -30,7 +31,9 @@ from concwatch.lab.settings import Settings
     help="Really start as many threads as can stand, up to 40,000, and end them: takes some seconds, "
     "in which other programs may meet the same limit.",
 )
-def command(host: tuple[Host | None, ...], max_memory: int | None, json: bool, prove: bool) -> None:
+def command(
+    host: tuple[Host | None, ...], cluster: str | None, max_memory: int | None, json: bool, prove: bool
+) -> None:
     """Show what this machine can hold, what would stop it, and what to change for more.
 
     Needs nothing. What the system does not tell is said to be unknown.
@@ -38,10 +41,10 @@ def command(host: tuple[Host | None, ...], max_memory: int | None, json: bool, p
     Exit status 0; with --prove 1 if more than a tenth of the forecast is missing, with --host 1 if one
     cannot be reached.
     """
-    others = [one for one in host if one]
+    if prove and (any(host) or cluster):
+        raise click.UsageError("--prove with --host: expected one of them, since it proves this machine")
+    others = [one for one in connect(host, cluster)[0] if one]
     if others:
-        if prove:
-            raise click.UsageError("--prove with --host: expected one of them, since it proves this machine")
         sys.exit(_examine_others(others, max_memory, json))
     examination = examine(max_memory)
     if not json:

@@ -10,7 +10,15 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.configuration import as_arguments
-from concwatch.commands.options import HOST_OPTION, REPEATS, SIZES, max_memory, new_lab
+from concwatch.commands.options import (
+    CLUSTER_OPTION,
+    HOST_OPTION,
+    REPEATS,
+    SIZES,
+    connect,
+    max_memory,
+    new_lab,
+)
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import ExperimentProgress, print_error, print_experiments, print_lines
 from concwatch.experiments.loading import load, shipped
@@ -18,7 +26,7 @@ from concwatch.experiments.outputs import outputs, save
 from concwatch.experiments.report import Occasion
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.experiments.table import table_lines
-from concwatch.hosts.host import Host, apart
+from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -48,6 +56,7 @@ class RecordedCommand(click.Command):
 )
 @click.option("--sizes", type=SIZES, metavar="1,10,1k", help="Sizes in place of the experiment's, ascending.")
 @HOST_OPTION
+@CLUSTER_OPTION
 @max_memory
 @click.option("--json", metavar="FILE", help="Everything, every run included, as one JSON object.")
 @click.option("--markdown", metavar="FILE", help="The tables as Markdown.")
@@ -61,6 +70,7 @@ def command(
     repeats: int | None,
     sizes: tuple[int, ...] | None,
     host: tuple[Host | None, ...],
+    cluster: str | None,
     max_memory: int | None,
     json: str | None,
     markdown: str | None,
@@ -76,7 +86,7 @@ def command(
     """
     places = {"json": json, "markdown": markdown, "csv": csv, "pyperf": pyperf}
     try:
-        choice = Choice(quick, repeats, sizes or (), tuple(apart(host)) or (None,))
+        choice = Choice(quick, repeats, sizes or (), tuple(connect(host, cluster)[0]) or (None,))
         if name is None:
             _list_experiments(choice, max_memory, any(place is not None for place in places.values()))
             return

@@ -7,7 +7,7 @@ import click
 from msgspec import to_builtins
 
 from concwatch.commands import configuration
-from concwatch.commands.options import HOST, known_hosts
+from concwatch.commands.options import CLUSTER_OPTION, HOST, connect, known_hosts
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import print_json, print_lines
 from concwatch.hosts.host import Host
@@ -20,8 +20,9 @@ HEADS = ("host", "delay", "cores", "memory", "free", "system", "python", "beside
 
 @click.command("hosts")
 @click.argument("chosen", metavar="[HOST]...", nargs=-1, type=HOST)
+@CLUSTER_OPTION
 @click.option("--json", is_flag=True, help="One JSON list on standard output.")
-def command(chosen: Sequence[Host | None], json: bool) -> None:
+def command(chosen: Sequence[Host | None], cluster: str | None, json: bool) -> None:
     """List the hosts of the settings, or each HOST: what is found there, or why it cannot be reached.
 
     A host is a command that reaches it, such as "ssh -T web1", or a name from the settings file:
@@ -36,7 +37,8 @@ def command(chosen: Sequence[Host | None], json: bool) -> None:
     Exit status 1 if one cannot be reached.
     """
     try:
-        hosts = [host for host in chosen if host] or list(known_hosts().values())
+        named = chosen if chosen or cluster else list(known_hosts().values())
+        hosts = [host for host in connect(named, cluster)[0] if host]
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     if not hosts:

@@ -1,6 +1,7 @@
 """What the commands' options read: a text of a person's, or one line that says what was expected."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
@@ -25,6 +26,7 @@ from concwatch.worker.collector import MODES
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from concwatch.hosts.cluster import Cluster
     from concwatch.lab.lab import Lab
     from concwatch.recordings.recorder import Recorder
 
@@ -171,15 +173,45 @@ def known_hosts() -> dict[str, Host]:
 
 
 def on_hosts(engines: Sequence[Engine], chosen: Sequence[Host | None]) -> list[Engine]:
-    """Return each engine on each of the hosts; on this machine for none.
+    """Return each engine on each of the hosts; on this machine for none."""
+    return [engine.on(host) for engine in engines for host in chosen or (None,)]
+
+
+def connect(chosen: Sequence[Host | None], address: str | None) -> "tuple[list[Host | None], Cluster | None]":
+    """Return the hosts that are chosen and those of a cluster, each with a name of its own, and the cluster.
+
+    The connection ends with the command.
 
     Raises:
-        click.UsageError: one line: a host is named twice.
+        click.UsageError: one line: a host is named twice, or there is no such cluster.
     """
+    cluster = None
+    if address is not None:
+        try:
+            from concwatch.hosts.cluster import Cluster  # only here: it loads Dask, half a second
+        except ImportError:
+            raise click.UsageError("--cluster needs distributed: pip install 'concwatch[dask]'") from None
+        try:
+            cluster = Cluster(address)
+        except ValueError as error:
+            raise click.UsageError(f"--cluster {error}") from None
+        click.get_current_context().call_on_close(cluster.close)
     try:
-        return [engine.on(host) for engine in engines for host in hosts.apart(chosen) or (None,)]
+        return hosts.apart([*chosen, *(cluster.hosts if cluster else ())]), cluster
     except ValueError as error:
         raise click.UsageError(f"--host: {error}") from None
+
+
+def _cluster(text: str) -> str:
+    local, colon, count = text.partition(":")
+    if local == "local" and colon and count.isdecimal() and 1 <= int(count) <= MOST_LOCAL:
+        return text
+    if not re.fullmatch(r"[a-z]+://[^\s/]+:\d+", text):
+        raise ValueError(
+            f'"{text[:60]}" is no cluster: expected the address of a Dask scheduler, such as '
+            f"tcp://scheduler:8786, or local:N for N workers on this machine, from 1 to {MOST_LOCAL}"
+        )
+    return text
 
 
 def _window(text: str) -> float:
@@ -204,6 +236,9 @@ def _one_of(kind: str, known: Callable[[], Sequence[str]]) -> Parsed:
 
     return Parsed(read, known)
 
+
+MOST_LOCAL = 100
+"""Workers of a Dask cluster on this machine, at most."""
 
 HOST = Parsed(_host, lambda: [hosts.HERE, *known_hosts()])
 SIZE = Parsed(_budget)
@@ -236,6 +271,12 @@ SCREEN: dict[str, dict[str, Any]] = {
         "metavar": "HOST",
         "help": 'Where lanes run: a command that reaches it, such as "ssh -T web1" or "docker exec -i api", '
         f'a name from the settings, or "{hosts.HERE}". Can be repeated.',
+    },
+    "--cluster": {
+        "type": Parsed(_cluster, lambda: ["local:4", "tcp://"]),
+        "metavar": "ADDRESS",
+        "help": "Also on each worker of a Dask cluster: the address of its scheduler, such as "
+        '"tcp://scheduler:8786", or "local:4" to start one of four workers here.',
     },
     "--reconnect": {
         "is_flag": True,
@@ -294,6 +335,7 @@ ONE_HOST = (
 )
 
 HOST_OPTION = click.option("--host", **SCREEN["--host"])
+CLUSTER_OPTION = click.option("--cluster", **SCREEN["--cluster"])
 max_memory = click.option("--max-memory", **SCREEN["--max-memory"])
 screenshots = click.option("--screenshots", **SCREEN["--screenshots"])
 record = click.option("--record", **SCREEN["--record"])

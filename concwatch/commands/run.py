@@ -12,6 +12,7 @@ import click
 from concwatch.commands import completion
 from concwatch.commands.chart import check_chart, print_charts
 from concwatch.commands.options import (
+    CLUSTER_OPTION,
     COUNTS,
     HOST_OPTION,
     MODE,
@@ -20,6 +21,7 @@ from concwatch.commands.options import (
     THREADS,
     WORKLOAD,
     Parsed,
+    connect,
     max_memory,
     new_lab,
     on_hosts,
@@ -108,6 +110,7 @@ EXPECT_HELP = "\n".join(
 )
 @click.option("--together", is_flag=True, help="All engines at the same time.")
 @HOST_OPTION
+@CLUSTER_OPTION
 @max_memory
 @click.option(
     "--force",
@@ -133,6 +136,7 @@ def command(
     pool_threads: int | None,
     together: bool,
     host: tuple[Host | None, ...],
+    cluster: str | None,
     max_memory: int | None,
     force: bool,
     expect: Sequence[Expectation],
@@ -144,12 +148,13 @@ def command(
     """Measure engines without a screen."""
     settings = Settings(threads=pool_threads, **workload)
     try:
-        engines = on_hosts(_engines(names), host)
+        kinds = _engines(names)
         if 0 in tasks:
             raise ValueError("--tasks 0: nothing to measure: expected 1 task or more")
         expect = about_engines(expect, names)
         if chart:
             check_chart(json)
+        engines = on_hosts(kinds, connect(host, cluster)[0])
         why_not = None if force else why_too_many(engines, settings, max(tasks), together, max_memory)
         if why_not:
             raise ValueError(why_not)

@@ -45,7 +45,7 @@ def _page_option(name: str) -> dict[str, Any]:
     return {key: value.as_text() if key == "type" else value for key, value in attributes.items()}
 
 
-PAGE = {name: _page_option(name) for name in SCREEN if name not in ("--record", "--host", "--reconnect")}
+PAGE = {name: _page_option(name) for name in SCREEN if name not in ("--record", "--host")}
 
 
 OTHERS = ("watch", "attach", "replay")

@@ -3,9 +3,11 @@
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from msgspec import Struct, structs
 
+from concwatch.links.link import Arrival
 from concwatch.text import nearest, one_line
 
 HERE = "local"
@@ -14,14 +16,50 @@ HERE = "local"
 PYTHON = "python3"
 
 
+class Pipe(Protocol):
+    """A program on a host, by its standard streams."""
+
+    echoed: float
+    """When the last answer to a sign of life came."""
+
+    @property
+    def last_words(self) -> str:
+        """The line of its standard error, so far, that says most about its end."""
+        ...
+
+    def arrivals(self, now: float) -> Sequence[Arrival]:
+        """Return what has come since the last call."""
+        ...
+
+    def send(self, type_: str, **fields: object) -> None:
+        """Send one line."""
+        ...
+
+    def kill(self) -> None:
+        """End it by force, now."""
+        ...
+
+
+class Opener(Protocol):
+    """What starts Python on a host where no command reaches it."""
+
+    def __call__(self, host: "Host", code: str, begin: bytes) -> Pipe:
+        """Run ``python -c code`` there, of which standard input begins with ``begin``."""
+        ...
+
+
 class Host(Struct, frozen=True):
-    """A machine, container or user that a command reaches."""
+    """A machine, container or user on which programs can be started."""
 
     name: str
     command: tuple[str, ...]
     """What is put before a command so that it runs there: ``("ssh", "-T", "web1")``."""
     python: str = PYTHON
     """The Python that is used there."""
+    memory: int | None = None
+    """Bytes of RSS that its lanes may take at most, where somebody has set a limit for them."""
+    opener: Opener | None = None
+    """What reaches it in place of its command."""
 
 
 def _short_name(command: Sequence[str]) -> str:

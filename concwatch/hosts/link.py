@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from concwatch import wire
 from concwatch.hosts import package
-from concwatch.hosts.host import Host
+from concwatch.hosts.host import Host, Pipe
 from concwatch.links.link import Arrival, Ended, Garbage, Noise
 from concwatch.links.messages import Echo, HostFigures, ProcessFigures, WorkerEnded
 from concwatch.links.process import WorkerProcess
@@ -89,7 +89,7 @@ def send_program(host: Host, environment: Mapping[str, str], command: Sequence[s
     return HostLink(host, Program(command[-1], environment, command[1:], content))
 
 
-class _Pipe(WorkerProcess):
+class _CommandPipe(WorkerProcess):
     """The pipes of a connection, which note at once when a bridge answers: a lane looks only now and then."""
 
     echoed = 0.0
@@ -115,11 +115,13 @@ class HostLink:
                 what runs there is a person's own, and the bridge ends it by the end of its input.
         """
         self._host = host
-        self._pipe = _Pipe(
-            [*host.command, host.python, "-c", package.code()],
-            _VARIABLES,
-            package.payload() + (program.start() if program else b""),
-            plain=plain,
+        begin = package.payload() + (program.start() if program else b"")
+        self._pipe: Pipe = (
+            host.opener(host, package.code(), begin)
+            if host.opener
+            else _CommandPipe(
+                [*host.command, host.python, "-c", package.code()], _VARIABLES, begin, plain=plain
+            )
         )
         self._began = self._heard = monotonic()
         self._connected = False
@@ -171,8 +173,8 @@ class HostLink:
         self._heard += max(0.0, now - self._looked - BEAT)
         self._looked = now
         if self._connected and now >= self._beat_due:
-            self._beat_due = now + BEAT
-            number = self._beats[-1][0] + 1 if self._beats else 1
+            self._beat_due = (now // BEAT + 1) * BEAT  # of all links at once: some share a connection
+            number = int(now / BEAT)
             self._beats.append((number, now))
             self._pipe.send("beat", number=number)
         if not self._connected and now - self._began > CONNECT_LIMIT:

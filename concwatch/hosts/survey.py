@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from concwatch.hosts.host import Host
 from concwatch.hosts.link import HostLink
@@ -57,7 +57,15 @@ async def _ask(host: Host, link: HostLink) -> HostSurvey:
         if figures and found:
             waited += LOOK
             if link.delay is not None or waited > ECHO_LIMIT:
-                return HostSurvey(host, "", figures, found, link.delay)
+                return HostSurvey(host, "", _limited(figures, host.memory), found, link.delay)
+
+
+def _limited(figures: HostFigures, memory: int | None) -> HostFigures:
+    """Return the figures of a host whose lanes may take so much memory at most."""
+    if memory is None:
+        return figures
+    total, available = (min(memory, size) for size in (figures.memory_total, figures.memory_available))
+    return structs.replace(figures, memory_total=total, memory_available=available)
 
 
 async def survey_all(hosts: list[Host]) -> list[HostSurvey]:

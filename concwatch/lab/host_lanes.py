@@ -58,9 +58,13 @@ class OwnMachine:
 class OtherMachine:
     """Another host, as the bridges of its lanes report it."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None = None) -> None:
+        """Hold its lanes to ``limit`` bytes of RSS, where somebody has set one for them."""
         self.figures: HostFigures | None = None
         """The last report."""
+        self.taken = 0
+        """Bytes of RSS that its lanes take."""
+        self._limit = limit
         self._walls: tuple[Wall, ...] = ()
 
     def take(self, figures: HostFigures) -> None:
@@ -100,7 +104,10 @@ class OtherMachine:
         found = self.figures
         if found is None:
             return UNKNOWN_MEMORY
-        return bound_memory(found.memory_total, found.memory_available, found.memory_group)
+        left = found.memory_available if self._limit is None else self._limit - self.taken
+        if self._limit is None or left >= found.memory_available:
+            return bound_memory(found.memory_total, found.memory_available, found.memory_group)
+        return Memory(self._limit, max(0, left), "memory limit of the Dask worker")
 
     def walls(self) -> Sequence[Wall]:
         """Return its limits on threads, as they were at the first report."""
@@ -118,7 +125,7 @@ class HostLanes:
     def __init__(
         self,
         host: Host | None,
-        lanes: Sequence[Lane],
+        lanes: list[Lane],
         machine: MachineFigures,
         budget: int | None,
         settings: Callable[[], Settings],
@@ -128,7 +135,7 @@ class HostLanes:
 
         Args:
             host: where they run; None for this machine.
-            lanes: all that run there.
+            lanes: all that run there; more may come.
             machine: what it has.
             budget: bytes of RSS that their workers may take together; None for 80 % of what is available.
             settings: returns what all lanes have in common now.
@@ -138,6 +145,8 @@ class HostLanes:
         self.name = host.name if host else HERE
         self.lanes = lanes
         self.machine = machine
+        self.present = True
+        """Whether it is there: a host of a cluster may leave, and join again."""
         self.capacity = Capacity(lanes, MemoryBudget(budget, machine.memory), machine.walls, settings)
         self.guard = Guard(lanes, self.capacity, partial(say, host.name if host else ""))
         self.meter = MachineMeter(machine.load)
@@ -147,6 +156,7 @@ class HostLanes:
         machine = self.machine
         if isinstance(machine, OtherMachine):
             known = machine.figures is not None
+            machine.taken = self.capacity.taken
             for lane in self.lanes:
                 if lane.worker.host is not None and lane.worker.host is not machine.figures:
                     machine.take(lane.worker.host)

@@ -11,7 +11,7 @@ from msgspec import structs
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import EventLog, Severity
-from concwatch.lab.host_lanes import HostLanes, MachineFigures, OtherMachine, OwnMachine
+from concwatch.lab.host_lanes import HostLanes, OtherMachine, OwnMachine
 from concwatch.lab.lane import Lane, open_process
 from concwatch.lab.lane_state import State
 from concwatch.lab.machine_meter import INTERVAL
@@ -56,6 +56,7 @@ class Lab:
         walls: Callable[[], Sequence[Wall]] = thread_walls,
         load: Callable[[], Load] = load_now,
         reconnect: bool = False,
+        cluster: Callable[[], Sequence[Host]] | None = None,
     ) -> None:
         """Make a lab with one lane an engine, all off.
 
@@ -71,6 +72,7 @@ class Lab:
             walls: looks at the limits on threads, with no task live.
             load: looks at the CPU time used on this machine.
             reconnect: whether lanes that have lost their host are connected again by themselves.
+            cluster: returns the hosts of a cluster that are there now; those that join get lanes.
 
         Raises:
             ValueError: one line: tasks are to fetch, and no page can be served.
@@ -82,25 +84,19 @@ class Lab:
         self.marks = MarkLog()
         self.pages = PageKeeper(open_pages, partial(self._note, ""))
         self.settings = self.pages.with_page(settings or Settings())
-        machines: dict[Host | None, MachineFigures] = {None: OwnMachine(memory, walls, load)}
-        for engine in engines:
-            machines.setdefault(engine.host, OtherMachine())
-        self.lanes = [
-            Lane(engine, open_link, self._note, hz, load=machines[engine.host].load, number=number)
-            for number, engine in enumerate(engines)
-        ]
+        self._open_link, self._budget, self._cluster = open_link, budget, cluster
+        self.lanes: list[Lane] = []
+        """Those of hosts that have left a cluster included: each keeps its place."""
         self.hosts = [
-            HostLanes(
-                host,
-                [lane for lane in self.lanes if lane.engine.host == host],
-                machine,
-                budget,
-                lambda: self.settings,
-                self._note,
-            )
-            for host, machine in machines.items()
+            HostLanes(None, [], OwnMachine(memory, walls, load), budget, self._settings_now, self._note)
         ]
         """The lanes by host; of this machine first, also where there are none."""
+        self.arrangement = 0
+        """Changes whenever hosts have come or gone."""
+        for engine in engines:
+            self._add_lane(engine)
+        members = [lanes.host for lanes in self.hosts if lanes.host and lanes.host.opener]
+        self._kinds = [lane.engine for lane in self.lanes if members and lane.engine.host == members[0]]
         self._reconnect = Reconnect(self.lanes if reconnect else (), self._switch_on)
         self._look_due = 0.0
         self.observers: list[Callable[[Snapshot], None]] = []
@@ -111,6 +107,44 @@ class Lab:
 
     def _mark(self, kind: str, text: str, lane: str = "") -> None:
         self.marks.add(self.clock() - self.began, lane, kind, text)
+
+    def _settings_now(self) -> Settings:
+        return self.settings
+
+    def _add_lane(self, engine: Engine) -> None:
+        host = next((lanes for lanes in self.hosts if lanes.host == engine.host), None)
+        if host is None:
+            host = HostLanes(
+                engine.host,
+                [],
+                OtherMachine(engine.host.memory if engine.host else None),
+                self._budget,
+                self._settings_now,
+                self._note,
+            )
+            self.hosts.append(host)
+        lane = Lane(
+            engine, self._open_link, self._note, self.hz, load=host.machine.load, number=len(self.lanes)
+        )
+        self.lanes.append(lane)
+        host.lanes.append(lane)
+
+    def _follow_cluster(self) -> None:
+        """Give lanes to hosts that have joined the cluster, and note which have left."""
+        there = self._cluster() if self._cluster else ()
+        known = [lanes.host for lanes in self.hosts]
+        for host in there:
+            if host not in known:
+                self._note("", f"{host.name} has joined the cluster")
+                for engine in self._kinds:
+                    self._add_lane(engine.on(host))
+                self.arrangement += 1
+        for lanes in self.hosts:
+            present = lanes.host is None or lanes.host.opener is None or lanes.host in there
+            if present != lanes.present:
+                lanes.present = present
+                self._note("", f"{lanes.name} has {'joined' if present else 'left'} the cluster")
+                self.arrangement += 1
 
     @property
     def here(self) -> HostLanes:
@@ -243,6 +277,8 @@ class Lab:
         if now >= self._look_due:
             self._look_due = now + INTERVAL
             self.pages.watch()
+            if self._cluster is not None:
+                self._follow_cluster()
             for host in self.hosts:
                 host.meter.look(host.lanes)
         if self.observers:
@@ -261,7 +297,7 @@ class Lab:
             lanes=with_cheapest([self._lane_parts(lane) for lane in self.lanes]),
             settings=self.settings,
             machine=self.here.meter.picture(self.here.capacity.budget),
-            hosts=tuple(filter(None, (host.status for host in self.hosts))),
+            hosts=tuple(filter(None, (host.status for host in self.hosts if host.present))),
         )
 
     def _lane_parts(self, lane: Lane) -> tuple[EngineFacts, LaneStatus, Sample]:
@@ -296,7 +332,7 @@ class Lab:
     @property
     def budget(self) -> int:
         """Bytes of RSS that all workers may take together."""
-        return sum(host.capacity.budget.size for host in self.hosts if host.lanes)
+        return sum(host.capacity.budget.size for host in self.hosts if host.lanes and host.present)
 
     async def run(self) -> None:
         """Step at the lab's rate, or faster to watch the budget, until cancelled; never catches up."""

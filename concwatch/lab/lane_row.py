@@ -131,6 +131,13 @@ class LaneRow:
         self._even = even
         self._told = 0.0
 
+    def of(self, lanes: Sequence[Lane]) -> "LaneRow":
+        """Return the row of other lanes of the same engine, with what several held together until now."""
+        row = LaneRow(lanes, self._even)
+        if len(lanes) > 1 and len(self.lanes) > 1:
+            row.series, row.spread, row._told = self.series, self.spread, self._told
+        return row
+
     @property
     def name(self) -> str:
         """The lane's, or the engine's with the number of hosts."""

@@ -60,19 +60,38 @@ class LabSource:
         """Whether a target for several hosts is split evenly, else by what each can hold."""
         self.spread = False
         """Whether charts show of a folded row the median of its lanes and between which values they lie."""
-        groups: dict[str, list[Lane]] = {}
-        for lane in lab.lanes:
-            groups.setdefault(lane.engine.own_name, []).append(lane)
-        self._folded = [LaneRow(lanes, lambda: self.even) for lanes in groups.values()]
-        self._single = {lane: LaneRow([lane]) for lane in lab.lanes}
+        self._folded: dict[str, LaneRow] = {}
+        self._single: dict[Lane, LaneRow] = {}
         self._open: set[str] = set()
+        self._arrangement = -1
         self.rows: Sequence[LaneRow] = ()
         """What is shown, from above."""
+        self.update()
+
+    def update(self) -> bool:
+        """Take up the lanes of hosts that have joined, and drop those of hosts that have left.
+
+        Returns:
+            Whether there are other rows than before.
+        """
+        if self._arrangement == self._lab.arrangement:
+            return False
+        self._arrangement = self._lab.arrangement
+        groups: dict[str, list[Lane]] = {}
+        for lane in self._lab.lanes:
+            groups.setdefault(lane.engine.own_name, []).append(lane)
+        for name, lanes in groups.items():
+            present = [lane for lane in lanes if self._lab.host_of(lane).present] or lanes
+            row = self._folded.get(name)
+            self._folded[name] = row.of(present) if row else LaneRow(present, lambda: self.even)
+        lanes = [lane for row in self._folded.values() for lane in row.lanes]
+        self._single = {lane: self._single.get(lane) or LaneRow([lane]) for lane in lanes}
         self._arrange()
+        return True
 
     def _arrange(self) -> None:
         rows: list[LaneRow] = []
-        for row in self._folded:
+        for row in self._folded.values():
             rows += [self._single[lane] for lane in row.lanes] if row.own_name in self._open else [row]
         self.rows = rows
 
@@ -98,8 +117,10 @@ class LabSource:
 
     def shown(self, snapshot: Snapshot) -> Snapshot:
         """Return a snapshot of the lab with a lane a row."""
-        if not self.folds:
+        if not self.folds and len(self.rows) == len(snapshot.lanes):
             return snapshot
+        if len(snapshot.lanes) < len(self._lab.lanes):  # of a moment ago: others have come since
+            snapshot = self._lab.snapshot()
         by_lane = dict(zip(self._lab.lanes, snapshot.lanes, strict=True))
         return structs.replace(
             snapshot,
@@ -112,7 +133,7 @@ class LabSource:
     def follow(self, snapshot: Snapshot) -> None:
         """Keep what folded rows show over time; once a step of the lab."""
         by_lane = dict(zip(self._lab.lanes, snapshot.lanes, strict=True))
-        for row in self._folded:
+        for row in self._folded.values():
             row.follow([by_lane[lane] for lane in row.lanes], snapshot.time)
 
     def series(self) -> Sequence[Series]:

@@ -303,6 +303,9 @@ class MonitorScreen(LanesScreen):
             self._due = snapshot.time + FRAME * 0.9
             self.call_later(self._show, snapshot)
 
-    def _show(self, snapshot: Snapshot) -> None:
+    async def _show(self, snapshot: Snapshot) -> None:
         """Show a step of the lab with a lane for each row that there is by now."""
-        self.follow(self._rows.shown(snapshot))
+        if self._rows.update():
+            await self.rearrange(min(self.selected, len(self._rows.rows) - 1))
+        else:
+            self.follow(self._rows.shown(snapshot))

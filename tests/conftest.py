@@ -1,5 +1,6 @@
 """How the whole suite runs."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -58,6 +59,12 @@ def pytest_runtest_protocol(item):
     _unmarked = "" if item.get_closest_marker("real") else item.nodeid
     yield
     _unmarked = ""
+
+
+def pytest_asyncio_loop_factories(item):
+    """Have tests that start no process run on a clock that does not wait."""
+    real = item.get_closest_marker("real")
+    return {"real" if real else "virtual": asyncio.new_event_loop if real else virtual_time.VirtualLoop}
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from rich.console import Console
 from textual import events
+from textual import _time
 from textual.app import App
 from textual.css.query import NoMatches
 from textual.pilot import Pilot
@@ -45,6 +46,9 @@ ITSELF = Reading(41 << 20, 0.031, 5)
 
 LIMIT = 20.0
 """Seconds that anything may take to show, on however loaded a machine."""
+
+FRAME = 0.02
+"""Seconds that a pilot waits for what it does to show."""
 
 HOPS = 50
 """Turns of the event loop that a message and all its consequences take at most."""
@@ -108,6 +112,14 @@ class Workers(FakeWorkers):
         link = ScriptedLink(engine, self)
         self.links[engine.name] = link
         return link
+
+
+def loop_time() -> float:
+    """Return the seconds on the running loop's clock."""
+    return asyncio.get_running_loop().time()
+
+
+_time.get_time = loop_time  # the clock of Textual's timers, which sleep on the loop's
 
 
 class Clock:
@@ -337,6 +349,14 @@ class Stage:
         return slider.scale.cell(tasks, slider.content_size.width)
 
 
+class QuickPilot(Pilot[None]):
+    """A pilot that waits by the loop's clock; Textual's own waits until this process takes no CPU time."""
+
+    async def pause(self, delay: float | None = None) -> None:
+        """Have every message handled, and so much time pass."""
+        await super().pause(FRAME if delay is None else delay)
+
+
 class Plain(App):
     """An app with nothing of ours but what its themes add to Textual's."""
 
@@ -378,8 +398,8 @@ async def stage(
     app = ConcwatchApp(make_lab, pictures, make_run_lab)
     if terminal is not None:
         app.driver_class = terminal.driver_class()
-    async with app.run_test(headless=terminal is None, size=size, notifications=True) as pilot:
-        found = Stage(app, pilot, workers, clock)
+    async with app.run_test(headless=terminal is None, size=size, notifications=True):
+        found = Stage(app, QuickPilot(app), workers, clock)
         await found.until(
             lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"
         )

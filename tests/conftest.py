@@ -62,9 +62,9 @@ def pytest_runtest_protocol(item):
 
 
 def pytest_asyncio_loop_factories(item):
-    """Have tests that start no process run on a clock that does not wait."""
-    real = item.get_closest_marker("real")
-    return {"real" if real else "virtual": asyncio.new_event_loop if real else virtual_time.VirtualLoop}
+    """Have a test wait on virtual time, unless it starts processes or is marked to wait by the clock."""
+    real = any(item.get_closest_marker(name) for name in ("real", "real_time"))
+    return {"real": asyncio.new_event_loop} if real else {"virtual": virtual_time.VirtualLoop}
 
 
 @pytest.fixture

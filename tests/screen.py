@@ -11,8 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from rich.console import Console
-from textual import events
-from textual import _time
+from textual import _time, events
 from textual.app import App
 from textual.css.query import NoMatches
 from textual.pilot import Pilot
@@ -34,6 +33,7 @@ from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.slider import Slider
+from tests import virtual_time
 from tests.fake import FakeLink, FakeWorkers, Fault
 
 GIB = 1 << 30
@@ -48,10 +48,7 @@ LIMIT = 20.0
 """Seconds that anything may take to show, on however loaded a machine."""
 
 FRAME = 0.02
-"""Seconds that a pilot waits for what it does to show."""
-
-HOPS = 50
-"""Turns of the event loop that a message and all its consequences take at most."""
+"""Seconds in which the screen is drawn at least once."""
 
 _CELL = 12.2  # the width that rich gives a character in its SVG
 _TEXT = re.compile(r'<text class="[^"]*" x="([\d.]+)" y="[\d.]+" [^>]*-line-(\d+)\)">([^<]*)</text>')
@@ -114,12 +111,7 @@ class Workers(FakeWorkers):
         return link
 
 
-def loop_time() -> float:
-    """Return the seconds on the running loop's clock."""
-    return asyncio.get_running_loop().time()
-
-
-_time.get_time = loop_time  # the clock of Textual's timers, which sleep on the loop's
+_time.get_time = virtual_time.now  # the clock of Textual's timers, which sleep on the loop's
 
 
 class Clock:
@@ -254,10 +246,7 @@ class Stage:
 
     async def settle(self) -> None:
         """Have every message and what follows from it handled; what takes time needs `until`."""
-        await self.pilot.pause(0)
-        for _ in range(HOPS):
-            await asyncio.sleep(0)
-        await self.pilot.pause(0)
+        await self.pilot.pause()
         assert not self.app.return_code, "the app has crashed"
 
     async def until(
@@ -350,11 +339,17 @@ class Stage:
 
 
 class QuickPilot(Pilot[None]):
-    """A pilot that waits by the loop's clock; Textual's own waits until this process takes no CPU time."""
+    """A pilot on a virtual clock, which lets time pass only when all that is to be done has been done."""
 
     async def pause(self, delay: float | None = None) -> None:
-        """Have every message handled, and so much time pass."""
-        await super().pause(FRAME if delay is None else delay)
+        """Have so much time pass: a frame and more."""
+        await asyncio.sleep(FRAME if delay is None else delay)
+
+
+def pilot_of(pilot: Pilot[None]) -> Pilot[None]:
+    """Return the pilot for the running loop, given Textual's own, which waits until the CPU is idle."""
+    virtual = isinstance(asyncio.get_running_loop(), virtual_time.VirtualLoop)
+    return QuickPilot(pilot.app) if virtual else pilot
 
 
 class Plain(App):
@@ -398,8 +393,8 @@ async def stage(
     app = ConcwatchApp(make_lab, pictures, make_run_lab)
     if terminal is not None:
         app.driver_class = terminal.driver_class()
-    async with app.run_test(headless=terminal is None, size=size, notifications=True):
-        found = Stage(app, QuickPilot(app), workers, clock)
+    async with app.run_test(headless=terminal is None, size=size, notifications=True) as pilot:
+        found = Stage(app, pilot_of(pilot), workers, clock)
         await found.until(
             lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"
         )

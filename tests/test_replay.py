@@ -25,7 +25,7 @@ from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.still_card import StillCard
 from concwatch.ui.widgets.transport import Transport
 from tests.made_recording import MACHINE, made_lines
-from tests.screen import Clock, Stage, Workers, stage
+from tests.screen import Clock, Stage, Workers, pilot_of, stage
 
 SECONDS = 300.0
 """How long the made recordings are."""
@@ -114,7 +114,7 @@ async def replay(path, size=(120, 40), speed=1.0, pictures=None):
     more = {} if pictures is None else {"pictures": pictures}
     app = ReplayApp(load(path), path.name, speed, clock=clock, **more)
     async with app.run_test(size=size, notifications=True) as pilot:
-        found = ReplayStage(app, pilot, Workers(), clock)
+        found = ReplayStage(app, pilot_of(pilot), Workers(), clock)
         await found.until(lambda: isinstance(app.screen, ReplayScreen) and app.screen.is_mounted, "a replay")
         await found.pass_(0.0)
         yield found

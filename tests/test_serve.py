@@ -260,6 +260,7 @@ async def test_what_makes_no_sense_is_ignored(serving):
         assert json.loads((await page.receive(timeout=PATIENCE)).data) == ["pong", "12"]
 
 
+@pytest.mark.real_time
 async def test_the_page_needs_nothing_from_elsewhere_and_is_refused_to_others(serving):
     where = await serving(DEAF)
     async with aiohttp.ClientSession() as client:

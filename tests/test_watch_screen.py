@@ -10,7 +10,7 @@ from concwatch.links.messages import TracedLine, TracedLines
 from concwatch.ui.watch_app import WatchApp
 from concwatch.ui.widgets.group_table import GroupTable
 from concwatch.ui.widgets.process_list import ProcessList
-from tests.screen import svg_lines
+from tests.screen import pilot_of, svg_lines
 from tests.watch_driver import WatchBench
 
 
@@ -55,7 +55,7 @@ async def stage(tmp_path, size=(120, 40), output=None):
             other.holds(at / 2, fetch_page=(4, 20 * at), connect=(0, at))
             bench.pass_(0.1)
         await pilot.pause()
-        found = Stage(app, pilot, bench)
+        found = Stage(app, pilot_of(pilot), bench)
         found.one, found.other = one, other
         yield found
         app.exit()  # as a person does: it steps no more while its screen goes

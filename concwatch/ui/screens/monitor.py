@@ -276,6 +276,7 @@ class MonitorScreen(LanesScreen):
         self.controls = self._controls = LabControls(lab, self._rows, self)
         self._lab = lab
         self._due = 0.0
+        self._latest: Snapshot | None = None
 
     def on_mount(self) -> None:
         """Follow the lab's steps."""
@@ -299,13 +300,16 @@ class MonitorScreen(LanesScreen):
     def _observe(self, snapshot: Snapshot) -> None:
         """Show a step of the lab, at most one a frame: while tasks grow it steps faster than anybody sees."""
         self._rows.follow(snapshot)
-        if snapshot.time >= self._due:
-            self._due = snapshot.time + FRAME * 0.9
-            self.call_later(self._show, snapshot)
+        if self._latest is not None:  # one that waits to be shown is old by now
+            self._latest = snapshot
+        elif snapshot.time >= self._due:
+            self._latest, self._due = snapshot, snapshot.time + FRAME * 0.9
+            self.call_later(self._show)
 
-    async def _show(self, snapshot: Snapshot) -> None:
-        """Show a step of the lab with a lane for each row that there is by now."""
+    async def _show(self) -> None:
+        """Show the latest step of the lab with a lane for each row that there is by now."""
+        latest, self._latest = self._latest, None
         if self._rows.update():
             await self.rearrange(min(self.selected, len(self._rows.rows) - 1))
-        else:
-            self.follow(self._rows.shown(snapshot))
+        elif latest is not None:
+            self.follow(self._rows.shown(latest))

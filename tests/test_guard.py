@@ -183,9 +183,9 @@ def test_as_many_as_are_offered_do_stand(name):
     bench.pass_(2)
     offered = bench.lab.here.capacity.forecast(lane, 1_000_000).fitting
     bench.lab.set_target(lane, offered)
-    while lane.live < offered and lane.worker.limit is None:
+    while lane.live < offered and lane.worker.goal.limit is None:
         bench.pass_(bench.lab.here.guard.interval, bench.lab.here.guard.interval)
-    assert (lane.live, lane.worker.limit) == (offered, None)
+    assert (lane.live, lane.worker.goal.limit) == (offered, None)
     assert bench.lab.total_rss > 285 * MIB
 
 
@@ -204,7 +204,7 @@ def grow(lane, bench, tasks):
     for _ in range(10_000):
         bench.pass_(bench.lab.here.guard.interval, bench.lab.here.guard.interval)
         most = max(most, bench.lab.total_rss)
-        if lane.worker.reached or lane.worker.limit:
+        if lane.worker.goal.reached or lane.worker.goal.limit:
             return most
     raise AssertionError(bench.texts())
 
@@ -231,7 +231,7 @@ def test_what_nearly_fills_the_budget_is_granted_bit_by_bit_and_reached_once_wit
     assert len(granted(link)) > 1
     assert granted(link) == sorted(granted(link))
     assert granted(link)[-1] == lane.live == 200_000
-    assert (lane.worker.reached.created, lane.worker.reached.target, lane.worker.limit) == (
+    assert (lane.worker.goal.reached.created, lane.worker.goal.reached.target, lane.worker.goal.limit) == (
         200_000,
         200_000,
         None,
@@ -239,9 +239,9 @@ def test_what_nearly_fills_the_budget_is_granted_bit_by_bit_and_reached_once_wit
     told = [text for text in bench.texts() if "started" in text]
     assert len(told) == 1
     assert told[0].startswith("200,000 tasks started in ")
-    assert lane.worker.tally.create_rate == pytest.approx(200_000 / lane.worker.reached.seconds)
+    assert lane.worker.tally.create_rate == pytest.approx(200_000 / lane.worker.goal.reached.seconds)
     grow(lane, bench, 100)
-    assert (granted(link)[-1], lane.worker.reached.cancelled) == (100, 199_900)
+    assert (granted(link)[-1], lane.worker.goal.reached.cancelled) == (100, 199_900)
 
 
 @pytest.mark.parametrize("budget", [60 * MIB, 300 * MIB, 4 * GIB])
@@ -252,7 +252,7 @@ def test_no_growth_passes_the_budget_however_fast_and_heavy_the_tasks_are(budget
     bench, lane, _ = growing(budget, task=task)
     bench.lab.set_workload(workload)
     assert grow(lane, bench, 50_000_000) <= budget
-    assert lane.worker.limit.wall == BUDGET
+    assert lane.worker.goal.limit.wall == BUDGET
     assert lane.live == lane.target
     bench.pass_(3)
     assert 0.9 * budget < bench.lab.total_rss <= budget
@@ -263,7 +263,7 @@ def test_growth_beside_another_lane_that_grows_stays_within_the_budget_with_it()
     bench = Bench(*costs, links=FakeWorkers(costs=costs), budget=300 * MIB, settings=Settings("hold"))
     for lane in bench.lab.lanes:
         bench.lab.set_target(lane, 150_000)
-    bench.until(lambda: all(lane.worker.reached or lane.worker.limit for lane in bench.lab.lanes))
+    bench.until(lambda: all(lane.worker.goal.reached or lane.worker.goal.limit for lane in bench.lab.lanes))
     bench.pass_(3)
     assert 0.9 * 300 * MIB < bench.lab.total_rss <= 300 * MIB
     assert all(lane.live == lane.target for lane in bench.lab.lanes)
@@ -519,7 +519,7 @@ async def test_starting_all_the_same_grows_until_the_budget():
         await s.press("3", "end", "down", "enter")
         assert s.lane("asyncio").target == 1_000_000
         await s.run(5)
-        assert s.lane("asyncio").worker.limit.wall == BUDGET
+        assert s.lane("asyncio").worker.goal.limit.wall == BUDGET
         assert s.lane("asyncio").on
 
 

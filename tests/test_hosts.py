@@ -183,10 +183,10 @@ def test_each_host_has_its_own_budget_and_limits():
     small = bench(None, WEB1, WEB2, reports={"web1": figures(available=100 * MIB, walls=walls)})
     for lane in small.lab.lanes:
         small.lab.set_target(lane, 500_000)
-    small.until(lambda: small.lab.lanes[1].worker.limit)
+    small.until(lambda: small.lab.lanes[1].worker.goal.limit)
     here, web1, web2 = small.lab.lanes
     small.until(lambda: here.live == web2.live == 500_000)
-    assert web1.worker.limit.wall == "memory budget"
+    assert web1.worker.goal.limit.wall == "memory budget"
     assert web1.rss <= 80 * MIB
     assert [host.name for host in small.lab.snapshot().hosts] == ["web1", "web2"]
     assert [wall.name for wall in small.lab.host_of(web1).capacity.walls] == ["pid_max"]
@@ -198,7 +198,7 @@ def test_nothing_is_granted_before_a_host_has_answered():
     lane = silent.lab.lanes[0]
     assert silent.lab.host_of(lane).capacity.budget.size == 0
     silent.lab.set_target(lane, 1_000)
-    assert lane.worker.granted == 0
+    assert lane.worker.goal.granted == 0
     silent.until(lambda: lane.live == 1_000)
 
 
@@ -552,9 +552,9 @@ async def test_a_control_group_is_a_host_whose_guard_holds_there():
     try:
         lab.set_target(lane, 1_000_000)
         async with asyncio.timeout(60):
-            while lane.worker.limit is None:  # noqa: ASYNC110  # a lab has no event for it
+            while lane.worker.goal.limit is None:  # noqa: ASYNC110  # a lab has no event for it
                 await asyncio.sleep(0.02)
-        assert lane.worker.limit.wall == "memory budget"
+        assert lane.worker.goal.limit.wall == "memory budget"
         assert lane.live > 50_000
         assert lab.host_of(lane).capacity.budget.size < 256 * MIB
         (status,) = lab.snapshot().hosts

@@ -203,7 +203,7 @@ def over_budget(*names, budget=100 * MIB, **arguments):
     bench = running(*names, budget=budget, **arguments)
     for lane in bench.lab.lanes:
         bench.lab.set_target(lane, 1_000_000)
-    bench.until(lambda: all(lane.worker.limit for lane in bench.lab.lanes))
+    bench.until(lambda: all(lane.worker.goal.limit for lane in bench.lab.lanes))
     bench.pass_(3)
     return bench
 
@@ -213,7 +213,7 @@ def test_growth_stops_everywhere_at_the_budget_and_nothing_dies(names):
     bench = over_budget(*names)
     assert 0.9 * bench.lab.budget < bench.lab.total_rss <= bench.lab.budget
     for lane in bench.lab.lanes:
-        assert (lane.state, lane.worker.limit.wall) == (State.RUNNING, "memory budget")
+        assert (lane.state, lane.worker.goal.limit.wall) == (State.RUNNING, "memory budget")
         assert 0 < lane.live == lane.target < 1_000_000
     told = [text for text in bench.texts("warning") if text.startswith("memory budget: workers take ")]
     assert len(told) == 1
@@ -224,7 +224,7 @@ def test_what_stands_at_the_budget_is_still_refilled():
     bench = running("asyncio", "uvloop", budget=100 * MIB, settings=Settings("sleep:1"))
     for lane in bench.lab.lanes:
         bench.lab.set_target(lane, 1_000_000)
-    bench.until(lambda: all(lane.worker.limit for lane in bench.lab.lanes))
+    bench.until(lambda: all(lane.worker.goal.limit for lane in bench.lab.lanes))
     standing = [lane.target for lane in bench.lab.lanes]
     completed = bench.lab.lanes[0].worker.tally.tick.completed
     bench.pass_(20)
@@ -241,7 +241,7 @@ def test_growing_goes_on_when_tasks_were_taken_away():
     more = first.live + 5_000
     bench.lab.set_target(first, more)
     bench.until(lambda: first.live == more)
-    assert first.worker.limit is None
+    assert first.worker.goal.limit is None
 
 
 def test_a_lane_switched_off_and_on_at_the_budget_grows_again_and_is_stopped_again():
@@ -251,7 +251,7 @@ def test_a_lane_switched_off_and_on_at_the_budget_grows_again_and_is_stopped_aga
     bench.lab.switch(second, False)
     for on in (False, True):
         bench.lab.switch(first, on)
-    bench.until(lambda: first.live > held and first.worker.limit is not None)
+    bench.until(lambda: first.live > held and first.worker.goal.limit is not None)
     bench.pass_()
     assert (first.status.asked, first.live == first.target > held) == (1_000_000, True)
 
@@ -260,11 +260,11 @@ def test_lanes_that_start_anew_with_heavier_tasks_are_all_told_where_they_end():
     bench = running("asyncio", "uvloop", "threads", budget=120 * MIB)
     for lane, tasks in zip(bench.lab.lanes, (8_000, 8_000, 1_500), strict=True):
         bench.lab.set_target(lane, tasks)
-    bench.until(lambda: all(lane.worker.reached for lane in bench.lab.lanes))
+    bench.until(lambda: all(lane.worker.goal.reached for lane in bench.lab.lanes))
     bench.lab.set_trace(True)
     bench.pass_(0.3)  # they end, and others are started
-    bench.until(lambda: all(lane.worker.reached or lane.worker.limit for lane in bench.lab.lanes))
-    assert any(lane.worker.limit for lane in bench.lab.lanes)
+    bench.until(lambda: all(lane.worker.goal.reached or lane.worker.goal.limit for lane in bench.lab.lanes))
+    assert any(lane.worker.goal.limit for lane in bench.lab.lanes)
     assert bench.lab.total_rss <= bench.lab.budget
 
 
@@ -272,8 +272,8 @@ def test_a_new_target_at_the_budget_is_stopped_again_and_told_again():
     bench = over_budget("asyncio")
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 900_000)
-    assert lane.worker.limit is None
-    bench.until(lambda: lane.worker.limit is not None)
+    assert lane.worker.goal.limit is None
+    bench.until(lambda: lane.worker.goal.limit is not None)
     bench.pass_(2)
     assert bench.lab.total_rss <= bench.lab.budget
     assert len([text for text in bench.texts("warning") if text.startswith("memory budget:")]) == 2
@@ -282,9 +282,9 @@ def test_a_new_target_at_the_budget_is_stopped_again_and_told_again():
 def test_heavier_tasks_in_place_of_what_stands_are_watched_too():
     bench = over_budget("asyncio")
     (lane,) = bench.lab.lanes
-    lane.worker.limit = None
+    lane.worker.goal.limit = None
     bench.lab.set_workload("payload:4096")
-    bench.until(lambda: lane.worker.limit is not None)
+    bench.until(lambda: lane.worker.goal.limit is not None)
     bench.pass_(2)
     assert bench.lab.total_rss < 1.25 * bench.lab.budget
 
@@ -293,7 +293,7 @@ def test_a_lane_that_waits_for_its_worker_is_held_back_too():
     bench, lane = hand_bench(budget=MIB)
     bench.lab.set_target(lane, 5_000)
     bench.pass_()
-    assert (lane.state, lane.target, lane.worker.limit.wall) == (State.STARTING, 0, "memory budget")
+    assert (lane.state, lane.target, lane.worker.goal.limit.wall) == (State.STARTING, 0, "memory budget")
     assert bench.texts("warning")[0] == "memory budget (1 MiB) reached at 0 of 5,000 tasks"
     bench.links.last.stand()
     bench.pass_()
@@ -309,7 +309,7 @@ def test_a_halt_is_sent_once_until_the_worker_answers():
     assert link.names().count("halt") == 1
     link.say(tick(2, 700), Limit(700, 5_000, "memory budget", 50 * MIB))
     bench.pass_()
-    assert (lane.target, lane.worker.limit.standing) == (700, 700)
+    assert (lane.target, lane.worker.goal.limit.standing) == (700, 700)
 
 
 def test_tasks_that_come_faster_than_the_lab_looks_do_not_slip_past_the_budget():

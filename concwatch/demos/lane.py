@@ -39,8 +39,8 @@ class DemoLane:
 
     def _observe(self, snapshot: Snapshot) -> None:
         """Note when a target has been reached."""
-        if self._lane.worker.reached is not self._reached:
-            self._reached, self._since = self._lane.worker.reached, snapshot.time
+        if self._lane.worker.goal.reached is not self._reached:
+            self._reached, self._since = self._lane.worker.goal.reached, snapshot.time
 
     def check(self) -> None:
         """Raise where the lane will not go on by itself.
@@ -90,12 +90,12 @@ class DemoLane:
     @property
     def held_back(self) -> bool:
         """Whether a limit holds it short of its target."""
-        return self._lane.worker.limit is not None
+        return self._lane.worker.goal.limit is not None
 
     @property
     def settled(self) -> bool:
         """Whether its target is reached, and what a task costs there is known."""
-        reached, now = self._lane.worker.reached, self.snapshot
+        reached, now = self._lane.worker.goal.reached, self.snapshot
         status, sample = now.status, now.sample
         if reached is None or reached.target != status.target or sample.rss_per_task is None:
             return False
@@ -104,7 +104,7 @@ class DemoLane:
 
     def held(self, seconds: float) -> bool:
         """Return whether it has held its target for so many seconds."""
-        reached = self._lane.worker.reached
+        reached = self._lane.worker.goal.reached
         stands = reached is not None and reached is self._reached and self._lane.on
         return stands and self._lab.clock() - self._since >= seconds
 

@@ -96,7 +96,7 @@ async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof
     report("starting a worker")
     # Nothing is held: for as long as they stand other programs may not get a thread.
     (result,) = await measure(lab, [Plan(asked, 0.0, stop=False, enough=enough)])
-    limit, standing = lane.worker.limit, lane.worker.tally.peak_live
+    limit, standing = lane.worker.goal.limit, lane.worker.tally.peak_live
     expected = max(1, min(forecast.tasks, asked))
     return Proof(
         forecast=forecast.tasks,

@@ -101,11 +101,11 @@ class Guard:
 
     def _others(self, lane: Lane) -> list[Lane]:
         """List the other lanes that have not met their target yet."""
-        return [other for other in self._growing if other is not lane and not other.worker.reached]
+        return [other for other in self._growing if other is not lane and not other.worker.goal.reached]
 
     def _coming(self, lanes: Sequence[Lane]) -> float:
         """Return the bytes that tasks of ``lanes`` will take which are granted and not yet created."""
-        return sum(max(0, lane.worker.granted - lane.live) * self._bytes_a_task(lane) for lane in lanes)
+        return sum(max(0, lane.worker.goal.granted - lane.live) * self._bytes_a_task(lane) for lane in lanes)
 
     def _bytes_a_task(self, lane: Lane) -> float:
         demand = self._capacity.demand(lane)
@@ -139,7 +139,7 @@ class Guard:
         growing = [
             lane
             for lane in self._growing
-            if lane not in self._halted and not (self._halted and lane.worker.reached)
+            if lane not in self._halted and not (self._halted and lane.worker.goal.reached)
         ]
         growth = max(0, self._capacity.taken - self._last_total)
         if growing and self._capacity.taken + min(1.5 * growth, self._coming(growing)) >= self.budget.size:

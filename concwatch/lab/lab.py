@@ -198,7 +198,7 @@ class Lab:
     def trim(self, lane: Lane) -> None:
         """Have a lane's worker give memory back."""
         self._mark("trim", "", lane.engine.name)
-        lane.worker.trim()
+        lane.worker.send_optional("trim")
 
     def stop_all(self) -> None:
         """Switch every lane off."""
@@ -314,7 +314,7 @@ class Lab:
 
     def _follow_refusals(self) -> None:
         """Have the common workload be one that some lane runs: the others have refused it."""
-        running = [lane.worker.settings.workload for lane in self.lanes if lane.on]
+        running = [lane.worker.orders.settings.workload for lane in self.lanes if lane.on]
         if running and self.settings.workload not in running:
             self.settings = structs.replace(self.settings, workload=running[0])
 

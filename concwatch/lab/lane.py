@@ -6,13 +6,13 @@ from functools import partial
 
 from concwatch.hosts.link import HostLink, Program, send_program
 from concwatch.lab.catalog import Engine
-from concwatch.lab.event_text import name_wall
 from concwatch.lab.events import Severity
 from concwatch.lab.lane_state import State
 from concwatch.lab.series import Series
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, blank_sample
 from concwatch.lab.worker import START_LIMIT, Worker
+from concwatch.lab.worker_log import name_wall
 from concwatch.links.link import Ended, Link
 from concwatch.links.process import WorkerProcess
 from concwatch.runtimes.build_link import BuildLink
@@ -104,7 +104,7 @@ class Lane:
     @property
     def target(self) -> int:
         """Tasks that its worker is to hold."""
-        return self.worker.target
+        return self.worker.goal.target
 
     @property
     def on(self) -> bool:
@@ -154,14 +154,14 @@ class Lane:
         if not self.idle:
             self._respawn = not self.on
             if self._respawn:
-                self.worker.settings = settings
+                self.worker.orders.settings = settings
             return
         self._respawn = False
         self._missing = self.engine.missing()
         if self._missing:
             self.worker.fail(self._missing)
             return
-        self._set_worker(self._open(self.engine), settings, self.worker.asked, now)
+        self._set_worker(self._open(self.engine), settings, self.worker.goal.asked, now)
 
     def switch_off(self, now: float) -> None:
         """Have the worker end, by force where it does not in time."""
@@ -179,7 +179,7 @@ class Lane:
         What a tracer or its absence leaves behind would spoil all figures.
         """
         worker = self.worker
-        if self.on and worker.can("trace") and settings.trace != worker.settings.trace:
+        if self.on and worker.can("trace") and settings.trace != worker.orders.settings.trace:
             self.switch_off(self._now)
             self.switch_on(settings, self._now)
         else:
@@ -210,7 +210,7 @@ class Lane:
             unready = ended.ran and worker.tally.ready is None
             (worker.cannot_run if unready else worker.fail)(ended.reason)
         if self._respawn:
-            self.switch_on(worker.settings, now)
+            self.switch_on(worker.orders.settings, now)
 
     def _sample(self, now: float) -> None:
         assert self.worker.link is not None
@@ -233,12 +233,12 @@ class Lane:
     @property
     def status(self) -> LaneStatus:
         """What changes seldom, as it is now; what its tasks would take is for the lab to say."""
-        worker, limit = self.worker, self.worker.limit
+        worker, goal, limit = self.worker, self.worker.goal, self.worker.goal.limit
         return LaneStatus(
             state=self.state,
             reason=worker.reason,
-            target=worker.target,
-            asked=worker.asked,
+            target=goal.target,
+            asked=goal.asked,
             wall=limit.wall if limit else "",
             wall_text=name_wall(limit) if limit else "",
             missing=self.missing,

@@ -156,7 +156,7 @@ class LaneRow:
     @property
     def asked(self) -> int:
         """Tasks that were asked for last."""
-        return sum(lane.worker.asked for lane in self.lanes)
+        return sum(lane.worker.goal.asked for lane in self.lanes)
 
     @property
     def missing(self) -> str | None:

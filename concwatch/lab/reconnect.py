@@ -38,7 +38,7 @@ class Reconnect:
 
     def _try(self, lane: Lane, attempts: _Attempts | None, now: float) -> None:
         if attempts is None or not attempts.due:
-            attempts = self._attempts.setdefault(lane, _Attempts(lane.worker.asked))
+            attempts = self._attempts.setdefault(lane, _Attempts(lane.worker.goal.asked))
             attempts.due = now + min(LONGEST, FIRST * 2**attempts.count)
         elif now >= attempts.due:
             attempts.count, attempts.due = attempts.count + 1, 0.0

@@ -19,6 +19,13 @@ OF_TICK = (
 """What a sample takes as it is from the last look at the process, and from the last tick."""
 
 
+STALL = 1.0
+"""Seconds without a tick, or that something in the worker is overdue, from which on it is stalled."""
+
+MISSED = 3
+"""Ticks that must be missing besides, so that a slow rate is no stall."""
+
+
 def finite(value: float) -> float | None:
     """Return ``value``, or None where it is not a number."""
     return value if math.isfinite(value) else None
@@ -52,7 +59,8 @@ class Tally:
         self.untouched = True
         """Whether no task has been asked for yet."""
         self._cpu = CpuMeter()
-        self._rates = TickRates(1 / hz)
+        self._interval = 1 / hz
+        self._rates = TickRates(self._interval)
         self._switches = Trailing(1.0)
         self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
         self.lags, self.durations, self.delays = Histogram(), Histogram(), Histogram()
@@ -111,17 +119,24 @@ class Tally:
         self._cpu.changed()
         self.durations, self.delays = Histogram(), Histogram()
 
-    def grew(self, reached: Reached, load: tuple[Load, Load] | None, lane_seconds: float) -> None:
-        """Note how fast a target was created, and what else the machine did meanwhile.
+    def grew(self, reached: Reached, before: tuple[Load, float] | None, now: tuple[Load, float]) -> None:
+        """Note how fast a target was created, and what share of the cores others had meanwhile.
 
         Args:
             reached: with the tasks created and the seconds that took, parts added up.
-            load: of the machine before and after; None where that is not known.
-            lane_seconds: CPU that the worker used meanwhile.
+            before: the machine, and the CPU seconds of the worker, when it was asked for; None if unknown.
+            now: the same now.
         """
         self.create_seconds = reached.seconds
         self.create_rate = reached.created / max(reached.seconds, 1e-6)
-        self.create_others = load[1].others_since(load[0], lane_seconds) if load else None
+        self.create_others = now[0].others_since(before[0], now[1] - before[1]) if before else None
+
+    def stalled_for(self, now: float) -> float:
+        """Return the seconds that it has been silent, or something in it overdue; 0 when all is well."""
+        silence = now - self.tick_at
+        overdue = self.tick.lag if self.tick else 0.0
+        stalled = overdue >= STALL or silence >= max(STALL, MISSED * self._interval)
+        return max(silence, overdue) if stalled else 0.0
 
     def sample(self, now: float, lane: int, interval: float, stalled: float) -> Sample:
         """Return what is known now, rates since the last sample; ``interval`` is the seconds between two."""

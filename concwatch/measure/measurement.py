@@ -128,13 +128,13 @@ class Measurement:
 
         def over() -> bool:
             enough[:] = filter(None, [plan.enough(lane)])
-            return bool(enough) or lane.worker.reached is not None or lane.worker.limit is not None
+            return bool(enough) or lane.worker.goal.reached is not None or lane.worker.goal.limit is not None
 
         grown = await self._until(over, GROW_LIMIT)
         if not grown and lane.on:
             enough.append(f"not all had started within {format_seconds(GROW_LIMIT)}")
         self._broke_off = "".join(enough)
-        standing = lane.worker.reached.live if lane.worker.reached else lane.live
+        standing = lane.worker.goal.reached.live if lane.worker.goal.reached else lane.live
         self._progress(f"holding {format_count(standing)} for {format_seconds(plan.seconds)}")
         await self._until(lambda: False, plan.seconds)
         await self._next_sample()
@@ -150,7 +150,7 @@ class Measurement:
             nonlocal live, moved_at
             if lane.live != live:
                 live, moved_at = lane.live, _now()
-            return lane.worker.reached is not None or _now() > moved_at + STUCK
+            return lane.worker.goal.reached is not None or _now() > moved_at + STUCK
 
         await self._until(over)
         await self._until(lambda: False, SETTLE)

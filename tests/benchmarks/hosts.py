@@ -29,7 +29,7 @@ async def _hold(hosts, tasks, seconds=1.0):
         for lane in lab.lanes:
             lab.set_target(lane, tasks)
         end = time.monotonic() + 120
-        while not all(lane.worker.reached for lane in lab.lanes):
+        while not all(lane.worker.goal.reached for lane in lab.lanes):
             assert time.monotonic() < end, lab.events.since(0)
             await asyncio.sleep(0.02)
         before, began = psutil.Process().cpu_times(), time.monotonic()

@@ -48,13 +48,13 @@ async def fill_budget(budget: int, workload: str) -> tuple[float, float]:
             nonlocal most, last, unseen
             idle = snapshot.time - time.process_time()  # what the lab itself works is its own fault
             most = max(most, lab.total_rss)
-            if lane.worker.limit is None:
+            if lane.worker.goal.limit is None:
                 unseen, last = max(unseen, idle - last), idle
 
         lab.observers.append(look)
         lab.set_target(lane, 1_000_000)
-        await real.until(lambda: lane.worker.limit is not None, "the budget is hit", LONG)
-        assert (lane.worker.limit.wall, lane.worker.limit.value) == ("memory budget", budget)
+        await real.until(lambda: lane.worker.goal.limit is not None, "the budget is hit", LONG)
+        assert (lane.worker.goal.limit.wall, lane.worker.goal.limit.value) == ("memory budget", budget)
         told(lab, "memory budget: workers take", f"of {budget // MIB} MiB", "growth stopped")
         standing = lane.target
         await real.until(lambda: lane.live == standing, "what stands is held")

@@ -193,7 +193,7 @@ class RealLab:
         limit = PATIENCE + max(tasks, it.live) / SLOWEST
         self.lab.set_target(it, tasks)
         await self.until(
-            lambda: it.state is State.RUNNING and it.live == tasks and it.worker.limit is None,
+            lambda: it.state is State.RUNNING and it.live == tasks and it.worker.goal.limit is None,
             lambda: f"{it.live} of {tasks} live, {it.state} {it.worker.reason}",
             limit,
         )
@@ -210,9 +210,9 @@ class RealLab:
         before = len(self.told())
         self.lab.set_target(self.faulty, tasks)
         await self.until(
-            lambda: self.faulty.worker.limit is not None, "it meets a wall", PATIENCE + tasks / SLOWEST
+            lambda: self.faulty.worker.goal.limit is not None, "it meets a wall", PATIENCE + tasks / SLOWEST
         )
-        limit = self.faulty.worker.limit
+        limit = self.faulty.worker.goal.limit
         assert (limit.wall, limit.value, limit.wanted) == (wall, value, tasks), limit
         (text,) = [text for text in self.told()[before:] if "reached at" in text]
         assert f"{wall} ({value:,}) reached at" in text, text

@@ -114,11 +114,11 @@ async def without_memory(s: FaultyStage) -> str:
     worker.rlimit(psutil.RLIMIT_AS, (most, most))
     s.lab.set_target(s.faulty, 500_000)
     await s.until(
-        lambda: s.faulty.worker.limit is not None or s.faulty.state is State.FAILED,
+        lambda: s.faulty.worker.goal.limit is not None or s.faulty.state is State.FAILED,
         lambda: f"no limit, no failure: {s.faulty.state}, {s.faulty.live} live",
     )
-    if s.faulty.worker.limit is not None:
-        assert "memory" in s.faulty.worker.limit.wall, s.faulty.worker.limit
+    if s.faulty.worker.goal.limit is not None:
+        assert "memory" in s.faulty.worker.goal.limit.wall, s.faulty.worker.goal.limit
         await s.tells("ulimit -v memory (")
         s.lab.set_target(s.faulty, 100)
         await s.until(lambda: s.faulty.live == 100 or s.faulty.state is State.FAILED, "it shrinks")

@@ -37,7 +37,7 @@ needs_one = pytest.mark.skipif(not PYTHONS, reason="no other Python from 3.9 on 
 
 
 @needs_one
-@pytest.mark.parametrize("engine", ["threads", "pool", "asyncio"])
+@pytest.mark.parametrize("engine", ["pool", "asyncio"])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_worker_runs_under_another_python(python, engine, tmp_path):
     kind = "async def" if engine == "asyncio" else "def"

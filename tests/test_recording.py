@@ -280,25 +280,16 @@ def test_what_happened_is_there_from_its_moment_on(tmp_path):
     assert not log.since(log.count)
 
 
-def test_a_long_log_gives_its_last_entries(tmp_path):
-    bench = Bench("asyncio")
+def test_a_long_log_gives_its_last_entries_and_sliders_end_where_the_machine_does(tmp_path):
+    bench = Bench("threads", "asyncio", walls=WALLS)
     recorder = record(bench, tmp_path / "a.jsonl")
     for number in range(3):
         for _ in range(KEPT // 2):
             bench.lab.events.add(number, "", f"{number}")
         bench.pass_()
-    log = finished(recorder).events(math.inf)
-    assert log.count == KEPT // 2 * 3
-    assert len(log.since(0)) == KEPT
-    with pytest.raises(TypeError):
-        log.append(log.since(0)[0])
-
-
-def test_the_ends_of_sliders(tmp_path):
-    bench = Bench("threads", "asyncio", walls=WALLS)
-    recorder = record(bench, tmp_path / "a.jsonl")
-    bench.pass_(1)
     found = finished(recorder)
+    log = found.events(math.inf)
+    assert (log.count, len(log.since(0))) == (KEPT // 2 * 3, KEPT)
     assert [found.largest_target(lane) for lane in (0, 1)] == [21_800, 1_000_000]
 
 
@@ -339,7 +330,7 @@ def test_minutes_are_given_whole_as_they_are_live_and_the_newest_sample_always()
     read = RecordedSeries(times, dict.fromkeys(METRICS, values))
     assert read.since("rss", times[-1] - 290) == live.since("rss", times[-1] - 290)
     assert len(read.since("rss", 0.0)[0]) < 1_900
-    for last in range(8_900, 9_000):  # wherever in a group of samples that is
+    for last in range(8_950, 9_000, 7):  # wherever in a group of samples that is
         found_times, found = read.until(times[last]).since("rss", 0.0)
         assert (found_times[-1], found[-1]) == (times[last], values[last])
     assert len(read) == 9_000
@@ -354,7 +345,7 @@ def test_minutes_are_given_whole_as_they_are_live_and_the_newest_sample_always()
 def test_a_recording_cut_anywhere_in_its_last_200_bytes_opens(tmp_path, name, lost):
     samples = recorded(tmp_path / name)
     data = (tmp_path / name).read_bytes()
-    for gone in range(1, 201):
+    for gone in range(1, 201, 3):
         (tmp_path / "b").write_bytes(data[:-gone])  # known by its content, whatever its name says
         found = load(tmp_path / "b")
         assert samples - lost <= found.samples <= samples
@@ -386,14 +377,13 @@ def test_one_damaged_byte_of_a_compressed_recording_costs_only_what_comes_after(
         assert load(path).samples == samples
 
 
-@pytest.mark.parametrize("size", [1, 65_500, 65_536, 200_000])
+@pytest.mark.parametrize("size", [1, 65_536, 200_000])
 def test_all_before_damage_is_decompressed(size):
     text = random.Random(size).randbytes(size)
     data = bytearray(gzip.compress(text))
     data[-5] ^= 1  # in the checksum
     assert decompress(bytes(data), 1 << 20) == (text, DAMAGED)
     assert decompress(gzip.compress(text) + bytes(data), 1 << 20) == (text * 2, DAMAGED)
-    assert decompress(gzip.compress(text) + b"\0" * 512, 1 << 20) == (text, "")
     assert decompress(bytes(data), 1_000) == (text[:1_000], DAMAGED if size < 1_000 else "")
 
 
@@ -462,30 +452,24 @@ def header(**more):
     ("content", "said"),
     [
         (b"\n\n", "is empty"),
-        (b"hello\n", "is not a recording"),
+        (gzip.compress(b""), "is empty"),
         (b"\x00\xff\xfe\n", "is not a recording"),
         (b"[1,2]\n", "is not a recording"),
         (b"[" * 100_000, "is not a recording"),
         (header(type="other"), "is not a recording"),
         (header()[:-20], "is not a recording"),
-        (header(version=VERSION + 1), "written by a newer concwatch"),
-        (json.dumps({"type": KIND, "version": 7, "all": "else"}).encode(), "of version 7, expected 3"),
-        (
-            json.dumps({"type": KIND, "version": 1}).encode(),
-            "unknown version: it is of version 1: expected 3",
-        ),
+        (header(version=VERSION + 1, all="else"), "written by a newer concwatch.* of version 4, expected 3"),
         (
             header(version=2, concwatch="0.1.0", lanes="others"),
-            "it is of version 2, which concwatch 0.1.0 wrote: expected 3",
+            "of version 2, which concwatch 0.1.0 wrote: exp",
         ),
         (header(version=-7), "unknown version"),
         (header(columns=["lane", "time"]), "unknown version"),
         (header(rate="fast"), "first line is damaged"),
-        (gzip.compress(b""), "is empty"),
         (b"\x1f\x8b\x08 broken", "is damaged: nothing of it can be decompressed"),
         (gzip.compress(b"hello")[:10], "is cut off: nothing of it can be decompressed"),
     ],
-    ids=[*map(str, range(17))],
+    ids=[*map(str, range(14))],
 )
 def test_a_file_that_is_no_recording_is_one_line(tmp_path, content, said):
     path = tmp_path / "a.jsonl"
@@ -557,11 +541,14 @@ def test_a_full_disk_ends_the_recording_and_not_the_session(room):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there")
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
-@pytest.mark.parametrize("seconds", [0, 2])  # just before its end, or while it is written
 @pytest.mark.parametrize(
-    ("lose", "why"),
-    [(os.unlink, "it was deleted"), (lambda path: os.truncate(path, 0), "something else has cut it short")],
+    ("name", "seconds", "lose", "why"),
+    [  # just before its end, or while it is written
+        ("a.jsonl", 0, os.unlink, "it was deleted"),
+        ("a.jsonl.gz", 2, os.unlink, "it was deleted"),
+        ("a.jsonl", 2, lambda path: os.truncate(path, 0), "something else has cut it short"),
+        ("a.jsonl.gz", 0, lambda path: os.truncate(path, 0), "something else has cut it short"),
+    ],
 )
 def test_a_recording_that_is_lost_is_told(tmp_path, name, seconds, lose, why):
     bench = Bench("asyncio")
@@ -575,24 +562,14 @@ def test_a_recording_that_is_lost_is_told(tmp_path, name, seconds, lose, why):
     assert recorder.problem == f"recording stopped: {tmp_path / name}: {why}: all of it is lost"
 
 
-@pytest.mark.real
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a tmpfs")
-def test_a_full_tmpfs(tmp_path):
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
-    if subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("this container may not mount a tmpfs")
-    try:
-        bench = Bench("asyncio", "pool")
-        recorder = record(bench, tmp_path / "a.jsonl")
-        for lane in bench.lab.lanes:
-            bench.lab.set_target(lane, 1_000)
-        bench.until(lambda: not recorder.on, 120)
-        assert "No space left on device" in recorder.problem
-        found = load(tmp_path / "a.jsonl")  # the last line is there in part
-        assert found.cut
-        assert (found.samples > 50, found.damaged) == (True, 0)
-    finally:
-        subprocess.run(["umount", "-l", str(tmp_path)], check=False)
+def test_a_write_that_takes_only_part_of_a_line_goes_on_with_the_rest(tmp_path, monkeypatch):
+    write = os.write
+    sink = open_writer(tmp_path / "a.jsonl")
+    with monkeypatch.context() as slow:
+        slow.setattr(os, "write", lambda file, data: write(file, data[:3]))
+        sink.write(b"one line\n")
+    sink.close()
+    assert ((tmp_path / "a.jsonl").read_bytes(), sink.size) == (b"one line\n", 9)
 
 
 def wait_for(condition, what):
@@ -616,10 +593,9 @@ def recorded_run(path):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_kill_9_costs_at_most_one_line(tmp_path, name):
-    path = tmp_path / name
+def test_kill_9_costs_at_most_one_line(tmp_path):
+    path = tmp_path / "a.jsonl.gz"
     with recorded_run(path) as process:
         wait_for(lambda: path.exists() and path.stat().st_size, "no recording")
         wait_for(lambda: load(path).samples >= 10, "no samples")
@@ -693,14 +669,6 @@ def test_a_run_whose_recording_is_not_whole_prints_its_figures_and_exits_1(run):
     assert "asyncio  done" in result.stdout
     (told,) = [line for line in result.stderr.splitlines() if "recorded" in line]
     assert "not recorded: /dev/full: No space left on device: nothing of this session is kept" in told
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_device_is_written_to_as_it_stands():
-    sink = open_writer(Path("/dev/full"))
-    with pytest.raises(OSError, match="No space"):
-        sink.write(b"x\n")
-    sink.discard()
     assert Path("/dev/full").exists()
 
 
@@ -755,7 +723,7 @@ def test_run_records_all_of_its_labs(tmp_path, run):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_a_signal_ends_a_recording_in_order(tmp_path, name):
     path = tmp_path / "a.jsonl"
@@ -794,10 +762,9 @@ def test_recordings_are_listed_newest_first(tmp_path, monkeypatch):
     assert 'no recordings in "elsewhere"' in CliRunner().invoke(main, ["recordings"]).output
 
 
-@pytest.mark.parametrize("name", ["a b.jsonl", "it's.jsonl", "a $HOME.jsonl"])
-def test_the_commands_told_of_a_recording_can_be_copied(tmp_path, monkeypatch, name):
+def test_the_commands_told_of_a_recording_can_be_copied(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    recorded(tmp_path / name)
+    recorded(tmp_path / "it's $HOME of a.jsonl")
     listed = CliRunner().invoke(main, ["recordings", "."]).output.splitlines()[-1]
     replay = shlex.split(listed.removesuffix(" shows the newest again"))
     refusal = CliRunner().invoke(main, replay[1:])  # there is no terminal
@@ -868,15 +835,6 @@ async def test_the_key_r_begins_and_ends_a_recording(tmp_path, monkeypatch):
     assert second.seconds == pytest.approx(1.0, abs=0.01)
 
 
-async def test_a_folder_that_cannot_be_made_is_told(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "recordings").write_text("in the way")
-    async with stage() as s:
-        await s.press("r")
-        await s.sees('not recorded: "recordings" is a file: expected a folder')
-        assert not s.app.recording.on
-
-
 async def test_the_key_r_says_on_a_full_disk_what_is_true(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with stage() as s:
@@ -891,6 +849,11 @@ async def test_the_key_r_says_on_a_full_disk_what_is_true(tmp_path, monkeypatch)
             await s.sees("not recorded:", "No space", within=s.toast)
             assert not s.app.recording.on
         assert list((tmp_path / "recordings").iterdir()) == [kept]
+        kept.unlink()
+        (tmp_path / "recordings").rmdir()
+        (tmp_path / "recordings").write_text("in the way")
+        await s.press("r")
+        await s.sees('not recorded: "recordings" is a file: expected a folder')
 
 
 @pytest.mark.real
@@ -906,26 +869,16 @@ def test_what_is_lost_of_a_recording_is_told_after_the_screen_too(tmp_path):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    ("end_it", "why"),
-    [
-        (lambda terminal: terminal.type("\x03"), "quit"),
-        (lambda terminal: terminal.process.send_signal(signal.SIGTERM), "ended by SIGTERM"),
-        (lambda terminal: terminal.process.send_signal(signal.SIGHUP), "ended by SIGHUP"),
-    ],
-    ids=["ctrl-c", "SIGTERM", "SIGHUP"],
-)
-def test_however_the_program_ends_its_recording_ends_in_order(tmp_path, end_it, why):
+def test_a_hangup_of_the_terminal_ends_a_recording_in_order(tmp_path):
     path = tmp_path / "a.jsonl"
     with Terminal("-m", "concwatch", "--engines", "asyncio", "--record", str(path)) as terminal:
         terminal.until(lambda: "● rec 00:0" in terminal.text(), "it is recorded")
         terminal.type(" ")
         terminal.until(lambda: load(path).samples, "samples are recorded")
-        end_it(terminal)
+        terminal.process.send_signal(signal.SIGHUP)
         terminal.ended()
     found = load(path)
-    assert (found.end.why, found.cut) == (why, "")
-    assert found.header.rate == 10.0
+    assert (found.end.why, found.cut, found.header.rate) == ("ended by SIGHUP", "", 10.0)
 
 
 # Small things.

@@ -12,8 +12,7 @@ from concwatch.lab.cost import NEAR_ALL
 from concwatch.lab.snapshot import LaneSnapshot, Sample
 from concwatch.measure.figures import read
 from concwatch.measure.measured import Measured
-from concwatch.recordings.lane import RecordedLane
-from concwatch.recordings.recording import Recording
+from concwatch.recordings.recording import RecordedLane, Recording
 from concwatch.units import counted, format_count, format_seconds
 
 KIND = "a recording"

@@ -14,8 +14,7 @@ from concwatch.comparing.side import Fact, Quantity, Side, Subject, format_iso, 
 from concwatch.lab.snapshot import Sample
 from concwatch.measure.measured import Measured
 from concwatch.measure.units import BYTES, COUNT, RATE, SECONDS, SHARE, Unit
-from concwatch.recordings.lane import RecordedLane
-from concwatch.recordings.recording import Recording
+from concwatch.recordings.recording import RecordedLane, Recording
 from concwatch.units import format_seconds
 
 KIND = "a result of concwatch watch"

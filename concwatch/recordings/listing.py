@@ -1,6 +1,5 @@
 """Which recordings a folder holds, told from little of each file."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +8,7 @@ from msgspec import Struct
 
 from concwatch.recordings.format import EndLine
 from concwatch.recordings.load import ERRORS, parse, read_header
-from concwatch.recordings.reading import CUT, DAMAGED, GZIP, SHARE, WRITTEN, Text, decompress, read_beginning
-from concwatch.recordings.writers import is_locked
-from concwatch.system.memory import memory_now
+from concwatch.recordings.reading import CUT, DAMAGED, read_beginning, read_text
 
 TAIL = 1 << 14
 """Bytes at a file's end in which its last line is looked for."""
@@ -48,7 +45,7 @@ def find_recordings(folder: Path) -> list[Summary]:
 
 
 def _summary(path: Path) -> Iterator[Summary]:
-    """Yield what there is to say of one file; nothing where it is no recording, or cannot be read."""
+    """Yield the summary of a file; nothing where it is no recording, or cannot be read."""
     try:
         header = read_header(read_beginning(path).partition(b"\n")[0], str(path))
         seconds, samples, state = _extent(path)
@@ -65,24 +62,16 @@ def _extent(path: Path) -> tuple[float, int, str]:
     Of one that has come there its last line is enough; any other is read as a replay reads it.
     """
     with path.open("rb") as file:
-        state = WRITTEN if is_locked(file.fileno()) else CUT
-        compressed = file.read(len(GZIP)) == GZIP
-        if not compressed:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
-            end = _read_end(file.read())
-            if end is not None:
-                return end.time, end.samples, FINISHED
-        file.seek(0)
-        data = file.read()
-    text, lack = decompress(data, memory_now().available // SHARE) if compressed else Text(data)
-    if lack == DAMAGED:
-        state = DAMAGED
-    elif end := _read_end(text[-TAIL:]):
+        file.seek(max(0, path.stat().st_size - TAIL))
+        end = _read_end(file.read())  # what is compressed has none
+    if end is None:
+        text, lack = read_text(path)
+        end = _read_end(text[-TAIL:]) if lack != DAMAGED else None
+    if end is not None:
         return end.time, end.samples, FINISHED
     recording = parse(text, str(path), lack)
-    if recording.end is not None and state != DAMAGED:
-        state = FINISHED
-    return recording.duration, recording.samples, state
+    finished = recording.end is not None and lack != DAMAGED
+    return recording.duration, recording.samples, FINISHED if finished else lack or CUT
 
 
 def _read_end(tail: bytes) -> EndLine | None:

@@ -14,19 +14,15 @@ from msgspec import Struct, structs
 from concwatch.lab.series import METRICS, RATES, fill_back
 from concwatch.lab.snapshot import COLUMNS, EngineFacts, Sample
 from concwatch.recordings.format import KIND, VERSION, Header, JoinLine, LaneLine, Line, format_position
-from concwatch.recordings.lane import CHUNK, RecordedLane
 from concwatch.recordings.reading import DAMAGED, EXPECTED, WRITTEN, read_text
-from concwatch.recordings.recording import Recording
+from concwatch.recordings.recording import RecordedLane, Recording
 from concwatch.text import one_line, plain
 from concwatch.units import counted
 
 
-class _Kind(Struct):
+class _AnyLine(Struct):
     type: str
-
-
-class _Version(Struct):
-    version: int
+    version: int = 0
     concwatch: str = ""
 
 
@@ -35,8 +31,10 @@ SHORTEST = 8
 SPARE_LINES = 10_000
 """Lines that may be shorter all the same."""
 
-_kind = msgspec.json.Decoder(_Kind)
-_version = msgspec.json.Decoder(_Version)
+CHUNK = 1_000
+"""Samples decoded at once: what they take stays in the processor's cache."""
+
+_any_line = msgspec.json.Decoder(_AnyLine)
 _header = msgspec.json.Decoder(Header)
 _line = msgspec.json.Decoder(Line)
 _sample = msgspec.json.Decoder(Sample)
@@ -71,9 +69,9 @@ def read_header(line: bytes, name: str) -> Header:
         ValueError: one line: it is no recording, or one of an unknown version.
     """
     try:
-        if _kind.decode(line).type != KIND:
+        found = _any_line.decode(line)
+        if found.type != KIND:
             raise ValueError
-        found = _version.decode(line)
     except (ValueError, RecursionError):  # what msgspec raises is a ValueError, too
         raise ValueError(f'"{name}" is not a recording: {EXPECTED}') from None
     version = found.version
@@ -96,12 +94,7 @@ def read_header(line: bytes, name: str) -> Header:
 
 
 def parse(text: bytes, name: str, lack: str = "") -> Recording:
-    """Read the text of the recording called ``name``.
-
-    Args:
-        text: as far as there is any.
-        name: for who is told of it.
-        lack: why there may be more, or other, as `read_text` says it.
+    """Read the text of the recording called ``name``; ``lack`` is as `read_text` returns it.
 
     Raises:
         ValueError: one line: it is no recording, or one of an unknown version.
@@ -112,48 +105,31 @@ def parse(text: bytes, name: str, lack: str = "") -> Recording:
         raise ValueError(f'"{name}" is not a recording: its lines are too short: {EXPECTED}')
     first, *lines = text.split(b"\n")
     header = read_header(first, name)
-    groups = _group(lines)
-    damaged: list[bytes] = []
-    objects = [
-        line for key, group in groups.items() if key[:1] != b"[" for line in _read_lines(group, damaged)
-    ]
-    lanes = _read_lanes(header, groups, objects, damaged)
-    others = [line for line in objects if not isinstance(line, LaneLine)]
-    recording = Recording(header, lanes, others, len(damaged))
-    recording.cut = _where_cut(recording, lack)
-    return recording
-
-
-_BREAKS = {DAMAGED: "its compressed text is damaged: cut off after", WRITTEN: "being written, so far"}
-
-
-def _where_cut(recording: Recording, lack: str) -> str:
-    """Return where a recording breaks off, if it does."""
-    if recording.end is not None:
-        return "its compressed text is damaged" if lack == DAMAGED else ""
-    where = f"{format_position(recording.duration)}, {counted(recording.samples, 'sample')}"
-    return f"{_BREAKS.get(lack, 'cut off after')} {where}"
-
-
-def _group(lines: list[bytes]) -> dict[bytes, list[bytes]]:
-    """Sort lines by how they begin: ``[2`` for samples of lane 2, ``{"type":"event"`` for events."""
     if lines:
         try:
             msgspec.json.decode(lines[-1])
         except ERRORS:  # it was cut off in the middle, or is what follows the last end
             lines.pop()
-    groups: defaultdict[bytes, list[bytes]] = defaultdict(list)
-    # Nearly all lines are samples of one of the first lanes, whose beginning is told without looking for it.
-    first = {b"[%d," % lane: groups[b"[%d" % lane] for lane in range(10)}
+    samples: defaultdict[bytes, list[bytes]] = defaultdict(list)  # by how they begin: b"[2"
+    objects: list[bytes] = []
     for line in lines:
-        group = first.get(line[:3])
-        if group is None:
-            group = groups[line[: line.find(b",")]]
-        group.append(line)
-    return groups
+        (samples[line[: line.find(b",")]] if line[:1] == b"[" else objects).append(line)
+    damaged: list[bytes] = []
+    known = list(_read_objects(objects, damaged))
+    lanes = _read_lanes(header, known, samples, damaged)
+    recording = Recording(header, lanes, known, len(damaged))
+    if recording.end is None:
+        where = f"{format_position(recording.duration)}, {counted(recording.samples, 'sample')}"
+        recording.cut = f"{_CUT.get(lack, 'cut off after')} {where}"
+    elif lack == DAMAGED:
+        recording.cut = "its compressed text is damaged"
+    return recording
 
 
-def _read_lines(lines: Sequence[bytes], damaged: list[bytes]) -> Iterator[Line]:
+_CUT = {DAMAGED: "its compressed text is damaged: cut off after", WRITTEN: "being written, so far"}
+
+
+def _read_objects(lines: Sequence[bytes], damaged: list[bytes]) -> Iterator[Line]:
     """Yield lines without what could command a terminal."""
     for text in lines:
         try:
@@ -168,36 +144,29 @@ def _read_lines(lines: Sequence[bytes], damaged: list[bytes]) -> Iterator[Line]:
 
 def _is_of_newer_type(line: bytes) -> bool:
     try:
-        return _kind.decode(line).type not in _KNOWN
+        return _any_line.decode(line).type not in _KNOWN
     except ERRORS:
         return False
 
 
 def _read_lanes(
-    header: Header, groups: dict[bytes, list[bytes]], lines: Sequence[Line], damaged: list[bytes]
+    header: Header, lines: Sequence[Line], samples: dict[bytes, list[bytes]], damaged: list[bytes]
 ) -> list[RecordedLane]:
     joins = {line.lane: line for line in lines if isinstance(line, JoinLine)}
     engines = list(header.lanes)
     while len(engines) in joins:
-        engines.append(facts_of(joins[len(engines)]))
-    samples: list[list[bytes]] = [[] for _ in engines]
-    for key, group in groups.items():
-        if key[:1] == b"[":
-            number = key[1:].strip()
-            if number.isdigit() and int(number) < len(samples):
-                samples[int(number)] += group
-            else:
-                damaged += group
+        join = joins[len(engines)]
+        engines.append(EngineFacts(*(getattr(join, name) for name in EngineFacts.__struct_fields__)))
     changes: list[list[LaneLine]] = [[] for _ in engines]
     for line in lines:
         if isinstance(line, LaneLine) and 0 <= line.lane < len(changes):
             changes[line.lane].append(line)
-    return [_read_lane(*lane, damaged) for lane in zip(engines, samples, changes, strict=True)]
-
-
-def facts_of(join: JoinLine) -> EngineFacts:
-    """Return what never changes of a lane that has joined."""
-    return EngineFacts(*(getattr(join, name) for name in EngineFacts.__struct_fields__))
+    own: list[list[bytes]] = [[] for _ in engines]
+    for key, group in samples.items():
+        number = key[1:].strip()
+        known = number.isdigit() and int(number) < len(own)
+        (own[int(number)] if known else damaged).extend(group)
+    return [_read_lane(*lane, damaged) for lane in zip(engines, own, changes, strict=True)]
 
 
 def _read_lane(
@@ -244,10 +213,8 @@ def _read_one_by_one(lines: Sequence[bytes], damaged: list[bytes]) -> tuple[list
     kept, samples = [], []
     for line in lines:
         try:
-            sample = _sample.decode(line)
+            samples.append(_sample.decode(line))
+            kept.append(line)
         except ERRORS:
             damaged.append(line)
-        else:
-            kept.append(line)
-            samples.append(sample)
     return kept, samples

@@ -1,32 +1,103 @@
 """A recording that has been read: what the screen knew at any of its moments."""
 
-from collections.abc import Sequence
+import math
+from array import array
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
+from typing import TypeVar
 
-from msgspec.structs import astuple
+import msgspec
+from msgspec.structs import astuple, replace
 
 from concwatch.lab.events import Event, Log
 from concwatch.lab.marks import Mark
+from concwatch.lab.series import RATES
 from concwatch.lab.settings import slider_end
-from concwatch.lab.snapshot import Snapshot, with_cheapest
+from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, Snapshot, blank_sample, with_cheapest
 from concwatch.recordings.format import (
     EndLine,
     EventLine,
     GroupsLine,
     Header,
     LabLine,
+    LaneLine,
     Line,
     MarkLine,
     OwnLine,
     SettingsLine,
 )
 from concwatch.recordings.history import HistoryLog, RecordedSeries, Timeline
-from concwatch.recordings.lane import RecordedLane
+from concwatch.text import flat, plain
 from concwatch.watch.group import GroupStatus
 
 NO_LAB = LabLine(0.0, 10.0, 0, ())
 NO_MACHINE = OwnLine(time=0.0)
 NO_SETTINGS = SettingsLine(time=0.0)
 """What holds before the first line of a type: only where that line was damaged."""
+
+_sample = msgspec.json.Decoder(Sample)
+
+
+class RecordedLane:
+    """The samples of one lane, and what changed slowly. Times are in seconds since the recording began."""
+
+    def __init__(
+        self,
+        engine: EngineFacts,
+        times: "array[float]",
+        metrics: "Mapping[str, array[float]]",
+        lines: Sequence[bytes],
+        changes: Iterable[LaneLine],
+    ) -> None:
+        """Keep what was read: times ascending, a value (or NaN) of each of `METRICS` and a line a sample."""
+        self.name = flat(plain(engine.name))  # tables have it in a line
+        self.engine = replace(engine, name=self.name)
+        self.times = times
+        """When each sample was taken."""
+        self.series = RecordedSeries(times, metrics)
+        """All samples, as charts read them."""
+        self.changes = Timeline(changes)
+        """What changed slowly."""
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def state(self, at: float) -> LaneStatus:
+        """Return what holds at ``at`` of all that changes seldom."""
+        found = self.changes.at(at)
+        if found is not None or not self.changes.entries:
+            return found or LaneStatus()
+        first = self.changes.entries[
+            0
+        ]  # its lab has not come in yet: what a task weighs is known all the same
+        known = ("bytes_per_task", "fits", "fits_wall", "missing")
+        return LaneStatus(**{name: getattr(first, name) for name in known})
+
+    def sample(self, at: float) -> Sample | None:
+        """Return the newest sample at ``at`` of the worker that there was then."""
+        index = bisect_right(self.times, at) - 1
+        if index < 0 or self.times[index] <= self.state(at).born:
+            return None
+        return self._sample(index, self._lines[index])
+
+    def _sample(self, index: int, line: bytes) -> Sample:
+        """Return sample number ``index``, with the rates that came with a later tick."""
+        sample = _sample.decode(line)
+        rates = {
+            metric: self.series.value(metric, index) for metric in RATES if getattr(sample, metric) is None
+        }
+        known = {metric: value for metric, value in rates.items() if math.isfinite(value)}
+        return replace(sample, **known) if known else sample
+
+    def samples(self) -> Iterable[Sample]:
+        """Return all samples, oldest first."""
+        return starmap(self._sample, enumerate(self._lines))
+
+
+L = TypeVar("L", bound=Line)
 
 
 class Recording:
@@ -36,32 +107,28 @@ class Recording:
     """
 
     def __init__(
-        self,
-        header: Header,
-        lanes: Sequence[RecordedLane],
-        lines: Sequence[Line],
-        damaged: int,
+        self, header: Header, lanes: Sequence[RecordedLane], lines: Sequence[Line], damaged: int
     ) -> None:
-        """Keep what was read; ``lines`` are those that are neither samples nor of one lane alone."""
+        """Keep what was read; ``lines`` are all that are no samples."""
         self.header = header
         self.lanes = tuple(lanes)
         self.cut = ""
         """Where it breaks off, or that it is damaged, in words; an empty string where all is in order."""
         self.damaged = damaged
         """How many lines could not be read."""
-        self.end = next((line for line in lines if isinstance(line, EndLine)), None)
+
+        def of(kind: type[L]) -> Timeline[L]:
+            return Timeline(line for line in lines if isinstance(line, kind))
+
+        self.end = next(iter(of(EndLine).entries), None)
         """The last line, where it ended in order."""
-        self._labs = Timeline(line for line in lines if isinstance(line, LabLine))
-        self._settings = Timeline(line for line in lines if isinstance(line, SettingsLine))
-        self._own = Timeline(line for line in lines if isinstance(line, OwnLine))
-        self._events = Timeline(line for line in lines if isinstance(line, EventLine))
-        self._marks = Timeline(line for line in lines if isinstance(line, MarkLine))
+        self._labs, self._settings, self._own = of(LabLine), of(SettingsLine), of(OwnLine)
+        self._events, self._marks = of(EventLine), of(MarkLine)
         self._all_events = [Event(n, *astuple(line)) for n, line in enumerate(self._events.entries, 1)]
         self._all_marks = [Mark(n, *astuple(line)) for n, line in enumerate(self._marks.entries, 1)]
-        by_lane: dict[int, list[GroupsLine]] = {}
-        for line in lines:
-            if isinstance(line, GroupsLine):
-                by_lane.setdefault(line.lane, []).append(line)
+        by_lane: defaultdict[int, list[GroupsLine]] = defaultdict(list)
+        for line in of(GroupsLine).entries:
+            by_lane[line.lane].append(line)
         self._groups = {lane: Timeline(found) for lane, found in by_lane.items()}
         last = (line.time for line in lines)
         self.duration = max([0.0, *last, *(lane.times[-1] for lane in lanes if len(lane))])
@@ -72,17 +139,17 @@ class Recording:
         """How many samples it has, of all lanes."""
         return sum(map(len, self.lanes))
 
-    # What there was to see.
-
     def snapshot(self, at: float) -> Snapshot:
         """Return what was so at ``at``; takes some tens of microseconds."""
         lab = self._labs.at(at) or NO_LAB
+        none = blank_sample(0, -math.inf)
+        parts = [(lane.engine, lane.state(at), lane.sample(at) or none) for lane in self.lanes]
         return Snapshot(
             time=at,
             elapsed=at,
             hz=lab.rate,
             budget=lab.budget,
-            lanes=with_cheapest([lane.parts(at) for lane in self.lanes]),
+            lanes=with_cheapest(parts),
             settings=self._settings.at(at) or NO_SETTINGS,
             machine=self._own.at(at) or NO_MACHINE,
         )

@@ -14,9 +14,8 @@ from concwatch.cli import main
 from concwatch.comparing.recorded import read_recording
 from concwatch.comparing.side import COMPARED
 from concwatch.console import COLUMNS as SHOWN
-from concwatch.experiments.cell import Cell
+from concwatch.experiments.cell import BOTH, READINGS, TRACED, Cell
 from concwatch.experiments.measure import run_once
-from concwatch.experiments.readings import BOTH, READINGS, TRACED
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS

@@ -118,7 +118,7 @@ def _threads(text: str) -> int:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    from concwatch.experiments.loading import sizes_problem  # only here: the screen can do without
+    from concwatch.experiments.experiment import sizes_problem  # only here: the screen can do without
 
     sizes = tuple(parse_count(part) for part in text.split(","))
     problem = sizes_problem(sizes)

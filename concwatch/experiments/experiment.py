@@ -2,58 +2,105 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import Any, Literal, TypeVar
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Annotated, Literal
 
-import msgspec
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from concwatch.experiments.cell import Cell
-from concwatch.experiments.readings import BURST
+from concwatch.experiments.cell import BURST, READINGS, TRACED, Cell, actions_of
+from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.hosts.host import Host
-from concwatch.lab.catalog import AT, CATALOG, ON
+from concwatch.lab.catalog import AT, CATALOG, ON, known
+from concwatch.measure.units import SCALES
+from concwatch.text import unknown
+from concwatch.worker.workloads import parse
 
 MILLION = 1_000_000
 REPEATS = 3
 
-DEFAULTS: dict[str, Any] = {
-    "action": BURST, "workload": "sleep:10", "trace": False, "gc": "default", "threads": None,
-    "stack": None, "chunks": 1, "read_after": None, "seconds": 1.0,
-}  # fmt: skip
-"""How a run is made where neither series nor table says it."""
+LARGEST_SIZE = 1_000_000_000
+MOST = 100
+"""Tables of an experiment, series of a table, and sizes of a series."""
+
+Size = Annotated[int, Meta(ge=1, le=LARGEST_SIZE)]
+Seconds = Annotated[float, Meta(ge=0, le=3_600)]
+Figure = Annotated[float, Meta(gt=0, le=1e300)]
+Variable = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z")]
+Value = Annotated[str, Meta(pattern=r"^[^\0]*\Z")]
 
 
-class How(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """How a run is made. What a series does not say its table says; what neither says has a default."""
+class WorkloadText(str):
+    """A workload as it is typed."""
 
-    workload: str | None = None
-    """What each task does, as everywhere in concwatch.  [sleep:10]"""
-    action: Literal["burst", "hold"] | None = None
-    """See `concwatch.experiments.readings.ACTIONS`.  [burst]"""
-    sizes: tuple[int, ...] | None = None
+    def __new__(cls, text: str) -> "WorkloadText":
+        """Check the text."""
+        parse(text)
+        return super().__new__(cls, text)
+
+
+class Reading(str):
+    """The name of one of `READINGS`."""
+
+    def __new__(cls, name: str) -> "Reading":
+        """Check the name."""
+        if name not in READINGS:
+            raise ValueError(unknown("reading", name, READINGS))
+        return super().__new__(cls, name)
+
+
+def sizes_problem(sizes: Sequence[int]) -> str | None:
+    """Return what is wrong with a list of sizes, or None."""
+    if len(sizes) > MOST:
+        return f"{len(sizes):,} sizes: expected {MOST} at most"
+    for size in sizes:
+        if not 1 <= size <= LARGEST_SIZE:
+            return f"{size}: expected sizes from 1 to {LARGEST_SIZE:,}"
+    for before, after in pairwise(sizes):
+        if after <= before:
+            return f"{after} after {before}: expected ascending sizes"
+    return None
+
+
+class How(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """How a run is made. What a series leaves out its table says."""
+
+    workload: WorkloadText = WorkloadText("sleep:10")  # a text does not change
+    """What each task does, as everywhere in concwatch."""
+    action: Literal["burst", "hold"] = "burst"
+    """See `concwatch.experiments.cell.ACTIONS`."""
+    sizes: tuple[int, ...] = ()
     """Numbers of tasks, ascending. Needed."""
     quick: tuple[int, ...] | None = None
     """Those for ``--quick``.  [the smallest of the sizes]"""
-    repeats: int | None = None
+    repeats: Annotated[int, Meta(ge=1, le=100)] | None = None
     """Runs of each cell.  [3; 1 from a million tasks on]"""
-    trace: bool | None = None
-    """Whether allocations are traced.  [false]"""
-    gc: Literal["default", "frozen", "off"] | None = None
-    """The garbage collector's mode.  [default]"""
-    threads: int | None = None
+    trace: bool = False
+    """Whether allocations are traced."""
+    gc: Literal["default", "frozen", "off"] = "default"
+    """The garbage collector's mode."""
+    threads: Annotated[int, Meta(ge=1, le=100_000)] | None = None
     """Threads of a pool.  [Python's own number]"""
-    stack: int | None = None
+    stack: Annotated[int, Meta(ge=0, le=1 << 40)] | None = None
     """Bytes of stack of each thread.  [the system's own size]"""
-    chunks: int | None = None
-    """In how many parts a burst runs, each begun when the last has ended.  [1]"""
-    older: bool | None = None
-    """Whether as many older tasks as all smaller sizes together stand unbegun meanwhile.  [false]"""
-    read_after: float | None = None
+    chunks: Annotated[int, Meta(ge=1, le=1_000)] = 1
+    """In how many parts a burst runs, each begun when the last has ended."""
+    older: bool = False
+    """Whether as many older tasks as all smaller sizes together stand unbegun meanwhile."""
+    read_after: Seconds | None = None
     """Seconds from a burst's creation to the reading of what is traced."""
-    environment: dict[str, str] | None = None
+    environment: dict[Variable, Value] = {}
     """Variables that the worker or program, and the build of it, have besides what they inherit."""
-    seconds: float | None = None
-    """How long tasks are held, once all have started.  [1]"""
+    seconds: Seconds = 1.0
+    """How long tasks are held, once all have started."""
+
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        for key, sizes in (("sizes", self.sizes), ("quick", self.quick or ())):
+            problem = sizes_problem(sizes)
+            if problem:
+                raise ValueError(f"{key}: {problem}")
 
 
 class Series(How, frozen=True, kw_only=True):
@@ -61,15 +108,25 @@ class Series(How, frozen=True, kw_only=True):
 
     engine: str
     """Its name, which may end in the version of what runs it: ``asyncio@3.14``, ``java-virtual@21``."""
-    program: str | None = None
+    program: Path | None = None
     """The file of a program that is run in a worker's place, beside the experiment's: see
     `concwatch.experiments.program.run_program`. Its tasks are those of the engine."""
     label: str = ""
     """What it is called.  [the engine's name]"""
-    published: dict[int, float] = {}
+    published: dict[Size, Figure] = {}
     """Size → the figure as published, in the table's unit."""
     optional: bool = False
     """Whether there need not be such an engine: then the published figures stand alone."""
+
+    def __post_init__(self) -> None:
+        """Check engine and program."""
+        super().__post_init__()
+        if not self.sizes:
+            raise ValueError("sizes: expected one number of tasks at least")
+        if not self.optional:
+            known(self.engine)
+        if self.program and find_runtime(self.program, self.engine, 1) is None:
+            raise ValueError(f'program "{self.program.name}": expected a known suffix, or an executable')
 
     @property
     def name(self) -> str:
@@ -77,12 +134,12 @@ class Series(How, frozen=True, kw_only=True):
         return self.label or self.engine
 
 
-class Compare(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Compare(Struct, forbid_unknown_fields=True, frozen=True):
     """Two series of a table whose figures its closing sentence puts side by side, by name."""
 
     this: str
     that: str
-    size: int | None = None
+    size: Size | None = None
     """At which size.  [the largest that both were measured at]"""
 
 
@@ -90,19 +147,49 @@ class Table(How, frozen=True, kw_only=True):
     """One published table or figure, or one of ours."""
 
     title: str
-    reading: str
-    """What is read, one of `READINGS`."""
+    reading: Reading
+    """What is read."""
     unit: str
-    """The unit of the published figures, one of `UNITS`."""
-    series: tuple[Series, ...]
+    """The unit of the published figures, one of `SCALES`."""
+    series: Annotated[tuple[Series, ...], Meta(min_length=1, max_length=MOST)]
     note: str = ""
     """What to know before believing it."""
     counted: str = "tasks"
     """What the sizes count."""
     compare: Compare | None = None
 
+    def __post_init__(self) -> None:
+        """Check that unit and series go with what is read."""
+        super().__post_init__()
+        kind = READINGS[self.reading].unit
+        units = [unit for unit, (of, _) in SCALES.items() if of is kind]
+        if self.unit not in units:
+            raise ValueError(f'unit "{self.unit}" of {self.reading}: expected one of {", ".join(units)}')
+        names = [series.name for series in self.series]
+        for series in self.series:
+            problem = self._problem(series)
+            if names.count(series.name) > 1:
+                problem = "called like another: expected different labels"
+            if problem:
+                raise ValueError(f'series "{series.name}": {problem}')
+        for name in (self.compare.this, self.compare.that) if self.compare else ():
+            if name not in names:
+                raise ValueError(f"compare: {unknown('series', name, names)}")
 
-class Source(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    def _problem(self, series: Series) -> str | None:
+        reading, actions = self.reading, actions_of(READINGS[self.reading])
+        if series.program and reading not in PROGRAM_READINGS:
+            return f"of a program nothing but {', '.join(PROGRAM_READINGS)} is read"
+        if series.action not in actions:
+            return f"{reading} is read of {' or '.join(actions)} alone"
+        if reading in TRACED and not series.trace:
+            return f"{reading} needs trace = true"
+        if reading in TRACED and series.action == BURST and series.read_after is None:
+            return f"{reading} of a burst needs read_after, the seconds to its reading"
+        return None
+
+
+class Source(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Where the published figures come from."""
 
     article: str
@@ -117,16 +204,16 @@ class Source(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     version: str = "not stated"
 
 
-class Experiment(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class Experiment(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """One file."""
 
-    name: str
+    name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]*\Z")]
     title: str
     about: str
     """What it is about, in a sentence or two."""
     method: str
     """How it is measured here, and where the published method misleads."""
-    table: tuple[Table, ...]
+    table: Annotated[tuple[Table, ...], Meta(min_length=1, max_length=MOST)]
     source: Source | None = None
 
 
@@ -141,18 +228,6 @@ class Entry:
     """None where there is no such engine."""
     published: float | None
     """In the table's unit."""
-
-
-_T = TypeVar("_T")
-
-
-def said(table: Table, series: Series, key: str, default: _T) -> _T:
-    """Return what the series says of ``key``, else its table, else the default."""
-    for how in (series, table):
-        value: _T | None = getattr(how, key)
-        if value is not None:
-            return value
-    return default
 
 
 def entries(
@@ -174,22 +249,31 @@ def entries(
     found = []
     for table in experiment.table:
         for series, host in product(table.series, hosts):
-            all_sizes: tuple[int, ...] = said(table, series, "sizes", ())
-            few = said(table, series, "quick", all_sizes[:1]) if quick else all_sizes
-            for size in sizes or few:
-                older = sum(smaller for smaller in all_sizes if smaller < size)
-                cell = Cell(
-                    engine=series.engine,
-                    size=size,
-                    host=host,
-                    older=older if said(table, series, "older", False) else 0,
-                    program=series.program,
-                    environment=tuple(sorted(said(table, series, "environment", {}).items())),
-                    repeats=said(table, series, "repeats", 1 if size >= MILLION else REPEATS),
-                    **{key: said(table, series, key, default) for key, default in DEFAULTS.items()},
-                )
-                absent = series.optional and series.engine.partition(AT)[0] not in names
-                published = series.published.get(size)
-                named = replace(series, label=f"{series.name}{ON}{host.name}") if host else series
-                found.append(Entry(table, named, size, None if absent else cell, published))
+            absent = series.optional and series.engine.partition(AT)[0] not in names
+            named = replace(series, label=f"{series.name}{ON}{host.name}") if host else series
+            few = series.sizes[:1] if series.quick is None else series.quick
+            for size in sizes or (few if quick else series.sizes):
+                cell = None if absent else _cell(series, size, host)
+                found.append(Entry(table, named, size, cell, series.published.get(size)))
     return found
+
+
+def _cell(series: Series, size: int, host: Host | None) -> Cell:
+    return Cell(
+        engine=series.engine,
+        size=size,
+        action=series.action,
+        workload=series.workload,
+        trace=series.trace,
+        gc=series.gc,
+        threads=series.threads,
+        stack=series.stack,
+        chunks=series.chunks,
+        older=sum(smaller for smaller in series.sizes if smaller < size) if series.older else 0,
+        read_after=series.read_after,
+        seconds=series.seconds,
+        program=str(series.program) if series.program else None,
+        host=host,
+        environment=tuple(sorted(series.environment.items())),
+        repeats=series.repeats or (1 if size >= MILLION else REPEATS),
+    )

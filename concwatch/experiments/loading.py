@@ -1,33 +1,21 @@
 """The file of an experiment: where it is found, how it is read, and what is wrong with it."""
 
-import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import msgspec
 
-from concwatch.experiments.experiment import Compare, Experiment, Series, Source, Table, said
-from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
-from concwatch.experiments.readings import BURST, READINGS, TRACED, actions_of
+from concwatch.experiments.experiment import Compare, Experiment, How, Series, Source, Table
 from concwatch.files import read_file, read_toml
-from concwatch.lab.catalog import known
-from concwatch.measure.units import SCALES
 from concwatch.text import nearest, one_line
-from concwatch.worker.workloads import parse
 
 SHIPPED = Path(__file__).parent / "published"
 """The folder of the experiments that come with concwatch."""
 
 PROGRAMS = Path(__file__).parent / "programs"
 """The folder of their programs."""
-
-LARGEST_SIZE = 1_000_000_000
-MOST = 100
-"""Tables of an experiment, series of a table, and sizes of a series."""
 
 
 def shipped() -> list[Path]:
@@ -61,33 +49,38 @@ def decode(data: bytes, file: str, folder: Path = PROGRAMS) -> Experiment:
     Raises:
         ValueError: one line that names the file, the key and what was expected.
     """
+
+    def convert(kind: type, text: object) -> object:
+        if not isinstance(text, str):
+            raise ValueError("expected text")
+        return _find_program(folder, text) if kind is Path else kind(text)
+
+    read = read_toml(data, file)
+    if isinstance(read.get("table"), list):
+        read["table"] = [_inherited(table) for table in read["table"]]
     try:
-        experiment = msgspec.convert(_prepared(read_toml(data, file), folder), Experiment)
+        return msgspec.convert(read, Experiment, str_keys=True, dec_hook=convert)
     except RecursionError:
         raise ValueError(f"{file}: not an experiment: tables within tables without end") from None
     except msgspec.ValidationError as error:
         raise ValueError(f"{file}: {one_line(_explain(str(error)))}") from None
-    for problem in _problems(experiment):
-        raise ValueError(f"{file}: {one_line(problem)}")
-    return experiment
 
 
-def _prepared(plain: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the same with keys of ``published`` tables as numbers, where they are, and programs' paths."""
+def _inherited(table: object) -> object:
+    """Return a table each of whose series has what only the table says of how runs are made."""
+    if not isinstance(table, dict) or not isinstance(table.get("series"), list):
+        return table
+    how = {key: table[key] for key in How.__struct_fields__ if key in table}
+    series = [{**how, **each} if isinstance(each, dict) else each for each in table["series"]]
+    return {**table, "series": series}
 
-    def convert(key: str, value: Any) -> Any:
-        if key == "published" and isinstance(value, dict):
-            return {int(size) if size.isdecimal() else size: figure for size, figure in value.items()}
-        if key == "program" and isinstance(value, str):
-            own = folder / value
-            return str(own if os.path.isfile(own) or "/" in value else PROGRAMS / value)
-        if isinstance(value, dict):
-            return {inner: convert(inner, item) for inner, item in value.items()}
-        if isinstance(value, list):
-            return [convert("", item) for item in value]
-        return value
 
-    return {key: convert(key, value) for key, value in plain.items()}
+def _find_program(folder: Path, name: str) -> Path:
+    own = folder / name
+    found = own if os.path.isfile(own) or "/" in name else PROGRAMS / name
+    if not os.path.isfile(found):
+        raise ValueError(f'"{name}": expected a file beside the experiment\'s')
+    return found
 
 
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
@@ -97,7 +90,6 @@ _STRUCTS: dict[str, type[msgspec.Struct]] = {
     "series": Series,
     "compare": Compare,
 }
-
 
 _TYPES = {
     "str": "text",
@@ -115,156 +107,28 @@ _TYPES = {
 
 def _explain(message: str) -> str:
     """Rewrite an error of ``msgspec.convert`` so that it begins with the key."""
-    text, _, path = message.partition(" - at `")
+    text, at, path = message.rpartition(" - at `")
+    text, path = (text, path) if at else (message, "")
     path = re.sub(r"^(key` in `)?\$\.?", "", path).rstrip("`")
-    unknown = re.match(r"Object contains unknown field `(.*)`", text)
-    missing = re.match(r"Object missing required field `(.*)`", text)
-    if unknown:
-        struct = re.sub(r"\[\d+\]$", "", path.rpartition(".")[2])
-        fields = _STRUCTS[struct].__struct_fields__
-        where = f"{path}.{unknown[1]}" if path else unknown[1]
-        return f'unknown key "{where}": expected one of {", ".join(fields)}{nearest(unknown[1], fields)}'
-    if missing:
-        where = f"{path}.{missing[1]}" if path else missing[1]
-        return f'key "{where}" is missing'
-    wrong = re.fullmatch(r"Invalid enum value '(.*)'", text)
+    field = re.fullmatch(r"Object (contains unknown|missing required) field `(.*)`", text, re.DOTALL)
+    if field:
+        key = f"{path}.{field[2]}".lstrip(".")
+        if field[1] == "missing required":
+            return f'key "{key}" is missing'
+        fields = _STRUCTS[re.sub(r"\[\d+\]$", "", path.rpartition(".")[2])].__struct_fields__
+        return f'unknown key "{key}": expected one of {", ".join(fields)}{nearest(field[2], fields)}'
+    wrong = re.fullmatch(r"Invalid enum value '(.*)'", text, re.DOTALL)
     if wrong:
-        words = _words(path.rpartition(".")[2])
+        words = get_args(How.__annotations__[path.rpartition(".")[2]])
         return f'key "{path}": "{wrong[1]}": expected one of {", ".join(words)}{nearest(wrong[1], words)}'
-    return f'key "{path}": {_in_words(text)}'
+    text = re.sub(r"^Expected `([^`]*)`(?:, got `([^`]*)`)?", _in_words, text)
+    return f'key "{path}": {text}'
 
 
-def _words(key: str) -> list[str]:
-    """Return the words that ``key`` takes, in the first table that has it."""
-    for struct in _STRUCTS.values():
-        for field in msgspec.structs.fields(struct):
-            words = [word for kind in get_args(field.type) for word in get_args(kind)]
-            if field.name == key and words:
-                return words
-    return []
-
-
-def _in_words(text: str) -> str:
+def _in_words(found: re.Match[str]) -> str:
     """Write "Expected `int | null`, got `str`" as "expected a whole number, got text"."""
 
-    def name(match: re.Match[str]) -> str:
-        kinds = [kind for kind in match[1].split(" | ") if kind != "null"]
-        return " or ".join(_TYPES.get(kind, kind) for kind in kinds)
+    def name(kinds: str) -> str:
+        return " or ".join(_TYPES.get(kind, kind) for kind in kinds.split(" | ") if kind != "null")
 
-    text = re.sub(r"`([^`]*)`", name, text)
-    return text[:1].lower() + text[1:]
-
-
-def _problems(experiment: Experiment) -> Iterable[str]:
-    """Return what is wrong beyond types, each as one line that begins with the key."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", experiment.name):
-        yield f'key "name": "{experiment.name}": expected small letters, digits and hyphens'
-    if not experiment.table:
-        yield 'key "table": expected one at least'
-    if len(experiment.table) > MOST:
-        yield f'key "table": {len(experiment.table):,} of them: expected {MOST} at most'
-    for table in experiment.table:
-        where = f'table "{table.title}"'
-        yield from _table_problems(table, where)
-        for series in table.series:
-            yield from _series_problems(table, series, f'{where}, series "{series.name}"')
-
-
-def _table_problems(table: Table, where: str) -> Iterable[str]:
-    if table.reading not in READINGS:
-        yield (
-            f'{where}: key "reading": unknown "{table.reading}": expected one of {", ".join(READINGS)}'
-            f"{nearest(table.reading, READINGS)}"
-        )
-        return
-    kind = READINGS[table.reading].unit
-    fitting = [unit for unit, (of, _) in SCALES.items() if of is kind]
-    if table.unit not in fitting:
-        yield f'{where}: key "unit": "{table.unit}": expected one of {", ".join(fitting)}'
-    if not table.series:
-        yield f'{where}: key "series": expected one at least'
-    if len(table.series) > MOST:
-        yield f'{where}: key "series": {len(table.series):,} of them: expected {MOST} at most'
-        return
-    names = [series.name for series in table.series]
-    for name in names:
-        if names.count(name) > 1:
-            yield f'{where}: key "label": two series are called "{name}": expected different labels'
-    if table.compare and table.compare.size is not None and table.compare.size < 1:
-        yield f'{where}: key "compare.size": {table.compare.size}: expected a size of both series'
-    for name in (table.compare.this, table.compare.that) if table.compare else ():
-        if name not in names:
-            yield f'{where}: key "compare": unknown series "{name}": expected one of {", ".join(names)}'
-
-
-def _series_problems(table: Table, series: Series, where: str) -> Iterable[str]:
-    if not series.optional:
-        try:
-            known(series.engine)
-        except ValueError as error:
-            yield f'{where}: key "engine": {error}'
-    if series.program is not None:
-        yield from _program_problems(table, series, where)
-    reading, action = READINGS[table.reading], said(table, series, "action", BURST)
-    if action not in actions_of(reading):
-        yield f'{where}: key "action": "{table.reading}" is read of {" or ".join(actions_of(reading))} alone'
-    if reading.name in TRACED and not said(table, series, "trace", False):
-        yield f'{where}: key "trace": "{table.reading}" needs trace = true'
-    if reading.name in TRACED and action == BURST and said(table, series, "read_after", None) is None:
-        yield f'{where}: key "read_after": "{table.reading}" of a burst needs the seconds to its reading'
-    try:
-        parse(said(table, series, "workload", "sleep:10"))
-    except ValueError as error:
-        yield f'{where}: key "workload": {error}'
-    environment: dict[str, str] = said(table, series, "environment", {})
-    for name, text in environment.items():
-        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or "\0" in text:
-            yield f'{where}: key "environment": "{name}": expected a variable\'s name and its text'
-    for key in ("sizes", "quick"):
-        sizes = said(table, series, key, ())
-        wrong = sizes_problem(sizes)
-        if wrong:
-            yield f'{where}: key "{key}": {wrong}'
-    if not said(table, series, "sizes", ()):
-        yield f'{where}: key "sizes": expected one number of tasks at least'
-    for key, least, largest in _BOUNDS:
-        value = said(table, series, key, least)
-        if not least <= value <= largest:
-            yield f'{where}: key "{key}": {value}: expected a number from {least} to {largest:,}'
-    for size, figure in series.published.items():
-        if size < 1 or not (math.isfinite(figure) and figure > 0):
-            yield f'{where}: key "published": {size} = {figure}: expected a size and a figure above 0'
-
-
-def _program_problems(table: Table, series: Series, where: str) -> Iterable[str]:
-    assert series.program is not None
-    program = Path(series.program)
-    if not os.path.isfile(program):
-        yield f'{where}: key "program": "{program.name}": expected a file beside the experiment\'s'
-    elif find_runtime(program, series.engine, 1) is None:
-        yield f'{where}: key "program": "{program.name}": expected a known suffix, or an executable'
-    if table.reading not in PROGRAM_READINGS:
-        yield f'{where}: key "reading": of a program nothing but {", ".join(PROGRAM_READINGS)} is read'
-
-
-_BOUNDS: tuple[tuple[str, int, int], ...] = (
-    ("repeats", 1, 100),
-    ("threads", 1, 100_000),
-    ("stack", 0, 1 << 40),
-    ("chunks", 1, 1_000),
-    ("read_after", 0, 3_600),
-    ("seconds", 0, 3_600),
-)
-
-
-def sizes_problem(sizes: Sequence[int]) -> str | None:
-    """Return what is wrong with a list of sizes, or None."""
-    if len(sizes) > MOST:
-        return f"{len(sizes):,} sizes: expected {MOST} at most"
-    for size in sizes:
-        if not 1 <= size <= LARGEST_SIZE:
-            return f"{size}: expected sizes from 1 to {LARGEST_SIZE:,}"
-    for before, after in pairwise(sizes):
-        if after <= before:
-            return f"{after} after {before}: expected ascending sizes"
-    return None
+    return f"expected {name(found[1])}" + (f", got {name(found[2])}" if found[2] else "")

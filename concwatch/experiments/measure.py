@@ -1,7 +1,6 @@
 """One run of a cell in a fresh worker."""
 
-from concwatch.experiments.cell import Cell
-from concwatch.experiments.readings import BURST
+from concwatch.experiments.cell import BURST, Cell
 from concwatch.lab.lab import Lab
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan, Result

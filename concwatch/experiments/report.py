@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from concwatch.experiments.cell import READINGS, TRACED
 from concwatch.experiments.experiment import Source, Table
-from concwatch.experiments.readings import READINGS, TRACED
 from concwatch.experiments.runner import CellState, Runner, TableFigure
 from concwatch.experiments.sentences import sentence
 from concwatch.system.machine import describe_machine, program_version

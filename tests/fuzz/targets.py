@@ -12,8 +12,8 @@ from concwatch.cli import main
 from concwatch.commands.configuration import SCREEN, resolve, unknown_tables
 from concwatch.commands.group import NAMES
 from concwatch.experiments import loading as experiments
+from concwatch.experiments.cell import READINGS
 from concwatch.experiments.experiment import Experiment, How, Series, Table, entries
-from concwatch.experiments.readings import READINGS
 from concwatch.files import read_toml
 from concwatch.links import messages
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, Expectation, read_expectation

@@ -70,32 +70,22 @@ def experiment(folder, text=FILE):
 
 
 def test_a_run_gives_the_peak_and_the_seconds_from_start_to_end(own):
-    path = own("import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(0.5)")
+    path = own("import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(0.3)")
     few, many = run(path, 1), run(path, 200)
     assert 190 * MIB < many.figures["peak_rss"] - few.figures["peak_rss"] < 210 * MIB
-    assert 0.5 <= many.figures["burst_seconds"] <= many.seconds
+    assert 0.3 <= many.figures["burst_seconds"] <= many.seconds
     assert many.runtime.endswith("own.py")
     times, values = zip(*many.trail, strict=True)
     assert sorted(times) == list(times)
     assert 0 < max(values) <= many.figures["peak_rss"]
 
 
-def test_a_program_that_times_itself_is_believed(own):
-    path = own("import time; print('three'); time.sleep(0.3); print(0.125)")
-    assert run(path).figures["burst_seconds"] == 0.125
-    path = own("import time; print(0.125); time.sleep(0.3); print('over')")
-    assert run(path).figures["burst_seconds"] >= 0.3
-
-
-def test_a_program_may_tell_what_its_collector_took(own):
-    path = own("print('gc_seconds 1.5'); print(0.125)")
-    figures = run(path).figures
+def test_what_a_program_tells_of_itself_is_believed_and_it_has_the_variables_of_its_series(own):
+    path = own("import os; print('three'); print('gc_seconds 1.5'); print(os.environ['TOY_SECONDS'])")
+    figures = run(path, environment=(("TOY_SECONDS", "0.125"),)).figures
     assert (figures["gc_seconds"], figures["burst_seconds"]) == (1.5, 0.125)
-
-
-def test_it_has_the_variables_of_its_series(own):
-    path = own("import os; print(os.environ['TOY_SECONDS'])")
-    assert run(path, environment=(("TOY_SECONDS", "0.375"),)).figures["burst_seconds"] == 0.375
+    path = own("import time; print(0.125); time.sleep(0.2); print('over')")
+    assert run(path).figures["burst_seconds"] >= 0.2
 
 
 def test_a_program_in_python_runs_on_the_version_that_its_engine_names(own, tmp_path, monkeypatch):
@@ -212,11 +202,7 @@ def test_a_build_that_fails_is_one_line(own):
 @pytest.mark.parametrize(
     ("text", "name", "reason"),
     [
-        (
-            "import nothing_of_that_name.at_all",
-            "own.py",
-            "needs nothing_of_that_name: pip install nothing_of",
-        ),
+        ("import nothing_of_that_name.at_all", "own.py", "needs nothing_of_that_name: pip install nothing"),
         ("class own { }", "own.java", "needs javac 21 or newer: apt install "),
     ],
 )
@@ -294,21 +280,17 @@ def test_a_program_stands_beside_the_file_or_comes_with_concwatch(own, tmp_path)
     path = own("")
     text = FILE + '[[table.series]]\nlabel = "shipped"\nengine = "go"\nprogram = "sleep.go"\n'
     mine, shipped = experiment(tmp_path, text).table[0].series
-    assert (mine.program, shipped.program) == (str(path), str(PROGRAMS / "sleep.go"))
+    assert (mine.program, shipped.program) == (path, PROGRAMS / "sleep.go")
     (tmp_path / "mine.toml").write_text(FILE)
-    assert load(str(tmp_path / "mine.toml")).table[0].series[0].program == str(path)
+    assert load(str(tmp_path / "mine.toml")).table[0].series[0].program == path
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('"own.py"', '"none.py"', 'series "own": key "program": "none.py": expected a file beside the exp'),
-        ('"own.py"', '"own.txt"', 'key "program": "own.txt": expected a known suffix, or an executable'),
-        (
-            '"peak_rss"',
-            '"rss"\naction = "hold"',
-            "of a program nothing but peak_rss, burst_seconds, gc_seconds is read",
-        ),
+        ('"own.py"', '"none.py"', 'series[0].program": "none.py": expected a file beside the experiment'),
+        ('"own.py"', '"own.txt"', 'series[0]": program "own.txt": expected a known suffix, or an executable'),
+        ('"peak_rss"', '"rss"\naction = "hold"', "of a program nothing but peak_rss, burst_seconds, gc_sec"),
     ],
 )
 def test_a_wrong_program_is_told(old, new, expected, own, tmp_path):
@@ -321,4 +303,4 @@ def test_a_wrong_program_is_told(old, new, expected, own, tmp_path):
 def test_every_file_among_the_programs_is_used():
     experiments = [load(path.stem) for path in shipped()]
     used = {series.program for each in experiments for table in each.table for series in table.series}
-    assert {str(path) for path in PROGRAMS.iterdir() if path.is_file()} == used - {None}
+    assert {path for path in PROGRAMS.iterdir() if path.is_file()} == used - {None}

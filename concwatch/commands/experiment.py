@@ -22,7 +22,7 @@ from concwatch.commands.options import (
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import ExperimentProgress, print_error, print_experiments, print_lines
 from concwatch.experiments.loading import load, shipped
-from concwatch.experiments.outputs import outputs, save
+from concwatch.experiments.outputs import STANDARD_OUTPUT, check, save
 from concwatch.experiments.report import Occasion
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.experiments.table import table_lines
@@ -84,27 +84,27 @@ def command(
     Needs no terminal: progress goes to standard error, the tables to standard output, unless a FILE is "-",
     which takes their place. Ctrl-C ends it; what has been measured is printed and saved, marked as partial.
     """
-    places = {"json": json, "markdown": markdown, "csv": csv, "pyperf": pyperf}
+    asked = {"json": json, "markdown": markdown, "csv": csv, "pyperf": pyperf}
+    places = {name: place for name, place in asked.items() if place is not None}
     try:
         choice = Choice(quick, repeats, sizes or (), tuple(connect(host, cluster)[0]) or (None,))
         if name is None:
-            _list_experiments(choice, max_memory, any(place is not None for place in places.values()))
+            _list_experiments(choice, max_memory, bool(places))
             return
         runner = _make_runner(name, choice, max_memory)
-        wanted = outputs(places, runner.experiment)
+        check(places, runner.experiment)
     except ValueError as error:
         raise click.UsageError(str(error), ctx) from None
     occasion = Occasion.now(ctx.obj)
     _, stopped = run_until_signal(_follow(runner))
 
-    texts, problems = save(wanted, runner, occasion)
+    text, problems = save(places, runner, occasion)
     # Where a terminal that went away has ended it, there is nowhere left to print to.
     with contextlib.suppress(OSError) if stopped else contextlib.nullcontext():
         for problem in problems:
             print_error(problem)
-        for text in texts:
-            click.echo(text, nl=False)
-        if not any(output.standard for output in wanted):
+        click.echo(text, nl=False)
+        if STANDARD_OUTPUT not in places.values():
             print_lines(table_lines(runner, occasion))
     failed = any(outcome.state is CellState.FAILED for outcome in runner.outcomes.values())
     sys.exit(128 + stopped if stopped else int(failed or bool(problems)))

@@ -1,8 +1,7 @@
 """The files that an experiment's result goes to: checked before it runs, written after."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from concwatch.experiments.experiment import Experiment
@@ -24,67 +23,40 @@ FORMATS: Mapping[str, Callable[[Runner, Occasion], str]] = {
 """Name → what writes it. A new format is a line here and an option of the command."""
 
 
-@dataclass(frozen=True)
-class Output:
-    """One place that one format goes to."""
-
-    format: str
-    place: str
-    """The path of a file, or ``-``."""
-
-    @property
-    def standard(self) -> bool:
-        """Whether it goes to standard output."""
-        return self.place == STANDARD_OUTPUT
-
-
-def outputs(places: Mapping[str, str | None], experiment: Experiment) -> list[Output]:
-    """Choose where the result goes.
-
-    Args:
-        places: format → path, or None where it is not wanted.
-        experiment: whose result.
+def check(places: Mapping[str, str], experiment: Experiment) -> None:
+    """Check where a result is to go: a path or ``-`` for each of `FORMATS` that is wanted.
 
     Raises:
         ValueError: one line: a file cannot be written, is wanted twice, or cannot hold this result.
     """
-    wanted = [Output(name, place) for name, place in places.items() if place is not None]
-    for problem in _problems(wanted, experiment):
+    for problem in _problems(places, experiment):
         raise ValueError(problem)
-    return wanted
 
 
-def _problems(wanted: Sequence[Output], experiment: Experiment) -> Iterable[str]:
+def _problems(places: Mapping[str, str], experiment: Experiment) -> Iterable[str]:
     taken: dict[str, str] = {}
-    for output in wanted:
-        place = output.place if output.standard else os.path.realpath(output.place)
-        first = taken.setdefault(place, output.format)
-        if first != output.format:
-            yield f"--{first} and --{output.format} both name {output.place}: expected different files"
-    for output in wanted:
-        problem = why_not_pyperf(experiment) if output.format == "pyperf" else None
-        if problem:
-            yield problem
-        why_not = None if output.standard else why_not_writable(Path(output.place))
-        if why_not:
-            yield f'--{output.format}: "{output.place}": {why_not}: expected a file that can be written'
+    for name, place in places.items():
+        first = taken.setdefault(place if place == STANDARD_OUTPUT else os.path.realpath(place), name)
+        if first != name:
+            yield f"--{first} and --{name} both name {place}: expected different files"
+    if "pyperf" in places and (why_not := why_not_pyperf(experiment)):
+        yield why_not
+    for name, place in places.items():
+        if place != STANDARD_OUTPUT and (problem := why_not_writable(Path(place))):
+            yield f'--{name}: "{place}": {problem}: expected a file that can be written'
 
 
-def save(wanted: Sequence[Output], runner: Runner, occasion: Occasion) -> tuple[list[str], list[str]]:
-    """Write all files.
-
-    Returns:
-        What goes to standard output, and a line for each that could not be written.
-    """
-    texts, problems = [], []
-    for output in wanted:
+def save(places: Mapping[str, str], runner: Runner, occasion: Occasion) -> tuple[str, list[str]]:
+    """Write all files; return what goes to standard output, and a line for each that could not be written."""
+    output, problems = "", []
+    for name, place in places.items():
         try:
-            text = FORMATS[output.format](runner, occasion)
-            if output.standard:
-                texts.append(text)
+            text = FORMATS[name](runner, occasion)
+            if place == STANDARD_OUTPUT:
+                output = text
             else:
-                write_whole(Path(output.place), text)
+                write_whole(Path(place), text)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            problems.append(f'--{output.format}: "{output.place}" not written: {why}')
-    return texts, problems
+            problems.append(f'--{name}: "{place}" not written: {why}')
+    return output, problems

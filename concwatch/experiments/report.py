@@ -1,8 +1,9 @@
 """What all reports of an experiment have in common: its occasion, its tables, and a sentence for each."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from concwatch.experiments.cell import READINGS, TRACED
 from concwatch.experiments.experiment import Source, Table
@@ -31,7 +32,7 @@ class Occasion:
     """Local time, with its offset."""
     concwatch: str
     """The program's own version."""
-    machine: Mapping[str, object]
+    machine: Mapping[str, Any]
 
     @classmethod
     def now(cls, command: str) -> "Occasion":
@@ -42,16 +43,12 @@ class Occasion:
     def place(self) -> str:
         """Machine and versions, in a line."""
         machine = self.machine
-        memory = machine["memory_total"]
-        assert isinstance(memory, int)
-        parts = (
-            f"{machine['cores']} cores",
-            f"{format_bytes(memory)} of memory",
+        memory, system = (
+            format_bytes(machine["memory_total"]),
             f"{machine['system']} {machine['architecture']}",
-            str(machine["python"]),
-            f"concwatch {self.concwatch}",
         )
-        return ", ".join(parts)
+        versions = f"{machine['python']}, concwatch {self.concwatch}"
+        return f"{machine['cores']} cores, {memory} of memory, {system}, {versions}"
 
 
 @dataclass(frozen=True)
@@ -88,6 +85,11 @@ class Sheet:
         return f"{text[:1].upper()}{text[1:]}."
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of it, a line each."""
+        return (*self.live, self.table.note) if self.table.note else self.live
+
+    @property
     def what(self) -> str:
         """What is read, and in which unit."""
         return f"{READINGS[self.table.reading].meaning.rstrip('.')}, {self.table.unit}"
@@ -98,7 +100,14 @@ def sheets(runner: Runner) -> list[Sheet]:
     figures = runner.figures()
     found = []
     for table in runner.experiment.table:
-        own = sorted((each for each in figures if each.entry.table is table and _listed(each)), key=_size)
+        # Of an engine that there is none of, there is nothing to say but what was published.
+        own = [
+            each
+            for each in figures
+            if each.entry.table is table
+            and (each.state is not CellState.ABSENT or each.entry.published is not None)
+        ]
+        own.sort(key=lambda each: each.entry.size)
         rows = tuple(_row(figure, runner) for figure in own)
         live = tuple(note for figure in own if (note := _live_note(figure, runner)))
         found.append(Sheet(table, rows, live))
@@ -138,20 +147,14 @@ def runtimes(runner: Runner) -> list[str]:
     )
 
 
-def _listed(figure: TableFigure) -> bool:
-    """Whether there is anything to say of it: of an engine that there is none of, only what was published."""
-    return figure.state is not CellState.ABSENT or figure.entry.published is not None
-
-
-def _size(figure: TableFigure) -> int:
-    return figure.entry.size
-
-
 # Rows.
 
 
 def _row(figure: TableFigure, runner: Runner) -> SheetRow:
     entry, here = figure.entry, figure.here
+    remarks = ["unsteady"] if figure.unsteady else []
+    if entry.cell is not None and figure.state is not CellState.DONE:
+        remarks.append(f"{len(figure.runs)} of {runner.repeats(entry.cell)} runs")
     return SheetRow(
         figure,
         size=format_count(entry.size),
@@ -161,7 +164,7 @@ def _row(figure: TableFigure, runner: Runner) -> SheetRow:
         ratio=UNKNOWN if figure.ratio is None else format_figure(figure.ratio, 3),
         spread=UNKNOWN if figure.spread is None else format_percent(figure.spread),
         reason=_reason(figure) if here is None else "",
-        remarks=() if here is None else tuple(_remarks(figure, runner)),
+        remarks=() if here is None else tuple(remarks),
     )
 
 
@@ -178,15 +181,6 @@ def _reason(figure: TableFigure) -> str:
         return reason
     values = ", ".join(format_figure(value) for value in figure.runs)
     return f"{reason} (until then {values})"
-
-
-def _remarks(figure: TableFigure, runner: Runner) -> Iterable[str]:
-    cell = figure.entry.cell
-    assert cell is not None
-    if figure.unsteady:
-        yield "unsteady"
-    if figure.state is not CellState.DONE:
-        yield f"{len(figure.runs)} of {runner.repeats(cell)} runs"
 
 
 def _live_note(figure: TableFigure, runner: Runner) -> str:

@@ -20,50 +20,34 @@ from concwatch.units import UNKNOWN, format_seconds
 
 def report_markdown(runner: Runner, occasion: Occasion) -> str:
     """Write the result as a section of a document."""
-    return "\n".join(_lines(runner, occasion)) + "\n"
+    paragraphs = [*_head(runner, occasion), *(part for sheet in sheets(runner) for part in _sheet(sheet))]
+    return "\n\n".join([*paragraphs, f"Method: {markdown(runner.experiment.method)}"]) + "\n"
 
 
-def _lines(runner: Runner, occasion: Occasion) -> Iterable[str]:
-    experiment = runner.experiment
+def _head(runner: Runner, occasion: Occasion) -> Iterable[str]:
+    experiment, source = runner.experiment, runner.experiment.source
     yield f"### {markdown(experiment.name)}: {markdown(experiment.title)}"
-    yield ""
-    if experiment.source is None:
+    if source is None:
         yield "Source: none; an experiment of concwatch's own."
     else:
-        source = experiment.source
         machine, version = markdown(source.machine), markdown(source.version)
         yield f"Source: {markdown(cite(source))}. Machine there: {machine}. Version there: {version}."
-    yield ""
-    yield f"Here: {markdown(occasion.place)}; {occasion.begun:%Y-%m-%d}, {format_seconds(runner.seconds)}."
     ran = runtimes(runner)
-    if ran:
-        yield f"Workers: {markdown('; '.join(ran))}."
-    yield ""
-    yield "```sh"
-    yield flat(occasion.command)
-    yield "```"
+    workers = f"\nWorkers: {markdown('; '.join(ran))}." if ran else ""
+    day, took = f"{occasion.begun:%Y-%m-%d}", format_seconds(runner.seconds)
+    yield f"Here: {markdown(occasion.place)}; {day}, {took}.{workers}"
+    yield f"```sh\n{flat(occasion.command)}\n```"
     partial = progress_note(runner)
     if partial:
-        yield ""
         yield f"**{partial[:1].upper()}{partial[1:]}.**"
-    for sheet in sheets(runner):
-        yield from _sheet(sheet)
-    yield ""
-    yield f"Method: {markdown(experiment.method)}"
 
 
 def _sheet(sheet: Sheet) -> Iterable[str]:
-    yield ""
     yield f"**{markdown(sheet.table.title)}** ({markdown(sheet.what)})"
-    yield ""
-    yield from markdown_table(without_unknown([HEADER, *map(_cells, sheet.rows)]), left=[1])
-    yield ""
+    yield "\n".join(markdown_table(without_unknown([HEADER, *map(_cells, sheet.rows)]), left=[1]))
     yield markdown(sheet.sentence)
-    notes = [*sheet.live, *([sheet.table.note] if sheet.table.note else [])]
-    if notes:
-        yield ""
-    for note in notes:
-        yield f"- {markdown(note)}"
+    if sheet.notes:
+        yield "\n".join(f"- {markdown(note)}" for note in sheet.notes)
 
 
 def _cells(row: SheetRow) -> Sequence[str]:

@@ -35,9 +35,8 @@ def _sheet_lines(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
     yield from wrapped(f"{sheet.table.title}: {sheet.what}", "heading")
     yield from _grid(sheet, runner)
     yield from wrapped(sheet.sentence, "good")
-    for note in (*sheet.live, sheet.table.note):
-        if note:
-            yield from wrapped(f"· {note}", "quiet", "  ")
+    for note in sheet.notes:
+        yield from wrapped(f"· {note}", "quiet", "  ")
 
 
 def _grid(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
@@ -53,18 +52,9 @@ def _grid(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
     for row, line, spark in zip(sheet.rows, lines, sparks, strict=True):
         start = f"{line}  {spark}" if spark else line
         indent = " " * (min(len(start), WIDTH // 2) + 2)
-        yield from wrapped(row.reason or ", ".join(row.remarks), _tone(row), indent, start)
-
-
-def _tone(row: SheetRow) -> str:
-    if row.figure.state is CellState.FAILED:
-        return "bad"
-    if row.reason:
-        return "quiet"
-    return "doubt" if row.remarks else ""
-
-
-# Memory over time.
+        tone = "quiet" if row.reason else "doubt" if row.remarks else ""
+        tone = "bad" if row.figure.state is CellState.FAILED else tone
+        yield from wrapped(row.reason or ", ".join(row.remarks), tone, indent, start)
 
 
 def _sparks(sheet: Sheet, runner: Runner) -> list[str]:

@@ -1,0 +1,182 @@
+"""The workers of a Dask cluster as hosts: a real cluster of two, and what is refused."""
+
+import asyncio
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from concwatch.hosts.link import HostLink, Program
+from concwatch.lab.lab import Lab
+from concwatch.lab.lane_state import State
+from concwatch.links.messages import Reached
+from tests.command_line import PROGRAM, invoke, refused
+from tests.host_driver import PATIENCE, Remote, all_gone
+from tests.lab_driver import ENGINES
+
+pytest.importorskip("distributed", reason="no distributed here: pip install 'concwatch[dask]'")
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from concwatch.hosts.cluster import Cluster
+
+    found = Cluster("local:2")
+    yield found
+    found.close()
+
+
+def connect(cluster, number=0, engine="asyncio"):
+    return Remote(HostLink(cluster.hosts[number], Program(engine)))
+
+
+async def until(done, what=lambda: ""):
+    end = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < end, what()
+        await asyncio.sleep(0.02)
+
+
+@contextlib.asynccontextmanager
+async def running(cluster):
+    """A lab with a lane on each worker of the cluster."""
+    lanes = [ENGINES["asyncio"].on(host) for host in cluster.hosts]
+    lab = Lab(lanes, cluster=lambda: cluster.hosts, reconnect=True)
+    run = asyncio.create_task(lab.run())
+    try:
+        yield lab
+    finally:
+        run.cancel()
+        await lab.close()
+
+
+@pytest.mark.real
+async def test_a_worker_runs_beside_a_dask_worker_and_ends_with_its_link(cluster):
+    remote = connect(cluster)
+    pid = await remote.ready()
+    bridge = remote.bridge
+    assert bridge.parent().pid in {child.pid for child in dask_workers()}
+    await remote.until(lambda: remote.link.reading() is not None and remote.link.delay is not None)
+    remote.link.send("target", tasks=10_000)
+    await remote.until(lambda: remote.of(Reached))
+    remote.link.kill()
+    await remote.end()
+    await all_gone(pid, bridge.pid)
+
+
+def dask_workers():
+    """Return the processes of Dask workers below this one."""
+    below = psutil.Process().children(recursive=True)
+    return [each for each in below if "multiprocessing.spawn" in " ".join(each.cmdline())]
+
+
+@pytest.mark.real
+async def test_a_large_output_and_a_missing_python_are_taken_as_of_any_host(cluster):
+    host = cluster.hosts[0]
+    flood = cluster.open(host, "import sys; [print('x' * 200_000, file=sys.stderr) for _ in range(40)]", b"")
+    remote = Remote(flood)
+    assert (await remote.end()).reason.startswith("exited with status 0")
+    missing = cluster.open(type(host)("dask0", (), "no-such-python", opener=cluster.open), "", b"")
+    assert (await Remote(missing).end()).reason.startswith("could not be started: ")
+
+
+@pytest.mark.real
+async def test_dask_workers_that_leave_and_join_are_lanes_that_go_and_come(cluster):
+    async with running(cluster) as lab:
+        for lane in lab.lanes:
+            lab.set_target(lane, 1_000)
+        await until(lambda: all(lane.live == 1_000 for lane in lab.lanes), lambda: lab.events.since(0))
+        victim = psutil.Process(lab.lanes[0].worker.tally.ready.pid).parent().parent()
+        victim.kill()
+        await until(lambda: lab.lanes[0].state is State.LOST, lambda: lab.events.since(0))
+        # Dask's nanny starts it again.
+        await until(lambda: lab.lanes[0].live == 1_000, lambda: lab.events.since(0))
+
+        scheduler = cluster._client.scheduler.address
+        late = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", "late"),
+            *("--no-nanny", "--no-dashboard", "--nthreads", "1", "--memory-limit", "512MiB"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            await until(lambda: len(lab.lanes) == 3, lambda: lab.events.since(0))
+            (lane,) = (lane for lane in lab.lanes if lane.engine.host.name == "late")
+            lab.set_target(lane, 1_000_000)
+            await until(lambda: lane.worker.limit, lambda: lab.events.since(0))
+            assert lane.worker.limit.wall == "memory budget"
+            assert 100 * MIB < lab.host_of(lane).capacity.budget.size < 0.8 * 512 * MIB
+        finally:
+            late.terminate()
+            await late.wait()
+        await until(lambda: lane.state is State.LOST)
+        await until(lambda: not lab.host_of(lane).present)
+        assert lane.engine.host not in cluster.hosts
+
+
+@pytest.mark.real
+def test_commands_take_a_cluster_and_leave_nothing():
+    done = invoke("run", "asyncio", "--tasks", 1_000, "--seconds", 0, "--together", "--cluster", "local:2")
+    assert done.exit_code == 0, done.output
+    assert [line.split("  ")[0] for line in done.stdout.splitlines()[1:4]] == [
+        "asyncio · dask0",
+        "asyncio · dask1",
+        "asyncio, 2 hosts",
+    ]
+    assert [line.split()[0] for line in invoke("hosts", "--cluster", "local:1").stdout.splitlines()[1:]] == [
+        "dask0"
+    ]
+
+
+@pytest.mark.real
+def test_nothing_is_left_of_a_local_cluster_when_concwatch_is_killed():
+    process = subprocess.Popen(
+        [*PROGRAM, "run", "asyncio", "--tasks", "1000", "--seconds", "60", "--cluster", "local:1"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert any("holding" in line for line in process.stderr)
+        below = psutil.Process(process.pid).children(recursive=True)
+        assert len(below) >= 4  # the cluster, a Dask worker, a bridge and a worker
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+    asyncio.run(all_gone(*(each.pid for each in below)))
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("tcp://127.0.0.1:1", "tcp://127.0.0.1:1: no Dask scheduler answers there within "),
+        ("tcp://127.0.0.1:{silent}", "no Dask scheduler answers there within "),
+        ("nonsense://127.0.0.1:1", "nonsense://127.0.0.1:1: "),
+        ("local:1", "and distributed 20"),
+    ],
+)
+def test_a_cluster_that_is_not_there_or_of_another_version_is_one_line(monkeypatch, address, said):
+    monkeypatch.setattr("concwatch.hosts.cluster.CONNECT_LIMIT", 3.0)
+    monkeypatch.setattr("concwatch.hosts.cluster.OLDEST", 2999)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = address.format(silent=silent.getsockname()[1])
+        assert said in refused("run", "asyncio", "--tasks", 1, "--cluster", address)
+
+
+def test_what_is_no_cluster_or_cannot_be_had_is_one_line(monkeypatch):
+    for wrong in ("local:0", "local:x", "scheduler", "tcp://a b:1"):
+        assert f'"{wrong}" is no cluster: expected the address of a Dask scheduler' in refused(
+            "hosts", "--cluster", wrong
+        )
+    monkeypatch.setitem(sys.modules, "concwatch.hosts.cluster", None)
+    assert refused("hosts", "--cluster", "local:1").startswith(
+        "--cluster needs distributed: pip install 'concwatch[dask]'"
+    )

@@ -517,7 +517,7 @@ def test_run_and_hosts_print_a_row_a_host(tmp_path):
     assert lines[1].startswith("web1 ")
     assert lines[2] == "gone  gone cannot be reached: exited with status 1"
     found = json.loads(invoke("doctor", "--host", "web1", "--json", env=settings).stdout)
-    assert found[0]["budget"] > 0
+    assert found[0]["machine"]["budget"] > 0
     assert {limit["name"] for limit in found[0]["limits"]} >= {"pid_max", "vm.max_map_count"}
 
 

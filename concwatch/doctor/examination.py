@@ -98,7 +98,7 @@ def examine_host(found: HostSurvey, budget: int | None) -> HostExamination:
         return HostExamination(found.host.name, found.problem)
     there = OtherMachine()
     there.take(found.figures)
-    room, walls = MemoryBudget(budget, there.memory).size, there.walls()
+    room, walls = MemoryBudget(budget, there.memory).size, there.walls
     reasons = [engine.on(found.host).missing() for engine in CATALOG]
     engines = engine_forecasts(room, walls, reasons)[: len(CATALOG)]
     machine = other_machine(found.figures, room)

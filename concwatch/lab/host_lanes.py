@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+
+from msgspec import structs
 
 from concwatch.hosts.host import HERE, Host
 from concwatch.lab.capacity import Capacity
@@ -11,7 +12,7 @@ from concwatch.lab.guard import Guard
 from concwatch.lab.lane import Lane
 from concwatch.lab.machine_meter import MachineMeter
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import HostStatus
+from concwatch.lab.snapshot import EngineFacts, HostStatus, LaneStatus, Sample
 from concwatch.links.messages import HostFigures
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory, MemoryBudget, bound_memory
@@ -20,39 +21,17 @@ from concwatch.system.walls import Wall
 UNKNOWN_MEMORY = Memory(0, 0, "memory")
 """Of a host that has not answered yet: nothing is granted there."""
 
-
-class MachineFigures(Protocol):
-    """A machine, as its lanes are held against it."""
-
-    def memory(self) -> Memory:
-        """Return its memory now."""
-        ...
-
-    def walls(self) -> Sequence[Wall]:
-        """Return its limits on threads, as they were with no task live."""
-        ...
-
-    def load(self) -> Load:
-        """Return the CPU time used there so far."""
-        ...
+Say = Callable[[str, str, Severity], None]
+"""Takes an event: the lane or host, what happened, how bad that is."""
 
 
 class OwnMachine:
-    """This machine."""
+    """This machine: functions that read its memory and load, and its limits on threads with no task live."""
 
     def __init__(
-        self,
-        memory: Callable[[], Memory],
-        walls: Callable[[], Sequence[Wall]],
-        load: Callable[[], Load],
+        self, memory: Callable[[], Memory], walls: Callable[[], Sequence[Wall]], load: Callable[[], Load]
     ) -> None:
-        """Look by these, at the limits on threads once and now."""
-        self.memory, self.load = memory, load
-        self._walls = walls()
-
-    def walls(self) -> Sequence[Wall]:
-        """Return the limits on threads, as they were with no task live."""
-        return self._walls
+        self.memory, self.load, self.walls = memory, load, walls()
 
 
 class OtherMachine:
@@ -62,19 +41,18 @@ class OtherMachine:
         """Hold its lanes to ``limit`` bytes of RSS, where somebody has set one for them."""
         self.figures: HostFigures | None = None
         """The last report."""
+        self.walls: Sequence[Wall] = ()
+        """Its limits on threads at the first report."""
         self.taken = 0
         """Bytes of RSS that its lanes take."""
         self._limit = limit
-        self._walls: tuple[Wall, ...] = ()
 
     def take(self, figures: HostFigures) -> None:
         """Take a report."""
         if self.figures is None or figures.time >= self.figures.time:
             self.figures = figures
-        if figures.walls and not self._walls:
-            self._walls = tuple(
-                Wall(wall.name, wall.value, wall.used, wall.a_thread) for wall in figures.walls
-            )
+        if not self.walls:
+            self.walls = [Wall(wall.name, wall.value, wall.used, wall.a_thread) for wall in figures.walls]
 
     def status(self, name: str, busy: float | None, delay: float | None) -> HostStatus | None:
         """Return what a snapshot says of it; None before it has answered.
@@ -109,10 +87,6 @@ class OtherMachine:
             return bound_memory(found.memory_total, found.memory_available, found.memory_group)
         return Memory(self._limit, max(0, left), "memory limit of the Dask worker")
 
-    def walls(self) -> Sequence[Wall]:
-        """Return its limits on threads, as they were at the first report."""
-        return self._walls
-
     def load(self) -> Load:
         """Return the CPU time used there, at the last report."""
         found = self.figures
@@ -125,30 +99,30 @@ class HostLanes:
     def __init__(
         self,
         host: Host | None,
-        lanes: list[Lane],
-        machine: MachineFigures,
+        machine: OwnMachine | OtherMachine,
         budget: int | None,
         settings: Callable[[], Settings],
-        say: Callable[[str, str, Severity], None],
+        say: Say,
     ) -> None:
-        """Watch over ``lanes``.
+        """Begin without lanes.
 
         Args:
             host: where they run; None for this machine.
-            lanes: all that run there; more may come.
             machine: what it has.
             budget: bytes of RSS that their workers may take together; None for 80 % of what is available.
             settings: returns what all lanes have in common now.
-            say: takes an event: the lane, what happened, how bad that is.
+            say: takes an event.
         """
         self.host = host
         self.name = host.name if host else HERE
-        self.lanes = lanes
+        self.lanes: list[Lane] = []
         self.machine = machine
         self.present = True
         """Whether it is there: a host of a cluster may leave, and join again."""
-        self.capacity = Capacity(lanes, MemoryBudget(budget, machine.memory), machine.walls, settings)
-        self.guard = Guard(lanes, self.capacity, partial(say, host.name if host else ""))
+        self.capacity = Capacity(
+            self.lanes, MemoryBudget(budget, machine.memory), lambda: machine.walls, settings
+        )
+        self.guard = Guard(self.lanes, self.capacity, partial(say, host.name if host else ""))
         self.meter = MachineMeter(machine.load)
 
     def step(self, now: float) -> None:
@@ -173,3 +147,11 @@ class HostLanes:
             return None
         delays = [lane.delay for lane in self.lanes if lane.delay is not None]
         return self.machine.status(self.name, self.meter.busy, min(delays, default=None))
+
+    def parts(self, lane: Lane) -> tuple[EngineFacts, LaneStatus, Sample]:
+        """Return the parts of the snapshot of one of its lanes."""
+        found = self.capacity.fit(lane)
+        # Of three digits, so that it changes seldom while a lane is measured.
+        weight = float(f"{self.capacity.demand(lane).weight.one_more:.3g}")
+        status = structs.replace(lane.status, bytes_per_task=weight, fits=found.tasks, fits_wall=found.wall)
+        return lane.facts, status, lane.sample

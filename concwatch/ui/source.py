@@ -74,9 +74,9 @@ class LabSource:
         Returns:
             Whether there are other rows than before.
         """
-        if self._arrangement == self._lab.arrangement:
+        if self._arrangement == self._lab.fleet.arrangement:
             return False
-        self._arrangement = self._lab.arrangement
+        self._arrangement = self._lab.fleet.arrangement
         groups: dict[str, list[Lane]] = {}
         for lane in self._lab.lanes:
             groups.setdefault(lane.engine.own_name, []).append(lane)

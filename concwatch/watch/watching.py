@@ -3,9 +3,8 @@
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from concwatch.lab.events import EventLog, Severity
 from concwatch.lab.machine_meter import INTERVAL, MachineMeter
-from concwatch.lab.marks import NOTE, MarkLog
+from concwatch.lab.observable import Observable
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.links.agent_link import Agent
@@ -39,7 +38,7 @@ UNNAMED = "python -c"
 """What an agent calls a process that was given its program as text, as ``multiprocessing`` does."""
 
 
-class Watching:
+class Watching(Observable):
     """Follows one program, with or without a screen. Everything happens in `step`.
 
     Args:
@@ -61,16 +60,13 @@ class Watching:
         trace: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.clock, self.hz, self.began = clock, hz, clock()
+        super().__init__(clock, hz)
         self.place, self.program = place, program
         self.lanes: list[WatchedProcess] = []
-        self.events, self.marks = EventLog(), MarkLog()
         self.settings = Settings()
         self.machine = MachineMeter(place.load)
         self.missed = 0
         """Processes that came beyond `MOST_LANES`."""
-        self.observers: list[Callable[[Snapshot], None]] = []
-        """Called at the end of each step with what is so then; none may raise."""
         self._options = {"outcomes": outcomes, "trace": trace}
         self._budget = MemoryBudget(None, place.memory)
         self._strangers: list[Agent] = []  # whose first report has not come yet
@@ -107,18 +103,6 @@ class Watching:
             lane.send(name, on=on)
         self.tell(f"{name} {'on' if on else 'off'}")
 
-    def tell(self, text: str) -> None:
-        """Have the event log say what a person did."""
-        self._say("", text, "info")
-
-    def note(self, text: str, moment: float) -> None:
-        """Mark a ``moment`` (seconds on the clock) with what a person says of it."""
-        self.marks.add(moment - self.began, "", NOTE, text)
-        self.tell(f"mark: {text}")
-
-    def _say(self, lane: str, text: str, severity: Severity) -> None:
-        self.events.add(self.clock() - self.began, lane, text, severity)
-
     def _lane(self, pid: int, ppid: int, name: str, now: float) -> WatchedProcess | None:
         known = self._by_pid.get(pid)
         if known is not None and known.alive:
@@ -127,7 +111,7 @@ class Watching:
             self.missed += 1
             return None
         lane = WatchedProcess(
-            len(self.lanes), pid, ppid, name, self._say, now, self.place.look, self.place.name
+            len(self.lanes), pid, ppid, name, self.log, now, self.place.look, self.place.name
         )
         self.lanes.append(lane)
         self._by_pid[pid] = lane
@@ -152,10 +136,7 @@ class Watching:
             self._look_due = now + INTERVAL
             self.machine.look(())
             self._budget.look(0)
-        if self.observers:
-            snapshot = self.snapshot(now)
-            for observe in list(self.observers):
-                observe(snapshot)
+        self.publish(now)
 
     def _meet(self, now: float) -> None:
         """Take new connections, each to its lane once its agent has said who it is."""
@@ -218,7 +199,7 @@ class Watching:
         """Tell of each group that leaks, once; agents have said meanwhile where its tasks wait."""
         for lane in self.alive:
             for group in lane.untold_leaks():
-                self._say(lane.lane, leak_sentence(group), "warning")
+                self.log(lane.lane, leak_sentence(group), "warning")
             lane.find_leaks()
 
     def snapshot(self, now: float | None = None) -> Snapshot:

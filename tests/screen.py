@@ -216,7 +216,9 @@ class Stage:
 
     def shown_charts(self) -> list[str]:
         """The titles of the charts that can be seen, in order."""
-        return [chart.title for chart in self.monitor.query(Chart) if chart.display and chart.size.height]
+        return [
+            chart.plot.title for chart in self.monitor.query(Chart) if chart.display and chart.size.height
+        ]
 
     def row(self, name: str) -> str:
         """One engine's line of the cost table, blanks run together."""
@@ -352,11 +354,17 @@ def pilot_of(pilot: Pilot[None]) -> Pilot[None]:
     return QuickPilot(pilot.app) if virtual else pilot
 
 
-class Plain(App):
-    """An app with nothing of ours but what its themes add to Textual's."""
+def showing(*widgets: Widget) -> App[None]:
+    """An app that shows these widgets, and has nothing else of ours but what its themes add."""
 
-    def get_theme_variable_defaults(self):
-        return {"dim": "#888888"}
+    class Showing(App[None]):
+        def get_theme_variable_defaults(self) -> dict[str, str]:
+            return {"dim": "#888888"}
+
+        def compose(self) -> Sequence[Widget]:
+            return widgets
+
+    return Showing()
 
 
 @asynccontextmanager

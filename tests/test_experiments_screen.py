@@ -183,13 +183,13 @@ async def test_a_quick_run_fills_the_table_and_the_charts(own_files):
         await s.sees("enter runs it: 13 runs, about", "k for a quick look: 5 runs", within=s.query("RunBar"))
         await s.press("k", "enter")
         assert runs.running == "small"
-        await s.until(lambda: s.app.screen.query_one(RunChart).lines, "memory is drawn while it runs")
+        await s.until(lambda: s.app.screen.query_one(RunChart).plot.lines, "memory is drawn while it runs")
         await over(s, "small")
         await s.sees("✓ done", within=s.query("ExperimentList"))
         await s.sees("done (quick): 5 of 5 cells measured", within=s.query("RunBar"))
         await s.sees("100 threads 300.25 312.5 1.04 × one run", "published only", within=table(s))
         await s.sees("threads take 2.3 × what coroutines take", within=table(s))
-        here = [line for line in s.app.screen.query_one(SizeChart).lines if line.mark == "●"]
+        here = [line for line in s.app.screen.query_one(SizeChart).plot.lines if line.mark == "●"]
         assert [line.values for line in here] == [[32_000.0, 320_000.0], [14_000.0, 140_000.0]]
         await s.press("right")
         await s.sees("The whole process", "1,000 asyncio 16", within=table(s))

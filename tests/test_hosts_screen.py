@@ -101,16 +101,16 @@ async def test_charts_show_the_median_of_hosts_and_the_band_in_which_all_lie(tmp
             screen.lab.set_target(lane, tasks)
         await screen.run(3)
         chart = screen.app.screen.query_one("#chart-live", Chart)
-        assert [(line.values[-1], line.band) for line in chart.lines] == [(9_000, None)]
+        assert [(line.values[-1], line.band) for line in chart.plot.lines] == [(9_000, None)]
         await screen.press("d")
         await screen.run(1)
-        [line] = chart.lines
+        [line] = chart.plot.lines
         assert (line.name, line.values[-1]) == ("asyncio × 3, median", 2_000)
         assert [edge[-1] for edge in line.band] == [1_000, 6_000]
         assert len(line.band[0]) == len(line.band[1]) == len(line.times)
         await screen.press("d")
         await screen.run(1)
-        assert [line.values[-1] for line in chart.lines] == [9_000]
+        assert [line.values[-1] for line in chart.plot.lines] == [9_000]
 
 
 async def test_a_step_that_waits_to_be_shown_while_rows_change_is_shown_in_the_new_rows(tmp_path):

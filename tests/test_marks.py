@@ -87,7 +87,7 @@ async def test_the_cursor_reads_all_lanes_at_a_moment():
         moment = s.monitor.query_one(ChartGrid).cursor
         for metric in ("rss", "created_per_second"):
             chart = s.chart(metric)
-            assert chart.cursor == moment
+            assert chart.plot.cursor == moment
             for lane in ("pool", "asyncio"):
                 times, values = s.lane(lane).series.since(metric, moment - 0.5)
                 value = [value for time, value in zip(times, values, strict=True) if time <= moment][-1]

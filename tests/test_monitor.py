@@ -468,7 +468,7 @@ async def test_window_and_logarithmic_axis_change_every_chart():
         logarithmic = picture(s.chart("rss"))
         assert logarithmic != linear
         assert not any(re.match(r" +0 B", row) for row in logarithmic), "no logarithm begins at 0"
-        assert all(chart.logarithmic for chart in s.monitor.query(Chart))
+        assert all(chart.plot.logarithmic for chart in s.monitor.query(Chart))
         await s.press("l")
         await s.run(0.3)
         assert any(re.match(r" +0 B", row) for row in picture(s.chart("rss")))
@@ -696,7 +696,7 @@ async def test_the_palette_runs_its_commands():
         await s.switch_on("asyncio", "uvloop", tasks=100)
         for title, typed, done in (
             ("Refill", "Refill", lambda: not s.lab.settings.refill),
-            ("Logarithmic axis", "Logar", lambda: s.chart("rss").logarithmic),
+            ("Logarithmic axis", "Logar", lambda: s.chart("rss").plot.logarithmic),
             ("One chart", "One ch", lambda: len(s.shown_charts()) == 1),
             ("Stop all", "Stop a", lambda: not any(lane.on for lane in s.lab.lanes)),
         ):
@@ -919,7 +919,7 @@ async def test_80_by_24_shows_every_lane_the_settings_one_chart_the_table_and_th
             seen += s.shown_charts()
             chart = next(chart for chart in s.monitor.query(Chart) if chart.display)
             assert chart.size.height >= 5
-            await s.sees(chart.title, "now", within=chart)
+            await s.sees(chart.plot.title, "now", within=chart)
             await s.press("c")
             await s.run(0.3)
         assert seen == CHARTS[:7]

@@ -2,18 +2,13 @@
 
 import pytest
 from textual.content import Content
-from textual.geometry import Region
 from textual.style import Style
-from textual.widget import Widget
 
-from concwatch.charts.lines import Line
-from concwatch.charts.scales import COUNT
 from concwatch.lab.events import Event
 from concwatch.ui.renderables.ink import Inks
-from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.event_view import EventLines, EventView
 from concwatch.ui.widgets.text_lines import TextLines
-from tests.screen import Plain
+from tests.screen import showing
 
 BASE = Style.parse("#ffffff on #000000")
 
@@ -36,16 +31,6 @@ def written(monkeypatch):
         Inks, "write", lambda self, line, width: found.append(line.plain) or write(self, line, width)
     )
     return found
-
-
-def showing(*widgets):
-    """An app that shows these."""
-
-    class Showing(Plain):
-        def compose(self):
-            yield from widgets
-
-    return Showing()
 
 
 @pytest.mark.parametrize(
@@ -146,15 +131,3 @@ async def test_text_of_events_can_be_selected():
         assert pilot.app.screen.get_selected_text() == "one\n00:00:01  a         two"
         backgrounds = {style.bgcolor for _, style, _ in lines.render_line(1)}
         assert len(backgrounds) == 2
-
-
-async def test_a_chart_is_framed_as_any_widget_is():
-    chart = Chart("live", COUNT)
-    async with showing(chart).run_test(size=(50, 12)) as pilot:
-        times = [float(second) for second in range(60)]
-        for values in ([*range(60)], [5.0] * 60):
-            chart.show([Line("a", "#ff0000", times, values)], 60.0)
-            await pilot.pause()
-            for crop in (Region(0, 0, 50, 12), Region(3, 2, 20, 5)):
-                framed = [list(strip.simplify()) for strip in chart.render_lines(crop)]
-                assert framed == [list(strip.simplify()) for strip in Widget.render_lines(chart, crop)]

@@ -9,8 +9,10 @@ from click.testing import CliRunner
 from msgspec import structs
 
 from concwatch.charts.lines import Line
+from concwatch.charts.plot import Plot
 from concwatch.charts.scales import BYTES
 from concwatch.charts.slide import Slide, draw_slide, parse_size
+from concwatch.charts.ticks import elapsed_ticks
 from concwatch.cli import main
 from concwatch.pictures.png import to_png
 from tests.made_recording import made_lines
@@ -23,10 +25,9 @@ LEVEL = Line("<threads>", "#ff7a85", TIMES, [30 * MIB] * 61)
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
-def slide(*lines, **options):
-    return Slide(
-        "RSS", lines, BYTES, 60.0, 60.0, ("each task waits", "untraced", "CPython 3.11.7"), **options
-    )
+def slide(*lines):
+    plot = Plot("RSS", BYTES, lines, 60.0, across=elapsed_ticks)
+    return Slide(plot, ("each task waits", "untraced", "CPython 3.11.7"))
 
 
 def texts(svg):

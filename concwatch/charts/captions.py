@@ -3,12 +3,13 @@
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from rich.cells import cell_len
 
 from concwatch.charts.lines import Line
+from concwatch.charts.plot import Plot
 from concwatch.charts.scales import Kind
 
 SHORTEST_TITLE = 8
@@ -43,6 +44,18 @@ class Entry(Struct, frozen=True):
     """``#rrggbb``"""
 
 
+def legend(plot: Plot) -> list[Entry]:
+    """Return each line's name, and the value that it has at the end, or at the cursor."""
+    return [
+        Entry(line.name, value_text(line, plot.kind, plot.end, plot.cursor), line.color)
+        for line in plot.lines
+    ]
+
+
+Form = tuple[str, Sequence[tuple[str, str]]]
+"""What stands between entries, and the name and value of each."""
+
+
 def caption(title: str, entries: Sequence[Entry], width: int, brief: str = "") -> list[tuple[str, str]]:
     """Return a title and as many entries as fit into ``width`` cells; a value is whole or not there.
 
@@ -59,41 +72,41 @@ def caption(title: str, entries: Sequence[Entry], width: int, brief: str = "") -
     Returns:
         Texts in a row, each with its style.
     """
-    shortest = min(len(brief or title), SHORTEST_TITLE)
-    names = [entry.name for entry in entries]
-    least = apart(names)
-    forms = [
-        (names, [entry.value for entry in entries], "  "),
-        *(
-            ([name[: max(length, at_least)] for name, at_least in zip(names, least, strict=True)], short, " ")
-            for short in (
-                [_without_unit(entry.value) for entry in entries],
-                [_rounded(_without_unit(entry.value)) for entry in entries],
-            )
-            for length in (CUTS if any(entry.value for entry in entries) else CUTS[:1])
-        ),
-    ]
+    shortest, count, forms = min(len(brief or title), SHORTEST_TITLE), len(entries), list(_forms(entries))
 
-    def cells(form: tuple[list[str], list[str], str], shown: int) -> int:
-        texts = [f"{name} {value}".strip() for name, value in zip(*form[:2], strict=True)][:shown]
-        return cell_len(form[2].join([*texts, *(["…"] if shown < len(names) else [])])) + 2 if names else 0
+    def cells(form: Form, shown: int) -> int:
+        gap, pairs = form
+        texts = [f"{name} {value}".strip() for name, value in pairs[:shown]]
+        return cell_len(gap.join([*texts, *(["…"] if shown < count else [])])) + 2 if count else 0
 
-    shown = len(names)
-    form = next(
-        (form for room in (len(title), shortest) for form in forms if room + cells(form, shown) <= width),
-        forms[-1],
-    )
-    while shown and shortest + cells(form, shown) > width:
-        shown -= 1
+    options = [(room, form, count) for room in (len(title), shortest) for form in forms]
+    options += [(shortest, forms[-1], shown) for shown in range(count - 1, -1, -1)]
+    _, form, shown = next((each for each in options if each[0] + cells(*each[1:]) <= width), options[-1])
     room = max(width - cells(form, shown), min(width, shortest))
     heading = title if len(title) <= room else _shorten(brief or title, room)
+    gap, pairs = form
     parts = [(heading, "")]
-    for index, (entry, name, value) in enumerate(zip(entries[:shown], *form[:2], strict=False)):
-        parts += [(form[2] if index else "  ", ""), (name, entry.color)]
+    for index, ((name, value), entry) in enumerate(zip(pairs[:shown], entries, strict=False)):
+        parts += [(gap if index else "  ", ""), (name, entry.color)]
         parts += [(" ", ""), (value, f"bold {entry.color}")] if value else []
-    if shown < len(names) and len(heading) + cells(form, shown) <= width:
-        parts.append((form[2] + "…" if shown else "  …", ""))
+    if shown < count and len(heading) + cells(form, shown) <= width:
+        parts.append((gap + "…" if shown else "  …", ""))
     return parts
+
+
+def _forms(entries: Sequence[Entry]) -> Iterator[Form]:
+    """Yield how entries can be written, the longest first."""
+    yield "  ", [(entry.name, entry.value) for entry in entries]
+    least = apart([entry.name for entry in entries])
+    for shorten in (_without_unit, lambda value: _rounded(_without_unit(value))):
+        for length in CUTS if any(entry.value for entry in entries) else CUTS[:1]:
+            yield (
+                " ",
+                [
+                    (entry.name[: max(length, at_least)], shorten(entry.value))
+                    for entry, at_least in zip(entries, least, strict=True)
+                ],
+            )
 
 
 def apart(names: Sequence[str]) -> list[int]:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from msgspec import Struct
 from rich.cells import cell_len
 
-from concwatch.charts.annotations import Flag, Moment, cut, flags
-from concwatch.charts.decimation import Point, decimate
+from concwatch.charts.annotations import Flag, cut, flags
+from concwatch.charts.decimation import Point
 from concwatch.charts.lines import Line
-from concwatch.charts.scales import Kind, Scale, Tick, linear_scale, log_scale
+from concwatch.charts.plot import Plot, decimated, y_scale
+from concwatch.charts.scales import Scale, Tick
 from concwatch.charts.strokes import UP, Dot, Path
-from concwatch.charts.ticks import Across, age_ticks, column_of
+from concwatch.charts.ticks import column_of
 
 LABEL_WIDTH = 8
 """Cells of the y labels' column, the same for every kind, so that charts stand in line and never jump."""
@@ -114,77 +115,43 @@ def _at_left_edge(outside: Dot, inside: Dot) -> Dot:
     return (0, round(outside[1] + share * (inside[1] - outside[1])))
 
 
-def compose(
-    lines: Sequence[Line],
-    *,
-    width: int,
-    height: int,
-    now: float,
-    window: float,
-    kind: Kind,
-    logarithmic: bool = False,
-    across: Across = age_ticks,
-    moments: Sequence[Moment] = (),
-    cursor: float | None = None,
-) -> Picture | None:
-    """Work out what a chart shows; cheap next to `paint`, so compare its result before painting it.
+def compose(plot: Plot, width: int, height: int) -> Picture | None:
+    """Work out what a chart of so many cells, labels included, shows; None where there is no room for one.
 
-    Args:
-        lines: what to draw, the topmost last.
-        width: cells, labels included.
-        height: cells, labels included.
-        now: the time at the right edge, seconds on the lines' clock.
-        window: seconds from the left edge to the right one.
-        kind: what the values are.
-        logarithmic: whether the y axis is.
-        across: returns the ticks of the x axis, by default those of one that ends now.
-        moments: what to point out on the x axis, the topmost last.
-        cursor: the moment at which values are read.
-
-    Returns:
-        The picture, or None where there is no room for one.
+    This is cheap next to `paint`, so compare its result before painting it.
     """
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return None
-    columns, rows = width - LABEL_WIDTH - 1, height - 1
-    margin = _margin(lines, columns)
+    rows, columns = height - 1, width - LABEL_WIDTH - 1
+    margin = _margin(plot.lines, columns)
     columns -= margin
-    series = [decimate(line.times, line.values, now - window, now, 2 * columns) for line in lines]
-    edges = [
-        (line.color, [decimate(line.times, edge, now - window, now, 2 * columns) for edge in line.band])
-        for line in lines
-        if line.band
-    ]
-    every = [*series, *(points for _, both in edges for points in both)]
-    shown = [value for points in every for _, value in points if not math.isnan(value)]
-    if logarithmic:
-        drawable = [value for value in shown if value > 0]
-        scale = log_scale(kind, min(drawable, default=kind.calm), max(drawable, default=kind.calm), rows)
-    else:
-        scale = linear_scale(kind, max(shown, default=0), rows)
-    drawn = list(zip(lines, series, strict=True))
-    paths = tuple((line.color, _paths(points, scale, rows)) for line, points in drawn)
-    ends = [path[-1][-1] if path and path[-1][-1][0] >= 2 * columns - 2 else None for _, path in paths]
+    drawn = decimated(plot, 2 * columns)
+    scale = y_scale(plot, drawn, rows)
+    paths = tuple([(each.line.color, _paths(each.points, scale, rows)) for each in drawn])
+    ends = [path[-1][-1][1] if path and path[-1][-1][0] >= 2 * columns - 2 else None for _, path in paths]
     marks = (
-        (dot[0] // 2, dot[1] // UP, line.mark, line.color)
-        for line, points in drawn
-        for dot in (_dot(*point, scale, rows) for point in points if line.mark and not math.isnan(point[1]))
+        (dot[0] // 2, dot[1] // UP, each.line.mark, each.line.color)
+        for each in drawn
+        if each.line.mark
+        for dot in (_dot(*point, scale, rows) for point in each.points if not math.isnan(point[1]))
     )
-    column = None if cursor is None else column_of(cursor, now, window, columns)
+    column = -1 if plot.cursor is None else column_of(plot.cursor, plot.end, plot.length, columns)
     return Picture(
         width,
         height,
         scale,
-        across(now, window, columns),
+        plot.across(plot.end, plot.length, columns),
         paths,
         tuple(
-            (color, _paths(least, scale, rows), _paths(most, scale, rows)) for color, (least, most) in edges
+            (each.line.color, _paths(each.band[0], scale, rows), _paths(each.band[1], scale, rows))
+            for each in drawn
+            if each.band
         ),
         tuple(marks),
-        flags(moments, now, window, columns),
-        column if column is not None and 0 <= column < columns else None,
+        flags(plot.moments, plot.end, plot.length, columns),
+        column if 0 <= column < columns else None,
         margin,
-        _names(lines, [end and end[1] // UP for end in ends], rows, margin - 1) if margin else (),
+        _names(plot.lines, ends, rows, margin - 1) if margin else (),
     )
 
 
@@ -201,13 +168,13 @@ def _names(
 
     Args:
         lines: those of the chart.
-        ends: the row in which each ends; None for one that does not reach the edge.
+        ends: the dot above the floor at which each ends; None for one that does not reach the edge.
         rows: of the plot.
         room: cells for a name.
     """
     placed: dict[int, tuple[int, str, str]] = {}
     for line, end in zip(lines, ends, strict=True):
-        for row in () if end is None else (end, end + 1, end - 1):
+        for row in () if end is None else (end // UP, end // UP + 1, end // UP - 1):
             if row not in placed and 0 <= row < rows:
                 placed[row] = (row, cut(line.name, room), line.color)
                 break

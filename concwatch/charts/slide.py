@@ -7,10 +7,9 @@ from html import escape
 from msgspec import Struct
 
 from concwatch.charts.captions import NO_VALUE, value_text
-from concwatch.charts.decimation import decimate
+from concwatch.charts.decimation import Point
 from concwatch.charts.lines import Line
-from concwatch.charts.scales import Kind, Scale, linear_scale, log_scale
-from concwatch.charts.ticks import Across, elapsed_ticks
+from concwatch.charts.plot import Plot, decimated, stretches, y_scale
 from concwatch.lab.settings import Settings
 from concwatch.lab.workload_text import describe
 from concwatch.units import format_bytes
@@ -29,25 +28,21 @@ INKS = {
 }
 """Whether the picture is dark → its background, text, text that matters less, and grid."""
 
+LETTER = 0.62
+"""Width of a letter by the size of its font."""
+
+Place = tuple[float, float]
+"""Pixels from the left, and from the top."""
+
 FAMILY = "'Concwatch Mono', 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 
 
 class Slide(Struct, frozen=True):
     """One chart for a slide."""
 
-    title: str
-    lines: Sequence[Line]
-    """What is drawn, the topmost last."""
-    kind: Kind
-    end: float
-    """The place at the right edge, on the lines' axis."""
-    length: float
-    """From the left edge to the right one."""
+    plot: Plot
     conditions: Sequence[str] = ()
     """What stands beneath: workload, versions, machine, date."""
-    logarithmic: bool = False
-    across: Across = elapsed_ticks
-    """Returns the ticks of the x axis."""
     dark: bool = True
 
 
@@ -76,90 +71,83 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
         size: width and height, in pixels.
         scale: how much larger letters and strokes are than for `SIZE`.
     """
-    width, height = size
+    plot, (width, height) = slide.plot, size
     unit = min(width / SIZE[0], height / SIZE[1]) * scale
     ground, ink, dim, grid = INKS[slide.dark]
-    font = 20 * unit
+    font, margin = 20 * unit, 48 * unit
 
     def text(x: float, y: float, words: str, color: str, *, size: float = font, more: str = "") -> str:
         place = f'x="{x:.1f}" y="{y:.1f}" fill="{color}" font-size="{size:.1f}"'
         return f"<text {place}{more}>{escape(words)}</text>"
 
-    margin = 48 * unit
-    foot = _wrapped(slide.conditions, max(10, int((width - 2 * margin) / (font * 0.62))))
-    longest = max((len(line.name) for line in slide.lines), default=0)
-    left, right = margin + 110 * unit, width - margin - (longest + 1) * font * 0.62
+    foot = _wrapped(slide.conditions, max(10, int((width - 2 * margin) / (font * LETTER))))
+    longest = max((len(line.name) for line in plot.lines), default=0)
+    left, right = margin + 110 * unit, width - margin - (longest + 1) * font * LETTER
     top, bottom = 150 * unit, height - margin - (len(foot) + 2) * font * 1.4
     columns = max(2, int(right - left))
-    points = [
-        decimate(line.times, line.values, slide.end - slide.length, slide.end, columns)
-        for line in slide.lines
-    ]
-    bands = [
-        (
-            line.color,
-            [decimate(line.times, edge, slide.end - slide.length, slide.end, columns) for edge in line.band],
-        )
-        for line in slide.lines
-        if line.band
-    ]
-    every = [*points, *(each for _, edges in bands for each in edges)]
-    shown = [value for each in every for _, value in each if math.isfinite(value)]
-    axis = _axis(slide, shown)
-    high = max([1.0, *(axis.row(value) for value in shown), *(tick.position for tick in axis.ticks)]) + 0.2
+    drawn = decimated(plot, columns)
+    axis = y_scale(plot, drawn, ROWS)
+    edges = [points for each in drawn for points in (each.points, *each.band)]
+    shown = [axis.row(value) for points in edges for _, value in points if math.isfinite(value)]
+    high = max([1.0, *shown, *(tick.position for tick in axis.ticks)]) + 0.2
 
-    def x_of(column: float) -> float:
-        return left + (max(column, 0) + 0.5) / columns * (right - left)
+    def y_of(row: float) -> float:
+        return bottom - row / high * (bottom - top)
 
-    def y_of(value: float) -> float:
-        return math.nan if math.isnan(value) else bottom - axis.row(value) / high * (bottom - top)
+    def placed(points: Sequence[Point]) -> list[list[Place]]:
+        return [
+            [
+                (left + (max(column, 0) + 0.5) / columns * (right - left), y_of(axis.row(value)))
+                for column, value in stretch
+            ]
+            for stretch in stretches(points)
+        ]
+
+    def area(path: str, color: str) -> str:
+        return f'<path d="{path}" fill="{color}" fill-opacity="0.2"/>'
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="{FAMILY}">',
         f'<rect width="{width}" height="{height}" fill="{ground}"/>',
-        text(margin, margin + 24 * unit, slide.title, ink, size=34 * unit, more=' font-weight="bold"'),
+        text(margin, margin + 24 * unit, plot.title, ink, size=34 * unit, more=' font-weight="bold"'),
     ]
     x = margin
-    for line in slide.lines:
-        value = NO_VALUE if line.mark else value_text(line, slide.kind, slide.end)
+    for line in plot.lines:
+        value = NO_VALUE if line.mark else value_text(line, plot.kind, plot.end)
         words = line.name if value == NO_VALUE else f"{line.name} {value}"
         parts.append(text(x, margin + 64 * unit, words, line.color, size=font * 1.1))
-        x += (len(words) + 3) * font * 1.1 * 0.62
+        x += (len(words) + 3) * font * 1.1 * LETTER
     for tick in axis.ticks:
-        y = bottom - tick.position / high * (bottom - top)
+        y = y_of(tick.position)
         parts.append(f'<path d="M{left:.1f} {y:.1f}H{right:.1f}" stroke="{grid}" stroke-width="{unit:.1f}"/>')
         parts.append(text(left - 14 * unit, y + font * 0.35, tick.label, dim, more=' text-anchor="end"'))
     cells = max(2, int((right - left) / (LABEL * unit) * 8))
-    for tick in slide.across(slide.end, slide.length, cells):
+    for tick in plot.across(plot.end, plot.length, cells):
         x = left + (tick.position + 0.5) / cells * (right - left)
         parts.append(text(x, bottom + font * 1.6, tick.label, dim, more=' text-anchor="middle"'))
-    for color, edges in bands:
-        low, high_edge = (_stretches([(x_of(at), y_of(value)) for at, value in edge]) for edge in edges)
-        areas = (
-            f"{_path(under)}{_path(over[::-1]).replace('M', 'L', 1)}Z"
-            for under, over in zip(low, high_edge, strict=False)
-        )
-        parts.append(f'<path d="{"".join(areas)}" fill="{color}" fill-opacity="0.2"/>')
-    for line, each in zip(slide.lines, points, strict=True):
-        stretches = _stretches([(x_of(column), y_of(value)) for column, value in each])
-        if len(slide.lines) == 1 and not line.mark and not bands:
-            areas = (f"{_path(one)}V{bottom:.1f}H{one[0][0]:.1f}Z" for one in stretches)
-            parts.append(f'<path d="{"".join(areas)}" fill="{line.color}" fill-opacity="0.2"/>')
-        path = "".join(map(_path, stretches))
+    for each in drawn:
+        if each.band:
+            low, high_edge = map(placed, each.band)
+            joined = zip(map(_path, low), (_path(over[::-1]) for over in high_edge), strict=False)
+            parts.append(area("".join(f"{under}L{over[1:]}Z" for under, over in joined), each.line.color))
+    lone = len(drawn) == 1 and not drawn[0].line.mark and not drawn[0].band
+    for each in drawn:
+        line, lines = each.line, placed(each.points)
+        if lone:
+            under = (f"{_path(one)}V{bottom:.1f}H{one[0][0]:.1f}Z" for one in lines)
+            parts.append(area("".join(under), line.color))
         parts.append(
-            f'<path d="{path}" fill="none" stroke="{line.color}" stroke-width="{4 * unit:.1f}" '
-            f'stroke-linejoin="round" stroke-linecap="round"/>'
+            f'<path d="{"".join(map(_path, lines))}" fill="none" stroke="{line.color}" '
+            f'stroke-width="{4 * unit:.1f}" stroke-linejoin="round" stroke-linecap="round"/>'
         )
         if line.mark:
-            dots = (place for one in stretches for place in one)
-            parts += [
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{7 * unit:.1f}" fill="{line.color}"/>' for x, y in dots
-            ]
+            circle = f'r="{7 * unit:.1f}" fill="{line.color}"'
+            parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" {circle}/>' for one in lines for x, y in one]
     ends = [
-        (y_of(each[-1][1]), line)
-        for line, each in zip(slide.lines, points, strict=True)
-        if each and math.isfinite(each[-1][1]) and each[-1][0] >= columns - 3
+        (y_of(axis.row(each.points[-1][1])), each.line)
+        for each in drawn
+        if each.points and math.isfinite(each.points[-1][1]) and each.points[-1][0] >= columns - 3
     ]
     for y, line in _apart(ends, font * 1.2):
         parts.append(text(right + font * 0.5, y + font * 0.35, line.name, line.color))
@@ -168,26 +156,7 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _axis(slide: Slide, shown: Sequence[float]) -> Scale:
-    if not slide.logarithmic:
-        return linear_scale(slide.kind, max(shown, default=0), ROWS)
-    known = [value for value in shown if value > 0]
-    calm = slide.kind.calm
-    return log_scale(slide.kind, min(known, default=calm), max(known, default=calm), ROWS)
-
-
-def _stretches(places: Sequence[tuple[float, float]]) -> list[list[tuple[float, float]]]:
-    """Return the places between gaps."""
-    found: list[list[tuple[float, float]]] = [[]]
-    for place in places:
-        if math.isnan(place[1]):
-            found.append([])
-        else:
-            found[-1].append(place)
-    return [stretch for stretch in found if stretch]
-
-
-def _path(places: Sequence[tuple[float, float]]) -> str:
+def _path(places: Sequence[Place]) -> str:
     start, *rest = [f"{x:.1f} {y:.1f}" for x, y in places]
     return f"M{start}" + "".join(f"L{place}" for place in rest or [start])
 

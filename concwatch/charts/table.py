@@ -1,10 +1,7 @@
 """The charts that there are, on the screen and in plain text; a new chart is one row."""
 
-from collections.abc import Sequence
+from msgspec import Struct
 
-from msgspec import Struct, structs
-
-from concwatch.charts.lines import LaneSeries, Line, lines_of
 from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, SHARE, Kind
 
 WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 * 3600.0)
@@ -84,16 +81,3 @@ DRAWN = tuple(dict.fromkeys(metric for spec in ON_SCREEN for metric in (spec.met
 def span(seconds: float, most: float = WINDOWS[-1]) -> float:
     """Return the shortest of `SPANS` that holds so many seconds, but ``most`` at most."""
     return min(most, next((each for each in SPANS if seconds <= each), most))
-
-
-def drawn_by(spec: ChartSpec, lanes: Sequence[LaneSeries], start: float) -> tuple[ChartSpec, list[Line]]:
-    """Return a chart, its title that of the metrics that are drawn, and its lines since ``start``."""
-    first = lines_of(spec.metric, lanes, start)
-    other = lines_of(spec.other, lanes, start) if spec.other else []
-    if not other:
-        return spec, first
-    lines = {line.name: line for line in other + first}
-    title = spec.both if first else BY_METRIC[spec.other].title
-    return structs.replace(spec, title=title, brief=""), [
-        lines[lane.name] for lane in lanes if lane.name in lines
-    ]

@@ -5,7 +5,6 @@ Places are seconds, or whatever else grows evenly from left to right, such as th
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from concwatch.charts.scales import DECIMAL_LADDERS, Tick
 from concwatch.units import format_short
@@ -89,33 +88,29 @@ def size_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
     return tuple(ticks) if _all_fit(ticks, columns) else tuple(ticks[:1])
 
 
-def elapsed_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
+def elapsed_ticks(end: float, length: float, columns: int, gap: int = LABEL_GAP) -> tuple[Tick, ...]:
     """Return the ticks of an axis of seconds since something began: ``0s``, ``5s``, ``10s``, …."""
     for step in ELAPSED_STEPS:
-        if columns * step / length < len("0s") + LABEL_GAP:
+        if columns * step / length < len("0s") + gap:
             continue  # so short a step would be ticks without number
         counts = range(math.ceil((end - length) / step), math.floor(end / step + 1e-9) + 1)
-        ticks = [
-            _place(count * step, time_label(count * step, step), end, length, columns) for count in counts
-        ]
-        if columns * step / length >= max((len(tick.label) for tick in ticks), default=0) + LABEL_GAP:
-            return tuple(ticks)
+        labels = [time_label(count * step, step) for count in counts]
+        if columns * step / length >= max(map(len, labels), default=0) + gap:
+            places = (count * step for count in counts)
+            return tuple(
+                _place(place, label, end, length, columns)
+                for place, label in zip(places, labels, strict=True)
+            )
     return ()
 
 
 def age_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
     """Return the ticks of a time axis that ends now, oldest first: ``-60s`` … ``now``."""
-    return time_ticks(length, columns)
-
-
-@lru_cache(maxsize=64)
-def time_ticks(window: float, columns: int) -> tuple[Tick, ...]:
-    """Return what `age_ticks` does for a window of so many seconds."""
-    now = Tick(columns - 1, "now")
+    last = columns - 1
     for step in TIME_STEPS:
-        ages = range(step, math.floor(window + 1e-9) + 1, step)
-        labels = [f"-{time_label(age, step)}" for age in ages]
-        if ages and (columns - 1) * step / window >= len(labels[-1]) + LABEL_GAP:
-            positions = [round((columns - 1) * (1 - age / window)) for age in ages]
-            return (*map(Tick, reversed(positions), reversed(labels)), now)
-    return (now,)
+        count = math.floor((length + 1e-9) / step)
+        if count and last * step / length >= len(f"-{time_label(count * step, step)}") + LABEL_GAP:
+            ages = range(count * step, 0, -step)
+            ticks = (Tick(round(last * (1 - age / length)), f"-{time_label(age, step)}") for age in ages)
+            return (*ticks, Tick(last, "now"))
+    return (Tick(last, "now"),)

@@ -8,8 +8,10 @@ from msgspec import Struct
 
 from concwatch.charts.colors import lane_color
 from concwatch.charts.lines import Line, Samples
+from concwatch.charts.plot import Plot
 from concwatch.charts.slide import Slide, conditions
 from concwatch.charts.table import BY_METRIC
+from concwatch.charts.ticks import elapsed_ticks
 from concwatch.lab.lab import Lab
 from concwatch.lab.series import METRICS
 from concwatch.recordings.recording import Recording
@@ -76,7 +78,8 @@ def slide_of(recording: Recording, metric: str, dark: bool) -> Slide:
     if not lines:
         raise ValueError(f"no lane of this recording has {spec.title}: expected --metric with another")
     end = max(line.times[-1] for line in lines)
-    return Slide(spec.title, lines, spec.kind, end, max(end, 1.0), recorded_conditions(recording), dark=dark)
+    plot = Plot(spec.title, spec.kind, lines, end, max(end, 1.0), across=elapsed_ticks)
+    return Slide(plot, recorded_conditions(recording), dark)
 
 
 def _trace(name: str, samples: Samples, began: float) -> Trace:

@@ -1,5 +1,6 @@
 """The option ``--chart``: charts in plain text on standard output."""
 
+import io
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ def check_chart(as_json: bool = False) -> None:
     Raises:
         ValueError: one line that says why not, and what to do.
     """
-    from concwatch.charts.paper import check_writes_charts
+    from concwatch.charts.plain import check_writes_charts
 
     if as_json:
         raise ValueError("--chart and --json both go to standard output: expected one of them")
@@ -46,7 +47,6 @@ def charts_of(recording: "Recording", to_terminal: bool) -> Iterator[bytes]:
 
 
 def _lines(traces: "Sequence[Trace]", to_terminal: bool) -> Iterator[str]:
-    from concwatch.charts.paper import Paper
-    from concwatch.charts.plain_page import chart_lines
+    from concwatch.charts.plain import chart_lines, paper_of
 
-    return chart_lines(traces, Paper.of(sys.stdout) if to_terminal else Paper())
+    return chart_lines(traces, paper_of(sys.stdout if to_terminal else io.StringIO()))

@@ -39,10 +39,8 @@ class ChartControl:
 
     def logarithmic(self) -> None:
         """Switch the y axes between linear and logarithmic."""
-        on = not self._grid.query(Chart).first().logarithmic
-        for chart in self._grid.query(Chart):
-            chart.logarithmic = on
-        self._tell(f"y axes {'logarithmic' if on else 'linear'}")
+        self._grid.logarithmic = not self._grid.logarithmic
+        self._tell(f"y axes {'logarithmic' if self._grid.logarithmic else 'linear'}")
 
     def pause(self) -> None:
         """Have the charts stand still, or catch up; collecting goes on."""

@@ -220,7 +220,7 @@ class LanesApp(InputQueue):
         if chart is None:
             self.notify("no chart to be seen: expected one on the screen, or in focus", severity="warning")
         else:
-            self._save(chart_slide(chart, self.conditions(), self.current_theme.dark), chart.title)
+            self._save(chart_slide(chart, self.conditions(), self.current_theme.dark), chart.plot.title)
 
     def _save(self, svg: str, subject: str) -> None:
         """Save a picture of ``subject``, or of everything, and say where it is."""

@@ -84,16 +84,4 @@ def chart_to_save(screen: Screen[object]) -> Chart | None:
 
 def chart_slide(chart: Chart, conditions: Sequence[str], dark: bool) -> str:
     """Return what a chart shows as a picture for a slide."""
-    return draw_slide(
-        Slide(
-            chart.title,
-            chart.lines,
-            chart.kind,
-            chart.now,
-            chart.window,
-            conditions,
-            chart.logarithmic,
-            chart.across,
-            dark,
-        )
-    )
+    return draw_slide(Slide(chart.plot, conditions, dark))

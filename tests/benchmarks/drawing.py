@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from concwatch.charts.lines import Line
 from concwatch.charts.picture import compose
+from concwatch.charts.plot import Plot
 from concwatch.charts.scales import BYTES, RATE, Kind
 from concwatch.charts.strokes import rasterize
 from concwatch.charts.terminal import paint
@@ -54,8 +55,9 @@ def _milliseconds(charts: list[tuple[Kind, Shape]], frames: int = 40) -> float:
         now = 1000 + WINDOW + frame * 0.2
         for kind, series in data:
             lines = [Line(color, color, *pair) for color, pair in zip(COLORS, series, strict=True)]
+            plot = Plot("", kind, lines, now, WINDOW)
             start = time.process_time()
-            picture = compose(lines, width=WIDTH, height=HEIGHT, now=now, window=WINDOW, kind=kind)
+            picture = compose(plot, WIDTH, HEIGHT)
             assert picture is not None
             paint(picture, "#888888", "#333333")
             took += time.process_time() - start

@@ -8,17 +8,13 @@ from textual.app import RenderResult
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.geometry import Region
-from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from concwatch.charts.annotations import Moment
-from concwatch.charts.captions import Entry, caption, value_text
-from concwatch.charts.lines import Line
+from concwatch.charts.captions import Entry, caption, legend
 from concwatch.charts.picture import Picture, compose
-from concwatch.charts.scales import Kind
+from concwatch.charts.plot import Plot
 from concwatch.charts.terminal import paint
-from concwatch.charts.ticks import Across, age_ticks
 
 TITLE_MARGIN = 4
 """Cells of a widget's content width that its border leaves blank around a title."""
@@ -77,38 +73,19 @@ class Chart(Widget, can_focus=True):
     }
     """
 
-    window: reactive[float] = reactive(60.0, repaint=False)
-    """Seconds from the left edge to the right one."""
-    logarithmic: reactive[bool] = reactive(False, repaint=False)
-    """Whether the y axis is logarithmic."""
-    cursor: reactive[float | None] = reactive[float | None](None, repaint=False)
-    """The moment that is read, seconds on the lines' clock; None for now."""
-
-    def __init__(
-        self, title: str, kind: Kind, *, hint: str = "", id: str | None = None, classes: str | None = None
-    ) -> None:
-        """Make a chart without lines.
+    def __init__(self, plot: Plot, *, hint: str = "", id: str | None = None, classes: str = "") -> None:
+        """Make a chart.
 
         Args:
-            title: what the chart shows, kept at the start of its border title.
-            kind: what the values are: how they are written and which of them are round.
+            plot: what it shows at first.
             hint: what is seen while there are no lines.
             id: the widget's id.
             classes: the widget's classes.
         """
         super().__init__(id=id, classes=classes)
-        self.title = title
-        self.brief = ""
-        """The title where there is little room; by its words if empty."""
-        self.kind = kind
+        self.plot = plot
+        """What is shown."""
         self.hint = hint
-        self.across: Across = age_ticks
-        """Returns the ticks of the x axis."""
-        self.lines: Sequence[Line] = ()
-        """The lines that are shown, the topmost last."""
-        self.now = 0.0
-        """The time at the right edge, seconds on the lines' clock."""
-        self._moments: Sequence[Moment] = ()
         self._painted: tuple[Picture | None, Colors] | None = None
         self._rows: list[list[Segment]] = []
         self._framed: list[Strip] = []
@@ -116,47 +93,24 @@ class Chart(Widget, can_focus=True):
         self._colors: Colors = ("", "", None)
         self._styled: DOMNode | None = None
         self._caption: list[tuple[str, str]] = []
-        self.border_title = Content(title)
+        self.border_title = Content(plot.title)
 
-    def show(
-        self, lines: Sequence[Line], now: float, moments: Sequence[Moment] = (), window: float | None = None
-    ) -> None:
-        """Show ``lines`` as they are at ``now``.
+    def show(self, plot: Plot) -> None:
+        """Show ``plot``.
 
-        The sequences in ``lines`` are read again when the size, the window or the axis changes, so they may
-        grow in place, but must not be reused for something else.
-
-        Args:
-            lines: what to draw, the topmost last.
-            now: the time at the right edge, seconds on the lines' clock.
-            moments: what to point out on the time axis, the topmost last.
-            window: seconds from the left edge to the right one, if that changes.
+        The sequences in its lines are read again when the size changes, so they may grow in place, but must
+        not be reused for something else.
         """
-        if window is not None:
-            self.set_reactive(Chart.window, window)
-        self.lines, self.now, self._moments = lines, now, moments
+        self.plot = plot
         self._update()
 
     def _update(self) -> None:
-        """Draw what `show` was given, if that would change a cell."""
+        """Draw what there is to show, if that would change a cell."""
         width, height = self.content_size
         if not width or not height:
             return
         self._update_title(width - TITLE_MARGIN)
-        picture = None
-        if self.lines:
-            picture = compose(
-                self.lines,
-                width=width,
-                height=height,
-                now=self.now,
-                window=self.window,
-                kind=self.kind,
-                logarithmic=self.logarithmic,
-                across=self.across,
-                moments=self._moments,
-                cursor=self.cursor,
-            )
+        picture = compose(self.plot, width, height) if self.plot.lines else None
         colors = self._axis_colors()
         if (picture, colors) != self._painted:
             self._painted = picture, colors
@@ -178,19 +132,16 @@ class Chart(Widget, can_focus=True):
         return self._colors
 
     def _update_title(self, width: int) -> None:
-        parts = caption(self.title, self.legend(), width, self.brief)
+        parts = caption(self.plot.title, self.legend(), width, self.plot.brief)
         if parts != self._caption:  # to set it draws the chart's frame again
             self._caption = parts
             self.border_title = Content.assemble(*parts)
 
     def legend(self) -> list[Entry]:
         """Return what stands behind the title: each line's name, and the value that it has now."""
-        return [
-            Entry(line.name, value_text(line, self.kind, self.now, self.cursor), line.color)
-            for line in self.lines
-        ]
+        return legend(self.plot)
 
-    watch_cursor = watch_window = watch_logarithmic = _on_resize = _update
+    _on_resize = _update
 
     def notify_style_update(self) -> None:
         """Follow a change of the theme, even while no new data comes."""
@@ -201,7 +152,7 @@ class Chart(Widget, can_focus=True):
 
     def render(self) -> RenderResult:
         """Return what is seen in place of a plot."""
-        return "" if self.lines else Content(self.hint)
+        return "" if self.plot.lines else Content(self.hint)
 
     def render_line(self, y: int) -> Strip:
         """Return row ``y`` of the picture."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from msgspec import structs
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -12,7 +13,8 @@ from textual.widgets import Static
 from concwatch.charts.annotations import Moment
 from concwatch.charts.lines import LaneSeries
 from concwatch.charts.picture import SMALLEST
-from concwatch.charts.table import BY_METRIC, FEW, MANY, ON_SCREEN, PAIR, drawn_by
+from concwatch.charts.plot import Plot, plotted
+from concwatch.charts.table import BY_METRIC, FEW, MANY, ON_SCREEN, PAIR
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.pointing_chart import PointingChart
 from concwatch.units import format_clock
@@ -67,7 +69,8 @@ class ChartGrid(Container):
     """Which chart is shown where there is room for one only."""
     single: reactive[bool] = reactive(False)
     """Whether one chart takes all the room; it does so too where two, one above the other, have none."""
-
+    logarithmic: reactive[bool] = reactive(False)
+    """Whether the y axes are."""
     cursor: reactive[float | None] = reactive[float | None](None)
     """The moment that is read on all charts, seconds on the lab's clock; None for now."""
 
@@ -91,8 +94,7 @@ class ChartGrid(Container):
             ]
             current = "-current" if index == self.current else ""
             yield PointingChart(
-                spec.title,
-                spec.kind,
+                Plot(spec.title, spec.kind),
                 hint=spec.hint,
                 id=f"chart-{spec.metric}",
                 classes=" ".join((*places, current)),
@@ -121,11 +123,15 @@ class ChartGrid(Container):
         self._span = event.span
         self.cursor = event.moment
 
-    def watch_cursor(self, cursor: float | None) -> None:
+    def watch_cursor(self) -> None:
         """Move the cursor of all charts."""
-        for chart in self.query(Chart):
-            chart.cursor = cursor
+        self.watch_logarithmic()
         self._show_cursor()
+
+    def watch_logarithmic(self) -> None:
+        """Draw what the charts show with another axis or cursor."""
+        for chart in self.query(Chart):
+            chart.show(structs.replace(chart.plot, logarithmic=self.logarithmic, cursor=self.cursor))
 
     def _show_cursor(self) -> None:
         """Write over the lower edge which moment the cursor stands at."""
@@ -137,8 +143,8 @@ class ChartGrid(Container):
 
     def filled(self) -> list[int]:
         """Return which charts have a line to show."""
-        start = self._now - self.window
-        return [at for at, spec in enumerate(ON_SCREEN) if drawn_by(spec, self._lanes, start)[1]]
+        plots = (plotted(spec, self._lanes, self._now, self.window) for spec in ON_SCREEN)
+        return [at for at, plot in enumerate(plots) if plot.lines]
 
     def show(
         self,
@@ -174,13 +180,14 @@ class ChartGrid(Container):
             if chart.display
         }
         for metric, chart in charts.items():
-            spec, lines = drawn_by(BY_METRIC[metric], lanes, now - window)
-            spares = [each for each in spec.spare if each not in charts] if len(charts) > 1 else []
-            if not lines and spares:
-                spare, lines = drawn_by(BY_METRIC[spares[0]], lanes, now - window)
-                spec = spare if lines else spec
-            chart.title, chart.brief, chart.kind = spec.title, spec.brief, spec.kind
-            chart.show(lines, now, moments, window)
+            plot = plotted(BY_METRIC[metric], lanes, now, window)
+            spares = [each for each in BY_METRIC[metric].spare if each not in charts]
+            if not plot.lines and spares and len(charts) > 1:
+                spare = plotted(BY_METRIC[spares[0]], lanes, now, window)
+                plot = spare if spare.lines else plot
+            chart.show(
+                structs.replace(plot, moments=moments, logarithmic=self.logarithmic, cursor=self.cursor)
+            )
 
     def redraw(self) -> None:
         """Let the next `show` draw, however soon it comes."""

@@ -44,9 +44,10 @@ class PointingChart(Chart):
 
     def _point_at(self, column: int) -> None:
         """Move the cursor to a column of cells, or away from the chart."""
-        inside = 0 <= column < self._columns and bool(self.lines)
-        moment = time_of(column, self.now, self.window, self._columns) if inside else None
-        self.post_message(self.Pointed(self, moment, self.window / self._columns))
+        plot, columns = self.plot, self._columns
+        inside = 0 <= column < columns and bool(plot.lines)
+        moment = time_of(column, plot.end, plot.length, columns) if inside else None
+        self.post_message(self.Pointed(self, moment, plot.length / columns))
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Read the moment below the mouse."""
@@ -59,8 +60,9 @@ class PointingChart(Chart):
 
     def action_point(self, by: int) -> None:
         """Move the cursor by so many columns; from now, when there was none."""
-        last = self._columns - 1
-        column = last if self.cursor is None else column_of(self.cursor, self.now, self.window, self._columns)
+        plot, last = self.plot, self._columns - 1
+        moment = plot.end if plot.cursor is None else plot.cursor
+        column = column_of(moment, plot.end, plot.length, self._columns)
         self._point_at(max(0, min(last, column + by)))
 
     def action_point_nowhere(self) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from concwatch.charts.captions import NO_VALUE, Entry
 from concwatch.charts.lines import Line
+from concwatch.charts.plot import Plot
 from concwatch.charts.scales import BYTES
 from concwatch.charts.table import span
-from concwatch.charts.ticks import age_ticks, elapsed_ticks
+from concwatch.charts.ticks import elapsed_ticks
 from concwatch.lab.lane import Lane
 from concwatch.ui.widgets.chart import Chart
 
@@ -23,7 +24,7 @@ class RunChart(Chart):
     """Draws RSS as it is read, or as it was."""
 
     def __init__(self) -> None:
-        super().__init__("RSS", BYTES, hint="memory over time comes here")
+        super().__init__(Plot("RSS", BYTES), hint="memory over time comes here")
         self._live = False
 
     def follow_lanes(self, lanes: Sequence[tuple[Lane, str]], now: float, seconds: float) -> None:
@@ -34,7 +35,7 @@ class RunChart(Chart):
             now: seconds on their clock.
             seconds: how long it has been running.
         """
-        self.across, self.title, self._live = age_ticks, "RSS", True
+        self._live = True
         window, names = span(seconds, LONGEST), {color: lane.engine.name for lane, color in lanes}
         parts: dict[str, tuple[array[float], array[float]]] = {}
         for lane, color in lanes:
@@ -48,7 +49,7 @@ class RunChart(Chart):
         lines = [
             Line(names[color], color, times, values) for color, (times, values) in parts.items() if times
         ]
-        self.show(lines, now, window=window)
+        self.show(Plot("RSS", BYTES, lines, now, window))
 
     def show_trails(self, trails: Sequence[tuple[str, str, Trail]]) -> None:
         """Draw one past run of each series from its beginning.
@@ -56,16 +57,16 @@ class RunChart(Chart):
         Args:
             trails: name and colour of each series, and what was read.
         """
-        self.across, self.title, self._live = elapsed_ticks, "RSS", False
-        longest = max((trail[-1][0] for _, _, trail in trails), default=1.0)
+        self._live = False
+        longest = max((0.5, *(trail[-1][0] for _, _, trail in trails))) if trails else 1.0
         lines = [
             Line(name, color, [time for time, _ in trail], [rss for _, rss in trail])
             for name, color, trail in trails
         ]
-        self.show(lines, max(longest, 0.5), window=max(longest, 0.5))
+        self.show(Plot("RSS", BYTES, lines, longest, longest, across=elapsed_ticks))
 
     def legend(self) -> list[Entry]:
         """Return the value of what runs, or the names of what ran."""
         if self._live:
             return [entry for entry in super().legend() if entry.value != NO_VALUE]
-        return [Entry(line.name, "", line.color) for line in self.lines]
+        return [Entry(line.name, "", line.color) for line in self.plot.lines]

@@ -7,6 +7,7 @@ from textual.content import Content
 
 from concwatch.charts.captions import Entry
 from concwatch.charts.lines import Line
+from concwatch.charts.plot import Plot
 from concwatch.charts.scales import BYTES, RATE, SECONDS, Kind
 from concwatch.charts.ticks import size_ticks
 from concwatch.experiments.runner import TableFigure
@@ -46,9 +47,7 @@ class SizeChart(Chart):
     """Draws one table of an experiment."""
 
     def __init__(self) -> None:
-        super().__init__("by size", BYTES, hint="figures by size come here")
-        self.across = size_ticks
-        self.set_reactive(Chart.logarithmic, True)
+        super().__init__(Plot("by size", BYTES), hint="figures by size come here")
         self._names: list[Entry] = []
 
     def compare(
@@ -61,13 +60,13 @@ class SizeChart(Chart):
             colors: ``#rrggbb`` by the name of the series, of what was measured here.
             dim: the same, of what was published.
         """
-        self._names = []
+        self._names, kind = [], BYTES
         published: list[Line] = []
         here: list[Line] = []
         for name in dict.fromkeys(figure.entry.series.name for figure in figures):
             own = [figure for figure in figures if figure.entry.series.name == name]
-            factor = SCALES[own[0].entry.table.unit][1]
-            self.kind = kind_of(own[0].entry.table.unit)
+            unit = own[0].entry.table.unit
+            factor, kind = SCALES[unit][1], kind_of(unit)
             said = [(figure.entry.size, figure.entry.published) for figure in own]
             found = [(figure.entry.size, figure.here) for figure in own]
             published += _line(name, dim[name], said, factor, PUBLISHED)
@@ -79,7 +78,8 @@ class SizeChart(Chart):
         margin = max(MARGIN * (high - low), LEAST if high - low < 2 * LEAST else 0.0)
         kinds = ((f"{PUBLISHED} published", published), (f"{HERE} here", here))
         self.border_subtitle = Content("  ".join(what for what, drawn in kinds if drawn))
-        self.show(lines, high + margin, window=high - low + 2 * margin)
+        length = high - low + 2 * margin
+        self.show(Plot("by size", kind, lines, high + margin, length, logarithmic=True, across=size_ticks))
 
     def legend(self) -> list[Entry]:
         """Return the series; which mark is which stands below them."""

@@ -33,16 +33,17 @@ def wrapped(text: str, tone: str = "", indent: str = "", start: str = "") -> Ite
         yield Piece(line.replace("\xa0", " "), tone)
 
 
-def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
-    """Return a line a row, its cells to the left in the columns ``left``, to the right in the others."""
+def padded(rows: Sequence[Sequence[str]], left: Collection[int]) -> Iterable[list[str]]:
+    """Yield rows with cells as wide as their columns: to the left in columns ``left``, else to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if at in left else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    for row in rows:
+        cells = enumerate(zip(row, widths, strict=True))
+        yield [cell.ljust(width) if at in left else cell.rjust(width) for at, (cell, width) in cells]
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
+    """Return a line a row, its cells padded as `padded` does."""
+    return ["  ".join(cells).rstrip() for cells in padded(rows, left)]
 
 
 def without_unknown(table: Sequence[Sequence[str]], keep: str = "") -> list[list[str]]:

@@ -18,7 +18,7 @@ import time
 import psutil
 import pytest
 
-from concwatch.console import ExperimentProgress
+from concwatch.commands.progress import ExperimentProgress
 from concwatch.experiments.loading import decode, load, shipped
 from concwatch.experiments.runner import Choice, Runner
 from concwatch.links.link import Ended

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concwatch.cli import main
+from concwatch.commands.run_table import COLUMNS as SHOWN
 from concwatch.comparing.recorded import read_recording
 from concwatch.comparing.side import COMPARED
-from concwatch.console import COLUMNS as SHOWN
 from concwatch.experiments.cell import BOTH, READINGS, TRACED, Cell
 from concwatch.experiments.measure import run_once
 from concwatch.lab.lab import Lab

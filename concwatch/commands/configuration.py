@@ -4,7 +4,6 @@ Each command has a table in the file, and each of its options a key there and a 
 """
 
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
@@ -26,35 +25,34 @@ PREFIX = "CONCWATCH"
 NAMED_BY = "CONCWATCH_SETTINGS"
 """The variable that names another file than the one in the user's configuration folder."""
 
+Tables = Mapping[str, object]
+"""What the settings file holds, unchecked."""
+
 
 def settings_path() -> Path:
     """Return where the settings file is, or would be."""
-    if os.environ.get(NAMED_BY):
-        return Path(os.environ[NAMED_BY])
-    from platformdirs import user_config_path  # only here: who names a file can do without
-
-    return user_config_path("concwatch", appauthor=False) / "settings.toml"
+    return Path(os.environ.get(NAMED_BY) or Path(click.get_app_dir("concwatch"), "settings.toml"))
 
 
-def read_tables() -> dict[str, object]:
-    """Return what the settings file holds, unchecked; nothing where there is no file and none is named.
+def read_tables() -> Tables:
+    """Return what the settings file holds; nothing where there is no file and none is named.
 
     Raises:
         click.ClickException: one line that names the file and says why it cannot be read.
     """
-    path = settings_path()
-    if not (os.environ.get(NAMED_BY) or os.path.lexists(path)):
+    path, named = settings_path(), os.environ.get(NAMED_BY)
+    if not (named or os.path.lexists(path)):
         return {}
     try:
         return read_toml(read_file(path), str(path))
     except OSError as error:
-        named = f", named by {NAMED_BY}" if os.environ.get(NAMED_BY) else ""
-        raise click.ClickException(f"{path}: {error.strerror}: expected a settings file{named}") from None
+        by = f", named by {NAMED_BY}" if named else ""
+        raise click.ClickException(f"{path}: {error.strerror}: expected a settings file{by}") from None
     except ValueError as error:
         raise click.ClickException(str(error)) from None
 
 
-def hosts(tables: Mapping[str, object]) -> dict[str, Host]:
+def hosts(tables: Tables) -> dict[str, Host]:
     """Return the hosts that the settings file names.
 
     Raises:
@@ -75,18 +73,17 @@ def variable(name: str, key: str) -> str:
     return prefix(f"{name}_{key}")
 
 
-def unknown_tables(tables: Mapping[str, object], names: Collection[str]) -> Iterator[str]:
+def unknown_tables(tables: Tables, names: Collection[str]) -> Iterator[str]:
     """Yield a line for each key of the file that is not the table of a command."""
     for key, table in tables.items():
         if key not in names:
             yield f"{settings_path()}: {unknown('table', key, names)}"
         elif not isinstance(table, dict):
             yield f"{settings_path()}: {key}: expected a table: a line [{key}] with options below it"
-        elif key == HOSTS:
-            try:
-                hosts(tables)
-            except ValueError as error:
-                yield f"{settings_path()}: {error}"
+    try:
+        hosts(tables)
+    except ValueError as error:
+        yield f"{settings_path()}: {error}"
 
 
 def unknown_variables(names: Collection[str]) -> Iterator[str]:
@@ -106,9 +103,7 @@ def options_of(command: click.Command) -> dict[str, click.Option]:
     }
 
 
-def default_map(
-    name: str, command: click.Command, tables: Mapping[str, object]
-) -> tuple[dict[str, object], list[str]]:
+def default_map(name: str, command: click.Command, tables: Tables) -> tuple[dict[str, object], list[str]]:
     """Return click's `default_map` of a command, and a line for each wrong key and unknown variable of it."""
     options, values, problems = options_of(command), {}, []
     table = tables.get(name)
@@ -123,9 +118,10 @@ def default_map(
             values[options[key].name or ""] = _as_typed(options[key], value)
         except ValueError as error:
             problems.append(f"{where} {key}: {error}")
+    own = f"{prefix(name)}_"
     for found in os.environ:
-        key = found.removeprefix(f"{prefix(name)}_").lower().replace("_", "-")
-        if found.startswith(f"{prefix(name)}_") and key not in options:
+        key = found.removeprefix(own).lower().replace("_", "-")
+        if found.startswith(own) and key not in options:
             problems.append(f"{found[:60]}: {unknown('option', key, options)}")
     return values, problems
 
@@ -141,8 +137,9 @@ def _as_typed(option: click.Option, value: object) -> object:
             raise ValueError("expected true or false")
         return value
     parts = value if isinstance(value, list) else [value]
-    right = all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts)
-    if not right or isinstance(value, list) != option.multiple:
+    if isinstance(value, list) != option.multiple or any(
+        type(part) not in (str, int, float) for part in parts
+    ):
         kind = "a list" if option.multiple else "text or a number"
         raise ValueError(f'expected {kind}, as "{option.opts[-1]} {option.metavar or "TEXT"}" takes')
     texts = [str(part) for part in parts]
@@ -151,10 +148,9 @@ def _as_typed(option: click.Option, value: object) -> object:
     return texts if option.multiple else texts[0]
 
 
-def place(ctx: click.Context, option: click.Parameter) -> str | None:
+def place(ctx: click.Context, key: str, option: click.Option) -> str | None:
     """Return where a value that counts was set: the file with table and key, or the variable; else None."""
     name = SCREEN if isinstance(ctx.command, click.Group) else ctx.info_name or ""
-    key = next((key for key, one in options_of(ctx.command).items() if one is option), "")
     source = ctx.get_parameter_source(option.name or "")
     if source is ParameterSource.ENVIRONMENT:
         return variable(name, key)
@@ -163,20 +159,20 @@ def place(ctx: click.Context, option: click.Parameter) -> str | None:
 
 def located(error: click.UsageError) -> str:
     """Return the message of an error, with where the value was set that it is about."""
-    message = error.format_message()
-    if error.ctx is None:
+    message, ctx = error.format_message(), error.ctx
+    param = error.param if isinstance(error, click.BadParameter) else None
+    if ctx is None:
         return message
-    if isinstance(error, click.BadParameter) and error.param is not None:
-        where = place(error.ctx, error.param)
-        return f"{where}: {error.message}" if where else message
-    # It was found out later: the message quotes the value, or names the option.
-    words = re.findall(r'--[\w-]+|"[^"]*"', message)
     places = []
-    for key, option in options_of(error.ctx.command).items():
-        where = place(error.ctx, option)
-        if where and (f"--{key}" in words or any(f'"{text}"' in words for text in _texts(error.ctx, option))):
+    for key, option in options_of(ctx.command).items():
+        where = place(ctx, key, option)
+        if where and option is param:
+            return f"{where}: {error.message}"
+        # It was found out later: the message names the option, or quotes the value.
+        named = (f"--{key}:", f"--{key} ", *(f'"{text}"' for text in _texts(ctx, option)))
+        if where and param is None and any(text in message for text in named):
             places.append(where)
-    return f"{message}{'; set by ' if places else ''}{', '.join(places)}"
+    return f"{message}; set by {', '.join(places)}" if places else message
 
 
 def _texts(ctx: click.Context, option: click.Option) -> list[str]:
@@ -185,9 +181,7 @@ def _texts(ctx: click.Context, option: click.Option) -> list[str]:
     return [str(part) for part in value] if isinstance(value, list) else [str(value)]
 
 
-def resolve(
-    name: str, command: click.Command, tables: Mapping[str, object]
-) -> tuple[click.Context, list[str]]:
+def resolve(name: str, command: click.Command, tables: Tables) -> tuple[click.Context, list[str]]:
     """Return a context with what a command has without arguments, and a line for each thing that is wrong."""
     values, problems = default_map(name, command, tables)
     ctx = click.Context(command, info_name=name, default_map=values, auto_envvar_prefix=prefix(name))
@@ -205,7 +199,7 @@ def as_arguments(ctx: click.Context) -> list[str]:
     """Return what file and variables gave a command as it would be typed behind its name."""
     arguments: list[str] = []
     for key, option in options_of(ctx.command).items():
-        if place(ctx, option) is None:
+        if place(ctx, key, option) is None:
             continue
         if option.is_flag:
             arguments += (option.opts if ctx.params[option.name or ""] else option.secondary_opts)[:1]

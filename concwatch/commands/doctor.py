@@ -7,8 +7,9 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from concwatch.commands.options import CLUSTER_OPTION, HOST_OPTION, connect, max_memory, new_lab
+from concwatch.commands.progress import ProgressLine
 from concwatch.commands.signals import run_until_signal
-from concwatch.console import ProgressLine, print_error, print_json, print_lines
+from concwatch.console import print_error, print_json, print_lines
 from concwatch.doctor.examination import Examination, examine, examine_host
 from concwatch.doctor.proof import ENGINE, Proof
 from concwatch.doctor.proof import prove as measure_proof

@@ -8,11 +8,11 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.signals import run_until_signal
-from concwatch.console import BAD_INPUT, print_error, print_json, print_lines
+from concwatch.console import BAD_INPUT, print_columns, print_error, print_json
 from concwatch.lab.catalog import Engine, find
 from concwatch.lab.engine_notes import engine_notes
 from concwatch.lab.probe import why_not
-from concwatch.layout import WIDTH, Piece, aligned
+from concwatch.layout import WIDTH, Piece
 from concwatch.units import format_bytes, format_seconds
 
 
@@ -53,14 +53,15 @@ def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
     if json:
         print_json(rows)
         return
-    states = ["runs" if row["runs"] else f"cannot: {row['missing']}" for row in rows]
+    states = [
+        Piece("runs", "good") if row["runs"] else Piece(f"cannot: {row['missing']}", "bad") for row in rows
+    ]
     cells = [(engine.name, engine.task, state) for engine, state in zip(engines, states, strict=True)]
-    for row, state, line in zip(rows, states, aligned(cells, range(3)), strict=True):
-        print_lines([(Piece(line.removesuffix(state)), Piece(state, "good" if row["runs"] else "bad"))])
-        if names:
-            click.echo()
-            click.echo(click.wrap_text(str(row["how"]), WIDTH, "  ", "  ", preserve_paragraphs=True))
-            click.echo()
+    if not names:
+        print_columns(cells, range(3), heads=False)
+    for line, row in zip(cells if names else (), rows, strict=False):
+        print_columns([line], range(3), heads=False)
+        click.echo(f"\n{click.wrap_text(str(row['how']), WIDTH, '  ', '  ', preserve_paragraphs=True)}\n")
 
 
 def _clean() -> None:
@@ -74,7 +75,7 @@ def _clean() -> None:
     click.echo(f"{store.folder()}: {count} builds removed, {format_bytes(size)}")
 
 
-def _say(name: str, text: str) -> None:
+def _echo(name: str, text: str) -> None:
     click.echo(f"{name}: {text}")
 
 
@@ -90,7 +91,7 @@ async def _build(engines: Sequence[Engine]) -> None:
             continue
         took: list[float] = []
         try:
-            await build(engine.ways, engine.name, partial(_say, engine.name), took.append)
+            await build(engine.ways, engine.name, partial(_echo, engine.name), took.append)
         except BuildError as error:
             failed = True
             print_error(f"{engine.name}: {error}")

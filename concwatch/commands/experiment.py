@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import shlex
 import sys
+import textwrap
 from collections.abc import Sequence
 
 import click
@@ -19,17 +20,22 @@ from concwatch.commands.options import (
     max_memory,
     new_lab,
 )
+from concwatch.commands.progress import ExperimentProgress
 from concwatch.commands.signals import run_until_signal
-from concwatch.console import ExperimentProgress, print_error, print_experiments, print_lines
+from concwatch.console import print_columns, print_error, print_lines
 from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.outputs import STANDARD_OUTPUT, check, save
-from concwatch.experiments.report import Occasion
+from concwatch.experiments.report import Occasion, whose
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.experiments.table import table_lines
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
+from concwatch.layout import Piece
+from concwatch.units import format_forecast
+
+LONGEST_AUTHOR = 23
 
 
 class RecordedCommand(click.Command):
@@ -127,7 +133,14 @@ def _list_experiments(choice: Choice, budget: int | None, files: bool) -> None:
     names = [path.stem for path in shipped()]
     if files:
         raise ValueError(f"no NAME, so nothing to save: expected one of {', '.join(names)}")
-    print_experiments([_make_runner(name, choice, budget) for name in names])
+    rows: list[list[str | Piece]] = []
+    for name in names:
+        runner = _make_runner(name, choice, budget)
+        experiment, source = runner.experiment, runner.experiment.source
+        by = textwrap.shorten(whose(source), LONGEST_AUTHOR, placeholder="…") if source else "ours"
+        time = format_forecast(runner.seconds_left)
+        rows.append([Piece(experiment.name, "heading"), by, time, experiment.title])
+    print_columns(rows, range(4), heads=False)
 
 
 async def _follow(runner: Runner) -> None:

@@ -9,10 +9,10 @@ from msgspec import to_builtins
 from concwatch.commands import configuration
 from concwatch.commands.options import CLUSTER_OPTION, HOST, connect, known_hosts
 from concwatch.commands.signals import run_until_signal
-from concwatch.console import print_json, print_lines
+from concwatch.console import print_columns, print_json, print_lines
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import HostSurvey, survey_all
-from concwatch.layout import Piece, aligned
+from concwatch.layout import Piece
 from concwatch.units import UNKNOWN, format_bytes, format_seconds
 
 HEADS = ("host", "delay", "cores", "memory", "free", "system", "python", "besides")
@@ -90,8 +90,7 @@ def _cells(one: HostSurvey) -> Sequence[str]:
 def _print(found: Sequence[HostSurvey]) -> None:
     reached = [one for one in found if not one.problem]
     if reached:
-        title, *lines = aligned([HEADS, *map(_cells, reached)], (0, 5, 6, 7))
-        print_lines([Piece(title, "heading"), *map(Piece, lines)])
+        print_columns([HEADS, *map(_cells, reached)], (0, 5, 6, 7))
     for one in found:
         if one.problem:
             print_lines([(Piece(f"{one.host.name}  ", ""), Piece(one.problem, "bad"))])

@@ -10,15 +10,15 @@ import msgspec
 
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN
-from concwatch.console import print_json
-from concwatch.layout import aligned
+from concwatch.console import print_columns, print_json
+from concwatch.layout import Piece
 from concwatch.recordings.format import format_position
 from concwatch.recordings.listing import FINISHED, Summary, find_recordings
 from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN
 from concwatch.text import flat, plain
 from concwatch.units import format_bytes, format_count
 
-COLORS = {FINISHED: "green", WRITTEN: "cyan", CUT: "yellow", DAMAGED: "red"}
+TONES = {FINISHED: "good", WRITTEN: "copy", CUT: "doubt", DAMAGED: "bad"}
 HEADER = ("file", "began", "long", "samples", "size", "state", "lanes")
 
 
@@ -61,29 +61,20 @@ def _screens_folder(ctx: click.Context) -> Path:
 def _print(found: Sequence[Summary], folder: Path) -> None:
     rows = [
         (
-            _cell(Path(summary.file).name),
+            Path(summary.file).name,
             _local(summary.began),
             format_position(summary.seconds),
             format_count(summary.samples),
             format_bytes(summary.size),
-            summary.state,
-            " ".join(map(_cell, summary.lanes)),
+            Piece(summary.state, TONES[summary.state]),
+            " ".join(summary.lanes),
         )
         for summary in found
     ]
-    header, *lines = aligned([HEADER, *rows], (0, 1, 5, 6))
-    click.secho(header, bold=True)
-    at = header.index("state")
-    for summary, line in zip(found, lines, strict=True):
-        end = at + len(summary.state)
-        click.echo(line[:at] + click.style(summary.state, fg=COLORS[summary.state]) + line[end:])
+    print_columns([HEADER, *rows], (0, 1, 5, 6))
     newest = folder / Path(found[0].file).name
-    click.echo(f"{_cell(shlex.join(['concwatch', 'replay', str(newest)]))} shows the newest again")
-
-
-def _cell(text: str) -> str:
-    """Return what a file says as it stands in a table: on one line."""
-    return flat(plain(text))
+    replay = flat(plain(shlex.join(["concwatch", "replay", str(newest)])))
+    click.echo(f"{replay} shows the newest again")
 
 
 def _local(began: str) -> str:
@@ -91,4 +82,4 @@ def _local(began: str) -> str:
     try:
         return f"{datetime.fromisoformat(began).astimezone():%Y-%m-%d %H:%M:%S}"
     except ValueError:
-        return _cell(began[:20])
+        return began[:20]

@@ -28,8 +28,10 @@ from concwatch.commands.options import (
     open_recorder,
     record,
 )
+from concwatch.commands.progress import ProgressLine
+from concwatch.commands.run_table import print_table, print_verdicts
 from concwatch.commands.signals import run_until_signal
-from concwatch.console import ProgressLine, print_error, print_json, print_note, print_table, print_verdicts
+from concwatch.console import print_error, print_json, print_note
 from concwatch.hosts.host import Host
 from concwatch.lab.admission import why_too_many
 from concwatch.lab.catalog import CATALOG, Engine, find

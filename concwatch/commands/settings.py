@@ -13,9 +13,9 @@ from click.core import ParameterSource
 
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN, options_of
-from concwatch.console import BAD_INPUT, print_error, print_json, print_lines
+from concwatch.console import BAD_INPUT, print_columns, print_error, print_json
 from concwatch.files import write_whole
-from concwatch.layout import Piece, aligned
+from concwatch.layout import Piece
 from concwatch.text import flat, plain
 from concwatch.units import UNKNOWN
 
@@ -50,20 +50,19 @@ def command(ctx: click.Context, json: bool, init: bool) -> None:
     group = ctx.find_root().command
     assert isinstance(group, click.Group)
     commands: dict[str, click.Command] = {SCREEN: group}
-    for name in group.list_commands(ctx):
-        commands[name] = group.get_command(ctx, name) or group
+    commands |= {name: group.get_command(ctx, name) or group for name in group.list_commands(ctx)}
     path = configuration.settings_path()
     if init:
         _write(path, commands)
         return
-    there, state = os.path.lexists(path), ""
-    tables: dict[str, object] = {}
-    problems = []
+    tables: configuration.Tables = {}
+    there, problems = os.path.lexists(path), []
+    state = "" if there else " (not there)"
     try:
         tables = configuration.read_tables()
     except click.ClickException as error:
         problems.append(error.message)
-        state = " (not read: see below)"
+        state = " (not read: see below)" if there else state
     problems += configuration.unknown_tables(tables, commands)
     problems += configuration.unknown_variables(commands)
     rows: list[dict[str, object]] = []
@@ -75,7 +74,7 @@ def command(ctx: click.Context, json: bool, init: bool) -> None:
     if json:
         print_json({"file": str(path), "there": there, "settings": rows, "problems": problems})
     else:
-        click.echo(plain(f"settings file: {path}{state if there else ' (not there)'}"))
+        click.echo(plain(f"settings file: {path}{state}"))
         _print(rows, str(path))
     for problem in problems:
         print_error(problem)
@@ -100,17 +99,14 @@ def _rows(name: str, ctx: click.Context) -> Iterator[dict[str, object]]:
 
 
 def _print(rows: list[dict[str, object]], file: str) -> None:
-    cells = []
-    for row in rows:
-        origin = {"file": file, "variable": str(row["variable"])}.get(str(row["source"]), "default")
-        cells.append((str(row["key"]), _shown(row), plain(origin)))
-    last = None
-    for row, (*_, origin), line in zip(rows, cells, aligned(cells, range(3)), strict=True):
-        if row["command"] != last:
-            last = row["command"]
-            print_lines([(), Piece(f"[{last}]", "heading")])
-        tone = "quiet" if row["source"] == "default" else "good"
-        print_lines([(Piece(line.removesuffix(origin)), Piece(origin, tone))])
+    lines: list[tuple[str | Piece, ...]] = []
+    for row, before in zip(rows, [None, *rows], strict=False):
+        if before is None or row["command"] != before["command"]:
+            lines += [("", "", ""), (Piece(f"[{row['command']}]", "heading"), "", "")]
+        origin = {"file": Piece(file, "good"), "variable": Piece(str(row["variable"]), "good")}
+        found = origin.get(str(row["source"]), Piece("default", "quiet"))
+        lines.append((str(row["key"]), _shown(row), found))
+    print_columns(lines, range(3), heads=False)
 
 
 def _shown(row: Mapping[str, object]) -> str:
@@ -118,9 +114,9 @@ def _shown(row: Mapping[str, object]) -> str:
         case bool() as on:
             return str(on).lower()
         case list() as parts:
-            return plain(", ".join(map(str, parts)))
+            return ", ".join(map(str, parts))
         case value:
-            return plain(flat(str(value or row["default"] or UNKNOWN)))
+            return str(value or row["default"] or UNKNOWN)
 
 
 def _write(path: Path, commands: Mapping[str, click.Command]) -> None:

@@ -1,0 +1,108 @@
+"""How far a command is, on standard error."""
+
+import asyncio
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from concwatch.console import print_note
+from concwatch.text import flat, plain
+from concwatch.units import format_bytes, format_count, format_forecast, format_seconds
+
+if TYPE_CHECKING:
+    from concwatch.experiments.cell import Cell
+    from concwatch.experiments.runner import Runner
+    from concwatch.lab.lab import Lab
+
+PROGRESS_INTERVAL = 0.5
+"""Seconds between two looks at how far an experiment is."""
+
+
+class ProgressLine:
+    """One line on standard error that says what is being done; on a terminal it is written over."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+
+    def show(self, lab: "Lab", lane: str, text: str) -> None:
+        """Show what ``lane`` is doing."""
+        line = f"{lane}: {text} · workers take {format_bytes(lab.total_rss)}"
+        print_note(f"\r\x1b[K{line}" if self._live else line, nl=not self._live)
+
+    def clear(self) -> None:
+        """Make room for what comes next, where there still is a terminal."""
+        if self._live:
+            print_note("\r\x1b[K", nl=False)
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+class ExperimentProgress:
+    """Shows on standard error how far an experiment is.
+
+    On a terminal that is a line with a bar, written over; elsewhere it is a line for each cell that is over.
+    """
+
+    def __init__(self, runner: "Runner") -> None:
+        self._runner = runner
+        self._told: set[Cell] = set()
+        self._names = {
+            entry.cell: f"{entry.series.name} {format_count(entry.size)}"
+            for entry in reversed(runner.entries)  # of all that share a cell the first names it
+            if entry.cell is not None
+        }
+
+    async def follow(self) -> None:
+        """Show it until cancelled, and then what is left to show."""
+        if sys.stderr.isatty():
+            with suppress(OSError):  # where nobody reads it, what is done goes on all the same
+                await self._follow_with_bar()
+            return
+        try:
+            while True:
+                self._print_cells_done()
+                await asyncio.sleep(PROGRESS_INTERVAL)
+        finally:
+            self._print_cells_done()
+
+    async def _follow_with_bar(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
+
+        text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+        console = Console(stderr=True)
+        with Progress(BarColumn(), text, console=console, transient=True, auto_refresh=False) as bar:
+            task = bar.add_task("", total=1.0)
+            while True:
+                bar.update(task, completed=self._runner.share, description=self.text(), refresh=True)
+                await asyncio.sleep(PROGRESS_INTERVAL)
+
+    def text(self) -> str:
+        """Return which cell is being measured, and how long it will take to the end."""
+        runner = self._runner
+        cells = list(runner.outcomes)
+        current = runner.current
+        if current is None:
+            text = f"{len(cells)} cells"
+        else:
+            text = f"{cells.index(current) + 1} of {len(cells)} · {self._names[current]}"
+            repeats, run = runner.repeats(current), len(runner.outcomes[current].runs) + 1
+            if repeats > 1:
+                text += f" ({_ordinal(min(run, repeats))} of {repeats})"
+        return plain(f"{runner.experiment.name}: {text} · {format_forecast(runner.seconds_left)} left")
+
+    def _print_cells_done(self) -> None:
+        outcomes = self._runner.outcomes
+        for number, (cell, outcome) in enumerate(outcomes.items(), 1):
+            if cell in self._told or outcome.state.open:
+                continue
+            self._told.add(cell)
+            took = format_seconds(sum(run.seconds for run in outcome.runs))
+            what = f"{outcome.state.value} in {took}" if outcome.runs else outcome.state.value
+            reason = f": {outcome.reason}" if outcome.reason else ""
+            where = f"{self._runner.experiment.name}: {number} of {len(outcomes)}"
+            print_note(plain(flat(f"{where} · {self._names[cell]} · {what}{reason}")))

@@ -1,0 +1,114 @@
+"""What ``concwatch run`` prints at its end: figures by engine and size, their spread, and expectations."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import click
+
+from concwatch.console import print_columns
+from concwatch.layout import Piece
+from concwatch.measure.expect import Verdict
+from concwatch.measure.figures import BY_NAME, DOUBTS, Figure
+from concwatch.measure.run import EngineResult
+from concwatch.measure.units import SHARE
+from concwatch.units import format_count
+
+COLUMNS = (
+    "failed", "peak_live", "rss_per_task", "traced_per_task", "cpu_per_task", "create_rate",
+    "completion_rate", "duration_p50", "duration_p99", "wake_lag_p99", "gc_seconds", "idle_rss",
+    "peak_rss", "retained_rss", "stop_seconds",
+)  # fmt: skip
+"""The figures of the table, from the left; one that no row knows has no column, and nothing failed has none.
+"""
+
+
+def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collection[str]]) -> None:
+    """Print what was measured as a table, and below it what there is to know of it.
+
+    Args:
+        rows: a row an engine and size.
+        expected: returns the figures of an engine of which something is expected.
+    """
+    medians = {name: [row.median(name) for row in rows] for name in COLUMNS}
+    known = [
+        BY_NAME[name]
+        for name, of_rows in medians.items()
+        if (any(of_rows) if name == "failed" else any(value is not None for value in of_rows))
+    ]
+    sizes = len({row.tasks for row in rows}) > 1
+    heads = ["engine", *(["tasks"] if sizes else []), "state", *(figure.title for figure in known)]
+    cells = [
+        [
+            row.engine,
+            *([format_count(row.tasks)] if sizes else []),
+            row.outcome(expected(row.own_name)).value,
+            *(row.text(figure) for figure in known),
+        ]
+        for row in rows
+    ]
+    cells += [_total(group, known, sizes) for group in _by_engine(rows) if len(group) > 1]
+    print_columns([heads, *cells], range(2 + sizes))
+    if any(len(row.results) > 1 for row in rows):
+        click.echo()
+        _print_repeats(rows, known)
+    for row in rows:
+        name = f"{row.engine} {format_count(row.tasks)}" if sizes else row.engine
+        problems = row.problems(expected(row.own_name))
+        for outcome, reason in problems.items():
+            click.echo(f"{name}: {outcome.value}: {reason}")
+        if row.limited_by and not any(row.limited_by in reason for reason in problems.values()):
+            click.echo(f"{name}: limited by {row.limited_by}")
+    marks = {mark for row in rows for figure in known for mark in row.marks(figure)}
+    for doubt in DOUBTS:
+        if doubt.mark in marks:
+            click.echo(f"{doubt.mark} {doubt.note}")
+
+
+SUMMED = ("failed", "peak_live", "create_rate", "completion_rate", "idle_rss", "peak_rss", "retained_rss")
+"""The figures that add up over hosts."""
+
+
+def _by_engine(rows: Sequence[EngineResult]) -> Iterable[list[EngineResult]]:
+    """Yield the rows of each engine and size, one a host."""
+    groups: dict[tuple[str, int], list[EngineResult]] = {}
+    for row in rows:
+        groups.setdefault((row.own_name, row.tasks), []).append(row)
+    return groups.values()
+
+
+def _total(rows: Sequence[EngineResult], known: Sequence[Figure], sizes: bool) -> list[str]:
+    """Return the cells of what all hosts have together."""
+    cells = [f"{rows[0].own_name}, {len(rows)} hosts", *([format_count(rows[0].tasks)] if sizes else []), ""]
+    for figure in known:
+        values = [value for row in rows if (value := row.median(figure.name)) is not None]
+        cells.append(figure.unit.text(sum(values)) if figure.name in SUMMED and values else "")
+    return cells
+
+
+def _print_repeats(rows: Sequence[EngineResult], known: Sequence[Figure]) -> None:
+    """Print the median of each figure over its runs, its range, and the 95 % interval of the mean."""
+    cells = [["engine", "tasks", "figure", "median", "spread", "lowest", "highest", "95 % of the mean"]]
+    for row in rows:
+        for figure in known:
+            measured, text = row.measured(figure.name), figure.unit.text
+            if measured is None or measured.interval is None:
+                continue
+            low, high = measured.interval
+            cells.append(
+                [
+                    row.engine, format_count(row.tasks), figure.title, text(measured.median),
+                    SHARE.text(measured.spread), text(measured.low), text(measured.high),
+                    f"{text(max(0.0, low))} to {text(high)}",
+                ]
+            )  # fmt: skip
+    print_columns(cells, range(3))
+
+
+def print_verdicts(verdicts: Sequence[Verdict]) -> None:
+    """Print what was expected, what was measured, and whether it holds: a line each."""
+    sizes = len({verdict.tasks for verdict in verdicts}) > 1
+    rows: list[list[str | Piece]] = []
+    for verdict in verdicts:
+        state = Piece("holds", "good") if verdict.holds else Piece("fails", "bad")
+        size = f" at {format_count(verdict.tasks)}" if sizes else ""
+        rows.append([state, verdict.expectation.text, f"{verdict.shown}{size}"])
+    print_columns(rows, range(3), heads=False)

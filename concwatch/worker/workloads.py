@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, Optional, Tuple
+    from typing import Any, Callable, Dict, Optional, Tuple
 
 DEFAULT = "sleep:10"
 
@@ -159,3 +159,24 @@ def parse(spec: str) -> Workload:
 
     forms = ", ".join(form for form, _, _ in FORMS.values())
     raise ValueError(f'unknown workload "{shown}": expected one of {forms}, {USER}{nearest(word, FORMS)}')
+
+
+def find_own(workload: Workload, coroutine: bool) -> Optional[Callable[[], Any]]:
+    """Return what a task calls that no engine has of its own: the user's function, or what fetches; or None.
+
+    Args:
+        workload: any.
+        coroutine: whether the engine needs a coroutine function, or else a plain one.
+
+    Raises:
+        ValueError: one line that says what is missing.
+    """
+    if workload.word == USER:
+        from concwatch.worker.user_function import find_function  # with inspect behind it, only for who asks
+
+        return find_function(workload, coroutine)
+    if workload.word == HTTP:
+        from concwatch.worker.fetch import find_fetch  # with a whole HTTP client behind it
+
+        return find_fetch(workload, coroutine)
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from time import thread_time
 
-from concwatch.worker.workloads import HTTP, USER
+from concwatch.worker.workloads import find_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,14 +63,9 @@ def find_body(workload: Workload, baton: Any, bodies: Bodies) -> Callable[[], ob
     Raises:
         ValueError: one line that says what is missing.
     """
-    if workload.word == USER:
-        from concwatch.worker.user_function import find_function  # with inspect behind it, only for who asks
-
-        return find_function(workload, coroutine=False)
-    if workload.word == HTTP:
-        from concwatch.worker.fetch import find_fetch  # with a whole HTTP client behind it
-
-        return find_fetch(workload, coroutine=False)
+    own = find_own(workload, coroutine=False)
+    if own:
+        return own
     body, lengths = bodies[workload.word], workload.lengths
     if lengths:
         return lambda: body(baton, lengths())

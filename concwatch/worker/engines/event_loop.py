@@ -7,14 +7,13 @@ import contextvars
 from functools import partial
 from time import monotonic, thread_time
 
-from concwatch.worker.burst import Record
 from concwatch.worker.engines.pace import PROBE, Batch, LoopEngine
 from concwatch.worker.timing import Begun
-from concwatch.worker.workloads import HTTP, USER
+from concwatch.worker.workloads import find_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Coroutine, Dict, List, Optional
+    from typing import Any, Callable, Coroutine, Dict, Iterable, List, Optional
 
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
@@ -97,16 +96,9 @@ class EventLoopEngine(LoopEngine):
 
     def load(self, workload: Workload) -> None:
         """Make ``workload`` what new tasks do; the user's own must be a coroutine function."""
-        if workload.word == USER:
-            from concwatch.worker.user_function import (
-                find_function,  # with inspect behind it, only for who asks
-            )
-
-            self._body = find_function(workload, coroutine=True)
-        elif workload.word == HTTP:
-            from concwatch.worker.fetch import find_fetch  # with a whole HTTP client behind it
-
-            self._body = find_fetch(workload, coroutine=True)
+        own = find_own(workload, coroutine=True)
+        if own:
+            self._body = own
         else:
             body, lengths = BODIES[workload.word], workload.lengths
             if lengths:
@@ -122,29 +114,14 @@ class EventLoopEngine(LoopEngine):
 
     async def _hold_goal(self) -> None:
         self._probe()
-        while True:
-            await self._awake.wait()
-            self._awake.clear()
-            self.apply_commands()
-            while self.bursts:
-                await self._run_burst(self.bursts.popleft())
-            while True:
-                wanted = self.goal.wanted(self.counts.live)
-                if wanted > 0:
-                    await self._grow(min(wanted, self.batch.size))
-                elif wanted < 0 and not await self._shrink(-wanted):
-                    break  # the rest ignores its cancellation; look again when something ends
-                self.apply_commands()
-                if wanted == 0:
-                    break
-                self.reached_text()
-            self.reached_text()
-
-    async def _grow(self, count: int) -> None:
-        began = self.create_slice(count)
-        # Ready callbacks run in order, so behind this every task of the slice has had its first step.
-        await asyncio.sleep(0)
-        self.end_slice(count, began)
+        for wait in self.hold():
+            if wait is None:
+                await self._awake.wait()
+                self._awake.clear()
+            elif isinstance(wait, list):
+                await asyncio.gather(*wait, return_exceptions=True)
+            else:
+                await asyncio.sleep(wait)
 
     def call_soon(self, call: Callable[[List[Any]], None], argument: List[Any]) -> None:
         """Have the loop call it before whatever is made ready later."""
@@ -169,43 +146,18 @@ class EventLoopEngine(LoopEngine):
             self.goal.created(made)
         return task
 
-    async def _run_burst(self, burst: Burst) -> None:
-        """Run each part by ``create_task`` in a list and ``gather``, as the published experiments do.
-
-        Nothing of ours is on a task meanwhile, so its end is counted when its part has ended.
-        """
+    def create_list(self, count: int, older: List[asyncio.Task[object]]) -> List[asyncio.Task[object]]:
+        """Create so many tasks without a pause, up to a wall; none of them is watched."""
         create, body = self.loop.create_task, self._body
-        self.goal.pause(burst.tasks)
-        older = [create(body()) for _ in range(burst.older)]
-        self.counts.created += len(older)
-        record = Record(self.traced)
-        for size in burst.sizes():
-            record.begin_part()
-            self.collector.before_slice()
-            try:
-                tasks = [create(body()) for _ in range(size)]
-            except MemoryError as error:
-                self.hit_wall(error)
-                tasks = list(asyncio.all_tasks(self.loop).difference(older, {asyncio.current_task()}))
-            record.created(len(tasks))
-            self.counts.created += len(tasks)
-            self.collector.after_slice()
-            if burst.read_after is not None:
-                await asyncio.sleep(burst.read_after)
-                record.read()
-                record.live(sum(not task.done() for task in tasks))
-            await asyncio.gather(*tasks, return_exceptions=True)
-            record.end_part()
-            for task in tasks:
-                self.ended(task)
-            if len(tasks) < size:
-                break
-        await asyncio.gather(*older, return_exceptions=True)
-        for task in older:
-            self.ended(task)
-        self.goal.resume()
-        self.send("burst", **record.fields())
-        self.on_reached()
+        try:
+            return [create(body()) for _ in range(count)]
+        except MemoryError as error:
+            self.hit_wall(error)
+            return list(asyncio.all_tasks(self.loop).difference(older, {asyncio.current_task()}))
+
+    def is_live(self, task: asyncio.Task[object]) -> bool:
+        """Whether a task has not ended."""
+        return not task.done()
 
     def time_end(self, task: asyncio.Task[object], begun: float) -> None:
         """Have the end of a task timed that began at ``begun`` and has not ended."""
@@ -237,27 +189,19 @@ class EventLoopEngine(LoopEngine):
         if not self._awake.is_set():
             self._awake.set()
 
-    async def _shrink(self, count: int) -> bool:
-        """Cancel up to ``count`` tasks, in slices; say whether any ended."""
+    def tasks(self) -> Iterable[asyncio.Task[object]]:
+        """Return all live tasks."""
         # The loop knows its tasks already: keeping them ourselves would cost each of them 60 to 180 bytes.
         # Where we keep them all the same, those that the user's functions started are not among them.
-        ours = list(self.kept) or asyncio.all_tasks(self.loop)
-        itself = asyncio.current_task(self.loop)
-        before = self.counts.live
-        tasks = [task for task in ours if task is not itself and task not in self.ending]
-        del ours  # what has ended is to be freed at once: with its exception it weighs more than before
-        while self.excess() > 0 and tasks:
-            began = monotonic()
-            count = min(self.excess(), self.end_batch.size)
-            chosen, tasks[-count:] = tasks[-count:], []
-            self.ending.update(task for task in chosen if task.cancel())
-            # The future is cancelled, the task takes a step, its callback runs: three rounds of the loop.
-            for _ in range(3):
-                await asyncio.sleep(0)
-            del chosen
-            self.end_batch.shrank(monotonic() - began)
-            self.apply_commands()
-        return self.counts.live < before
+        if self.kept:
+            return self.kept
+        found = asyncio.all_tasks(self.loop)
+        found.discard(asyncio.current_task(self.loop))
+        return found
+
+    def cancel(self, task: asyncio.Task[object]) -> bool:
+        """Have a task end; return whether it will."""
+        return task.cancel()
 
 
 class EagerEngine(EventLoopEngine):

@@ -7,17 +7,15 @@ from time import monotonic
 import gevent
 from gevent.event import Event
 
-from concwatch.worker.burst import Record
 from concwatch.worker.engines.bodies import BODIES
 from concwatch.worker.engines.pace import PROBE, Batch, LoopEngine
 from concwatch.worker.timing import Begun
-from concwatch.worker.workloads import HTTP, USER
+from concwatch.worker.workloads import HTTP, find_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Tuple
+    from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
-    from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
     from concwatch.worker.workloads import Spread, Workload
 
@@ -41,17 +39,14 @@ class HubBaton:
 DIRECT: Dict[str, Callable[..., object]] = {"sleep": gevent.sleep, "hold": HubBaton.wait}
 
 
-def _find_fetch(workload: Workload) -> Callable[[], object]:
-    """Return what fetches the workload's page and lets other greenlets run meanwhile."""
+def _patch_sockets() -> None:
+    """Have whoever waits for a socket let other greenlets run; to be called before requests is imported."""
     from gevent import monkey
 
-    # Before requests is imported. Nothing else is patched: the threads of the wire must stay threads.
+    # Nothing else is patched: the threads of the wire must stay threads.
     monkey.patch_socket()
     monkey.patch_ssl()
     monkey.patch_select()
-    from concwatch.worker.fetch import find_fetch
-
-    return find_fetch(workload, coroutine=False)
 
 
 class GeventEngine(LoopEngine):
@@ -84,14 +79,11 @@ class GeventEngine(LoopEngine):
     def load(self, workload: Workload) -> None:
         """Make ``workload`` what new tasks do; the user's own must be a plain function."""
         self._lengths = None
-        if workload.word == USER:
-            from concwatch.worker.user_function import (
-                find_function,
-            )  # with inspect behind it, only for who asks
-
-            self._call = (find_function(workload, coroutine=False),)
-        elif workload.word == HTTP:
-            self._call = (_find_fetch(workload),)
+        if workload.word == HTTP:
+            _patch_sockets()
+        own = find_own(workload, coroutine=False)
+        if own:
+            self._call = (own,)
         else:
             self._lengths, word = workload.lengths, workload.word
             body = (DIRECT[word],) if word in DIRECT else (BODIES[word], HubBaton)
@@ -101,29 +93,14 @@ class GeventEngine(LoopEngine):
     def serve(self) -> None:
         """Hold the goal; the hub runs whenever this greenlet waits."""
         self._probe()
-        while True:
-            self._awake.wait()
-            self._awake.clear()
-            self.apply_commands()
-            while self.bursts:
-                self._run_burst(self.bursts.popleft())
-            while True:
-                wanted = self.goal.wanted(self.counts.live)
-                if wanted > 0:
-                    self._grow(min(wanted, self.batch.size))
-                elif wanted < 0 and not self._shrink():
-                    break  # the rest ignores that it was killed; look again when something ends
-                self.apply_commands()
-                if wanted == 0:
-                    break
-                self.reached_text()
-            self.reached_text()
-
-    def _grow(self, count: int) -> None:
-        began = self.create_slice(count)
-        # What is ready runs in order, so behind this every task of the slice has had its first step.
-        gevent.sleep(0)
-        self.end_slice(count, began)
+        for wait in self.hold():
+            if wait is None:
+                self._awake.wait()
+                self._awake.clear()
+            elif isinstance(wait, list):
+                gevent.joinall(wait)
+            else:
+                gevent.sleep(wait)
 
     def call_soon(self, call: Callable[[List[Any]], None], argument: List[Any]) -> None:
         """Have the hub call it before whatever is made ready later."""
@@ -150,41 +127,8 @@ class GeventEngine(LoopEngine):
         """Have the end of a greenlet timed that began at ``begun``."""
         task.rawlink(Begun(begun))
 
-    def _run_burst(self, burst: Burst) -> None:
-        """Run each part by ``spawn`` in a list and ``joinall``, as published experiments do.
-
-        Nothing of ours is on a greenlet meanwhile, so its end is counted when its part has ended.
-        """
-        self.goal.pause(burst.tasks)
-        older = self._spawn(burst.older)
-        self.counts.created += len(older)
-        record = Record(self.traced)
-        for size in burst.sizes():
-            record.begin_part()
-            self.collector.before_slice()
-            tasks = self._spawn(size)
-            record.created(len(tasks))
-            self.counts.created += len(tasks)
-            self.collector.after_slice()
-            if burst.read_after is not None:
-                gevent.sleep(burst.read_after)
-                record.read()
-                record.live(sum(not task.dead for task in tasks))
-            gevent.joinall(tasks)
-            record.end_part()
-            for task in tasks:
-                self.ended(task)
-            if len(tasks) < size:
-                break
-        gevent.joinall(older)
-        for task in older:
-            self.ended(task)
-        self.goal.resume()
-        self.send("burst", **record.fields())
-        self.on_reached()
-
-    def _spawn(self, count: int) -> List[gevent.Greenlet]:
-        """Create so many greenlets without a pause, up to a wall; none has begun yet."""
+    def create_list(self, count: int, older: List[gevent.Greenlet]) -> List[gevent.Greenlet]:
+        """Create so many greenlets without a pause, up to a wall; none has begun yet, or is watched."""
         spawn, call, lengths = gevent.spawn, self._call, self._lengths
         tasks: List[gevent.Greenlet] = []
         try:
@@ -213,18 +157,15 @@ class GeventEngine(LoopEngine):
         if not self._awake.is_set():
             self._awake.set()
 
-    def _shrink(self) -> bool:
-        """Kill the excess, in slices; say whether any ended."""
-        before = self.counts.live
-        while self.excess() > 0 and self.kept:
-            began = monotonic()
-            for _ in range(min(self.excess(), len(self.kept), self.end_batch.size)):
-                task = self.kept.pop()
-                self.ending.add(task)
-                task.kill(block=False)
-            # It is thrown into, it ends, its link is called: three rounds of what is ready.
-            for _ in range(3):
-                gevent.sleep(0)
-            self.end_batch.shrank(monotonic() - began)
-            self.apply_commands()
-        return self.counts.live < before
+    def is_live(self, task: gevent.Greenlet) -> bool:
+        """Whether a greenlet has not ended."""
+        return not task.dead
+
+    def tasks(self) -> Iterable[gevent.Greenlet]:
+        """Return all live greenlets."""
+        return self.kept
+
+    def cancel(self, task: gevent.Greenlet) -> bool:
+        """Have a greenlet end."""
+        task.kill(block=False)
+        return True

@@ -1,17 +1,21 @@
-"""How a loop keeps pace: slices of the right size, how late it wakes, and what engines on a loop share."""
+"""What engines on a loop share: how they hold a goal, slices of the right size, how late the loop wakes."""
 
 from __future__ import annotations
 
 from time import monotonic
 
+from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import SLICE, Engine
 from concwatch.worker.timing import Begun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, List, Set
+    from typing import Any, Callable, Generator, Iterable, List, Set, Union
 
+    from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
+
+    Waits = Generator[Union[float, List[Any], None], None, bool]
 
 PROBE = 0.05
 """Seconds between two looks at how late the loop wakes."""
@@ -23,30 +27,16 @@ FIRST_TO_END, LARGEST_BATCH = 64, 8192
 
 
 class Batch:
-    """How many tasks make a slice of growth, by how long the last ones took."""
+    """How many tasks are created or ended between two looks at the inbox, by how long the last ones took."""
 
-    def __init__(self) -> None:
-        self.size = FIRST_BATCH
+    def __init__(self, least: int = FIRST_BATCH) -> None:
+        self.size = self._least = least
 
-    def grew(self, count: int, seconds: float) -> None:
-        """Note that creating ``count`` tasks took so long."""
+    def took(self, seconds: float, count: int) -> None:
+        """Note that a slice of ``count`` tasks took so long."""
         if seconds > SLICE:
-            self.size = max(1, self.size // 2)
+            self.size = max(self._least, self.size // 2)
         elif seconds < SLICE / 2 and count == self.size:
-            self.size = min(LARGEST_BATCH, self.size * 2)
-
-
-class EndBatch:
-    """How many tasks make a slice of those to be ended."""
-
-    def __init__(self) -> None:
-        self.size = FIRST_TO_END
-
-    def shrank(self, seconds: float) -> None:
-        """Note that ending a slice of tasks took so long."""
-        if seconds > SLICE:
-            self.size = max(FIRST_TO_END, self.size // 2)
-        else:
             self.size = min(LARGEST_BATCH, self.size * 2)
 
 
@@ -71,11 +61,14 @@ class Lateness:
 
 
 class LoopEngine(Engine):
-    """An engine all of whose tasks take turns on the main thread, and so with the engine itself."""
+    """An engine all of whose tasks take turns on the main thread, and so with the engine itself.
+
+    `hold` has the whole procedure and yields what is to be waited for; each loop waits in its own way.
+    """
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
-        self.batch, self.end_batch = Batch(), EndBatch()
+        self.batch, self.end_batch = Batch(), Batch(FIRST_TO_END)
         self.lateness = Lateness()
         # Made once, so that tasks share it: it would be 64 bytes more for every one.
         self.ended_bound = self.ended
@@ -89,30 +82,118 @@ class LoopEngine(Engine):
         """Seconds a timer of the loop fired late, at worst since the last call, one overdue now included."""
         return self.lateness.take()
 
-    def create_slice(self, count: int) -> float:
-        """Create a slice of tasks; return when that began. `end_slice` comes when each had its first step."""
+    def hold(self) -> Waits:
+        """Hold the goal, for ever.
+
+        Yields what is to be waited for: None for being woken, seconds (0: until all that is ready has run,
+        in its order), or a list of tasks for their end.
+        """
+        while True:
+            yield None
+            self.apply_commands()
+            while self.bursts:
+                yield from self._run_burst(self.bursts.popleft())
+            while True:
+                wanted = self.goal.wanted(self.counts.live)
+                if wanted > 0:
+                    yield from self._grow(min(wanted, self.batch.size))
+                elif wanted < 0 and not (yield from self._shrink()):
+                    break  # the rest ignores that it is to end; look again when something ends
+                self.apply_commands()
+                if wanted == 0:
+                    break
+                self.reached_text()
+            self.reached_text()
+
+    def _grow(self, count: int) -> Waits:
+        """Create a slice of tasks, and have each take its first step."""
         began = monotonic()
         self.collector.before_slice()
+        left = count
         try:
-            while count:
-                skipped = self.timing.skip(count)
+            while left:
+                skipped = self.timing.skip(left)
                 self.create(skipped)
-                count -= skipped
-                if count:
+                left -= skipped
+                if left:
                     created = self.timing.chosen()
                     if created is None:
                         self.create(1)
                     else:
                         self.create_timed(created)
-                    count -= 1
+                    left -= 1
         except MemoryError as error:
             self.hit_wall(error)
-        return began
-
-    def end_slice(self, count: int, began: float) -> None:
-        """Choose the size of the next slice by how long this one of ``count`` tasks took."""
+        yield 0
         self.collector.after_slice()
-        self.batch.grew(count, monotonic() - began)
+        self.batch.took(monotonic() - began, count)
+        return True
+
+    def _shrink(self) -> Waits:
+        """End the excess, in slices; return whether any has ended."""
+        before = self.counts.live
+        tasks = [task for task in self.tasks() if task not in self.ending]
+        while self.excess() > 0 and tasks:
+            began = monotonic()
+            count = min(self.excess(), self.end_batch.size)
+            chosen, tasks[-count:] = tasks[-count:], []
+            self.ending.update(task for task in chosen if self.cancel(task))
+            for _ in range(3):  # it is told, it takes a step and ends, its callback runs
+                yield 0
+            del chosen  # with its exception a task weighs more than before
+            self.end_batch.took(monotonic() - began, count)
+            self.apply_commands()
+        return self.counts.live < before
+
+    def _run_burst(self, burst: Burst) -> Waits:
+        """Create each part in a list and wait for all of it, as the published experiments do.
+
+        Nothing of ours is on a task meanwhile, so its end is counted when its part has ended.
+        """
+        self.goal.pause(burst.tasks)
+        older = self.create_list(burst.older, [])
+        self.counts.created += len(older)
+        record = Record(self.traced)
+        for size in burst.sizes():
+            record.begin_part()
+            self.collector.before_slice()
+            tasks = self.create_list(size, older)
+            record.created(len(tasks))
+            self.counts.created += len(tasks)
+            self.collector.after_slice()
+            if burst.read_after is not None:
+                yield burst.read_after
+                record.read()
+                record.live(sum(map(self.is_live, tasks)))
+            yield tasks
+            record.end_part()
+            for task in tasks:
+                self.ended(task)
+            if len(tasks) < size:
+                break
+        yield older
+        for task in older:
+            self.ended(task)
+        self.goal.resume()
+        self.send("burst", **record.fields())
+        self.on_reached()
+        return True
+
+    def create_list(self, count: int, older: List[Any]) -> List[Any]:
+        """Create so many tasks without a pause, up to a wall; ``older`` are those that were there before."""
+        raise NotImplementedError
+
+    def is_live(self, task: Any) -> bool:
+        """Whether a task has not ended."""
+        raise NotImplementedError
+
+    def tasks(self) -> Iterable[Any]:
+        """Return all live tasks."""
+        raise NotImplementedError
+
+    def cancel(self, task: Any) -> bool:
+        """Have a task end; return whether it will."""
+        raise NotImplementedError
 
     def create(self, count: int) -> Any:
         """Create and count so many tasks; return the last."""

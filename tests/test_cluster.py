@@ -109,8 +109,8 @@ async def test_dask_workers_that_leave_and_join_are_lanes_that_go_and_come(clust
             await until(lambda: len(lab.lanes) == 3, lambda: lab.events.since(0))
             (lane,) = (lane for lane in lab.lanes if lane.engine.host.name == "late")
             lab.set_target(lane, 1_000_000)
-            await until(lambda: lane.worker.limit, lambda: lab.events.since(0))
-            assert lane.worker.limit.wall == "memory budget"
+            await until(lambda: lane.worker.goal.limit, lambda: lab.events.since(0))
+            assert lane.worker.goal.limit.wall == "memory budget"
             assert 100 * MIB < lab.host_of(lane).capacity.budget.size < 0.8 * 512 * MIB
         finally:
             late.terminate()

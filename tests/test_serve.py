@@ -420,6 +420,14 @@ async def test_several_pages_are_sessions_of_their_own_and_options_are_handed_on
         assert served.process.poll() is None
 
 
+@pytest.mark.real
+@pytest.mark.timeout(240)
+async def test_lanes_of_a_page_run_on_other_hosts():
+    with Served("--tasks", "asyncio=7", "--", "--host", "env HOST=web1") as served:
+        async with page_of(served) as (seen, _):
+            await soon(lambda: b"7 live" in seen and b"HOST=web1" in seen, "7 tasks are live there")
+
+
 NAPS = "import asyncio\nasync def nap():\n    await asyncio.sleep(600)\nasyncio.run(nap())"
 
 
@@ -440,6 +448,10 @@ def test_a_command_behind_serve_is_one_with_a_screen_and_has_its_own_options():
     assert 'unknown command "run": expected one of watch, attach, replay' in refused("serve", "run")
     line = refused("serve", "--rate", "5", "watch", "--", "true")
     assert line.startswith('--rate=5 before "watch" is for the screen: expected options of "watch" behind it')
+    assert 'unknown host "nowhere"' in refused("serve", "--", "--host", "nowhere")
+    assert '"run" behind "--": expected options of the screen alone' in refused(
+        "serve", "--", "--rate", 5, "run"
+    )
 
 
 def opened_files(pid):

@@ -5,7 +5,7 @@ import importlib.util
 import re
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -70,7 +70,9 @@ OTHERS = ("watch", "attach", "replay")
     help="Port; 0 takes any that is free.",
 )
 @options(PAGE)
-@click.argument("arguments", metavar="[watch|attach|replay ...]", nargs=-1, type=click.UNPROCESSED)
+@click.argument(
+    "arguments", metavar="[-- OPTION...|watch|attach|replay ...]", nargs=-1, type=click.UNPROCESSED
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -84,6 +86,7 @@ def command(
     """Show the screen in a browser, at the address that is printed.
 
     With a command behind it, each page shows that one's screen, such as: concwatch serve attach PID.
+    Behind "--" stand options of the screen, --host among them: concwatch serve --port 80 -- --host web1.
 
     Each page is a session of its own, with its own lanes and workers, which end when the page is closed.
     What the keys s, S and r save is offered as a download, too. Ctrl-C ends all. Needs the extra "web", and
@@ -94,12 +97,15 @@ def command(
     problem = _missing()
     if problem:
         raise click.ClickException(problem)
-    called = [*arguments[:1], *_arguments(ctx, screen), *arguments[1:]]
-    if arguments and arguments[0] not in OTHERS:
+    options = list(_arguments(ctx, screen))
+    if arguments and arguments[0].startswith("-"):
+        _check_options(ctx, arguments)
+    elif arguments and arguments[0] not in OTHERS:
         raise click.UsageError(unknown("command", arguments[0], OTHERS))
-    if arguments and len(called) > len(arguments):
+    elif arguments and options:
+        command = arguments[0]
         raise click.UsageError(
-            f'{called[1]} before "{called[0]}" is for the screen: expected options of "{called[0]}" behind it'
+            f'{options[0]} before "{command}" is for the screen: expected options of "{command}" behind it'
         )
     # Only here: this loads aiohttp.
     from concwatch.web.listening import listen, own_names, read_address, url
@@ -115,8 +121,20 @@ def command(
         if not only_here:
             print_error(f"warning: whoever reaches {here}, port {port}, can start tasks on this machine")
         known = {host, *name, *(() if only_here else own_names())}
-        _, stopped = run_until_signal(_serve(listening, called, known, url(here, port)))
+        _, stopped = run_until_signal(_serve(listening, [*options, *arguments], known, url(here, port)))
     sys.exit(128 + stopped)
+
+
+def _check_options(ctx: click.Context, arguments: Sequence[str]) -> None:
+    """Parse options of the screen as each page will.
+
+    Raises:
+        click.UsageError: one line that says what is wrong with them.
+    """
+    screen = ctx.find_root().command
+    words = click.Command.parse_args(screen, click.Context(screen, info_name="concwatch"), list(arguments))
+    if words:
+        raise click.UsageError(f'"{words[0]}" behind "--": expected options of the screen alone')
 
 
 def _arguments(ctx: click.Context, screen: Mapping[str, str | bool | None]) -> Iterator[str]:

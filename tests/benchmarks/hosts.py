@@ -1,11 +1,15 @@
 """Lanes on other hosts, by a real ssh server on loopback, against the same on this machine."""
 
 import asyncio
+import importlib.util
+import random
 import shutil
+import statistics
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -15,7 +19,9 @@ from concwatch.hosts.survey import survey
 from concwatch.lab.catalog import find
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane_state import State
-from tests.benchmarks.figures import Measured, Row, alternate, benchmark
+from concwatch.lab.settings import Settings
+from tests.benchmarks.figures import Measured, Row, alternate, benchmark, quiet
+from tests.benchmarks.terminal import Terminal
 from tests.host_driver import SSHD, Sshd
 
 ASYNCIO = find(["asyncio"])[0]
@@ -212,3 +218,105 @@ def measure_cut(quick: bool) -> Mapping[str, Measured]:
         "gone": Measured([max(gone or 99.0 for _, gone in ends)]),
         "kept": Measured([100 * sum(lost is None for lost, _ in short) / len(short)]),
     }
+
+
+def _screen_of_fakes() -> str:
+    """Return code that runs the program with fakes for bridges, on the arguments behind it."""
+    return (
+        "import gc, sys; gc.disable(); from tests.benchmarks.fake_cluster import use_fakes; use_fakes();"
+        "from concwatch.cli import main; main()"
+    )
+
+
+def _fifty(hosts: int, seconds: float, presses: int, unfold: bool) -> tuple[float, list[float]]:
+    """Return concwatch's share of a core, and the milliseconds from a key to the last cell that shows it."""
+    cluster = subprocess.Popen(
+        [sys.executable, "-m", "tests.benchmarks.fake_cluster", str(hosts)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        address = cluster.stdout.readline().strip()
+        screen = ("--cluster", address, "--engines", "asyncio,uvloop", "--rate", "2", "--no-trace")
+        begin = ("--tasks", f"asyncio={hosts}k,uvloop={hosts}k")
+        with Terminal("-c", _screen_of_fakes(), *screen, *begin) as terminal:
+            terminal.until(lambda: terminal.text().count(f"{hosts},000 live") >= 2)
+            if unfold:
+                terminal.type("h")
+                terminal.shows("asyncio · dask")
+            terminal.run(3.0)
+            before, began = sum(terminal.monitor.cpu_times()[:2]), time.monotonic()
+            terminal.run(seconds)
+            cpu = (sum(terminal.monitor.cpu_times()[:2]) - before) / (time.monotonic() - began)
+            times = []
+            for number in range(presses):
+                terminal.run(random.uniform(0.02, 0.5))
+                key = str(2 - number % 2)
+                pressed = terminal.type(key)
+                times.append((terminal.until(lambda key=key: f"▌{key} " in terminal.text()) - pressed) * 1e3)
+            terminal.type("q")
+            terminal.ended()
+        return cpu * 100, times
+    finally:
+        cluster.communicate()
+
+
+@benchmark(
+    "cluster",
+    Row("cpu", "50 fake Dask workers × 2 lanes at 2 Hz: concwatch's CPU", "%", "≤ 25 %", "one core"),
+    Row("keys", "key to paint then, the slowest of 20", "ms", "≤ 100 ms"),
+    Row("unfolded", "concwatch's CPU with 50 of the lanes unfolded", "%", "", "one core"),
+    Row("million", "1,000,000 asyncio tasks on local:4", "s", "≤ 1.3 ×", "250,000 in one lane here"),
+    Row("step", "longest time between two steps of the screen's loop then", "ms", "≤ 100 ms"),
+)
+def measure_cluster(quick: bool) -> Mapping[str, Measured]:
+    """Measure many lanes on a Dask cluster, and a large one."""
+    if importlib.util.find_spec("distributed") is None:
+        return {}
+    from concwatch.hosts.cluster import Cluster
+
+    hosts, seconds = (10, 3.0) if quick else (50, 15.0)
+    quiet.wait()
+    cpu, keys = _fifty(hosts, seconds, 20, unfold=False)
+    unfolded, _ = _fifty(hosts, seconds, 0, unfold=True)
+    tasks, rounds = (20_000, 1) if quick else (250_000, 3)
+    cluster = Cluster("local:4")
+    try:
+        pairs = [(_climb([None], tasks), _climb(cluster.hosts, 4 * tasks)) for _ in range(rounds)]
+    finally:
+        cluster.close()
+    return {
+        "cpu": Measured([cpu]),
+        "keys": Measured([max(keys)], detail={"median": statistics.median(keys)}),
+        "unfolded": Measured([unfolded]),
+        "million": Measured([there[0] for _, there in pairs], [here[0] for here, _ in pairs]),
+        "step": Measured([max(there[1] for _, there in pairs) * 1e3]),
+    }
+
+
+def _climb(hosts: Sequence[Host | None], tasks: int) -> tuple[float, float]:
+    """Return the seconds until so many tasks live, and the longest time between two turns of the loop."""
+
+    async def climb() -> tuple[float, float]:
+        lab = Lab([ASYNCIO.on(host) for host in hosts], settings=Settings("sleep:600"))
+        run = asyncio.create_task(lab.run())
+        try:
+            for lane in lab.lanes:
+                lab.switch(lane, True)
+            while any(lane.state is not State.RUNNING for lane in lab.lanes):  # noqa: ASYNC110  # as above
+                await asyncio.sleep(0.02)
+            began, longest = time.monotonic(), 0.0
+            for lane in lab.lanes:
+                lab.set_target(lane, tasks // len(lab.lanes))
+            while sum(lane.live for lane in lab.lanes) < tasks:
+                assert time.monotonic() < began + 300, lab.events.since(0)
+                turn = time.monotonic()
+                await asyncio.sleep(0.005)
+                longest = max(longest, time.monotonic() - turn - 0.005)
+            return time.monotonic() - began, longest
+        finally:
+            run.cancel()
+            await lab.close()
+
+    return asyncio.run(climb())

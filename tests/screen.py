@@ -18,6 +18,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from concwatch.demos.keyboard import key_event
+from concwatch.hosts.host import Host
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
@@ -379,6 +380,7 @@ async def stage(
     by_hand: bool = True,
     make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = plain_lab,
     terminal: RecordedTerminal | None = None,
+    cluster: Callable[[], Sequence[Host]] | None = None,
 ) -> AsyncIterator[Stage]:
     """Run the app with fake workers, on a clock driven by hand unless told otherwise."""
     workers = workers or Workers()
@@ -395,6 +397,7 @@ async def stage(
             memory=lambda: MEMORY,
             walls=lambda: WALLS,
             load=lambda: Load(time.monotonic(), 0.0, 0.0, 2),
+            cluster=cluster,
             **more,
         )
 

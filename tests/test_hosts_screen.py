@@ -125,3 +125,39 @@ async def test_a_step_that_waits_to_be_shown_while_rows_change_is_shown_in_the_n
             await screen.run(1)
             assert len(screen.app.screen.query(LaneCard)) == cards
         await screen.sees("asyncio × 3", "10,000 live")
+
+
+async def test_a_host_that_has_not_answered_is_not_asked_what_fits(tmp_path):
+    async with stage(engines=on(1), workers=HostWorkers(), pictures=tmp_path) as screen:
+        await screen.press("1", "plus")
+        await screen.run(3)
+        await screen.sees("10,000 live")
+
+
+async def test_hosts_that_join_and_leave_a_cluster_are_lanes_that_come_and_go(tmp_path):
+    members = [structs.replace(host, opener=print) for host in hosts(3)]
+    there = members[:1]
+    engines = [ENGINES["asyncio"].on(members[0])]
+    async with stage(
+        engines=engines, workers=HostWorkers(), pictures=tmp_path, cluster=lambda: there
+    ) as screen:
+        await screen.press("1", "plus")
+        await screen.run(3)
+        there.extend(members[1:])
+        await screen.run(2)
+        await screen.sees("asyncio × 3", "web3 has joined the cluster")
+        await screen.press("v")
+        await screen.run(3)
+        assert sum(lane.live for lane in screen.lab.lanes) == 10_000
+        await screen.press("h")
+        assert len(screen.app.screen.query(LaneCard)) == 3
+        del there[1]
+        await screen.run(2)
+        assert len(screen.app.screen.query(LaneCard)) == 2
+        await screen.sees("web2 has left the cluster")
+        await screen.press("h")
+        await screen.sees("asyncio × 2")
+        there.insert(0, members[1])
+        await screen.run(2)
+        await screen.sees("asyncio × 3")
+        assert len(screen.lab.lanes) == 3

@@ -65,9 +65,14 @@ class MemoryBudget:
         """Look at the machine again, while workers take so many bytes."""
         with suppress(OSError):  # no file can be opened to look: what was seen last still stands
             self.now = self._look()
-        if not self.start.total:  # another host, which has not answered before
+        if not self.known:
             self._begin(self.now)
         self.machine_room = self.now.available + taken
+
+    @property
+    def known(self) -> bool:
+        """Whether the machine has said what it has: another host does so once it has answered."""
+        return bool(self.start.total)
 
     @property
     def room(self) -> float:

@@ -57,10 +57,12 @@ class LabControls:
         chosen, tasks = self._row(lane), min(tasks, LARGEST_TARGET)
         shares = chosen.split(tasks, self._source.fits)
         for each, share in shares.items():
+            capacity = self._lab.host_of(each).capacity
+            # Of several hosts each guard grants what fits there, and of one that has not answered yet.
+            asks = len(shares) == 1 and capacity.budget.known
             grows = share > each.target and not each.missing
-            found = self._lab.host_of(each).capacity.forecast(each, share) if grows else None
-            # Of several hosts each guard grants what fits there.
-            if found is None or found.fits or len(shares) > 1:
+            found = capacity.forecast(each, share) if grows and asks else None
+            if found is None or found.fits:
                 self._lab.set_target(each, share)
             elif not self._asking:
                 self._ask_whether(each, found)

@@ -96,6 +96,7 @@ def test_another_system_tells_less_and_never_breaks(system, monkeypatch):
 
     memory = psutil.virtual_memory()
     monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr("concwatch.system.memory.LINUX", False)
     monkeypatch.setattr(examination, "why_not", lambda engines: ALL_RUN)  # no process is to be started so
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(builtins, "open", opened)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-import psutil
 from msgspec import structs
 
 from concwatch.experiments.cell import Cell
@@ -241,7 +240,7 @@ async def _watch(process: Process, began: float, run: Result) -> None:
     ``process.wait`` would wait for the end of its output, too, which a child of its own may hold open.
     """
     clock, due, sampler = asyncio.get_running_loop().time, 0.0, None
-    with contextlib.suppress(psutil.Error):
+    with contextlib.suppress(OSError):
         sampler = Sampler(process.pid)
     while process.returncode is None:
         reading, now = sampler.read() if sampler else None, clock()

@@ -1,7 +1,6 @@
 """What is sent to another host: worker, agent, the readers of the system and the bridge, in one archive."""
 
 import io
-import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +27,8 @@ def _files() -> list[Path]:
 @cache
 def archive() -> bytes:
     """Return the archive: a zip file, the same bytes for the same source."""
+    import zipfile  # only here: the first frame can do without
+
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as package:
         for path in _files():

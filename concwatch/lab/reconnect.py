@@ -1,7 +1,8 @@
 """Lost lanes are connected again by themselves, after a wait that doubles: exponential back-off."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import STANDING, State
@@ -10,8 +11,7 @@ FIRST, LONGEST = 1.0, 30.0
 """Seconds before the first attempt, and between two at most."""
 
 
-@dataclass
-class _Attempts:
+class _Attempts(Struct):
     tasks: int
     """What was asked for when the lane was lost."""
     count: int = 0

@@ -7,8 +7,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-import psutil
-
 from concwatch import wire
 from concwatch.links.link import Arrival, Ended
 from concwatch.links.output import Output
@@ -88,7 +86,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         if self._killed:
             self.kill()
             return
-        with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(OSError):
             self._sampler = Sampler(self._transport.get_pid())
         for line in self._backlog:
             self._write(line)

@@ -6,7 +6,8 @@ A figure is a function of one snapshot of a lane: what is gathered over time is 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from concwatch.lab.snapshot import LaneSnapshot
 from concwatch.measure.units import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, Unit
@@ -20,8 +21,7 @@ COARSE = 0.05
 UP, DOWN = 1, -1
 
 
-@dataclass(frozen=True)
-class Doubt:
+class Doubt(Struct, frozen=True):
     """Something that makes a figure uncertain."""
 
     mark: str
@@ -61,8 +61,7 @@ DOUBTS = (TRACED, KEPT, CROWDED)
 """One for each mark."""
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """One row of the table."""
 
     name: str

@@ -1,7 +1,8 @@
 """What limits a lane, in one sentence: rows of rules, of which the first that applies is told."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from concwatch.lab.lane_state import STANDING
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
@@ -15,8 +16,7 @@ REACHED = 0.98
 """Share of the target from which on it counts as reached."""
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One thing that may limit a lane."""
 
     name: str

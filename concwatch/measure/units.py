@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from concwatch.units import (
     UNKNOWN,
@@ -26,8 +27,7 @@ def _parse_number(text: str) -> float:
     return float(number) / (100 if text.strip().endswith("%") else 1)
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """How figures of one kind are written and read."""
 
     name: str

@@ -1,4 +1,4 @@
-"""Processes of a system without ``/proc``, by psutil: what `concwatch.system.processes` is asked."""
+"""A system without ``/proc``, by psutil: its processes, memory and CPU time."""
 
 import os
 
@@ -55,3 +55,32 @@ def variable_of(pid: int, name: str) -> str | None:
         return psutil.Process(pid).environ().get(name)
     except psutil.Error as error:
         raise ProcessLookupError(str(error)) from None
+
+
+def process_figures(pid: int) -> dict[str, float] | None:
+    """Return the figures of a process, as `concwatch.system.proc.process_figures` does."""
+    try:
+        process = psutil.Process(pid)
+        with process.oneshot():
+            memory, times = process.memory_info(), process.cpu_times()
+            return {
+                "rss": memory.rss,
+                "virtual": memory.vms,
+                "threads": process.num_threads(),
+                "cpu_seconds": times.user + times.system,
+                "peak_rss": memory.rss,
+            }
+    except psutil.Error:
+        return None
+
+
+def machine_memory() -> tuple[int, int]:
+    """Return the bytes of memory that the machine has, and those that are free or can be freed."""
+    memory = psutil.virtual_memory()
+    return int(memory.total), int(memory.available)
+
+
+def busy_seconds() -> float:
+    """Return the seconds of CPU that all programs of this machine have used."""
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle)

@@ -1,9 +1,9 @@
 """The figures of a process, read from outside."""
 
+import os
 import time
 from typing import Any
 
-import psutil
 from msgspec import Struct
 
 from concwatch.system.proc import CLOCK, LINUX, process_figures
@@ -50,34 +50,28 @@ class Sampler:
         """Watch process ``pid``, or this one.
 
         Raises:
-            psutil.Error: there is no such process.
+            OSError: there is no such process, or it may not be looked at.
         """
-        self._process = psutil.Process(pid)
-        self._share = CpuShare(time.monotonic(), self._cpu_seconds())
+        self._pid = pid or os.getpid()
+        figures = _figures(self._pid)
+        if figures is None:
+            raise ProcessLookupError(f"process {self._pid} has gone")
+        self._share = CpuShare(time.monotonic(), figures["cpu_seconds"])
 
     def read(self) -> Reading | None:
         """Return what is so now; None when the process has gone or may not be looked at."""
         try:
-            figures = self._figures()
-        except (psutil.Error, OSError):
+            figures = _figures(self._pid)
+        except OSError:
             return None
         if figures is None:
             return None
         return Reading(cpu=self._share.at(time.monotonic(), figures["cpu_seconds"]), **figures)
 
-    def _figures(self) -> "dict[str, Any] | None":
-        if LINUX:
-            return process_figures(self._process.pid)
-        with self._process.oneshot():
-            memory = self._process.memory_info()
-            return {
-                "rss": memory.rss,
-                "virtual": memory.vms,
-                "threads": self._process.num_threads(),
-                "cpu_seconds": self._cpu_seconds(),
-                "peak_rss": memory.rss,
-            }
 
-    def _cpu_seconds(self) -> float:
-        times = self._process.cpu_times()
-        return float(times.user + times.system)
+def _figures(pid: int) -> "dict[str, Any] | None":
+    if LINUX:
+        return process_figures(pid)
+    from concwatch.system import elsewhere  # psutil takes 3 ms to load
+
+    return elsewhere.process_figures(pid)

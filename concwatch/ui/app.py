@@ -3,10 +3,11 @@
 import asyncio
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
@@ -20,15 +21,14 @@ if TYPE_CHECKING:
     from concwatch.ui.experiment_runs import ExperimentRuns
 
 
-@dataclass(frozen=True)
-class Begin:
+class Begin(Struct, frozen=True):
     """What a screen begins with."""
 
     theme: str = ""
     """One of Textual's or ours; the default if empty."""
     window: float | None = None
     """Seconds that the charts grow to show; None for a minute."""
-    tasks: Mapping[str, int] = field(default_factory=dict)
+    tasks: Mapping[str, int] = {}
     """Tasks asked for at once, by engine."""
 
 
@@ -57,7 +57,7 @@ class ConcwatchApp(LanesApp):
         pictures: Path = Path("screenshots"),
         make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = plain_lab,
         recording: SessionRecording | None = None,
-        begin: Begin = Begin(),
+        begin: Begin | None = None,
     ) -> None:
         """Make the app.
 
@@ -69,7 +69,8 @@ class ConcwatchApp(LanesApp):
             begin: what the screen begins with.
         """
         super().__init__(pictures)
-        self._begin, self.asked_theme = begin, begin.theme
+        self._begin = begin or Begin()
+        self.asked_theme = self._begin.theme
         self._make_lab = make_lab
         self._make_run_lab = make_run_lab
         self.runs: ExperimentRuns | None = None

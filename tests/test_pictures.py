@@ -505,7 +505,7 @@ async def test_s_saves_the_screen_and_shift_s_the_chart_in_focus_or_the_first(tm
         for letter in "Chart scr":
             await s.press("space" if letter == " " else letter)
         await s.sees("Chart screenshot")
-        await s.press("enter", "enter")
+        await s.press("enter")
         await saved(s, folder, 4)
         (last,) = set(folder.glob("*.svg")) - {svg, rss, rate}
         assert "RSS" in texts_of(last)

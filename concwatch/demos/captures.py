@@ -27,7 +27,6 @@ FORMATS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """The modules that each format needs, and their packages."""
 
-
 FILMS = frozenset(("gif", "webp"))
 """The formats that are made of frames."""
 

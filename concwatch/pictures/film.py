@@ -4,7 +4,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from rich.segment import Segment
@@ -67,7 +67,7 @@ def make_film(frames: Sequence[Frame], kind: str = "gif") -> bytes:
     palette = make_palette(used)
     tiles = {cell: masks[cell.face].point(palette.tables[cell.ink, cell.ground]) for cell in cells}
     moments = [*(seconds for seconds, _ in scenes), frames[-1].seconds + HELD]
-    return WRITERS[kind](_paint(scenes, tiles), _durations(moments), palette)
+    return _write(_paint(scenes, tiles), _durations(moments), palette, kind)
 
 
 def read_scenes(frames: Sequence[Frame]) -> list[Scene]:
@@ -119,43 +119,23 @@ def _paint(scenes: Sequence[Scene], tiles: "dict[Cell, Image]") -> "Iterator[Ima
         yield picture.copy()
 
 
-def _write_gif(pictures: "Iterator[Image]", durations: Sequence[int], palette: Palette) -> bytes:
-    """Write a GIF; the colour behind the last one means that nothing has changed."""
+def _write(pictures: "Iterator[Image]", durations: Sequence[int], palette: Palette, kind: str) -> bytes:
+    """Write a film: a GIF whose last colour means that nothing has changed, or a WebP without loss."""
     # Pillow writes one palette for all frames only if no colour is in it twice.
     others = (color for blue in range(256) if (color := (255, 0, blue)) not in palette.colors)
-    colors = [*palette.colors, *others][:256]
-    flat = bytes(part for color in colors for part in color)
+    flat = bytes(part for color in [*palette.colors, *others][:256] for part in color)
 
     def colored() -> "Iterator[Image]":
         for picture in pictures:
             picture.putpalette(flat)
-            yield picture
+            yield picture if kind == "gif" else picture.convert("RGB")
 
-    film = colored()
-    target = io.BytesIO()
-    next(film).save(
-        target, "GIF", save_all=True, append_images=film, duration=list(durations), loop=0, disposal=1,
-        optimize=True, palette=flat, transparency=MOST,
-    )  # fmt: skip
-    return target.getvalue()
-
-
-def _write_webp(pictures: "Iterator[Image]", durations: Sequence[int], palette: Palette) -> bytes:
-    """Write a WebP without loss; of each picture it stores the part that differs from the one before."""
-    flat = bytes(part for color in palette.colors for part in color)
-
-    def colored() -> "Iterator[Image]":
-        for picture in pictures:
-            picture.putpalette(flat)
-            yield picture.convert("RGB")
-
+    options: dict[str, Any] = {
+        "gif": {"disposal": 1, "optimize": True, "palette": flat, "transparency": MOST},
+        "webp": {"lossless": True, "quality": 60, "method": 2},
+    }[kind]
     film, target = colored(), io.BytesIO()
     next(film).save(
-        target, "WEBP", save_all=True, append_images=film, duration=list(durations), loop=0,
-        lossless=True, quality=60, method=2,
-    )  # fmt: skip
+        target, kind, save_all=True, append_images=film, duration=list(durations), loop=0, **options
+    )
     return target.getvalue()
-
-
-WRITERS = {"gif": _write_gif, "webp": _write_webp}
-"""What writes each kind of film."""

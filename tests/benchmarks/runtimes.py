@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -212,58 +212,59 @@ def _million(command: Sequence[str], tasks: int) -> tuple[float, float, float]:
         return seconds, max(later - earlier for earlier, later in pairwise(times)), gone
 
 
-def _start(command: Sequence[str]) -> float:
-    """Return the seconds from a worker's start to its ``ready``."""
-    began = time.monotonic()
-    with Worker("", command=command, patience=PATIENCE):
-        return time.monotonic() - began
+def _start(command: Sequence[str], tasks: int) -> tuple[float]:
+    """Return the seconds from a worker's start to its ``ready``, of one that has run before."""
+    for _ in range(2):
+        began = time.monotonic()
+        with Worker("", command=command, patience=PATIENCE):
+            took = time.monotonic() - began
+    return (took,)
 
 
-def _each(measure: Callable[[str, Pair], Mapping[str, Measured]]) -> Mapping[str, Measured]:
-    """Measure every engine that there is; one that fails does not keep the others from it."""
+def measure(
+    names: Sequence[str],
+    worker: Callable[[Sequence[str], int], Sequence[float]],
+    bare: Callable[[Sequence[str], int], Sequence[float]] | None,
+    tasks: Callable[[Bare], int],
+    quick: bool,
+) -> Mapping[str, Measured]:
+    """Measure every engine that there is; one that fails does not keep the others from it.
+
+    Args:
+        names: of the figures that a worker and a bare program give.
+        worker: takes a command, and a number of tasks.
+        bare: the same of the bare program, if that is measured beside it.
+        tasks: how many an engine holds; 0 for one that is not measured.
+        quick: whether to measure a tenth of them, once.
+    """
     rows: dict[str, Measured] = {}
     for engine, pair in _pairs().items():
+        if not (count := tasks(BARE[engine]) // (10 if quick else 1)):
+            continue
+        measures = {"bare": partial(bare, pair.bare, count)} if bare else {}
         try:
-            rows |= measure(engine, pair)
+            found = alternate(1 if quick else 5, **measures, worker=partial(worker, pair.worker, count))
         except (AssertionError, OSError, ValueError, subprocess.SubprocessError) as error:
             print(f"  {engine} could not be measured: {error}", file=sys.stderr)
+            continue
+        for at, name in enumerate(names):
+            values, reference = (found.get(side, [])[at :: len(names)] for side in ("worker", "bare"))
+            rows[f"{engine}.{name}"] = Measured(values, reference)
     return rows
 
 
-def _sized(engine: str) -> str:
-    return f"{engine} {BARE[engine].tasks:,}"
-
-
-@benchmark(
+benchmark(
     "runtimes",
     *(
         row
-        for engine in BARE
+        for engine, bare in BARE.items()
         for row in (
-            Row(f"{engine}.seconds", f"{_sized(engine)} created and live", "s", "≤ 1.3 ×", "bare program"),
-            Row(f"{engine}.rss", f"RSS a task, {_sized(engine)}", "B", "1 ± 0.05 ×", "bare program"),
+            Row(f"{engine}.seconds", f"{engine} {bare.tasks:,} live", "s", "≤ 1.3 ×", "bare program"),
+            Row(f"{engine}.rss", f"RSS a task, {engine} {bare.tasks:,}", "B", "1 ± 0.05 ×", "bare program"),
         )
     ),
-)
-def measure_tasks(quick: bool) -> Mapping[str, Measured]:
-    """Measure seconds until all are live, and bytes a task, beside the bare program."""
-
-    def measure(engine: str, pair: Pair) -> Mapping[str, Measured]:
-        tasks = BARE[engine].tasks // (10 if quick else 1)
-        found = alternate(
-            1 if quick else 5,
-            bare=lambda: _bare(pair.bare, tasks),
-            worker=lambda: _worker(pair.worker, tasks),
-        )
-        return {
-            f"{engine}.{name}": Measured(found["worker"][at::2], found["bare"][at::2])
-            for at, name in enumerate(("seconds", "rss"))
-        }
-
-    return _each(measure)
-
-
-@benchmark(
+)(partial(measure, ("seconds", "rss"), _worker, _bare, lambda bare: bare.tasks))
+benchmark(
     "runtimes-million",
     *(
         Row(f"{engine}.{name}", f"{engine} {MILLION:,}{what}", "s", reach)
@@ -275,31 +276,11 @@ def measure_tasks(quick: bool) -> Mapping[str, Measured]:
             ("gone", ", stopped", "≤ 15 s"),
         )
     ),
-)
-def measure_million(quick: bool) -> Mapping[str, Measured]:
-    """Measure a million held: until they are, how long ticks stay away, and until all is gone."""
-
-    def measure(engine: str, pair: Pair) -> Mapping[str, Measured]:
-        if not BARE[engine].million:
-            return {}
-        tasks = MILLION // (10 if quick else 1)
-        found = alternate(1 if quick else 5, worker=lambda: _million(pair.worker, tasks))["worker"]
-        return {
-            f"{engine}.{name}": Measured(found[at::3]) for at, name in enumerate(("seconds", "gap", "gone"))
-        }
-
-    return _each(measure)
-
-
-@benchmark(
+)(partial(measure, ("seconds", "gap", "gone"), _million, None, lambda bare: MILLION * bare.million))
+benchmark(
     "runtimes-start",
-    *(Row(engine, f"{engine}, second start to ready", "s", bare.start) for engine, bare in BARE.items()),
-)
-def measure_start(quick: bool) -> Mapping[str, Measured]:
-    """Measure the start of a worker that is built, and has run before."""
-
-    def measure(engine: str, pair: Pair) -> Mapping[str, Measured]:
-        _start(pair.worker)
-        return {engine: Measured(alternate(1 if quick else 5, it=lambda: _start(pair.worker))["it"])}
-
-    return _each(measure)
+    *(
+        Row(f"{engine}.start", f"{engine}, second start to ready", "s", bare.start)
+        for engine, bare in BARE.items()
+    ),
+)(partial(measure, ("start",), _start, None, lambda bare: 10))

@@ -1,7 +1,6 @@
 """Try inputs that a coverage-guided fuzzer (atheris, which is libFuzzer) makes up, on one target or each."""
 
 import argparse
-import contextlib
 import importlib.util
 import re
 import subprocess
@@ -10,45 +9,43 @@ import tempfile
 from pathlib import Path
 from random import Random
 
+from tests.commands import Impossible, markdown, parse
 from tests.fuzz.target import CORPUS, LIMIT, MEMORY, RUNS, Target
+
+WHAT_TO_INSTALL = "needs atheris: pip install 'concwatch[fuzz]'"
 
 INSTRUMENTED = ["concwatch", "tomllib"]
 """Packages in which it is seen which branch an input takes."""
 
-NAMES = sorted(folder.name for folder in CORPUS.iterdir())
-WHAT_TO_INSTALL = "needs atheris: pip install 'concwatch[fuzz]'"
-
-
-def is_there() -> bool:
-    """Return whether there is a fuzzer."""
-    return importlib.util.find_spec("atheris") is not None
+NAMES = {folder.name: "" for folder in sorted(CORPUS.iterdir())}
 
 
 def main() -> int:
     """Parse the command line, and fuzz until so many inputs have been tried, or one breaks something."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("target", metavar="TARGET", nargs="?", choices=NAMES, help=", ".join(NAMES))
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"inputs to try [{RUNS:,}]")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="other inputs; 0 is any")
-    options = parser.parse_args()
-    if not is_there():
+    options = parse(parser, NAMES)
+    if importlib.util.find_spec("atheris") is None:
         parser.error(WHAT_TO_INSTALL)
-    if options.target:
-        fuzz(options.target, options.runs, options.seed)
-    failed = 0
-    for name in NAMES:
+    if len(options.names) == 1:
+        fuzz(options.names[0], options.runs, options.seed)
+    rows = []
+    for name in options.names:
         try:
-            print(f"{name}: {fuzz_apart(name, options.runs, options.seed):,} inputs", flush=True)
+            rows.append((name, f"{fuzz_apart(name, options.runs, options.seed):,}", ""))
         except AssertionError as error:
-            print(f"{name}: broken\n{error}", flush=True)
-            failed += 1
-    print(f"\nfuzz: {len(NAMES) - failed} passed, {failed} failed")
-    return int(bool(failed))
+            rows.append((name, "", str(error).splitlines()[-1]))
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
+    print(markdown(("reader", "inputs", "broken by"), rows))
+    return int(any(broken for _, _, broken in rows))
 
 
 def fuzz_apart(name: str, runs: int, seed: int = 0) -> int:
     """Fuzz one target in a process of its own, since the fuzzer ends its process; return the inputs tried."""
-    command = [sys.executable, "-m", "tests.fuzz", name, "--runs", str(runs), "--seed", str(seed)]
+    if importlib.util.find_spec("atheris") is None:
+        raise Impossible(WHAT_TO_INSTALL)
+    command = [sys.executable, "-m", "tests.fuzz", "--only", name, "--runs", str(runs), "--seed", str(seed)]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", check=False
     )
@@ -108,5 +105,4 @@ def fuzz(name: str, runs: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        sys.exit(main())
+    sys.exit(main())

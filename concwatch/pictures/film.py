@@ -130,10 +130,9 @@ def _write(pictures: "Iterator[Image]", durations: Sequence[int], palette: Palet
             picture.putpalette(flat)
             yield picture if kind == "gif" else picture.convert("RGB")
 
-    options: dict[str, Any] = {
-        "gif": {"disposal": 1, "optimize": True, "palette": flat, "transparency": MOST},
-        "webp": {"lossless": True, "quality": 60, "method": 2},
-    }[kind]
+    options: dict[str, Any] = {"lossless": True, "quality": 60, "method": 2}
+    if kind == "gif":
+        options = {"disposal": 1, "optimize": True, "palette": flat, "transparency": MOST}
     film, target = colored(), io.BytesIO()
     next(film).save(
         target, kind, save_all=True, append_images=film, duration=list(durations), loop=0, **options

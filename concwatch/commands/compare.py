@@ -49,10 +49,9 @@ def _percent(text: str) -> float:
 @click.option("--markdown", metavar="FILE", help='The tables as Markdown; "-" is standard output.')
 def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str | None) -> None:
     """Put two recordings or results side by side."""
-    from concwatch.comparing.as_json import as_object
     from concwatch.comparing.comparison import compare
     from concwatch.comparing.reading import read_both
-    from concwatch.comparing.report import report_markdown, table_lines
+    from concwatch.comparing.report import as_object, report_markdown, table_lines
     from concwatch.console import print_lines
     from concwatch.files import write_whole
 

@@ -1,10 +1,74 @@
-"""Two sides, figure by figure."""
+"""Two sides, figure by figure, and which differences count.
 
+The rule: a difference is beyond the spread when the range of A, from its lowest to its highest value, and
+that of B have no value in common. Ranges that touch have one in common. Of one value the range is that value.
+Where both sides have one value only nobody knows the spread; then any difference counts, and it is said
+that the spread is unknown.
+"""
+
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from concwatch.comparing.difference import Difference
 from concwatch.comparing.side import Fact, Side, Subject
+from concwatch.measure.measured import Measured
+
+EXACT = 9
+"""Decimals of a share that count: the tenth is an error of floating point, not a change."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One figure of both sides."""
+
+    a: Measured
+    b: Measured
+    worse: int
+    """Where worse lies: 1 for more, -1 for less, 0 for neither."""
+
+    @property
+    def change(self) -> float:
+        """How much more B has, in the figure's own unit."""
+        return self.b.median - self.a.median
+
+    @property
+    def ratio(self) -> float | None:
+        """B over A; None where that means nothing."""
+        a, b = self.a.median, self.b.median
+        ratio = b / a if a > 0 and b >= 0 else math.inf
+        return ratio if math.isfinite(ratio) else None
+
+    @property
+    def spread_known(self) -> bool:
+        """Whether at least one side has more than one value."""
+        return self.a.count > 1 or self.b.count > 1
+
+    @property
+    def real(self) -> bool:
+        """Whether they differ beyond the spread, by the rule above, or differ with no spread known."""
+        return bool(self.change) and (self.a.high < self.b.low or self.b.high < self.a.low)
+
+    @property
+    def worse_by(self) -> float:
+        """How much worse B is, as a share of A: negative where it is better, infinite over an A of 0."""
+        change = self.worse * self.change
+        if not change:
+            return 0.0
+        return round(change / abs(self.a.median), EXACT) if self.a.median else math.copysign(math.inf, change)
+
+    def fails(self, percent: float) -> bool:
+        """Return whether B is worse by more than ``percent`` of A, and that is beyond the spread."""
+        return self.real and self.worse_by > round(percent / 100, EXACT)
+
+    @property
+    def verdict(self) -> str:
+        """What it comes to, in a few words."""
+        if not self.change:
+            return "equal"
+        if not self.real:
+            return "within the spread"
+        word = ("differs", "worse", "better")[(self.worse_by > 0) - (self.worse_by < 0)]
+        return word if self.spread_known else f"{word}, spread unknown"
 
 
 @dataclass(frozen=True)
@@ -23,9 +87,7 @@ class Comparison:
     @property
     def failing(self) -> list[Subject]:
         """What is worse by more than may be, beyond the spread."""
-        percent = self.percent
-        if percent is None:
-            return []
+        percent = math.inf if self.percent is None else self.percent
         return [subject for subject, found in self.differences.items() if found.fails(percent)]
 
     def only_in(self, own: Side) -> list[Subject]:
@@ -48,14 +110,16 @@ def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
         raise ValueError(f'"{a.name}" is {a.kind}, "{b.name}" is {b.kind}: expected two of the same')
     for side in (a, b):
         if not side.figures:
-            raise ValueError(f'"{side.name}" has no figure to compare: {_nothing(side)}')
+            reasons = "; ".join([*side.notes, *dict.fromkeys(side.missing.values())])
+            why = reasons or "no engine of it has run a task"
+            raise ValueError(f'"{side.name}" has no figure to compare: {why}')
     if not set(a.engines) & set(b.engines):
         raise ValueError(
             f'"{a.name}" has {", ".join(a.engines)}, "{b.name}" has {", ".join(b.engines)}: '
             "expected an engine in common"
         )
     both = {
-        subject: Difference(subject.quantity, measured, b.figures[subject])
+        subject: Difference(measured, b.figures[subject], subject.worse)
         for subject, measured in a.figures.items()
         if subject in b.figures
     }
@@ -64,25 +128,19 @@ def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
     return Comparison(a, b, both, tuple(_cautions(a, b)), percent)
 
 
-def _nothing(side: Side) -> str:
-    reasons = [*side.notes, *dict.fromkeys(side.missing.values())]
-    return "; ".join(reasons) or "no engine of it has run a task"
-
-
 def _cautions(a: Side, b: Side) -> Iterable[str]:
-    yield from _differing(a.facts, b.facts)
+    yield from (f"{name}: {values}" for name, values in _differing(a.facts, b.facts))
     common = [name for name in a.engine_facts if name in b.engine_facts]
-    found: dict[str, list[str]] = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for name in common:
-        for line in _differing(a.engine_facts[name], b.engine_facts[name]):
-            found.setdefault(line, []).append(name)
-    for line, names in found.items():
+        for differing in _differing(a.engine_facts[name], b.engine_facts[name]):
+            found.setdefault(differing, []).append(name)
+    for (fact, values), names in found.items():
         whose = "" if len(names) == len(common) > 1 else f" ({', '.join(names)})"
-        fact, colon, rest = line.partition(":")
-        yield f"{fact}{whose}{colon}{rest}"
+        yield f"{fact}{whose}: {values}"
 
 
-def _differing(a: Mapping[str, Fact], b: Mapping[str, Fact]) -> Iterable[str]:
+def _differing(a: Mapping[str, Fact], b: Mapping[str, Fact]) -> Iterable[tuple[str, str]]:
     for name, fact in a.items():
         if name in b and fact.differs(b[name]):
-            yield f"{name}: A {fact.text or 'not known'}, B {b[name].text or 'not known'}"
+            yield name, f"A {fact.text or 'not known'}, B {b[name].text or 'not known'}"

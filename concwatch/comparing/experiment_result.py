@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from concwatch.comparing.side import Fact, Quantity, Side, Subject, format_iso, joined, machine_facts
+from concwatch.comparing.side import Fact, Side, Subject, format_iso, joined, machine_facts
 from concwatch.experiments.cell import Cell
 from concwatch.experiments.runner import CellState
 from concwatch.measure.figures import BY_NAME
@@ -118,12 +118,12 @@ def _subject(table: ResultTable, row: ResultRow, cell: Cell) -> Subject:
     if table.unit not in SCALES:
         raise ValueError(f'unknown unit "{table.unit}": expected one of {", ".join(SCALES)}')
     figure = BY_NAME.get(table.reading)
-    quantity = Quantity(SCALES[table.unit][0], figure.worse if figure else 0, table.unit)
+    unit = SCALES[table.unit][0], figure.worse if figure else 0, table.unit
     section = f"{flat(table.title)}, {table.unit}"
     # What shapes the runs of a cell, besides its engine and its size.
     names = [each.name for each in fields(cell) if each.compare and each.name not in ("engine", "size")]
     options = tuple((name, getattr(cell, name)) for name in names)
-    return Subject(section, flat(row.series), quantity, row.engine, row.size, options, table.reading)
+    return Subject(section, flat(row.series), row.engine, *unit, row.size, options, table.reading)
 
 
 def _why(row: ResultRow) -> str:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from concwatch.comparing.experiment_result import read_experiment
 from concwatch.comparing.recorded import read_recording
@@ -18,13 +17,12 @@ from concwatch.text import one_line
 EXPECTED = "expected a recording, or what run, watch or experiment wrote with --json"
 
 
-class _Shape(Struct):
-    type: str = ""
-    experiment: msgspec.Raw = msgspec.Raw()
-    lanes: msgspec.Raw = msgspec.Raw()
-    processes: msgspec.Raw = msgspec.Raw()
+READERS = {"experiment": read_experiment, "lanes": read_run, "processes": read_watch}
+"""The key by which a result is told from others → what reads it."""
 
-
+_Shape = msgspec.defstruct(
+    "_Shape", [("type", str, ""), *((key, msgspec.Raw, msgspec.Raw()) for key in READERS)]
+)
 _shape = msgspec.json.Decoder(_Shape)
 _ERRORS = (ValueError, RecursionError, OverflowError)
 """What text that is no such file raises: wrong types and characters, endless brackets, endless numbers."""
@@ -63,12 +61,9 @@ def read_bytes(text: bytes, path: str, name: str, lack: str = "") -> Side:
         if recording is not None:
             return (read_watch_recording if recording.watched else read_recording)(recording, name)
         shape = _shape.decode(text)
-        if shape.experiment:
-            return read_experiment(text, name)
-        if shape.lanes:
-            return read_run(text, name)
-        if shape.processes:
-            return read_watch(text, name)
+        for key, read in READERS.items():
+            if getattr(shape, key):
+                return read(text, name)
         raise ValueError("it is neither a recording nor a result")
     except _ERRORS as error:
         raise ValueError(f'"{path}" is damaged: {one_line(str(error))}: {EXPECTED}') from None
@@ -76,6 +71,6 @@ def read_bytes(text: bytes, path: str, name: str, lack: str = "") -> Side:
 
 def _is_recording(text: bytes) -> bool:
     try:
-        return _shape.decode(text.partition(b"\n")[0]).type == KIND
+        return bool(getattr(_shape.decode(text.partition(b"\n")[0]), "type", "") == KIND)
     except _ERRORS:
         return False

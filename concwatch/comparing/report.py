@@ -1,12 +1,12 @@
-"""A comparison as a person reads it: text for a terminal, and Markdown."""
+"""A comparison as a person reads it, on a terminal and as Markdown, and as one JSON object."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from concwatch.comparing.comparison import Comparison
-from concwatch.comparing.difference import Difference
-from concwatch.comparing.side import Side, Subject
+from concwatch.comparing.comparison import Comparison, Difference
+from concwatch.comparing.side import Fact, Side, Subject
 from concwatch.layout import WIDTH, Piece, aligned, cut, markdown, markdown_table, without_unknown, wrapped
 from concwatch.units import UNKNOWN, format_count, format_figure, format_percent
 
@@ -14,10 +14,9 @@ RULE = (
     "Beyond the spread: the ranges of A and B, lowest to highest, have no value in common. "
     "Spread unknown: one value each, so any difference counts."
 )
-"""The rule of `concwatch.comparing.difference`, for a person."""
+"""The rule of `concwatch.comparing.comparison`, for a person."""
 
 HEADER = ("A", "spread", "B", "spread", "difference", "ratio")
-
 
 SHORTEST_LABEL = 12
 """Columns that are left of a label, however much room the figures take."""
@@ -38,10 +37,9 @@ class FigureRow:
 
 def table_lines(comparison: Comparison) -> Iterable[Piece]:
     """Write the comparison for a terminal."""
-    a, b = comparison.a, comparison.b
-    yield from wrapped(f"{b.name} against {a.name}", "heading", "  ")
-    for letter, side in (("A", a), ("B", b)):
-        yield from wrapped(f"{letter}: {side.name}, {side.told}", "quiet", "  ")
+    yield from wrapped(_title(comparison), "heading", "  ")
+    for line in _sides(comparison):
+        yield from wrapped(line, "quiet", "  ")
     for caution in _cautions(comparison):
         yield from wrapped(f"caution · {caution}", "doubt", "  ")
     yield Piece("")
@@ -73,30 +71,25 @@ def _grid(sections: Mapping[str, Sequence[FigureRow]]) -> Iterable[Piece]:
 
 def report_markdown(comparison: Comparison) -> str:
     """Write the comparison as a section of a document."""
-    return "\n".join(_markdown(comparison)) + "\n"
-
-
-def _markdown(comparison: Comparison) -> Iterable[str]:
-    a, b = comparison.a, comparison.b
-    yield f"### {markdown(f'{b.name} against {a.name}')}"
-    yield ""
-    for letter, side in (("A", a), ("B", b)):
-        yield f"- {letter}: {markdown(f'{side.name}, {side.told}')}"
-    for caution in _cautions(comparison):
-        yield f"- **caution**: {markdown(caution)}"
+    lines = [f"### {markdown(_title(comparison))}", ""]
+    lines += [f"- {markdown(line)}" for line in _sides(comparison)]
+    lines += [f"- **caution**: {markdown(caution)}" for caution in _cautions(comparison)]
     for name, rows in _sections(comparison).items():
-        yield ""
         table = [(name, *HEADER, ""), *((row.label, *row.cells, row.verdict) for row in rows)]
-        yield from markdown_table(table, left=[0, len(HEADER) + 1])
-    yield ""
-    for line in _unmatched(comparison):
-        yield f"- {markdown(line)}"
-    yield ""
-    yield markdown(f"{_sentence(comparison)} {RULE}")
-    if comparison.failing and comparison.percent is not None:
-        yield from ("", f"**Worse by more than {_percentage(comparison.percent)}:**", "")
-        for failure in _failures(comparison):
-            yield f"- {markdown(failure)}"
+        lines += ["", *markdown_table(table, left=[0, len(HEADER) + 1])]
+    lines += ["", *(f"- {markdown(line)}" for line in _unmatched(comparison))]
+    lines += ["", markdown(f"{_sentence(comparison)} {RULE}")]
+    failures = [f"- **fails**: {markdown(failure)}" for failure in _failures(comparison)]
+    return "\n".join([*lines, *([""] if failures else []), *failures]) + "\n"
+
+
+def _title(comparison: Comparison) -> str:
+    return f"{comparison.b.name} against {comparison.a.name}"
+
+
+def _sides(comparison: Comparison) -> Iterable[str]:
+    for letter, side in (("A", comparison.a), ("B", comparison.b)):
+        yield f"{letter}: {side.name}, {side.told}"
 
 
 def _label(subject: Subject) -> str:
@@ -105,7 +98,6 @@ def _label(subject: Subject) -> str:
 
 
 def _full_name(subject: Subject) -> str:
-    """Name a figure."""
     return f"{subject.section} · {_label(subject)}"
 
 
@@ -116,27 +108,27 @@ def _sections(comparison: Comparison) -> Mapping[str, Sequence[FigureRow]]:
     for subject, difference in comparison.differences.items():
         tone = "" if not difference.real else "doubt" if difference.worse_by > 0 else "good"
         tone = "bad" if subject in failing else tone
-        row = FigureRow(_label(subject), subject.size or 0, _cells(difference), difference.verdict, tone)
+        cells = _cells(subject, difference)
+        row = FigureRow(_label(subject), subject.size or 0, cells, difference.verdict, tone)
         found.setdefault(subject.section, []).append(row)
     return {name: sorted(rows, key=lambda row: row.size) for name, rows in found.items()}
 
 
-def _cells(difference: Difference) -> tuple[str, ...]:
-    quantity, ratio = difference.quantity, difference.ratio
-    values = [
-        (quantity.shown(each.median), UNKNOWN if each.spread is None else format_percent(each.spread))
-        for each in (difference.a, difference.b)
-    ]
-    change = quantity.shown_change(difference.change)
-    return (*values[0], *values[1], change, UNKNOWN if ratio is None else format_figure(ratio, 3))
+def _cells(subject: Subject, found: Difference) -> tuple[str, ...]:
+    a, b = (
+        (subject.shown(each.median), UNKNOWN if each.spread is None else format_percent(each.spread))
+        for each in (found.a, found.b)
+    )
+    sign = "+" if found.change > 0 else "-" if found.change < 0 else ""
+    ratio = UNKNOWN if found.ratio is None else format_figure(found.ratio, 3)
+    return (*a, *b, f"{sign}{subject.shown(abs(found.change))}", ratio)
 
 
 def _cautions(comparison: Comparison) -> Iterable[str]:
     """Return what to know before believing the figures, a line each."""
     yield from comparison.cautions
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
-        for note in side.notes:
-            yield f"{letter}: {note}"
+        yield from (f"{letter}: {note}" for note in side.notes)
 
 
 def _unmatched(comparison: Comparison) -> Iterable[str]:
@@ -149,12 +141,9 @@ def _unmatched(comparison: Comparison) -> Iterable[str]:
         others = {subject.section for subject in other.figures}
         all_own = [subject.section for subject in own.figures]
         for section, group in grouped.items():
+            reasons = {_label(each): why_missing(each, other) for each in group}
+            names = [f"{name} (there {why})" if why else name for name, why in reasons.items()]
             whole = section not in others and len(group) == all_own.count(section)
-            reasons = [why_missing(each, other) for each in group]
-            names = (
-                f"{_label(each)} (there {reason})" if reason else _label(each)
-                for each, reason in zip(group, reasons, strict=True)
-            )
             yield f"only in {letter}: {section}" + ("" if whole else f": {', '.join(names)}")
 
 
@@ -179,11 +168,13 @@ def _sentence(comparison: Comparison) -> str:
     other = len(real) - worse - better
     differ = f" {other} differ{'s' if other == 1 else ''}," if other else ""
     counts = f"{worse} worse, {better} better,{differ} {len(found) - len(real)} within the spread or equal."
-    if comparison.percent is None:
+    percent = comparison.percent
+    if percent is None:
         return counts
     failing = len(comparison.failing)
     what = f"{failing} of them worse" if failing else "Nothing is worse"
-    return f"{counts} {what} by more than {_percentage(comparison.percent)}."
+    most = format_figure(percent, 4) if percent % 1 else format_count(percent)
+    return f"{counts} {what} by more than {most} %."
 
 
 def _failures(comparison: Comparison) -> Iterable[str]:
@@ -191,11 +182,68 @@ def _failures(comparison: Comparison) -> Iterable[str]:
     for subject in comparison.failing:
         found = comparison.differences[subject]
         by = f"by {format_percent(found.worse_by)}" if math.isfinite(found.worse_by) else "than none"
-        values = " → ".join(found.quantity.shown(each.median) for each in (found.a, found.b))
+        values = " → ".join(subject.shown(each.median) for each in (found.a, found.b))
         unknown = "" if found.spread_known else ", spread unknown"
         yield f"{_full_name(subject)}: {values}, worse {by}{unknown}"
 
 
-def _percentage(percent: float) -> str:
-    """Write what ``--fail-over`` was given."""
-    return f"{format_figure(percent, 4) if percent % 1 else format_count(percent)} %"
+# For programs.
+
+MEASURED = ("median", "low", "high", "count", "spread")
+
+
+def as_object(comparison: Comparison) -> dict[str, object]:
+    """Return what ``concwatch compare --json`` prints: figures in their own unit, shares of 1.
+
+    Null is what is unknown or not finite.
+    """
+    a, b, failing = comparison.a, comparison.b, set(comparison.failing)
+    return {
+        "a": _side(a),
+        "b": _side(b),
+        "rule": RULE,
+        "cautions": list(comparison.cautions),
+        "figures": [
+            {
+                **_subject(subject),
+                "a": _known(found.a, *MEASURED),
+                "b": _known(found.b, *MEASURED),
+                "difference": found.change if math.isfinite(found.change) else None,
+                **_known(found, "ratio", "worse_by", "spread_known"),
+                "counts": found.real,
+                "verdict": found.verdict,
+                "fails": subject in failing,
+            }
+            for subject, found in comparison.differences.items()
+        ],
+        "only_in_a": [{**_subject(each), "reason": why_missing(each, b)} for each in comparison.only_in(a)],
+        "only_in_b": [{**_subject(each), "reason": why_missing(each, a)} for each in comparison.only_in(b)],
+        "fail_over_percent": comparison.percent,
+        "fails": bool(failing),
+    }
+
+
+def _side(side: Side) -> dict[str, object]:
+    return {
+        "file": side.name,
+        "kind": side.kind,
+        "told": side.told,
+        "facts": _texts(side.facts),
+        "engines": {engine: _texts(facts) for engine, facts in side.engine_facts.items()},
+        "notes": list(side.notes),
+    }
+
+
+def _texts(facts: Mapping[str, Fact]) -> dict[str, str]:
+    return {name: fact.text for name, fact in facts.items()}
+
+
+def _subject(subject: Subject) -> dict[str, object]:
+    told = {name: getattr(subject, name) for name in ("section", "name", "engine", "size")}
+    return {**told, "figure": subject.key, "unit": subject.counted}
+
+
+def _known(of: object, *names: str) -> dict[str, Any]:
+    """Return what is called ``names``, None for what is not finite."""
+    found = {name: getattr(of, name) for name in names}
+    return {name: value if value is None or math.isfinite(value) else None for name, value in found.items()}

@@ -12,31 +12,6 @@ ALIKE = 0.05
 """Share by which numbers that describe a measurement, such as its length, may differ without a word."""
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """What a figure measures."""
-
-    unit: Unit
-    worse: int
-    """Where worse lies: 1 for more, -1 for less, 0 for neither."""
-    table_unit: str = ""
-    """What the numbers count, where a table has one unit for all; else the figure's own."""
-
-    @property
-    def counted(self) -> str:
-        """What the numbers count."""
-        return self.table_unit or ("tasks/s" if self.unit is RATE else self.unit.name)
-
-    def shown(self, value: float) -> str:
-        """Return a value for a person."""
-        return format_figure(value) if self.table_unit else self.unit.format(value)
-
-    def shown_change(self, change: float) -> str:
-        """Return a difference for a person, with its sign."""
-        sign = "+" if change > 0 else "-" if change < 0 else ""
-        return f"{sign}{self.shown(abs(change))}"
-
-
 COMPARED = tuple(
     BY_NAME[name]
     for name in (
@@ -56,14 +31,27 @@ class Subject:
     """An engine, or a table of an experiment."""
     name: str
     """The figure, or the series."""
-    quantity: Quantity
     engine: str
+    unit: Unit
+    worse: int
+    """Where worse lies: 1 for more, -1 for less, 0 for neither."""
+    table_unit: str = ""
+    """What the numbers count, where a table has one unit for all; else the figure's own."""
     size: int | None = None
     """Tasks, where a section has several sizes."""
     options: tuple[tuple[str, object], ...] = ()
     """What else must be the same: the options of a cell, by name."""
     key: str = field(default="", compare=False)
     """The figure's name for programs."""
+
+    @property
+    def counted(self) -> str:
+        """What the numbers count."""
+        return self.table_unit or ("tasks/s" if self.unit is RATE else self.unit.name)
+
+    def shown(self, value: float) -> str:
+        """Return a value for a person."""
+        return format_figure(value) if self.table_unit else self.unit.format(value)
 
 
 @dataclass(frozen=True)
@@ -111,27 +99,23 @@ def lane_figures(
     engine: str, runs: Sequence[Mapping[str, float | None]], size: int | None = None
 ) -> dict[Subject, Measured]:
     """Return the figures of a lane, each with its value in every one of ``runs`` that has it."""
-    return {
-        Subject(
-            engine, figure.title, Quantity(figure.unit, figure.worse), engine, size, key=figure.name
-        ): measured
-        for figure in COMPARED
-        if (measured := Measured.of(run[figure.name] for run in runs))
-    }
+    found = {}
+    for figure in COMPARED:
+        measured = Measured.of(run[figure.name] for run in runs)
+        if measured:
+            unit = figure.unit, figure.worse
+            found[Subject(engine, figure.title, engine, *unit, size=size, key=figure.name)] = measured
+    return found
 
 
 def machine_facts(machine: Mapping[str, object], concwatch: str) -> dict[str, Fact]:
     """Return what `concwatch.system.machine.describe_machine` says and matters to figures."""
-    facts = {
-        name: Fact(str(machine[name])) for name in ("system", "architecture", "cores") if name in machine
-    }
+    known = {**machine, "Python": machine.get("python"), "concwatch": concwatch}
+    names = ("system", "architecture", "cores", "Python", "concwatch")
+    facts = {name: Fact(str(known[name])) for name in names if known.get(name)}
     memory = machine.get("memory_total")
     if isinstance(memory, int | float):
         facts["memory"] = Fact(format_bytes(memory), float(memory))
-    if "python" in machine:
-        facts["Python"] = Fact(str(machine["python"]))
-    if concwatch:
-        facts["concwatch"] = Fact(concwatch)
     return facts
 
 

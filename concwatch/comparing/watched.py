@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, to_builtins
 
-from concwatch.comparing.side import Fact, Quantity, Side, Subject, format_iso, machine_facts
+from concwatch.comparing.side import Fact, Side, Subject, format_iso, machine_facts
 from concwatch.lab.snapshot import Sample
 from concwatch.measure.measured import Measured
 from concwatch.measure.units import BYTES, COUNT, RATE, SECONDS, SHARE, Unit
@@ -133,7 +133,7 @@ def _add(
 ) -> None:
     known = {**figures, "created_per_second": _each_second(figures.get("created"), seconds)}
     for name, (title, unit, worse) in table.items():
-        subject = Subject(role, f"{start}{title}", Quantity(unit, worse), role, key=f"{start}{name}")
+        subject = Subject(role, f"{start}{title}", role, unit, worse, key=f"{start}{name}")
         value = known.get(name)
         if value is not None:
             values.setdefault(subject, []).append(float(value))

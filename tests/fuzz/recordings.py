@@ -6,10 +6,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from concwatch.comparing.as_json import as_object
 from concwatch.comparing.comparison import Comparison, compare
 from concwatch.comparing.reading import read_bytes
-from concwatch.comparing.report import report_markdown, table_lines
+from concwatch.comparing.report import as_object, report_markdown, table_lines
 from concwatch.lab.series import METRICS
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import as_csv

@@ -3,9 +3,12 @@
 from collections import deque
 from functools import partial
 
+from msgspec.structs import replace
+
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.lab import Lab
+from concwatch.lab.pythons import LEAST
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
 from concwatch.links.messages import Applied, Ready, Tick
@@ -124,7 +127,8 @@ class Bench:
         self.pages = []
         """All page servers so far, oldest first."""
         self.lab = Lab(
-            [ENGINES[name] for name in names] + list(engines),
+            # Whatever this machine has: fake workers need nothing of it.
+            [replace(ENGINES[name], needs=(), ways=(), least=LEAST) for name in names] + list(engines),
             settings=settings or Settings(),
             budget=budget,
             hz=hz,
@@ -146,6 +150,11 @@ class Bench:
         for _ in range(max(1, round(seconds / step))):
             self.now += step
             self.lab.step(self.now)
+
+    def hear(self, *arrivals):
+        """Have the newest hand link say something, and the lab take it in."""
+        self.links.last.say(*arrivals)
+        self.pass_()
 
     def until(self, done, limit=60.0):
         """Let time pass until ``done()``; fail after ``limit`` seconds of the lab's clock."""

@@ -33,8 +33,8 @@ from concwatch.commands.run_table import print_table, print_verdicts
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import print_error, print_json, print_note
 from concwatch.hosts.host import Host
-from concwatch.lab.admission import why_too_many
 from concwatch.lab.catalog import CATALOG, Engine, find
+from concwatch.lab.forecast import why_too_many
 from concwatch.lab.settings import Settings
 from concwatch.measure.expect import (
     COMPARISONS,

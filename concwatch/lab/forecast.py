@@ -1,17 +1,17 @@
-"""What a target would take, held against what there is, before anything is started: plain values only."""
+"""What a target would take, compared with what there is, before anything is started."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.cost import Cost
 from concwatch.lab.settings import Settings, fetches
-from concwatch.system.memory import BUDGET
+from concwatch.system.memory import BUDGET, Memory, MemoryBudget, memory_now
 from concwatch.system.open_files import WALL as OPEN_FILES
 from concwatch.system.open_files import process_limits
-from concwatch.system.walls import Wall
+from concwatch.system.walls import Wall, thread_walls
 from concwatch.units import LARGEST_COUNT, format_bytes, format_count
 from concwatch.worker.engines.pool import default_threads
 from concwatch.worker.workloads import USER, parse
@@ -142,11 +142,9 @@ class Forecast(Struct, frozen=True):
     wall: str
     """What the others would hit first; empty when all fit."""
     need: float
-    """Bytes of RSS that all workers would take."""
     room: float
-    """Bytes of RSS that they may take."""
     others: float = 0.0
-    """How much of what is needed goes to other lanes."""
+    """Bytes of RSS that all workers would take, that they may take, and that go to other lanes."""
     bound: str = BUDGET
     """What ends the memory."""
     measured: bool = True
@@ -226,3 +224,39 @@ def _no_finer(tasks: int) -> int:
 def most_files() -> int:
     """Return how many files a process may open when it asks for as many as it can."""
     return process_limits("RLIMIT_NOFILE")[1] or 1 << 20  # on Windows sockets are not counted so
+
+
+def why_too_many(
+    engines: Sequence[Engine],
+    settings: Settings,
+    tasks: int,
+    together: bool,
+    budget: int | None,
+    memory: Callable[[], Memory] = memory_now,
+    walls: Callable[[], Sequence[Wall]] = thread_walls,
+) -> str | None:
+    """Return in one line why so many tasks do not fit on this machine; None when they do.
+
+    Args:
+        engines: each is to hold that many; one that cannot run here takes nothing, nor does one
+            on another host: there the guard grants what fits.
+        settings: what tasks do.
+        tasks: how many.
+        together: whether the engines run at the same time.
+        budget: bytes of RSS that all workers may take together; None for the default share.
+        memory: returns the machine's memory.
+        walls: returns the limits on threads.
+    """
+    here = [engine for engine in engines if engine.host is None and engine.missing() is None]
+    room, found_walls = MemoryBudget(budget, memory), walls()
+    for group in [here] if together else [[engine] for engine in here]:
+        demands = [demand(engine, settings, found_walls) for engine in group]
+        found = forecast(tasks, demands, room.room, bound=room.bound)
+        if not found.fits:
+            names = " and ".join(engine.name for engine in group)
+            each = " each" if len(group) > 1 else ""
+            return (
+                f"{names}: {format_count(tasks)} tasks{each}: {found.why()}: expected at most "
+                f"{format_count(found.fitting)}, or --force, with which growth stops there"
+            )
+    return None

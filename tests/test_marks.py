@@ -91,7 +91,7 @@ async def test_the_cursor_reads_all_lanes_at_a_moment():
             for lane in ("pool", "asyncio"):
                 times, values = s.lane(lane).series.since(metric, moment - 0.5)
                 value = [value for time, value in zip(times, values, strict=True) if time <= moment][-1]
-                await s.sees(chart.kind.format(value).split()[0], within=chart)
+                await s.sees(chart.plot.kind.format(value).split()[0], within=chart)
             assert "│" in s.text(chart)
         await s.sees("00:00:1", " (−2", within=s.monitor.query_one("#caption"))
 

@@ -20,7 +20,7 @@ WORDS = (
     ("lane", "a process that runs the tasks of one engine and nothing else"),
     ("RSS", "memory that the system holds for a process, read from outside"),
     ("tracemalloc", "bytes that Python itself knows it allocated, while tracing is on"),
-    *((column.figure.title, column.figure.meaning) for column in COLUMNS),
+    *(column.about for column in COLUMNS),
     *((doubt.mark, doubt.note) for doubt in DOUBTS),
     ("±", "what the runtime takes from the system at once, by live tasks"),
 )

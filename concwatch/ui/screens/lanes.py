@@ -324,6 +324,12 @@ class LanesScreen(Sized[None]):
         self.query_one(CostTable).sort(by)
         self.look()
 
+    def sort_by(self, title: str) -> None:
+        """Sort the cost table by a column, or no more by that."""
+        table = self.query_one(CostTable)
+        table.sorted_by = "" if table.sorted_by == title else title
+        self.look()
+
     def baseline(self) -> None:
         """Freeze the present figures for the cost table to compare with, or let them go."""
         self._baseline = self._source.snapshot() if self._baseline is None else None

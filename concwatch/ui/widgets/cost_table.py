@@ -4,81 +4,59 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from msgspec import Struct
 from textual.content import Content
 
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
-from concwatch.measure.figures import BY_NAME, DOUBTS, KEPT, TRACED, Figure
+from concwatch.measure.figures import BY_NAME, DOUBTS, KEPT, TRACED
 from concwatch.measure.limited import limited_by
-from concwatch.ui.widgets.text_lines import TextLines
+from concwatch.ui.widgets.table import GAP, Column, Table, columns_for, headings
+from concwatch.ui.widgets.text_lines import Cell
 from concwatch.units import UNKNOWN, format_clock, format_count, format_short
 
-GAP = 2
-"""Cells before a column."""
+FITS = BY_NAME["fits"]
 
-FIT_WIDTH = 8
-"""Cells of the number that fits, before the wall."""
+FITS_WIDTH, FIT_WIDTH = 25, 8
+"""Cells of the last column, and those of its number, before the wall."""
 
+LINGER = 3.0
+"""Seconds for which it is still told what limited a lane."""
 
-Row = tuple[LaneSnapshot, str, LaneSnapshot | None]
-"""A lane, its colour, and the same lane at the baseline."""
-
-
-class Column(Struct, frozen=True):
-    """One column: the figure that it shows, and when it is there."""
-
-    figure: Figure
-    cells: int
-    """Cells of its longest value."""
-    leaves: int = 0
-    """Where not all columns have room, those with the highest give way first; 0 stays."""
-    optional: bool = False
-    """Whether it is there only while a lane has something to show in it."""
-
-    @property
-    def heading(self) -> str:
-        """What stands above it, and above the marks behind its figures."""
-        return self.figure.title + " " * len(self.figure.doubts)
-
-    @property
-    def width(self) -> int:
-        """Cells that it takes, with the gap before it."""
-        return GAP + max(len(self.figure.title), self.cells) + len(self.figure.doubts)
-
-    def text(self, lane: LaneSnapshot) -> str:
-        """Return what it says of a lane."""
-        return f"{self.figure.text(lane)}{self.figure.marks(lane):{len(self.figure.doubts)}}"
+NAME_WIDTH = 10
+"""Cells of an engine's name, or more if one is longer."""
 
 
-class FitColumn(Column, frozen=True):
-    """How many tasks fit, and what comes first then."""
+def _column(name: str, cells: int, leaves: int = 0, optional: bool = False) -> Column[LaneSnapshot]:
+    """Return the column of a figure: `Column` has the other arguments."""
+    figure, marks = BY_NAME[name], len(BY_NAME[name].doubts)
 
-    @property
-    def heading(self) -> str:
-        """What stands above it."""
-        return f"{'fits, limited by':{self.cells}}"
+    def text(lane: LaneSnapshot) -> str:
+        return f"{figure.text(lane)}{figure.marks(lane):{marks}}"
 
-    def text(self, lane: LaneSnapshot) -> str:
-        """Return what it says of a lane."""
-        fit = lane.fit
-        tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
-        return f"{tasks:>{FIT_WIDTH}} {fit.wall:{self.cells - FIT_WIDTH - 1}}"
+    about = (figure.title, figure.meaning)
+    return Column(figure.title, cells, text, figure.of, leaves, optional, marks, about)
+
+
+def _fit(lane: LaneSnapshot) -> str:
+    """Return how many tasks fit, and what comes first then."""
+    fit = lane.fit
+    tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
+    return f"{tasks:>{FIT_WIDTH}} {fit.wall:{FITS_WIDTH - FIT_WIDTH - 1}}"
 
 
 COLUMNS = (
-    Column(BY_NAME["live"], 9, 1),
-    Column(BY_NAME["failed"], 9, 0, True),
-    Column(BY_NAME["rss_per_task"], 12),
-    Column(BY_NAME["traced_per_task"], 8, 6, True),
-    Column(BY_NAME["ratio"], 7, 2),
-    Column(BY_NAME["create_rate"], 8, 3),
-    Column(BY_NAME["completed_mean"], 8, 4),
-    Column(BY_NAME["cpu_per_task"], 7, 5),
-    Column(BY_NAME["duration_p99"], 7, 7, True),
-    Column(BY_NAME["lag"], 7, 8),
-    Column(BY_NAME["gc_share"], 6, 9),
-    Column(BY_NAME["cpu"], 6, 10),
-    FitColumn(BY_NAME["fits"], 25),
+    _column("live", 9, 1),
+    _column("failed", 9, 0, True),
+    _column("rss_per_task", 12),
+    _column("traced_per_task", 8, 6, True),
+    _column("ratio", 7, 2),
+    _column("create_rate", 8, 3),
+    _column("completed_mean", 8, 4),
+    _column("cpu_per_task", 7, 5),
+    _column("duration_p99", 7, 7, True),
+    _column("lag", 7, 8),
+    _column("gc_share", 6, 9),
+    _column("cpu", 6, 10),
+    Column("fits, limited by", FITS_WIDTH, _fit, FITS.of, about=(FITS.title, FITS.meaning), left=True),
 )
 """The columns behind the engine's name."""
 
@@ -105,31 +83,8 @@ NAME_WIDTH = 10
 """Cells of an engine's name, or more if one is longer."""
 
 
-def columns_for(room: int, lanes: Sequence[LaneSnapshot] = ()) -> list[Column]:
-    """Return the columns for ``lanes`` that ``room`` cells behind an engine's name can hold."""
-    columns = [
-        column for column in COLUMNS if not column.optional or any(column.figure.of(lane) for lane in lanes)
-    ]
-    while sum(column.width for column in columns) > room:
-        first = max(columns, key=lambda column: column.leaves)
-        if not first.leaves:
-            break
-        columns.remove(first)
-    return columns
-
-
-class CostTable(TextLines):
+class CostTable(Table):
     """Shows every lane's cost; its height follows the number of lanes."""
-
-    DEFAULT_CSS = """
-    CostTable {
-        height: auto;
-        border: round $foreground 25%;
-        border-title-color: $foreground;
-        border-subtitle-color: $dim;
-        padding: 0 1;
-    }
-    """
 
     BORDER_TITLE = "what a task costs"
 
@@ -139,13 +94,12 @@ class CostTable(TextLines):
     }
     """Mark → what to do about it."""
 
+    sorted_by = ""
+    """The title of the column that the lanes are sorted by; empty for as they stand."""
     _shown: tuple[Snapshot, list[str], bool, Snapshot | None] | None = None
     """What `show` was given."""
-    _noted = ""
     _most = 0
     """Lanes that are shown; of more those that come first."""
-    _sorted = 0
-    """Which column it is sorted by, from 1; 0 for none."""
     _limits: Mapping[str, tuple[str, float]] = {}
     """Lane → what limits it, and when that was last so (seconds, of the snapshot)."""
 
@@ -174,57 +128,47 @@ class CostTable(TextLines):
         self._shown = (view, colors, narrow, baseline)
         self._limits = dict(self._limits_of(view)) if tall else {}
         self.follow()
-        legend = self._legend(view, baseline, self.outer_size.width - len("╭─  ─╮"))
-        if legend != self._noted:  # to set it draws everything again
-            self._noted = self.border_subtitle = legend
+        self.note(self._legend(view, baseline, self.outer_size.width - len("╭─  ─╮")))
 
-    def rows(self, width: int) -> Sequence[Content]:
+    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the heading and a line or two a lane, with the columns that have room."""
         if self._shown is None:
             return ()
         view, colors, narrow, baseline = self._shown
         room = self._names(view)
-        columns = columns_for(width - room, view.lanes)
+        columns = columns_for(COLUMNS, width - room, view.lanes)
         since = f"Δ {format_clock(baseline.elapsed)}" if narrow and baseline else "engine"  # no legend there
-        heads = [
-            Content.styled(
-                f"{column.heading:>{column.width}}",
-                "bold $foreground" if number == self._sorted else "bold $dim",
-            )
-            for number, column in enumerate(columns, 1)
-        ]
-        lines = [Content.assemble((f"{since:{room}}", "bold $dim"), *heads)]
+        lines = [[Cell(room, Content.styled(since, "bold $dim")), *headings(columns, self.sorted_by)]]
+
+        def add(text: str, style: str) -> None:
+            lines.append([Cell(width, Content.styled(text, style))])
+
         before = baseline.lanes if baseline else [None] * len(view.lanes)
-        shown = self._in_order([*zip(view.lanes, colors, before, strict=True)], columns)
-        for lane, color, old in shown[: self._most]:
+        rows = [*zip(view.lanes, colors, before, strict=True)]
+        for column in columns:
+            if column.title == self.sorted_by:
+                rows.sort(key=lambda row: -(column.value(row[0]) or 0.0))
+        for lane, color, old in rows[: self._most]:
             known = lane.on or lane.sample.rss_per_task is not None
-            name = f"bold {color}" if known else "$dim"
             cells = "".join(f"{column.text(lane):>{column.width}}" for column in columns)
-            lines.append(Content.assemble((f"{lane.name:{room}}", name), (cells, "" if lane.on else "$dim")))
+            name = Cell(room, Content.styled(lane.name, f"bold {color}" if known else "$dim"))
+            lines.append([name, Cell(width - room, Content.styled(cells, "" if lane.on else "$dim"))])
             if lane.name in self._limits:
-                lines.append(
-                    Content.styled(f"{'  ↳':{room}}{self._limits[lane.name][0]}"[:width], "$warning")
-                )
+                add(f"{'  ↳':{room}}{self._limits[lane.name][0]}"[:width], "$warning")
             if old is not None and (old.on or lane.on):
-                lines.append(Content.styled(self._changes(columns, lane, old, room), "$accent"))
-        hidden = len(shown) - self._most
-        if hidden > 0:
-            lines.append(Content.styled(f"and {hidden} more: < > sort by another column", "$dim"))
+                add(self._changes(columns, lane, old, room), "$accent")
+        if len(rows) > self._most:
+            add(f"and {len(rows) - self._most} more: < > sort by another column", "$dim")
         return lines
 
     def sort(self, by: int) -> None:
         """Sort by the next column, or by the one before."""
-        width = self.outer_size.width - self.gutter.width
         view = self._shown[0] if self._shown else None
-        columns = columns_for(width - self._names(view), view.lanes) if view else ()
-        self._sorted = (self._sorted + by) % (len(columns) + 1)
-
-    def _in_order(self, lanes: list[Row], columns: Sequence[Column]) -> list[Row]:
-        """Return the lanes by the chosen column, the highest first, or as they stand."""
-        if not 0 < self._sorted <= len(columns):
-            return lanes
-        figure = columns[self._sorted - 1].figure
-        return sorted(lanes, key=lambda row: -(figure.of(row[0]) or 0.0))
+        room = self.outer_size.width - self.gutter.width
+        shown = columns_for(COLUMNS, room - self._names(view), view.lanes) if view else []
+        titles = ["", *(column.title for column in shown)]
+        at = titles.index(self.sorted_by) if self.sorted_by in titles else 0
+        self.sorted_by = titles[(at + by) % len(titles)]
 
     def _limits_of(self, view: Snapshot) -> Iterator[tuple[str, tuple[str, float]]]:
         """Yield what limits each lane, or did a moment ago: a line that comes and goes cannot be read."""
@@ -240,23 +184,21 @@ class CostTable(TextLines):
         return max([NAME_WIDTH, *(len(lane.name) + 1 for lane in view.lanes)])
 
     @staticmethod
-    def _changes(columns: list[Column], lane: LaneSnapshot, old: LaneSnapshot, room: int) -> str:
+    def _changes(
+        columns: Sequence[Column[LaneSnapshot]], lane: LaneSnapshot, old: LaneSnapshot, room: int
+    ) -> str:
         """Return the line that says below each figure how it has changed."""
-        *cells, fit = [
-            # Where no figure is shown, none has changed.
-            ""
-            if column.text(lane).strip() == UNKNOWN
-            else _change(column.figure.of(lane), column.figure.of(old))
-            for column in columns
-        ]
-        places = zip(cells, columns, strict=False)
-        text = "".join(f"{cell + ' ' * len(column.figure.doubts):>{column.width}}" for cell, column in places)
-        return f"{'  Δ':{room}}{text}{fit:>{GAP + FIT_WIDTH}}"
+        text = f"{'  Δ':{room}}"
+        for column in columns:
+            unknown = column.text(lane).strip() == UNKNOWN  # where no figure is shown, none has changed
+            change = "" if unknown else _change(column.value(lane), column.value(old))
+            text += f"{change + ' ' * column.marks:>{GAP + FIT_WIDTH if column.left else column.width}}"
+        return text
 
     def _legend(self, view: Snapshot, baseline: Snapshot | None, width: int) -> str:
         """Return what the marks mean: at length, or in a few words where there is no room for that."""
-        columns = columns_for(width - self._names(view), view.lanes)
-        marks = {mark for lane in view.lanes for column in columns for mark in column.figure.marks(lane)}
+        columns = columns_for(COLUMNS, width - self._names(view), view.lanes)
+        marks = {letter for lane in view.lanes for column in columns for letter in column.text(lane)}
         notes: list[tuple[str, str]] = []
         if baseline:
             notes.append((f"Δ since the baseline at {format_clock(baseline.elapsed)}",) * 2)

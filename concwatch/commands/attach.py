@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from concwatch.commands.options import HOST, ONE_HOST, SCREEN, open_recorder, options
+from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
 from concwatch.commands.place import Place, check_place
+from concwatch.commands.values import HOST, PID
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
 from concwatch.ui.session_recording import SessionRecording
@@ -23,7 +24,7 @@ from concwatch.watch.watching import Watching
     "A Python from 3.14 on takes the agent while it runs. An older one that has called "
     "concwatch.agent.start() lets concwatch attach, too. Every other process is seen from outside.",
 )
-@click.argument("pids", metavar="PID...", nargs=-1, type=click.IntRange(1), required=True)
+@click.argument("pids", metavar="PID...", nargs=-1, type=PID, required=True)
 @click.option("--gdb", is_flag=True, help="For development: have gdb put the agent into an older Python.")
 @click.option("--outcomes", is_flag=True, help="Count how tasks end: 0.3 to 1.7 µs more for each.")
 @click.option("--trace", is_flag=True, help="Trace allocations.")

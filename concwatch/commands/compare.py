@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from concwatch.commands.options import Parsed
+from concwatch.commands.values import Parsed
 from concwatch.console import print_error, print_json
 
 STANDARD_OUTPUT = "-"

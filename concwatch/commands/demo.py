@@ -12,9 +12,10 @@ import click
 from msgspec import structs
 
 from concwatch.commands import completion
-from concwatch.commands.options import THEME, Parsed, max_memory, new_lab
+from concwatch.commands.options import max_memory, new_lab
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.terminal import take_terminal, why_no_screen
+from concwatch.commands.values import THEME, Parsed
 from concwatch.console import print_error
 from concwatch.demos import stage
 from concwatch.demos.captures import FORMATS, Captures, check_formats

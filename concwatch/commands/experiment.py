@@ -11,17 +11,10 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.configuration import as_arguments
-from concwatch.commands.options import (
-    CLUSTER_OPTION,
-    HOST_OPTION,
-    REPEATS,
-    SIZES,
-    connect,
-    max_memory,
-    new_lab,
-)
+from concwatch.commands.options import CLUSTER_OPTION, HOST_OPTION, connect, max_memory, new_lab
 from concwatch.commands.progress import ExperimentProgress
 from concwatch.commands.signals import run_until_signal
+from concwatch.commands.values import REPEATS, SIZES
 from concwatch.console import print_columns, print_error, print_lines
 from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.outputs import STANDARD_OUTPUT, check, save

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from concwatch.charts.table import CHARTS
 from concwatch.commands import completion
 from concwatch.commands.chart import charts_of, check_chart
-from concwatch.commands.options import Parsed, number
+from concwatch.commands.values import Parsed, number
 from concwatch.console import print_error
 from concwatch.files import is_same_file, why_not_writable, write_whole
 from concwatch.lab.snapshot import COLUMNS

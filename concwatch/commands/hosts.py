@@ -7,8 +7,9 @@ import click
 from msgspec import to_builtins
 
 from concwatch.commands import configuration
-from concwatch.commands.options import CLUSTER_OPTION, HOST, connect, known_hosts
+from concwatch.commands.options import CLUSTER_OPTION, connect
 from concwatch.commands.signals import run_until_signal
+from concwatch.commands.values import HOST, known_hosts
 from concwatch.console import print_columns, print_json, print_lines
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import HostSurvey, survey_all

@@ -6,8 +6,9 @@ from pathlib import Path
 import click
 
 from concwatch.commands import completion
-from concwatch.commands.options import Parsed, number, screenshots
+from concwatch.commands.options import screenshots
 from concwatch.commands.place import Place, check_place
+from concwatch.commands.values import Parsed, number
 from concwatch.console import BAD_INPUT, print_error
 
 _read_speed = number(0.1, 100, "not a speed: expected a number from 0.1 to 100, such as 2")

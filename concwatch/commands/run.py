@@ -13,14 +13,7 @@ from concwatch.commands import completion
 from concwatch.commands.chart import check_chart, print_charts
 from concwatch.commands.options import (
     CLUSTER_OPTION,
-    COUNTS,
     HOST_OPTION,
-    MODE,
-    REPEATS,
-    SECONDS,
-    THREADS,
-    WORKLOAD,
-    Parsed,
     connect,
     max_memory,
     new_lab,
@@ -31,6 +24,7 @@ from concwatch.commands.options import (
 from concwatch.commands.progress import ProgressLine
 from concwatch.commands.run_table import print_table, print_verdicts
 from concwatch.commands.signals import run_until_signal
+from concwatch.commands.values import COUNTS, MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed
 from concwatch.console import print_error, print_json, print_note
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import CATALOG, Engine, find

@@ -11,8 +11,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from concwatch.commands.options import FOLDER, SCREEN, Parsed, number, options
+from concwatch.commands.options import SCREEN, options
 from concwatch.commands.signals import run_until_signal
+from concwatch.commands.values import FOLDER, Parsed, number
 from concwatch.console import print_error
 from concwatch.system.child import concwatch_command
 from concwatch.text import unknown

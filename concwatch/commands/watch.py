@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from concwatch.commands.options import HOST, ONE_HOST, SCREEN, SECONDS, Parsed, open_recorder, options
+from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
 from concwatch.commands.place import Place, check_place
 from concwatch.commands.signals import run_until_signal
+from concwatch.commands.values import HOST, SECONDS, Parsed
 from concwatch.console import print_error, print_json
 from concwatch.files import why_not_writable, write_whole
 from concwatch.hosts.host import Host

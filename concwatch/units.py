@@ -161,15 +161,16 @@ def format_percent(share: float) -> str:
     return f"{_three_digits(share * 100)} %" if abs(share) < 10 else f"{share * 100:,.0f} %"
 
 
-def _split(text: str) -> tuple[Decimal, str] | None:
+def _read(text: str, factors: Mapping[str, int | Decimal]) -> Decimal | None:
+    """Read a number and its unit; None where either is none."""
     found = _NUMBER.fullmatch(text.strip().lower()) if len(text) <= LONGEST_NUMBER else None
-    if found is None:
+    if found is None or found["unit"] not in factors:
         return None
-    return Decimal(found["number"].replace(",", "").replace("_", "")), found["unit"]
+    return Decimal(found["number"].replace(",", "").replace("_", "")) * factors[found["unit"]]
 
 
-def _quoted(text: str) -> str:
-    return one_line(text[:LONGEST_NUMBER])
+def _refusal(text: str, expected: str) -> ValueError:
+    return ValueError(f'"{one_line(text[:LONGEST_NUMBER])}" is {expected}')
 
 
 def parse_size(text: str, whole: int | None = None) -> int:
@@ -180,18 +181,15 @@ def parse_size(text: str, whole: int | None = None) -> int:
     Raises:
         ValueError: naming ``text`` and what was expected.
     """
-    parts = _split(text)
-    if parts:
-        number, unit = parts
-        if unit == "%" and whole is not None and 0 < number <= 100:
-            return int(whole * number / 100)
-        if unit in _SIZE_FACTORS and 1 <= number * _SIZE_FACTORS[unit] <= LARGEST_SIZE:
-            return int(number * _SIZE_FACTORS[unit])
+    size = _read(text, _SIZE_FACTORS)
+    if size is not None and 1 <= size <= LARGEST_SIZE:
+        return int(size)
+    share = _read(text, {"%": 1}) if whole is not None else None
+    if share is not None and whole is not None and 0 < share <= 100:
+        return int(whole * share / 100)
     percent = ' or "60%"' if whole is not None else ""
-    raise ValueError(
-        f'"{_quoted(text)}" is not a size: '
-        f'expected a positive number of bytes such as "2GiB", "500MB"{percent}'
-    )
+    expected = f'expected a positive number of bytes such as "2GiB", "500MB"{percent}'
+    raise _refusal(text, f"not a size: {expected}")
 
 
 def parse_count(text: str, largest: int = LARGEST_COUNT) -> int:
@@ -200,27 +198,20 @@ def parse_count(text: str, largest: int = LARGEST_COUNT) -> int:
     Raises:
         ValueError: naming ``text`` and what was expected.
     """
-    parts = _split(text)
-    if parts:
-        number, unit = parts
-        count = number * _COUNT_FACTORS.get(unit, 0)
-        if unit in _COUNT_FACTORS and count == count.to_integral_value():
-            if count <= largest:
-                return int(count)
-            raise ValueError(f'"{_quoted(text)}" is too many: expected at most {largest:,}')
-    raise ValueError(
-        f'"{_quoted(text)}" is not a number of tasks: expected a whole number from 0 to {largest:,}, '
-        'such as "10,000", "10k" or "1M"'
-    )
+    count = _read(text, _COUNT_FACTORS)
+    if count is None or count != count.to_integral_value():
+        expected = f'expected a whole number from 0 to {largest:,}, such as "10,000", "10k" or "1M"'
+        raise _refusal(text, f"not a number of tasks: {expected}")
+    if count > largest:
+        raise _refusal(text, f"too many: expected at most {largest:,}")
+    return int(count)
 
 
-def _scale(text: str, factors: Mapping[str, int | Decimal], largest: int, expected: str) -> float:
-    parts = _split(text)
-    if parts and parts[1] in factors:
-        value = parts[0] * factors[parts[1]]
-        if value <= largest:
-            return float(value)
-    raise ValueError(f'"{_quoted(text)}" is not {expected}')
+def _parse(text: str, factors: Mapping[str, int | Decimal], largest: int, expected: str) -> float:
+    value = _read(text, factors)
+    if value is None or value > largest:
+        raise _refusal(text, f"not {expected}")
+    return float(value)
 
 
 def parse_bytes(text: str) -> float:
@@ -229,9 +220,8 @@ def parse_bytes(text: str) -> float:
     Raises:
         ValueError: naming ``text`` and what was expected.
     """
-    return _scale(
-        text, _SIZE_FACTORS, LARGEST_SIZE, 'a size: expected bytes from 0, such as "2KiB", "1.5MB" or "800"'
-    )
+    expected = 'a size: expected bytes from 0, such as "2KiB", "1.5MB" or "800"'
+    return _parse(text, _SIZE_FACTORS, LARGEST_SIZE, expected)
 
 
 def parse_seconds(text: str) -> float:
@@ -240,12 +230,8 @@ def parse_seconds(text: str) -> float:
     Raises:
         ValueError: naming ``text`` and what was expected.
     """
-    return _scale(
-        text,
-        _SECOND_FACTORS,
-        LARGEST_COUNT,
-        'a time: expected seconds from 0, such as "200ms", "1.5s" or "0.2"',
-    )
+    expected = 'a time: expected seconds from 0, such as "200ms", "1.5s" or "0.2"'
+    return _parse(text, _SECOND_FACTORS, LARGEST_COUNT, expected)
 
 
 def parse_rate(text: str) -> float:
@@ -254,9 +240,5 @@ def parse_rate(text: str) -> float:
     Raises:
         ValueError: naming ``text`` and what was expected.
     """
-    return _scale(
-        text,
-        _RATE_FACTORS,
-        LARGEST_COUNT,
-        'a rate: expected a number a second from 0, such as "50k" or "50k/s"',
-    )
+    expected = 'a rate: expected a number a second from 0, such as "50k" or "50k/s"'
+    return _parse(text, _RATE_FACTORS, LARGEST_COUNT, expected)

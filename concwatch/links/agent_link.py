@@ -80,18 +80,7 @@ class AgentLink:
     def arrivals(self, most: int = MOST_LINES) -> Sequence[AgentReport | Garbage | Ended]:
         """Return what has come since the last call, so many at most; `Ended` is the last."""
         over = self._read()
-        found: list[AgentReport | Garbage | Ended] = []
-        for line in self._lines.lines(most):
-            if line is None:
-                found.append(Garbage(f"a line longer than {wire.LONGEST_LINE:,} bytes"))
-                continue
-            try:
-                report = decode_report(line) if line.strip() else None
-            except ValueError as error:
-                found.append(Garbage(str(error)))
-                continue
-            if report is not None:
-                found.append(report)
+        found: list[AgentReport | Garbage | Ended] = self._lines.reports(decode_report, most)
         self._lines.looked()
         if over and not self._lines.waiting:
             self.close()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from concwatch import wire
 from concwatch.links.link import Arrival, Ended, Flood, Garbage, Noise
 from concwatch.links.messages import decode, shown
 from concwatch.links.pipe_bytes import PipeBytes, PipeLines
@@ -13,18 +12,6 @@ OUT, ERR = 1, 2
 
 NOISE_KEPT = 4_000
 """Bytes of standard error kept between two looks, and shown when the worker dies."""
-
-
-def _read(line: bytes | None) -> Arrival | None:
-    """Read one line, None for one that was too long; return None for one that says nothing."""
-    if line is None:
-        return Garbage(f"a line longer than {wire.LONGEST_LINE:,} bytes")
-    if not line.strip():
-        return None
-    try:
-        return decode(line)
-    except ValueError as error:
-        return Garbage(str(error))
 
 
 class Output:
@@ -76,10 +63,7 @@ class Output:
         if self._noise:
             found.append(Noise(self._noise.decode(errors="replace")))
             self._noise.clear()
-        for line in self._lines.lines():
-            arrival = _read(line)
-            if arrival is not None:
-                found.append(arrival)
+        found += self._lines.reports(decode)
         found += self._go_on_reading()
         if self._ended is not None:
             flooded, rest = self._lines.waiting, self._lines.rest()

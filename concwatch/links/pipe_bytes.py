@@ -1,5 +1,9 @@
 """What comes out of a worker's pipe, kept as bytes within bounds until somebody looks."""
 
+from collections.abc import Callable
+from typing import Any
+
+from concwatch.links.link import Garbage
 from concwatch.wire import LONGEST_LINE
 
 MOST_BYTES = 4 << 20
@@ -69,6 +73,19 @@ class PipeLines(PipeBytes):
             self._skipping = True
             found.append(None)
         return found
+
+    def reports(self, decode: Callable[[bytes], Any], most: int = MOST_LINES) -> list[Any]:
+        """Return what the next whole lines report by ``decode``; `Garbage` for what it refuses."""
+        found: list[Any] = []
+        for line in self.lines(most):
+            if line is None:
+                found.append(Garbage(f"a line longer than {LONGEST_LINE:,} bytes"))
+                continue
+            try:
+                found.append(decode(line) if line.strip() else None)
+            except ValueError as error:
+                found.append(Garbage(str(error)))
+        return [report for report in found if report is not None]
 
     def rest(self) -> bytes:
         """Take all that is left: the beginning of a line that never ended, and whole lines not given."""

@@ -4,10 +4,11 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from concwatch.lab.events import KEPT, Entry, Log
 from concwatch.lab.series import METRICS, extremes
+from concwatch.recordings.format import Line
 
 STEPS = (1, 10, 100)
 """Samples that one pair of extremes stands for, from one level to the next."""
@@ -35,13 +36,9 @@ class RecordedSeries:
         levels: dict[tuple[str, int], Points] | None = None,
         until: float = math.inf,
     ) -> None:
-        """Read ``columns`` at ``times``, in seconds.
+        """Read ``columns``, a value of each of `METRICS` at each of ``times`` (seconds), ``until`` a moment.
 
-        Args:
-            times: when each sample was taken.
-            columns: at least one value a sample of each of `METRICS`.
-            levels: what has been folded of them so far, by metric and step, shared by all moments.
-            until: the moment; what comes after it is left out.
+        ``levels``, by metric and step, is what has been folded of them so far, shared by all moments.
         """
         self._times = times
         self._columns = columns
@@ -101,33 +98,18 @@ class HistoryLog(Log[Entry]):
         self._all = entries
         self._count = count
 
-    def append(self, entry: Entry) -> None:
-        """Refuse: the past is written.
-
-        Raises:
-            TypeError: always.
-        """
-        raise TypeError("a recording cannot be added to")
-
     def since(self, number: int) -> Sequence[Entry]:
         """Return the entries after number ``number``, oldest first, the last `KEPT` at most."""
         return self._all[max(0, number, self._count - KEPT) : self._count]
 
 
-class Timed(Protocol):
-    """What has a time, in seconds since the recording began."""
-
-    @property
-    def time(self) -> float: ...  # noqa: D102  # said above
+L = TypeVar("L", bound=Line)
 
 
-Line = TypeVar("Line", bound=Timed)
-
-
-class Timeline(Generic[Line]):
+class Timeline(Generic[L]):
     """Lines of one type in the order of their times; those of the same time stay as they came."""
 
-    def __init__(self, lines: Iterable[Line]) -> None:
+    def __init__(self, lines: Iterable[L]) -> None:
         self.entries = sorted(lines, key=lambda line: line.time)
         self._times = [line.time for line in self.entries]
 
@@ -135,7 +117,7 @@ class Timeline(Generic[Line]):
         """Return how many there had been at ``at``, in seconds."""
         return bisect_right(self._times, at)
 
-    def at(self, at: float) -> Line | None:
+    def at(self, at: float) -> L | None:
         """Return the newest at ``at``, in seconds; None before the first."""
         count = self.count(at)
         return self.entries[count - 1] if count else None

@@ -21,12 +21,8 @@ from concwatch.recordings.writers import FileWriter, Lost
 from concwatch.system.machine import describe_machine, program_version
 from concwatch.watch.group import GroupStatus
 
-LOOK_AFTER = 1.0
-"""Seconds between two looks whether the file still is where it was."""
-
-
-GROUPS_AFTER = 1.0
-"""Seconds between two times that groups of tasks are written."""
+LOOK_AFTER = GROUPS_AFTER = 1.0
+"""Seconds between two looks whether the file is where it was, and two times that groups are written."""
 
 
 class Followed(Protocol):
@@ -49,7 +45,7 @@ class Followed(Protocol):
         ...
 
     def groups(self) -> Iterable[tuple[int, tuple[GroupStatus, ...]]]:
-        """Yield the places of the lanes whose tasks are known by coroutine function, each with its groups."""
+        """Yield each lane's place whose tasks are known by coroutine function, with its groups."""
         ...
 
 
@@ -106,13 +102,11 @@ class Recorder:
         lab.observers.append(self._look)
         names = [lane.name for lane in lab.snapshot(now).lanes]
         places = tuple(self._places[name] for name in names if name in self._places)
-        try:
+        with self._failing():
             if self._began is None:
                 self._put(self._header(lab))
                 self._began = began
             self._put(lines.LabLine(cut_time(now - began), lab.hz, lab.budget, places))
-        except (OSError, ValueError) as error:
-            self._fail(error)
         self._look(lab.snapshot(now))
 
     def stop(self, why: str) -> None:
@@ -121,15 +115,13 @@ class Recorder:
         if not self.on:
             return
         self.on = False
-        try:
+        with self._failing():
             if self._began is not None:
                 self._put(lines.EndLine(self.seconds, why, self.samples))
                 self._writer.check()
                 self._writer.close()
             else:
                 self._writer.discard()  # nothing has begun: an empty file would only be in the way
-        except (OSError, ValueError) as error:
-            self._fail(error)
 
     def _leave(self) -> None:
         """Follow the lab no more; what came after its last step is written first."""
@@ -145,7 +137,7 @@ class Recorder:
         if not self.on or self._lab is None or self._began is None:
             return
         now = snapshot.time
-        try:
+        with self._failing():
             for line in self._changes(snapshot, self._lab, self._began):
                 self._put(line)
                 self.samples += isinstance(line, Sample)
@@ -153,8 +145,6 @@ class Recorder:
             if now >= self._look_due:
                 self._look_due = now + LOOK_AFTER
                 self._writer.check()
-        except (OSError, ValueError) as error:
-            self._fail(error)
 
     def _changes(self, snapshot: Snapshot, lab: Followed, began: float) -> Iterator[lines.Line | Sample]:
         """Yield the lines of what was not so at the last look."""
@@ -195,8 +185,16 @@ class Recorder:
         self._told[key] = value
         return True
 
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Have what goes wrong with the file end the recording, and no more."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            self._fail(error)
+
     def _fail(self, error: Exception) -> None:
-        """End, and say in the event log what is lost; a file that has not even a header is removed."""
+        """End, and report what is lost in the event log; a file that has not even a header is removed."""
         self.on = False
         why = getattr(error, "strerror", None) or error
         done, end = "recording stopped", self._writer.close
@@ -210,9 +208,8 @@ class Recorder:
         self.problem = f"{done}: {self.path}: {why}: {lost}"
         with contextlib.suppress(OSError, ValueError):  # it would be the same trouble once more
             end()
-        lab = self._lab
-        if lab is not None:
-            lab.events.add(lab.clock() - lab.began, "", self.problem, "error")
+        if self._lab is not None:
+            self._lab.events.add(self._lab.clock() - self._lab.began, "", self.problem, "error")
 
     def _put(self, line: lines.Header | lines.Line | Sample) -> None:
         self._writer.write(encode(line))

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import starmap
-from typing import TypeVar
 
 import msgspec
 from msgspec.structs import astuple, replace
@@ -28,7 +27,7 @@ from concwatch.recordings.format import (
     OwnLine,
     SettingsLine,
 )
-from concwatch.recordings.history import HistoryLog, RecordedSeries, Timeline
+from concwatch.recordings.history import HistoryLog, L, RecordedSeries, Timeline
 from concwatch.text import flat, plain
 from concwatch.watch.group import GroupStatus
 
@@ -95,9 +94,6 @@ class RecordedLane:
     def samples(self) -> Iterable[Sample]:
         """Return all samples, oldest first."""
         return starmap(self._sample, enumerate(self._lines))
-
-
-L = TypeVar("L", bound=Line)
 
 
 class Recording:

@@ -45,7 +45,7 @@ from tests.fake import Costs, Fault
 )
 def test_an_expectation_is_read_as_a_person_writes_it(text, engine, figure, op, value):
     found = read_expectation(text)
-    assert (found.engine, found.figure, found.op) == (engine, figure, op)
+    assert (found.subject, found.figure, found.op) == (engine, figure, op)
     assert found.value == pytest.approx(value)
 
 
@@ -117,7 +117,7 @@ def test_it_has_to_be_about_an_engine_of_the_run():
 def test_an_engine_on_another_python_may_be_called_by_its_path():
     (engine,) = find([f"asyncio@{sys.executable}"])
     wanted = [read_expectation(f"asyncio@{sys.executable}.failed <= 0")]
-    assert [one.engine for one in about_engines(wanted, [engine.name])] == [engine.name]
+    assert [one.subject for one in about_engines(wanted, [engine.name])] == [engine.name]
     with pytest.raises(ValueError, match="this run has no engine"):
         about_engines(wanted, ["asyncio"])
 
@@ -135,22 +135,6 @@ def result(**figures):
     return EngineResult("asyncio", 1_000, [Result("asyncio", 1_000, figures=figures)])
 
 
-@pytest.mark.parametrize(
-    ("op", "below", "equal", "above"),
-    [
-        ("<", True, False, False),
-        ("<=", True, True, False),
-        (">", False, False, True),
-        (">=", False, True, True),
-    ],
-)
-def test_comparisons(op, below, equal, above):
-    wanted = read_expectation(f"asyncio.rss_per_task {op} 2KiB")
-    assert [wanted.judge(result(rss_per_task=size)).holds for size in (2047.9, 2048.0, 2048.1)] == [
-        below, equal, above,
-    ]  # fmt: skip
-
-
 @given(
     st.sampled_from(list(EXPECTABLE)),
     st.sampled_from(list(COMPARISONS)),
@@ -164,24 +148,18 @@ def test_what_holds_is_what_python_says_of_the_same_numbers(figure, op, value, d
     assert verdict.holds is COMPARISONS[op](measured, value)
 
 
-@pytest.mark.parametrize("figure", ["rss_per_task", "traced_per_task", "create_rate"])
-def test_what_was_not_measured_does_not_hold(figure):
-    verdict = read_expectation(f"asyncio.{figure} >= 0").judge(result())
-    assert (verdict.holds, verdict.measured, verdict.shown) == (False, None, "not measured")
-
-
-def test_nothing_was_measured_of_a_worker_that_never_came_up():
+def test_what_was_not_measured_does_not_hold():
     wanted = read_expectation("asyncio.failed <= 0")
-    assert wanted.judge(result()).shown == "not measured"
-    assert wanted.judge(result(failed=0)).holds
+    verdict = wanted.judge(result())
+    assert (verdict.holds, verdict.measured, verdict.shown) == (False, None, "not measured")
     assert judge([wanted], [EngineResult("uvloop", 5)]) == []
 
 
-def test_what_was_measured_is_exact_where_it_would_look_like_what_was_expected():
-    wanted = read_expectation("asyncio.rss_per_task < 2KiB")
-    assert wanted.judge(result(rss_per_task=1260)).shown == "1.23 KiB"
-    assert wanted.judge(result(rss_per_task=2048)).shown == "2 KiB"
-    assert wanted.judge(result(rss_per_task=2049.5)).shown == "2 KiB (exactly 2,049.5)"
+@pytest.mark.parametrize(
+    ("measured", "shown"), [(1260, "1.23 KiB"), (2048, "2 KiB"), (2049.5, "2 KiB (exactly 2,049.5)")]
+)
+def test_what_was_measured_is_exact_where_it_would_look_like_what_was_expected(measured, shown):
+    assert read_expectation("asyncio.rss_per_task < 2KiB").judge(result(rss_per_task=measured)).shown == shown
 
 
 # The command.
@@ -192,23 +170,30 @@ def run(*arguments, tasks="1000", seconds="0.1"):
 
 
 @pytest.mark.usefixtures("fakes")
-def test_all_that_holds_is_told_below_the_table():
-    done = run("asyncio", "--expect", "asyncio.rss_per_task < 2KiB", "--expect", "asyncio.failed<=0")
-    assert done.exit_code == 0
-    assert done.stdout.splitlines()[2:] == [
-        "holds  asyncio.rss_per_task < 2KiB  1.23 KiB",
-        "holds  asyncio.failed<=0            0",
-    ]
-
-
-@pytest.mark.usefixtures("fakes")
-def test_one_that_fails_is_told_and_the_exit_status_is_1():
-    done = run("asyncio", "--expect", "asyncio.rss_per_task<1KiB", "--expect", "asyncio.traced_per_task<9KiB")
-    assert done.exit_code == 1
-    assert [line.split() for line in done.stdout.splitlines()[2:]] == [
-        ["fails", "asyncio.rss_per_task<1KiB", "1.23", "KiB"],
-        ["fails", "asyncio.traced_per_task<9KiB", "not", "measured"],
-    ]
+@pytest.mark.parametrize(
+    ("expectations", "status", "lines"),
+    [
+        (
+            ["asyncio.rss_per_task < 2KiB", "asyncio.failed<=0"],
+            0,
+            [
+                "holds  asyncio.rss_per_task < 2KiB  1.23 KiB",
+                "holds  asyncio.failed<=0            0",
+            ],
+        ),
+        (
+            ["asyncio.rss_per_task<1KiB", "asyncio.traced_per_task<9KiB"],
+            1,
+            [
+                "fails  asyncio.rss_per_task<1KiB     1.23 KiB",
+                "fails  asyncio.traced_per_task<9KiB  not measured",
+            ],
+        ),
+    ],
+)
+def test_each_is_shown_below_the_table_and_one_that_fails_is_exit_status_1(expectations, status, lines):
+    done = run("asyncio", *(word for text in expectations for word in ("--expect", text)))
+    assert (done.exit_code, done.stdout.splitlines()[2:]) == (status, lines)
 
 
 @pytest.mark.usefixtures("fakes")
@@ -229,14 +214,12 @@ def test_json_has_each_with_what_was_measured():
     ]  # fmt: skip
 
 
-def test_a_failed_lane_is_a_failure_whatever_holds(fakes):
+def test_a_failed_lane_and_a_wall_are_failures_whatever_holds(fakes):
     fakes.faults["asyncio"] = [Fault(0.05, Ended("killed by SIGKILL"))]
     done = run("asyncio", "uvloop", "--expect", "uvloop.peak_live >= 1k")
     assert done.exit_code == 1
     assert "holds  uvloop.peak_live >= 1k  1,000" in done.stdout
-
-
-def test_a_wall_fails_what_counts_on_all_tasks(fakes):
+    fakes.faults.clear()
     fakes.costs["asyncio"] = Costs(most=300)
     done = run("asyncio", "--expect", "asyncio.peak_live >= 1k")
     assert done.exit_code == 1
@@ -261,11 +244,8 @@ def test_a_wrong_one_is_refused_before_anything_runs(fakes, text, expected):
 @pytest.mark.real
 def test_a_real_worker_is_held_against_it():
     good, bad = "asyncio.rss_per_task < 1MiB", "asyncio.create_rate > 1000M/s"
-    done = run("asyncio", "--json", "--expect", good, "--expect", "asyncio.created >= 500", tasks="500")
-    assert done.exit_code == 0, done.output
-    assert all(verdict["holds"] for verdict in json.loads(done.stdout)["expect"])
     done = run("asyncio", "--expect", good, "--expect", bad, tasks="500")
-    assert done.exit_code == 1
+    assert done.exit_code == 1, done.output
     holds, fails = done.stdout.splitlines()[-2:]
     assert holds.startswith(f"holds  {good}")
     assert fails.startswith(f"fails  {bad}")

@@ -1,6 +1,5 @@
 """What became of a watched program, as one JSON object, and what was expected of it."""
 
-import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -8,9 +7,8 @@ from typing import Any
 from msgspec import Struct, structs
 
 from concwatch.lab.snapshot import Snapshot
-from concwatch.measure.expect import COMPARISONS
+from concwatch.measure.expect import FigureExpectation
 from concwatch.measure.units import BYTES, COUNT, SECONDS, Unit
-from concwatch.text import flat, nearest
 from concwatch.watch.group import GroupStatus
 from concwatch.watch.watched import WatchedProcess
 from concwatch.watch.watching import Watching
@@ -142,33 +140,23 @@ def _group(status: GroupStatus, ended: bool) -> dict[str, Any]:
     }
 
 
-_PARTS = re.compile(r"(?P<left>[^<>=!]*)(?P<op>[<>=!]+)(?P<value>.*)", re.DOTALL)
-
-
-class WatchExpectation(Struct, frozen=True):
-    """That a figure of the whole program, or of one group, is below or above a value."""
-
-    text: str
-    group: str
-    """A group's name; empty for the program."""
-    figure: str
-    op: str
-    value: float
+class WatchExpectation(FigureExpectation):
+    """What is expected of the whole program, or of one group by its name."""
 
     def judge(self, report: Mapping[str, Any]) -> "WatchVerdict":
-        """Hold it against what `WatchRecord.as_json` returned."""
+        """Compare it with what `WatchRecord.as_json` returned."""
         rows = report["processes"]
-        if self.group:
-            rows = [group for row in rows for group in row["groups"] if group["name"] == self.group]
+        if self.subject:
+            rows = [group for row in rows for group in row["groups"] if group["name"] == self.subject]
         found = [(row[self.figure], row) for row in rows if row.get(self.figure) is not None]
         values = [value for value, _ in found]
         measured = FIGURES[self.figure].combine(values) if values else None
-        holds = measured is not None and COMPARISONS[self.op](measured, self.value)
+        holds = self.holds(measured)
         return WatchVerdict(self, measured, holds, "" if holds else self._culprits(found))
 
     def _culprits(self, found: "list[tuple[float, Mapping[str, Any]]]") -> str:
         """Return the groups that have most of it."""
-        if self.group or not FIGURES[self.figure].of_groups:
+        if self.subject or not FIGURES[self.figure].of_groups:
             return ""
         rows = [
             (group.get(self.figure) or 0, f"{group['name']} ({group['file']}:{group['line']})")
@@ -195,16 +183,7 @@ class WatchVerdict(Struct, frozen=True):
 
     def as_json(self) -> dict[str, object]:
         """Return what the report says of it."""
-        wanted = self.expectation
-        return {
-            "expect": wanted.text,
-            "group": wanted.group or None,
-            "figure": wanted.figure,
-            "op": wanted.op,
-            "value": wanted.value,
-            "measured": self.measured,
-            "holds": self.holds,
-        }
+        return self.expectation.as_json(self.measured, group=self.expectation.subject or None)
 
 
 def read_watch_expectation(text: str) -> WatchExpectation:
@@ -213,26 +192,9 @@ def read_watch_expectation(text: str) -> WatchExpectation:
     Raises:
         ValueError: one line that names what is wrong and what was expected.
     """
-    written = flat(text)
-    parts = _PARTS.fullmatch(written)
-    if parts is None:
-        raise ValueError(
-            f'"{written[:60]}" expects nothing: expected [GROUP.]FIGURE OP VALUE, such as "live_at_end <= 0"'
-        )
-    group, _, figure = parts["left"].strip().rpartition(".")
-    where = f'"{written[:60]}": '
-    known = [name for name, row in FIGURES.items() if row.of_groups or not group]
-    if figure not in known:
-        raise ValueError(
-            f'{where}unknown figure "{figure[:40]}": expected one of {", ".join(known)}'
-            f"{nearest(figure, known)}"
-        )
-    if parts["op"] not in COMPARISONS:
-        raise ValueError(
-            f'{where}unknown comparison "{parts["op"][:40]}": expected one of {", ".join(COMPARISONS)}'
-        )
-    try:
-        value = FIGURES[figure].unit.parse(parts["value"].strip())
-    except ValueError as error:
-        raise ValueError(f"{where}{error}") from None
-    return WatchExpectation(written, group.strip(), figure, parts["op"], value)
+    form = '[GROUP.]FIGURE OP VALUE, such as "live_at_end <= 0"'
+    return WatchExpectation.read(
+        text,
+        form,
+        lambda group: {name: row.unit for name, row in FIGURES.items() if row.of_groups or not group},
+    )

@@ -25,9 +25,9 @@ from concwatch.pictures.drawing import can_draw
 from concwatch.system.child import ROOT
 from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
 from concwatch.ui.in_page import told
-from concwatch.web import program, session
+from concwatch.web import session
 from concwatch.web.listening import listen, url
-from concwatch.web.session import InputFilter, fitting
+from concwatch.web.page_input import InputFilter, fitting
 from concwatch.web.site import Site, may_use
 from tests.browser import MISSING, PATIENCE, Browser, until
 from tests.command_line import PROGRAM, invoke, refused
@@ -139,12 +139,12 @@ FLOOD = SAY + "exec(\"while True: os.write(1, b'D' + (60000).to_bytes(4, 'big') 
 @pytest.fixture
 async def serving(monkeypatch):
     """Gives a function that serves programs from Python code; it gives the address."""
-    monkeypatch.setattr(program, "QUIT", 0.2)
+    monkeypatch.setattr(session, "QUIT", 0.2)
     runners = []
 
     async def start(code, heartbeat=10.0):
         if code is FLOOD:  # which ends by force alone
-            monkeypatch.setattr(program, "LEAVE", 0.2)
+            monkeypatch.setattr(session, "LEAVE", 0.2)
         site = Site([sys.executable, "-c", code], names=(), heartbeat=heartbeat)
         runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=PATIENCE)
         await runner.setup()

@@ -4,18 +4,36 @@ import asyncio
 import contextlib
 import json
 import logging
-import re
+import os
 import time
 from collections.abc import Awaitable, MutableMapping, Sequence
 from pathlib import Path
-from typing import cast
 
 from aiohttp import WSMsgType, web
+from textual_serve.app_service import AppService
+from textual_serve.download_manager import DownloadManager
 
-from concwatch.web.program import Program
+from concwatch.text import one_line, plain
+from concwatch.ui.in_page import told
+from concwatch.web.page_input import InputFilter, fitting
 
-SMALLEST, LARGEST = (20, 5), (1_000, 500)
-"""Columns and lines that a page may ask for. What is larger is a mistake, and would take gigabytes."""
+READY = b"__GANGLION__\n"
+"""What Textual's driver for pages writes first; packets follow."""
+
+QUIT = 5.0
+"""Seconds that the program gets to end by itself once its page is gone."""
+
+LEAVE = 3.0
+"""Seconds that it gets after that, once it has been left without input."""
+
+AHEAD = 1 << 14
+"""Bytes, or up to twice as many, that are read ahead of what a slow page has taken."""
+
+HEARING = 0.5
+"""Seconds that its last words may come after its end; what it started may hold their pipe open."""
+
+LAST_WORDS = 8_000
+"""Bytes of the end of its standard error that are told when it has ended."""
 
 FAREWELL = 2.0
 """Seconds that a page gets to answer that it has heard of its end."""
@@ -32,79 +50,49 @@ SILENT = 3
 WAITING = 1 << 14
 """Bytes that may wait for a page here. Then its program waits too, so that no old painting piles up."""
 
-SEQUENCE = 32
-"""Letters of the longest key or report that the screen takes for one."""
-
-RESIZED = re.compile(r"\x1b\[48(?:;[^\x1b;]{0,32}){4,}t")
-"""A terminal's own report of its size: that of a page is told by another way, which has bounds."""
-
-KEY = re.compile(r"\x1b\[([\d:;]{0,32})[u~A-HPQRS]")
-"""A key, or a place, as numbers."""
-
 log = logging.getLogger(__name__)
 
 
-def _is_letter(number: str) -> bool:
-    """Return whether a number is empty or that of a letter in Unicode, of which keys are made."""
-    return not number or int(number) < 0xD800 or 0xDFFF < int(number) <= 0x10FFFF
-
-
-def _is_sound(text: str) -> bool:
-    """Return whether ``text`` resizes nothing, and names no letter that there is not."""
-    keys = KEY.findall(text)
-    return not RESIZED.search(text) and all(_is_letter(n) for key in keys for n in re.split("[:;]", key))
-
-
-class InputFilter:
-    """What one page types. It may come in pieces, so the end of the last ones is kept."""
-
-    def __init__(self) -> None:
-        self._end = ""
-
-    def take(self, text: str) -> str:
-        """Return ``text``, or nothing if together with what came before it is unsound."""
-        whole = self._end + text
-        if not _is_sound(whole):
-            return ""
-        self._end = whole[-SEQUENCE:]
-        return text
-
-
-def fitting(width: object, height: object) -> tuple[int, int]:
-    """Bring the size of a page, in columns and lines, within bounds; what is no number becomes 80 × 24."""
-    size = []
-    for given, usual, least, most in zip((width, height), (80, 24), SMALLEST, LARGEST, strict=True):
-        try:
-            number = int(cast("str", given))
-        except (TypeError, ValueError, OverflowError):
-            number = usual
-        size.append(min(max(number, least), most))
-    return size[0], size[1]
-
-
-class Session:
+class Session(AppService):
     """One page from its opening to its end, and never a process longer.
+
+    The packets are textual-serve's; the rest is our own, for what its service lacks. It starts the program
+    through a shell, cannot end one that does not want to, and stops reading when the page is gone, upon which
+    a program that still paints stands still for ever. Its server gives up slow pages, since aiohttp's pings
+    wait behind what is painted, and ends a session at a message that makes no sense.
 
     Args:
         command: the program that is shown, and its arguments.
-        downloads: takes the files that the program offers, by key.
+        downloads: takes the files that the program offers, by a key that nobody can guess.
         heartbeat: seconds between two pings.
     """
 
     def __init__(
         self, command: Sequence[str], downloads: MutableMapping[str, Path], heartbeat: float
     ) -> None:
-        # Pings are our own: aiohttp's wait behind what is painted, and a slow page would seem to be gone.
         self._page = web.WebSocketResponse(
             timeout=FAREWELL, autoping=False, max_msg_size=LONGEST, writer_limit=0
         )
-        self._program = Program(command, self._show, self._tell, self._part, downloads)
+        super().__init__(
+            command[0],
+            write_bytes=lambda data: self._send(self._page.send_bytes(data)),
+            write_str=lambda text: self._send(self._page.send_str(text)),
+            close=self._part,
+            download_manager=DownloadManager(),
+        )
+        self._arguments = command
+        self._downloads = downloads
         self._heartbeat = heartbeat
         self._typed = InputFilter()
         self._transport: asyncio.Transport | None = None
+        self._child: asyncio.subprocess.Process | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._words = b""
         self._heard = 0.0
         self._waiting = 0
         self._taken = 0
+
+    # The page.
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
         """Run the program for a page until one of them is gone."""
@@ -115,7 +103,7 @@ class Session:
         transport.set_write_buffer_limits(WAITING)
         watching = asyncio.create_task(self._watch(transport))
         try:
-            await self._program.start(*fitting(request.query.get("width"), request.query.get("height")))
+            await self.start(*fitting(request.query.get("width"), request.query.get("height")))
             async for message in self._page:
                 self._heard = time.monotonic()
                 if message.type is WSMsgType.TEXT:
@@ -124,13 +112,13 @@ class Session:
                     await self._send(self._page.pong(message.data))
         except OSError as error:
             log.error("concwatch: no program could be started for a page: %s", error)
-            await self._part(f"no program could be started: {error}")
+            await self._close_page(f"no program could be started: {error}")
         finally:
             # Who waits to write to a page that vanished would wait for the kernel to give up: a quarter of
             # an hour, in which nobody reads what the program paints and it stands still.
             watching.cancel()
             transport.abort()
-            await self._program.stop()
+            await self.stop()
         return self._page
 
     async def close(self) -> None:
@@ -140,10 +128,10 @@ class Session:
         await self._page.close()
         late.cancel()
 
-    async def _part(self, reason: str) -> None:
+    async def _close_page(self, reason: str) -> None:
         """Close the page, which shows why its program ended, where that is worth a word."""
         if reason:
-            await self._tell(json.dumps(["ended", reason]))
+            await self.remote_write_str(json.dumps(["ended", reason]))
         await self.close()
 
     async def _watch(self, transport: asyncio.Transport) -> None:
@@ -179,12 +167,6 @@ class Session:
         self._waiting -= 1
         self._taken += 1
 
-    async def _show(self, data: bytes) -> None:
-        await self._send(self._page.send_bytes(data))
-
-    async def _tell(self, text: str) -> None:
-        await self._send(self._page.send_str(text))
-
     async def _take(self, text: str) -> None:
         """Act on one message of the page; what makes no sense is ignored."""
         try:
@@ -193,12 +175,121 @@ class Session:
             return
         match kind, *rest:
             case "stdin", str(typed):
-                await self._program.send_bytes(self._typed.take(typed).encode("utf-8", "replace"))
+                await self.send_bytes(self._typed.take(typed).encode("utf-8", "replace"))
             case "resize", {"width": width, "height": height}:
-                await self._program.set_terminal_size(*fitting(width, height))
+                await self.set_terminal_size(*fitting(width, height))
             case "ping", said:
-                await self._tell(json.dumps(["pong", said]))
+                await self.remote_write_str(json.dumps(["pong", said]))
             case ["blur"]:
-                await self._program.blur()
+                await self.blur()
             case ["focus"]:
-                await self._program.focus()
+                await self.focus()
+
+    # The program.
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter:
+        """Where packets go in; there once the program has been started."""
+        assert self._child is not None
+        assert self._child.stdin is not None
+        return self._child.stdin
+
+    async def start(self, width: int, height: int) -> None:
+        """Start the program, so many columns wide and lines high.
+
+        Raises:
+            OSError: the system would not.
+        """
+        self._child = await asyncio.create_subprocess_exec(
+            *self._arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=AHEAD,
+            env={**os.environ, **told(width, height)},
+            start_new_session=True,  # Ctrl-C, and a terminal that is closed, are for the server to act on
+        )
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self.run()), loop.create_task(self._listen())]
+
+    async def run(self) -> None:
+        """Hand on what it paints until its output ends; then close the page."""
+        assert self._child is not None
+        out = self._child.stdout
+        assert out is not None
+        handlers = {b"D": self.on_data, b"M": self.on_meta}
+        try:
+            await out.readuntil(READY)
+            while True:
+                kind, size = await out.readexactly(1), await out.readexactly(4)
+                payload = await out.readexactly(int.from_bytes(size, "big"))
+                if kind in handlers:
+                    await handlers[kind](payload)
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            await self._part()
+
+    async def on_meta(self, data: bytes) -> None:
+        """Act on what is no painting; of a file that it offers the page is told the key.
+
+        The file is on this machine, so the server reads it. In textual-serve's way it comes through the pipe
+        of what is painted, where two threads write at once and mix their packets; and a download that is
+        late, or whose page is closed, ends early as if it were whole.
+        """
+        meta = json.loads(data)
+        if meta["type"] == "deliver_file_start":
+            self._downloads[meta["key"]] = Path(meta["path"])
+            await self.remote_write_str(json.dumps([meta["type"], meta["key"]]))
+        else:
+            await super().on_meta(data)
+
+    async def stop(self) -> None:
+        """End the program: by asking, then by leaving it without input, then by force."""
+        if self._child is None:
+            return
+        if not await self._ended(QUIT, self.send_meta({"type": "quit"})):
+            if not self.stdin.is_closing():
+                self.stdin.transport.abort()
+            if not await self._ended(LEAVE):
+                with contextlib.suppress(ProcessLookupError):
+                    self._child.kill()
+                await self._child.wait()
+        # A process that it has started may hold its pipes open, so their end is not waited for.
+        await asyncio.wait(self._tasks, timeout=LEAVE)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        words = self._words.decode(errors="replace").strip()
+        if words:
+            status = self._child.returncode
+            log.error("concwatch: the program of a page ended with status %s:\n%s", status, words)
+
+    async def _ended(self, seconds: float, first: Awaitable[object] | None = None) -> bool:
+        """Do what is to be done ``first``; return whether the program has ended within so many seconds."""
+        assert self._child is not None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                if first is not None:
+                    await first
+                await self._child.wait()
+        return self._child.returncode is not None
+
+    async def _part(self) -> None:
+        """Close the page once the program has ended, or has had its time for it, with what it said last."""
+        assert self._child is not None
+        if await self._ended(LEAVE):
+            await asyncio.wait(self._tasks[1:], timeout=HEARING)
+        status, reason = self._child.returncode, ""
+        if status:  # it ended by itself, and not as it was asked to
+            words = map(plain, reversed(self._words.decode(errors="replace").split("\n")))
+            last = next(filter(str.strip, words), f"its program ended with status {status}")
+            reason = one_line(last.strip())
+        await self._close_page(reason)
+
+    async def _listen(self) -> None:
+        """Keep the end of what it says on standard error."""
+        assert self._child is not None
+        assert self._child.stderr is not None
+        while words := await self._child.stderr.read(LAST_WORDS):
+            self._words = (self._words + words)[-LAST_WORDS:]

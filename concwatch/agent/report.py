@@ -9,14 +9,14 @@ from .scan import existing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional
+    from typing import Any, Dict, Iterable, List, Optional, Tuple
 
     from .counting import Group
     from .figures import Figures
     from .scan import Scan
 
 MOST_GROUPS = 200
-"""Groups that are told one by one."""
+"""Groups that are reported one by one."""
 
 MOST_STARTS = 5
 
@@ -27,38 +27,33 @@ OUTCOMES = ("completed", "failed", "cancelled")
 FIGURES = ("live", "ended", "since", "retained")
 
 
-def _sums(groups: List[Group], names: Any) -> Dict[str, int]:
+def _sums(groups: Iterable[Group], names: Tuple[str, ...]) -> Dict[str, int]:
+    groups = list(groups)
     return {name: sum([getattr(group, name) for group in groups]) for name in names}
 
 
 def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str, Any]:
     """Return the fields of a tick."""
     fields: Dict[str, Any] = {"time": monotonic(), "number": number, "created": COUNTS.created()}
-    if scan.began is not None:
-        fields.update(
-            live=scan.live,
-            ended=scan.ended,
-            since=scan.since,
-            scan_created=scan.scan_created,
-            scan_time=scan.began,
-        )
     objects = existing()
     if objects is not None:
         fields["existing"] = objects
-        if scan.began is not None:
-            fields["retained"] = scan.retained
+    if scan.began is not None:
+        known = FIGURES if objects is not None else FIGURES[:3]
+        fields.update({name: getattr(scan, name) for name in (*known, "scan_created")}, scan_time=scan.began)
     if outcomes:
-        fields.update(_sums(list(COUNTS.groups.values()), OUTCOMES))
-    fields.update(figures.read())
-    fields["agent_cpu"] = round(thread_time(), 6)
+        fields.update(_sums(COUNTS.groups.values(), OUTCOMES))
+    fields.update(figures.read(), agent_cpu=round(thread_time(), 6))
     return fields
 
 
 class Groups:
-    """Tells of the groups that have changed."""
+    """Reports the groups that have changed."""
 
     def __init__(self) -> None:
         self._due = 0.0
+        for group in list(COUNTS.groups.values()):
+            group.sent = None
 
     def report(self, now: float, scan: Scan, outcomes: bool, last: bool = False) -> Optional[Dict[str, Any]]:
         """Return the fields of a report, or None when nothing has changed or the last one was just now."""
@@ -68,41 +63,33 @@ class Groups:
         groups = list(COUNTS.groups.values())
         groups.sort(key=lambda group: (-group.live, -group.ended, group.number))
         shown, others = groups[:MOST_GROUPS], groups[MOST_GROUPS:]
-        told = []
+        names = FIGURES + OUTCOMES if outcomes else FIGURES
+        changed: List[Dict[str, Any]] = []
         for group in shown:
-            figures = tuple([getattr(group, name) for name in (*FIGURES, *(OUTCOMES if outcomes else ()))])
+            figures = {name: getattr(group, name) for name in names}
             if last or group.sent != figures:
-                told.append(_told(group, outcomes))
+                changed.append(_described(group, figures))
                 group.sent = figures
         COUNTS.note_next(shown)
         for group in others:
-            group.sent = None  # tell all of it when it comes up again
-        if not told and not others:
+            group.sent = None  # all of it is due when it comes up again
+        if not changed and not others:
             return None
-        report: Dict[str, Any] = {"time": scan.began, "groups": told}
+        report: Dict[str, Any] = {"time": scan.began, "groups": changed}
         if others:
             sums = _sums(others, FIGURES)
-            report["rest"] = {
-                "groups": len(others),
-                "created": sums["live"] + sums["ended"] - sums["since"],
-                **sums,
-            }
+            created = sums["live"] + sums["ended"] - sums["since"]
+            report["rest"] = {"groups": len(others), "created": created, **sums}
         return report
 
 
-def _told(group: Group, outcomes: bool) -> Dict[str, Any]:
+def _described(group: Group, figures: Dict[str, int]) -> Dict[str, Any]:
     fields: Dict[str, Any] = {
         "group": group.number,
-        "name": group.name,
-        "file": group.file,
-        "line": group.line,
-        "kind": group.kind,
-        "own": group.own,
+        **{name: getattr(group, name) for name in ("name", "file", "line", "kind", "own")},
         "created": max(0, group.live + group.ended - group.since),
-        **{name: getattr(group, name) for name in FIGURES},
+        **figures,
     }
-    if outcomes:
-        fields.update({name: getattr(group, name) for name in OUTCOMES})
     oldest = group.oldest()
     if oldest is not None:
         fields["oldest"] = round(monotonic() - oldest[1], 3)

@@ -11,13 +11,10 @@ import sys
 from time import monotonic, perf_counter, thread_time
 
 from .counting import COUNTS
-from .hooks import loops_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, List, Optional, Set
-
-    from .counting import Group
 
 TURN = 0.002
 """Seconds: shorter than the interpreter's switch interval, so that nothing changes while a turn goes on."""
@@ -53,8 +50,7 @@ def existing() -> Optional[int]:
 
 def see_running_loops() -> None:
     """Remember the loops that run, where their tasks cannot be found without."""
-    events = sys.modules.get("asyncio.events")
-    kind = getattr(events, "AbstractEventLoop", None)
+    kind = getattr(sys.modules.get("asyncio.events"), "AbstractEventLoop", None)
     if not LINKED or kind is None:
         return
     frames = list(sys._current_frames().values())
@@ -73,19 +69,17 @@ class Tasks:
 
     def __init__(self) -> None:
         began = thread_time()
-        self._references: List[Any] = []
-        self._tasks: List[Any] = []
         weak = _weak_set()
-        if weak is not None:
-            self._references = list(weak)
+        self._references = list(weak or ())
+        self._tasks: List[Any] = []
         if weak is None or LINKED:
             all_tasks: Any = getattr(sys.modules.get("asyncio.tasks"), "all_tasks", None)
-            for loop in loops_now() if all_tasks is not None else ():
+            for loop in COUNTS.loops_now() if all_tasks is not None else ():
                 try:
                     self._tasks += all_tasks(loop)
                 except RuntimeError:  # up to 3.13: too many came meanwhile
                     pass
-        self.pause = thread_time() - began if len(self._tasks) > MANY else 0.0
+        self.pause = thread_time() - began if len(self) > MANY else 0.0
         """Seconds that the program stood still for it; 0 with few tasks."""
 
     @property
@@ -103,8 +97,8 @@ class Tasks:
         del self._tasks[-CHUNK:]
         return some
 
-    def __bool__(self) -> bool:
-        return bool(self._references or self._tasks)
+    def __len__(self) -> int:
+        return len(self._references) + len(self._tasks)
 
 
 class Scan:
@@ -116,27 +110,29 @@ class Scan:
         self.live = self.ended = self.since = self.retained = self.scan_created = 0
         self.hurry = False
         """Whether the next turn should come soon."""
-        self._loops_due = 0.0
         self.pause = 0.0
         """Seconds that the program stood still at the beginning of the last scan."""
+        self._loops_due = 0.0
 
     def older(self, tasks: Tasks) -> Iterator[None]:
         """Count what was there before anything was counted: a generator, a turn at a time."""
-        return self._run(tasks, monotonic(), True)
+        return self._look(tasks, monotonic(), None)
 
     def next(self) -> Iterator[None]:
         """Look at all tasks once: a generator, a turn at a time."""
-        return self._run(None, monotonic(), False)
-
-    def _run(self, tasks: Optional[Tasks], began: float, older: bool) -> Iterator[None]:
-        counts = COUNTS
+        began = monotonic()
         # Read before the tasks are copied: what was counted by then is among them, unless it has ended.
-        before = {} if older else {key: group.counted() for key, group in list(counts.groups.items())}
-        if tasks is None:
-            if began >= self._loops_due:
-                self._loops_due = began + 1.0
-                see_running_loops()
-            tasks = Tasks()
+        before = {key: group.counted() for key, group in list(COUNTS.groups.items())}
+        if began >= self._loops_due:
+            self._loops_due = began + 1.0
+            see_running_loops()
+        tasks = Tasks()
+        if tasks.pause:  # enough for one turn
+            self.hurry = tasks.holds
+            yield
+        yield from self._look(tasks, began, before)
+
+    def _look(self, tasks: Tasks, began: float, before: Optional[Dict[int, int]]) -> Iterator[None]:
         self.pause = tasks.pause
         live: Dict[int, int] = {}
         retained: Dict[int, int] = {}
@@ -151,60 +147,48 @@ class Scan:
                     else:
                         live[key] += 1
                         if live[key] < 64 or not live[key] % 64:
-                            counts.see_loop(task.get_loop())
+                            COUNTS.see_loop(task.get_loop())
                 except Exception:
-                    _odd(task, live, retained)
+                    _look_again(task, live, retained)
             task = coro = None
             if perf_counter() >= turn_ends:
                 self.hurry = tasks.holds
                 yield
                 turn_ends = perf_counter() + TURN
         self.hurry = False
-        self._take(began, before, live, retained, older)
+        self._take(began, before, live, retained)
 
     def _take(
-        self,
-        began: float,
-        before: Dict[int, int],
-        live: Dict[int, int],
-        retained: Dict[int, int],
-        older: bool,
+        self, began: float, before: Optional[Dict[int, int]], live: Dict[int, int], retained: Dict[int, int]
     ) -> None:
-        """Work out what has ended from what was created and what is still there."""
+        """Work out what has ended from what was created ``before`` the scan and what is still there."""
         groups = list(COUNTS.groups.items())
         for key, group in groups:
-            if group.endings is not None:
+            if group.kind == "trio":
                 group.take_ends()
                 continue
             found = live.get(key, 0)
             # What is there beyond all that was counted went past the counting.
-            beyond = found if older else found - (group.created() + group.since - group.ended)
-            if older:
-                group.since += beyond
-            elif beyond > 0:
-                group.direct += beyond
+            if before is None:
+                group.since += found
+            else:
+                group.direct += max(0, found - (group.created() + group.since - group.ended))
             group.live = found
             group.retained = retained.get(key, 0)
-            known = before.get(key, 0) + group.direct + group.since
+            known = (before or {}).get(key, 0) + group.direct + group.since
             group.ended = max(group.ended, known - found)
         self.began = began
-        self.live = _total(groups, "live")
-        self.ended = _total(groups, "ended")
-        self.since = _total(groups, "since")
-        self.retained = _total(groups, "retained")
+        for name in ("live", "ended", "since", "retained"):
+            setattr(self, name, sum([getattr(group, name) for _, group in groups]))
         self.scan_created = max(0, self.live + self.ended - self.since)
 
 
-def _total(groups: List[Any], name: str) -> int:
-    return sum([getattr(group, name) for _, group in groups])
-
-
-def _odd(task: Any, live: Dict[int, int], retained: Dict[int, int]) -> None:
+def _look_again(task: Any, live: Dict[int, int], retained: Dict[int, int]) -> None:
     """Count a task whose group is not known yet, or whose coroutine is none of Python's own."""
     try:
-        group: Group = COUNTS.of(task.get_coro(), task)
+        key = id(COUNTS.of(task.get_coro(), task).hold)
         COUNTS.see_loop(task.get_loop())
         found = retained if task.done() else live
-        found[id(group.hold)] = found.get(id(group.hold), 0) + 1
+        found[key] = found.get(key, 0) + 1
     except Exception:  # a task of somebody's own making that has none of this
         pass

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from time import monotonic, perf_counter
 
-from .counting import COUNTS, own, words
+from .counting import COUNTS, name_of, own, words
 from .scan import TURN, Tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, List, Tuple
+    from typing import Any, Callable, Dict, Iterator, Tuple
 
     from .counting import Group
 
@@ -17,21 +17,18 @@ MOST_TASKS = 20_000
 """Tasks that are looked at."""
 
 MOST_PLACES = 50
-MOST_TOLD_APART = 2_000
+MOST_APART = 2_000
 
 DEEPEST = 100
 """Coroutines awaited one within the other that are followed."""
 
 
-def _next(coro: Any) -> Tuple[Any, Any]:
-    """Return the code of a coroutine, or None, and what it awaits."""
-    code = getattr(coro, "cr_code", None)
-    if code is not None:
-        return code, coro.cr_await
-    code = getattr(coro, "gi_code", None)
-    if code is not None:
-        return code, coro.gi_yieldfrom
-    return getattr(coro, "ag_code", None), getattr(coro, "ag_await", None)
+_KINDS = (
+    ("cr_code", "cr_await", "cr_frame"),
+    ("gi_code", "gi_yieldfrom", "gi_frame"),
+    ("ag_code", "ag_await", "ag_frame"),
+)
+"""Of coroutines, generators and asynchronous generators: the code, what is awaited, and the frame."""
 
 
 def place(coro: Any) -> Tuple[str, str, str]:
@@ -39,29 +36,24 @@ def place(coro: Any) -> Tuple[str, str, str]:
 
     The line is the innermost of the program's own code, or of any where there is none.
     """
-    chain: List[Tuple[Any, Any]] = []
-    awaited: Any = coro
-    on = ""
+    code, stands, frame_name = None, None, ""
+    awaited, on, found_own = coro, "", False
     for _ in range(DEEPEST):
-        code, after = _next(awaited)
-        if code is None:
+        kind = next((kind for kind in _KINDS if getattr(awaited, kind[0], None) is not None), None)
+        if kind is None:
             on = words(type(awaited).__name__) if awaited is not None else on
             break
-        chain.append((code, awaited))
-        on = words(getattr(code, "co_qualname", code.co_name))
-        if after is None:
-            break
-        awaited = after
-    mine = [link for link in chain if own(link[0].co_filename)] or chain
-    if not mine:
+        current = getattr(awaited, kind[0])
+        on, mine = name_of(current), own(current.co_filename)
+        if mine or not found_own:
+            code, stands, frame_name, found_own = current, awaited, kind[2], mine
+        awaited = getattr(awaited, kind[1])
+    if code is None:
         return "", "", on
-    code, standing = mine[-1]
-    frame = None
     # A frame object is made by looking at it, and stays as long as the coroutine: of one each, no more.
-    for name in ("cr_frame", "gi_frame", "ag_frame"):
-        frame = getattr(standing, name, None) or frame
+    frame = getattr(stands, frame_name)
     line = frame.f_lineno if frame is not None else code.co_firstlineno
-    return words(f"{code.co_filename}:{line}"), words(getattr(code, "co_qualname", code.co_name)), on
+    return words(f"{code.co_filename}:{line}"), name_of(code), on
 
 
 def look(group: Group, answer: Callable[[Dict[str, Any]], None]) -> Iterator[None]:
@@ -80,7 +72,7 @@ def look(group: Group, answer: Callable[[Dict[str, Any]], None]) -> Iterator[Non
                 key = place(coro)
             except Exception:  # it has ended this moment
                 continue
-            if key in places or len(places) < MOST_TOLD_APART:
+            if key in places or len(places) < MOST_APART:
                 places[key] = places.get(key, 0) + 1
         task = coro = None
         if perf_counter() >= turn_ends:

@@ -72,13 +72,10 @@ def test_parquet(path, tmp_path):
     assert parquet.read_table(io.BytesIO(piped.stdout_bytes)).num_rows == table.num_rows
 
 
-def test_some_columns(path):
+def test_some_columns_and_a_recording_without_samples(path):
     header, first, *_ = export(path, "--csv", "--columns", "live, rss").stdout.splitlines()
     assert (header, first.count(",")) == ("lane,time,live,rss", 3)
     assert read_columns("rss,lane,rss") == ("lane", "time", "rss")
-
-
-def test_a_recording_without_samples(path):
     empty = path.with_name("empty.jsonl")
     empty.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
     assert export(empty, "--csv").stdout.splitlines() == [",".join(COLUMNS)]
@@ -92,15 +89,15 @@ def test_out_is_written_whole_or_not_at_all(path, tmp_path):
     assert os.listdir(tmp_path) == ["a.csv"]
 
 
-@pytest.mark.parametrize("linked", [None, os.symlink, os.link])
-def test_a_recording_is_never_written_over_by_what_is_made_of_it(path, tmp_path, linked):
-    own = out = tmp_path / "a.jsonl"
+def test_a_recording_is_never_written_over_by_what_is_made_of_it(path, tmp_path):
+    own = tmp_path / "a.jsonl"
     own.write_bytes(path.read_bytes())
-    if linked:
-        linked(own, out := tmp_path / "out")
-    said = refused("export", own, "--csv", "--out", out)
-    assert said.startswith(f'--out: "{out}" is what is exported: expected another file')
-    assert out.read_bytes() == path.read_bytes()
+    os.symlink(own, tmp_path / "link")
+    os.link(own, tmp_path / "same")
+    for out in (own, tmp_path / "link", tmp_path / "same"):
+        said = refused("export", own, "--csv", "--out", out)
+        assert said.startswith(f'--out: "{out}" is what is exported: expected another file')
+        assert out.read_bytes() == path.read_bytes()
 
 
 def test_what_is_asked_wrongly_is_one_line(path, tmp_path, monkeypatch):

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from hypothesis import strategies as st
 from concwatch.cli import main
 from concwatch.commands.configuration import SCREEN, options_of, prefix, variable
 from concwatch.commands.group import NAMES
-from concwatch.system.child import ROOT
-from tests.command_line import PROGRAM, invoke, refused
+from tests.command_line import invoke, refused
 
 RUN = ("run", "asyncio", "--tasks", "10")
 
@@ -79,9 +77,7 @@ def test_the_command_line_goes_before_a_variable_and_that_before_the_file(file, 
     }
     monkeypatch.setenv("CONCWATCH_SCREEN_RATE", "")  # as good as none
     assert started(SCREEN)["rate"] == 5
-
-
-def test_a_required_option_can_be_kept_and_words_may_be_parted_by_either_dash(file):
+    # A required option can be kept, and words may be parted by either dash.
     file.write_text("[run]\ntasks = 40\npool_threads = 9\nrefill = false\n")
     values = started("run", "pool")
     assert (values["tasks"], values["pool_threads"], values["refill"]) == ((40,), 9, False)
@@ -139,20 +135,14 @@ def test_what_is_kept_is_part_of_how_an_experiment_was_called(file, monkeypatch)
     assert called == ["concwatch experiment gc-cost --repeats 3 --quick --sizes 1,10 --markdown -"]
 
 
-@pytest.mark.real
-def test_the_file_is_in_the_users_configuration_folder(tmp_path):
-    env = {name: text for name, text in os.environ.items() if name != "CONCWATCH_SETTINGS"}
-    env |= {"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": ROOT}
-
-    def ask(*arguments):
-        command = [*PROGRAM, "settings", *arguments]
-        return subprocess.run(command, env=env, capture_output=True, timeout=60, check=True).stdout
-
-    path = Path(ask("--init").decode().strip())
+def test_the_file_is_in_the_users_configuration_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("CONCWATCH_SETTINGS")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    path = Path(invoke("settings", "--init").stdout.strip())
     assert path.parts[-2:] == ("concwatch", "settings.toml")
     path.write_text("[screen]\nrate = 5\n")
-    found = json.loads(ask("--json"))
-    assert (found["file"], found["there"], found["problems"]) == (str(path), True, [])
+    found = told()
+    assert (found["file"], found["there"]) == (str(path), True)
     assert kept(found) == {"CONCWATCH_SCREEN_RATE": ("5", "file")}
 
 
@@ -229,19 +219,13 @@ def test_what_the_command_line_says_is_not_blamed_on_a_variable():
 
 def test_what_is_wrong_elsewhere_does_not_stop_a_command_but_settings_tells(file):
     file.write_text('[run]\ntasks = "many"\n[screen]\nrate = 99\nengines = "pool"\n')
-    assert invoke("figures").stderr == ""
-    found = told(status=2)
-    problems = [line.split('"')[0] for line in found["problems"]]
-    assert problems == [f"{file}: [screen] rate: ", f"{file}: [run] tasks: "]
-    assert kept(found)["CONCWATCH_SCREEN_ENGINES"] == ("pool", "file")
-
-
-def test_a_variable_of_no_command_is_named_by_every_command():
-    env = {"CONCWATCH_RUNS_TASKS": "5"}
-    (said,) = told(env, 2)["problems"]
-    assert said.startswith('CONCWATCH_RUNS_TASKS: unknown command "runs": expected one of screen, ')
-    assert said.endswith('did you mean "run"?')
-    assert invoke("figures", env=env).stderr == f"concwatch: warning: {said}\n"
+    env = {"CONCWATCH_RUNS_TASKS": "5"}  # a variable of no command is named by every command
+    unknown, *wrong = told(env, 2)["problems"]
+    assert [line.split('"')[0] for line in wrong] == [f"{file}: [screen] rate: ", f"{file}: [run] tasks: "]
+    assert unknown.startswith('CONCWATCH_RUNS_TASKS: unknown command "runs": expected one of screen, ')
+    assert unknown.endswith('did you mean "run"?')
+    assert invoke("figures", env=env).stderr == f"concwatch: warning: {unknown}\n"
+    assert kept(told(status=2))["CONCWATCH_SCREEN_ENGINES"] == ("pool", "file")
 
 
 @pytest.mark.parametrize("arguments", [("--version",), ("run", "asyncio", "-h")])
@@ -254,9 +238,9 @@ def test_help_is_there_whatever_is_wrong(file, arguments):
 @pytest.mark.parametrize(
     ("make", "state", "why"),
     [
-        (lambda file: file.mkdir(), " (not read: see below)", "Is a directory"),
+        (Path.mkdir, " (not read: see below)", "Is a directory"),
         (lambda file: file.symlink_to("nothing"), " (not read: see below)", "No such file or directory"),
-        (lambda file: None, " (not there)", "No such file or directory"),
+        (str, " (not there)", "No such file or directory"),
     ],
 )
 def test_a_named_file_that_cannot_be_read_is_told(file, make, state, why):

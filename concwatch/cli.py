@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from concwatch.commands.group import Commands
 from concwatch.commands.options import SCREEN, connect, new_lab, on_hosts, open_recorder, options
-from concwatch.commands.place import Place, check_place
+from concwatch.commands.place import Kept, Place, check_place, keep
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.settings import Settings
@@ -68,7 +68,6 @@ def main(
     check_place("concwatch run")
     place = Place()
     # Only here: the screen takes a fifth of a second.
-    from concwatch.commands.kept import Kept, keep
     from concwatch.ui.app import Begin, ConcwatchApp
     from concwatch.ui.session_recording import SessionRecording
 

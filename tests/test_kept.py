@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from concwatch.commands.kept import Kept, keep, kept_path, read_kept
+from concwatch.commands.place import Kept, keep, kept_path, read_kept
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
 from concwatch.ui.app import Begin, ConcwatchApp

@@ -13,8 +13,8 @@ from msgspec import structs
 
 from concwatch.commands import completion
 from concwatch.commands.options import max_memory, new_lab
+from concwatch.commands.place import take_terminal, why_no_screen
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.terminal import take_terminal, why_no_screen
 from concwatch.commands.values import THEME, Parsed
 from concwatch.console import print_error
 from concwatch.demos import stage

@@ -198,10 +198,7 @@ def test_the_screen_is_refused_without_a_terminal_before_anything_heavy_is_loade
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    "arguments",
-    ["--help", "compare {} {}", "export {} --csv"],
-)
+@pytest.mark.parametrize("arguments", ["--help", "compare {} {}", "export {} --csv"])
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such pipes")
 def test_a_command_whose_output_nobody_reads_ends_quietly_with_141(tmp_path, arguments):
     recording = tmp_path / "a.jsonl"

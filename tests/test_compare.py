@@ -15,15 +15,7 @@ from concwatch.comparing.comparison import Difference
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import EngineFacts, blank_sample
 from concwatch.measure.measured import Measured
-from concwatch.recordings.format import (
-    VERSION,
-    EndLine,
-    Header,
-    LabLine,
-    LaneLine,
-    SettingsLine,
-    encode,
-)
+from concwatch.recordings.format import VERSION, EndLine, Header, LabLine, LaneLine, SettingsLine, encode
 from tests.command_line import invoke, refused
 from tests.fake import Costs
 from tests.made_recording import made_lines

@@ -160,11 +160,7 @@ def test_a_wrong_file_is_one_line_with_the_key_and_what_was_expected(old, new, e
 PATCHES = ("", "=", "[", "]]", '"', "\n", "[[table]]", "table = 3", "-1", "1e400", "nan", "{ 1 = 2 }", "true")
 
 
-@given(
-    st.integers(0, len(GOOD)),
-    st.integers(0, len(GOOD)),
-    st.sampled_from(PATCHES) | st.text(max_size=50),
-)
+@given(st.integers(0, len(GOOD)), st.integers(0, len(GOOD)), st.sampled_from(PATCHES) | st.text(max_size=50))
 def test_a_file_with_a_hole_or_a_patch_is_an_experiment_or_one_line_of_complaint(at, end, patch):
     refusal = "mine.toml: "
     try:

@@ -225,8 +225,7 @@ def second_worker(process):
 
 @pytest.mark.real
 @pytest.mark.parametrize(
-    ("signals", "status"),
-    [((signal.SIGTERM,), 143), ((signal.SIGINT, signal.SIGINT), 130)],
+    ("signals", "status"), [((signal.SIGTERM,), 143), ((signal.SIGINT, signal.SIGINT), 130)]
 )
 def test_interrupted_it_prints_and_saves_what_it_has_and_leaves_no_worker(files, signals, status):
     arguments = ("long.toml", "--json", "a.json", "--markdown", "a.md", "--csv", "a.csv")

@@ -24,13 +24,7 @@ from concwatch.measure.result import Result
 from concwatch.runtimes.building import BuildError, build, tool_version
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
 from concwatch.runtimes.runtime import HERE, Runtime
-from concwatch.system.child import (
-    describe_exit,
-    end_session,
-    explain_start_error,
-    last_words,
-    start_child,
-)
+from concwatch.system.child import describe_exit, end_session, explain_start_error, last_words, start_child
 from concwatch.system.process import Sampler
 from concwatch.units import format_seconds
 
@@ -43,10 +37,7 @@ TRAIL = 0.1
 PROGRAM_READINGS = ("peak_rss", "burst_seconds", "gc_seconds")
 """The figures that a program may give: the last one where it tells it itself."""
 
-TOLD = {
-    "burst_seconds": r"^(\d+(?:\.\d+)?)\s*\Z",
-    "gc_seconds": r"^gc_seconds (\d+(?:\.\d+)?)\s*$",
-}
+TOLD = {"burst_seconds": r"^(\d+(?:\.\d+)?)\s*\Z", "gc_seconds": r"^gc_seconds (\d+(?:\.\d+)?)\s*$"}
 """Figure → the line by which a program tells it."""
 
 KEPT = 4_000

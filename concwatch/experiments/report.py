@@ -11,14 +11,7 @@ from concwatch.experiments.runner import CellState, Runner, TableFigure
 from concwatch.experiments.sentences import sentence
 from concwatch.system.machine import describe_machine, program_version
 from concwatch.text import flat
-from concwatch.units import (
-    UNKNOWN,
-    format_bytes,
-    format_count,
-    format_exactly,
-    format_figure,
-    format_percent,
-)
+from concwatch.units import UNKNOWN, format_bytes, format_count, format_exactly, format_figure, format_percent
 
 HEADER = ("size", "engine", "published", "here", "ratio", "spread")
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import groupby
-from typing import ClassVar
+from operator import itemgetter
 
 from msgspec import Struct
 from textual.content import Content
@@ -42,49 +42,29 @@ def marks_in(marks: tuple[Mark, ...], width: int) -> Mapping[int, Mark]:
 
 
 class TransportLine(Struct, frozen=True):
-    """A track, filled up to the play head.
-
-    Args:
-        width: Cells of the whole track.
-        head: Where the play head stands, from 0.0 to 1.0.
-        marks: What is marked on it, in the order of time.
-    """
-
-    PLAYED: ClassVar[str] = "━"
-    HEAD: ClassVar[str] = "●"
-    REST: ClassVar[str] = "─"
-    PLAYED_MARK: ClassVar[str] = "┿"
-    REST_MARK: ClassVar[str] = "┼"
-    NOTE: ClassVar[str] = "◆"
+    """A track, filled up to the play head."""
 
     width: int
+    """Cells of the whole track."""
     head: float
+    """Where the play head stands, from 0.0 to 1.0."""
     marks: tuple[Mark, ...] = ()
+    """What is marked on it, in the order of time."""
 
     @lru_cache(maxsize=16)  # noqa: B019  # frozen, and asked for at each event of the mouse
     def content(self, played: str, head: str, rest: str) -> Content:
         """Return the line, in the styles of what was played, of the play head and of what is to come."""
-        if self.width <= 0:
-            return Content()
         place, marks = cell_of(self.head, self.width), marks_in(self.marks, self.width)
-        parts: list[tuple[str, str]] = []
-        begin = 0
-        for cell in sorted({*marks, place}):
-            parts.append(self._stretch(begin, cell, place, played, rest))
-            if cell == place:
-                parts.append((self.HEAD, head))
-            else:
-                bare = self.PLAYED_MARK if cell < place else self.REST_MARK
-                parts.append((self.NOTE if marks[cell].note else bare, f"bold {marks[cell].color}"))
-            begin = cell + 1
-        parts.append(self._stretch(begin, self.width, place, played, rest))
-        runs = groupby((part for part in parts if part[0]), key=lambda part: part[1])
-        return Content.assemble(*(("".join(text for text, _ in run), style) for style, run in runs))
 
-    def _stretch(self, begin: int, end: int, place: int, played: str, rest: str) -> tuple[str, str]:
-        """Return the bare cells between two others; all of them lie on one side of the play head."""
-        cells = end - begin
-        return (self.PLAYED * cells, played) if begin < place else (self.REST * cells, rest)
+        def drawn(cell: int) -> tuple[str, str]:
+            if cell == place:
+                return "●", head
+            if mark := marks.get(cell):
+                return "◆" if mark.note else "┿" if cell < place else "┼", f"bold {mark.color}"
+            return ("━", played) if cell < place else ("─", rest)
+
+        runs = groupby(map(drawn, range(self.width)), key=itemgetter(1))
+        return Content.assemble(*(("".join(text for text, _ in run), style) for style, run in runs))
 
     def __str__(self) -> str:
         return self.content("", "", "").plain

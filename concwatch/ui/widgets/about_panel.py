@@ -1,35 +1,36 @@
 """What an experiment is about, where its published figures come from, and how it measures."""
 
 from textual.app import ComposeResult
-from textual.containers import Container, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
 from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.report import cite
 from concwatch.text import flat
+from concwatch.ui.widgets.glossary import Glossary
 
 OURS = "none: nothing is published that this could be held against"
 LABEL_WIDTH = 9
 
 
-def facts(experiment: Experiment) -> dict[str, str]:
+def facts(experiment: Experiment) -> list[tuple[str, str]]:
     """Return where the published figures come from, of what machine they are, and how it is measured here."""
     source = experiment.source
-    return {
-        "source": OURS if source is None else cite(source),
-        "there": "" if source is None else flat(f"{source.machine}; {source.version}"),
-        "method": flat(experiment.method),
-    }
+    found = [
+        ("source", OURS if source is None else cite(source)),
+        ("there", "" if source is None else flat(f"{source.machine}; {source.version}")),
+        ("method", flat(experiment.method)),
+    ]
+    return [(label, text) for label, text in found if text]
 
 
 def describe(experiment: Experiment) -> Content:
     """Return everything about an experiment but its figures."""
-    rows = [(label, text) for label, text in facts(experiment).items() if text]
-    return Content("\n\n").join(
-        [Content(flat(experiment.about))]
-        + [Content.assemble((f"{label:{LABEL_WIDTH}}", "$accent"), text) for label, text in rows]
-    )
+    rows = [
+        Content.assemble((f"{label:{LABEL_WIDTH}}", "$accent"), text) for label, text in facts(experiment)
+    ]
+    return Content("\n\n").join([Content(flat(experiment.about)), *rows])
 
 
 class AboutPanel(VerticalScroll, can_focus=False):
@@ -47,27 +48,16 @@ class AboutPanel(VerticalScroll, can_focus=False):
         scrollbar-color: $foreground 20%;
         scrollbar-background: $background;
         & Static { height: auto; }
-        & Container {
-            layout: grid;
-            grid-size: 2;
-            grid-columns: 9 1fr;
-            grid-rows: auto;
-            height: auto;
-        }
-        & .label { color: $accent; }
-        & .fact { color: $dim; }
+        & Glossary { color: $dim; }
     }
     """
 
     _shown: Experiment | None = None
 
     def compose(self) -> ComposeResult:
-        """A description, and one row a fact."""
+        """A description, and the facts."""
         yield Static(id="about")
-        with Container():
-            for label in ("source", "there", "method"):
-                yield Static(label, id=f"label-{label}", classes="label")
-                yield Static(id=label, classes="fact")
+        yield Glossary((), "$accent", LABEL_WIDTH)
 
     def show(self, experiment: Experiment) -> None:
         """Show ``experiment``, from its beginning."""
@@ -77,8 +67,5 @@ class AboutPanel(VerticalScroll, can_focus=False):
         self.border_title = Content(experiment.title)
         self.border_subtitle = "d all of it"
         self.query_one("#about", Static).update(Content(flat(experiment.about)))
-        for label, text in facts(experiment).items():
-            for selector in (f"#label-{label}", f"#{label}"):
-                self.query_one(selector, Static).display = bool(text)
-            self.query_one(f"#{label}", Static).update(Content(text))
+        self.query_one(Glossary).explain(facts(experiment))
         self.scroll_home(animate=False)

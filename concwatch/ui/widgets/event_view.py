@@ -12,7 +12,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from concwatch.lab.events import Event, Severity
-from concwatch.ui.renderables.ink import Inks
+from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_clock
 
 SHOWN = 200
@@ -49,7 +49,7 @@ def _wrap(line: Content, width: int) -> Iterator[tuple[int, Content]]:
         begin += len(row.plain)
 
 
-class EventLines(Widget):
+class EventLines(TextLines):
     """All the lines, of which only those in sight are drawn."""
 
     DEFAULT_CSS = """
@@ -57,68 +57,53 @@ class EventLines(Widget):
     EventLines { height: auto; min-height: 100%; }
     """
 
+    ALLOW_SELECT = True
+
     def __init__(self, rows: int | None) -> None:
         """Begin with a word of what is to come; ``rows`` as `EventView` takes it."""
         super().__init__()
-        self._count = rows
-        """Lines that there are however many rows, or None."""
-        self._lines: Sequence[Content] = NOTHING
-        self._rows: Sequence[tuple[int, int, Content]] = ()
-        """Each row, behind the line and the place in it where it begins."""
-        self._width = -1
-        """Cells for which the rows are."""
-        self._inks: Inks | None = None
+        self._count = rows or 0
+        self._said = NOTHING
+        self._places: Sequence[tuple[int, int]] = ()
+        """Of each row: the line that it belongs to, and where in that it begins."""
 
-    def say(self, lines: Sequence[Content]) -> None:
+    def say(self, *lines: Content) -> None:
         """Show ``lines`` from now on."""
-        self._lines = lines
-        before, width = len(self._rows), self._width
-        self._width = -1
-        self.refresh(layout=width < 0 or (self._count is None and len(self._rows_for(width)) != before))
+        before, self._said = len(self._drawn), lines
+        self.refresh(layout=not self._count and len(self.rows(self._width)) != before)
 
-    def _rows_for(self, width: int) -> Sequence[tuple[int, int, Content]]:
-        if width != self._width:
-            rows = ((y, *row) for y, line in enumerate(self._lines) for row in _wrap(line, width))
-            self._rows = list(rows)[-(self._count or 0) :]
-            self._width = width
-        return self._rows
-
-    def _blank(self, rows: int) -> int:
-        """Return the blank lines above so many rows: the view, which is at the end, begins with the first."""
+    def rows(self, width: int) -> Sequence[Content]:
+        """Return the lines, wrapped; where their number is fixed the last of them, below blank ones."""
+        wrapped = [(y, *row) for y, line in enumerate(self._said) for row in _wrap(line, width)]
+        wrapped = wrapped[-self._count :]
+        # The view is at the end, and begins with the first row.
         view = self.parent.content_size.height if isinstance(self.parent, Widget) else 0
-        return max(0, (self._count or 0) - max(rows, view))
+        blank = max(0, self._count - max(len(wrapped), view))
+        self._places = [(-1, 0)] * blank + [(y, begin) for y, begin, _ in wrapped]
+        return [Content()] * blank + [row for _, _, row in wrapped]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Count the rows."""
-        return self._count or len(self._rows_for(width))
+        return self._count or len(self.rows(width))
 
     def render(self) -> Content:
         """Return all the text, to who selects some of it."""
-        return Content("\n").join(self._lines)
-
-    def notify_style_update(self) -> None:
-        """Take the colours of another theme."""
-        super().notify_style_update()
-        self._inks = None
+        return Content("\n").join(self._said)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row."""
-        if self._inks is None or self._inks.base is not self.visual_style:
-            self._inks = Inks(self.visual_style)
-        width = self.content_size.width
-        rows = self._rows_for(width)
-        y -= self._blank(len(rows))
-        if not 0 <= y < len(rows):
-            return self._inks.write(Content(), width)
-        line, begin, row = rows[y]
+        """Draw one row, with the place of each letter, by which Textual finds out what is selected."""
+        strip = super().render_line(y)
+        line, begin = self._places[y] if y < len(self._places) else (-1, 0)
+        if line < 0:
+            return strip
         selected = self.text_selection.get_span(line) if self.text_selection else None
-        if selected is not None:
+        if selected is not None and self._inks:
             start, end = selected
+            row = self._drawn[y]
             end = len(row) if end < 0 else end - begin
             style = Style.from_styles(self.screen.get_component_styles("screen--selection"))
-            row = row.stylize(style, max(0, start - begin), max(0, end))
-        # With the place of each letter, by which Textual finds out what is selected.
-        return self._inks.write(row, width).apply_offsets(begin, line)
+            strip = self._inks.write(row.stylize(style, max(0, start - begin), max(0, end)), self._width)
+        return strip.apply_offsets(begin, line)
 
 
 class EventView(VerticalScroll):
@@ -155,6 +140,10 @@ class EventView(VerticalScroll):
         """Stay at the end, as long as nobody scrolls up."""
         self.anchor()
 
+    def on_resize(self) -> None:
+        """Begin with the first row in the new room, too."""
+        self.query_one(EventLines).refresh()
+
     def show(self, events: Iterable[Event], colors: Mapping[str, str]) -> None:
         """Show the last of ``events``; ``colors`` gives ``#rrggbb`` by lane."""
         room = max([LANE_WIDTH, *(len(lane) + 1 for lane in colors)])
@@ -163,4 +152,4 @@ class EventView(VerticalScroll):
             for event in list(events)[-SHOWN:]
             for line in _tell(event, colors.get(event.lane, "$dim"), room)
         ]
-        self.query_one(EventLines).say(lines or NOTHING)
+        self.query_one(EventLines).say(*(lines or NOTHING))

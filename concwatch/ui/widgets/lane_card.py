@@ -38,6 +38,13 @@ MARKS: dict[State, tuple[str, str]] = {
 }
 """What a lane's switch shows in each state, and its colour."""
 
+TAPS: dict[str, tuple[str, *tuple[int, ...]]] = {
+    "state": ("switch",),
+    "less": ("move", -STEP),
+    "more": ("move", STEP),
+}
+"""What a click runs, and with which arguments before the lane's number; elsewhere it asks for a number."""
+
 CANNOT_RUN = ("✕ cannot run", "$dim")
 """What it shows, whether it was tried or not, where what the engine needs is missing or broken."""
 
@@ -141,55 +148,48 @@ class LaneCard(ClickableLines):
         if view is None:
             return ()
         held = self.slider.held
-        if held is not None:
-            line = Content.styled(forecast(view, held), "bold $accent")
-        elif view.sample.time < self._asked_until:
-            line = Content.styled(self._asked, "bold $accent")
-        else:
-            line = holdings(view, self.HINT)
         asked = held is not None or view.sample.time < self._asked_until
+        line = holdings(view, self.HINT)
+        if asked:
+            line = Content.styled(self._asked if held is None else forecast(view, held), "bold $accent")
+        heading, state = self._heading(view), switch(view)
         if self.outer_size.height == 1 and width < self._name_cells + STATE + HOLDINGS:
             # The slider lies between the name and what is held.
-            live = format_short(view.live) if view.on else ""
-            mark = switch(view)
             return (
                 (
-                    Cell(width - COMPACT_SLIDER - COMPACT_LIVE - 4, self._heading(view)),
+                    Cell(width - COMPACT_SLIDER - COMPACT_LIVE - 4, heading),
                     Cell(1),
-                    Cell(2, mark[:1], "state"),
+                    Cell(2, state[:1], "state"),
                     Cell(COMPACT_SLIDER),
                     Cell(1),
-                    Cell(COMPACT_LIVE, Content(live), "holdings", right=True),
+                    Cell(
+                        COMPACT_LIVE,
+                        Content(format_short(view.live) if view.on else ""),
+                        "holdings",
+                        right=True,
+                    ),
                 ),
             )
         if self.outer_size.height == 1:
-            slider = max(2, width - self._name_cells - STATE - HOLDINGS)
             return (
                 (
-                    Cell(self._name_cells, self._heading(view)),
-                    Cell(STATE, switch(view), "state"),
-                    Cell(slider),
+                    Cell(self._name_cells, heading),
+                    Cell(STATE, state, "state"),
+                    Cell(max(2, width - self._name_cells - STATE - HOLDINGS)),
                     Cell(HOLDINGS, line, "holdings"),
                 ),
             )
-        nudge = "$foreground" if self.selected else "$dim"
         status = view.status
         explains = bool(status.wall or view.failed) if view.on else bool(status.missing or status.reason)
         # A forecast, or why a lane cannot run, is longer than a number: the whole line is its.
-        last = (
-            (Cell(width, line, "holdings"),)
-            if asked or explains or not self.NUDGES
-            else (
-                Cell(max(0, width - 10), line, "holdings"),
-                Cell(1),
-                Cell(4, Content.styled(f"−{STEP // 1000}k", nudge), "less"),
-                Cell(1),
-                Cell(4, Content.styled(f"+{STEP // 1000}k", nudge), "more"),
-            )
-        )
-        room = max(0, width - 20)
+        last = [Cell(width, line, "holdings")]
+        if self.NUDGES and not asked and not explains:
+            last = [Cell(max(0, width - 10), line, "holdings")]
+            for tap, sign in (("less", "−"), ("more", "+")):
+                nudge = Content.styled(f"{sign}{STEP // 1000}k", "$foreground" if self.selected else "$dim")
+                last += [Cell(1), Cell(4, nudge, tap)]
         return (
-            (Cell(room, self._heading(view)), Cell(20, switch(view), "state", right=True)),
+            (Cell(max(0, width - 20), heading), Cell(20, state, "state", right=True)),
             (),
             last,
         )
@@ -211,15 +211,7 @@ class LaneCard(ClickableLines):
     async def tapped(self, tap: str) -> None:
         """Select the lane, and switch it, move its target, or ask for a number."""
         self.slider.focus()
-        match tap:
-            case "state":
-                await self._do("switch")
-            case "less":
-                await self._do("move", -STEP)
-            case "more":
-                await self._do("move", STEP)
-            case _:
-                await self._do("number")
+        await self._do(*TAPS.get(tap, ("number",)))
 
     async def _do(self, command: str, *args: object) -> None:
         await self.run_action(f"screen.{do(command, *args, self._lane)}")

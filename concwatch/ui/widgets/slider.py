@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual import events
+from textual import events, on
 from textual.app import RenderResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -13,7 +13,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from concwatch.lab.settings import LARGEST_TARGET
-from concwatch.ui.renderables.slider_bar import SliderBar, bar
+from concwatch.ui.renderables.slider_bar import KNOB, SPENT, SliderBar
 from concwatch.ui.scale import StopScale
 
 
@@ -41,14 +41,17 @@ class Slider(Widget, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right", "step(1)", "One stop up", show=False),
-        Binding("left", "step(-1)", "One stop down", show=False),
-        Binding("shift+right", "fine(1)", "A little up", show=False),
-        Binding("shift+left", "fine(-1)", "A little down", show=False),
-        Binding("pageup", "decade(1)", "Ten times as many", show=False),
-        Binding("pagedown", "decade(-1)", "A tenth as many", show=False),
-        Binding("home", "end(-1)", "None", show=False),
-        Binding("end", "end(1)", "As many as possible", show=False),
+        Binding(key, f"move('{kind}', {direction})", text, show=False)
+        for key, kind, direction, text in (
+            ("right", "step", 1, "One stop up"),
+            ("left", "step", -1, "One stop down"),
+            ("shift+right", "fine", 1, "A little up"),
+            ("shift+left", "fine", -1, "A little down"),
+            ("pageup", "decade", 1, "Ten times as many"),
+            ("pagedown", "decade", -1, "A tenth as many"),
+            ("home", "end", -1, "None"),
+            ("end", "end", 1, "As many as possible"),
+        )
     ]
 
     value: reactive[int] = reactive(0, repaint=False)
@@ -103,12 +106,9 @@ class Slider(Widget, can_focus=True):
         live: int = 0,
         maximum: int = LARGEST_TARGET,
         color: str = "",
-        name: str | None = None,
-        id: str | None = None,
-        classes: str | None = None,
         disabled: bool = False,
     ) -> None:
-        super().__init__(name=name, id=id, classes=classes, disabled=disabled)
+        super().__init__(disabled=disabled)
         self._drawn: SliderBar | None = None
         self._button_seen = False
         self.set_reactive(Slider.value, value)
@@ -126,14 +126,22 @@ class Slider(Widget, can_focus=True):
         """The tasks at which the knob stands: what the hand holds during a drag, else the applied target."""
         return self.value if self.held is None else self.held
 
+    def bar(self, width: int, mark: str = KNOB) -> SliderBar:
+        """Return the picture in ``width`` cells, with ``mark`` for a knob."""
+        scale = self.scale
+        return SliderBar(
+            width,
+            scale.cell(self.shown, width),
+            scale.cell(self.live, width),
+            tuple(scale.cell(stop, width) for stop in scale.decades),
+            scale.cell(scale.most, width),
+            SPENT if self.spent and self.held is None else mark,
+        )
+
     def render(self) -> RenderResult:
         """Render the track."""
-        self._drawn = self._bar()
+        self._drawn = self.bar(self.content_size.width)
         return self._drawn.content(*self._styles())
-
-    def validate_maximum(self, maximum: int) -> int:
-        """Keep the right end from passing the left one."""
-        return max(0, maximum)
 
     def watch_color(self, color: str) -> None:
         """Put the colour above the style sheet's, or give way to that."""
@@ -145,12 +153,9 @@ class Slider(Widget, can_focus=True):
         if disabled:
             self._cancel()
 
-    def _bar(self) -> SliderBar:
-        return bar(SliderBar, self, self.content_size.width)
-
     def _refresh_if_seen(self) -> None:
         """Refresh when a cell would change: a million tasks arrive in far more ticks than there are cells."""
-        if self._bar() != self._drawn:
+        if self.bar(self.content_size.width) != self._drawn:
             self.refresh()
 
     watch_value = watch_live = watch_maximum = watch_held = watch_spent = _refresh_if_seen
@@ -171,42 +176,25 @@ class Slider(Widget, can_focus=True):
 
     # --- keys and wheel -------------------------------------------------------------------------------------
 
-    def action_step(self, direction: int) -> None:
-        """Move to the next stop and apply it."""
-        self._apply(self.scale.step(self.value, direction))
-
-    def action_fine(self, direction: int) -> None:
-        """Move a tenth of a stop and apply it."""
-        self._apply(self.scale.fine(self.value, direction))
-
-    def action_decade(self, direction: int) -> None:
-        """Move by a factor of ten and apply it."""
-        self._apply(self.scale.decade(self.value, direction))
-
-    def action_end(self, direction: int) -> None:
-        """Move to an end and apply it."""
-        self._apply(self.maximum if direction > 0 else 0)
-
-    def _apply(self, value: int) -> None:
-        """Take a new target from a key or the wheel, unless the mouse holds the knob."""
-        if self.held is None and value != self.value:
+    def action_move(self, kind: str, direction: int) -> None:
+        """Move by a step of the scale (``step``, ``fine`` or ``decade``), or to an ``end``, and apply it."""
+        if kind == "end":
+            value = self.maximum if direction > 0 else 0
+        else:
+            value = getattr(self.scale, kind)(self.value, direction)
+        if self.held is None and value != self.value:  # while the mouse holds the knob keys do nothing
             self.value = value
             self.post_message(self.Changed(self, value))
 
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Step one stop up."""
-        self._wheel(event, 1)
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Step one stop down."""
-        self._wheel(event, -1)
-
-    def _wheel(self, event: events.MouseEvent, direction: int) -> None:
+    @on(events.MouseScrollUp)
+    @on(events.MouseScrollDown)
+    def _wheel(self, event: events.MouseEvent) -> None:
+        """Step one stop up or down."""
         # Textual delivers the wheel to disabled widgets too, for the container behind them to scroll.
         if not self.is_disabled:
             event.stop()
             event.prevent_default()
-            self.action_step(direction)
+            self.action_move("step", 1 if isinstance(event, events.MouseScrollUp) else -1)
 
     # --- dragging -------------------------------------------------------------------------------------------
 
@@ -255,14 +243,6 @@ class Slider(Widget, can_focus=True):
         if self.app.mouse_captured is not self:
             self._cancel()
 
-    def on_blur(self) -> None:
-        """Cancel the drag, since escape would no longer arrive here."""
-        self._cancel()
-
-    def on_hide(self) -> None:
-        """Cancel the drag, since a hidden widget that holds the mouse would leave nobody any."""
-        self._cancel()
-
     def on_unmount(self) -> None:
         """Release the mouse."""
         self.release_mouse()
@@ -285,8 +265,13 @@ class Slider(Widget, can_focus=True):
         self.value = value
         self.post_message(self.Changed(self, value))
 
+    @on(events.Blur)
+    @on(events.Hide)
     def _cancel(self) -> None:
-        """End the drag, if there is one, and show the applied target again."""
+        """End the drag, if there is one, and show the applied target again.
+
+        Without the focus escape would not arrive here, and a hidden widget would keep the mouse from others.
+        """
         if self.held is not None:
             self.held = None
             self.release_mouse()

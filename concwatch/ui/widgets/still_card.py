@@ -1,7 +1,6 @@
 """A lane as it was recorded: everything is seen, and nothing can be moved."""
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
 from textual import events
 from textual.color import Color
@@ -9,15 +8,8 @@ from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
 
-from concwatch.ui.renderables.slider_bar import SliderBar, bar
 from concwatch.ui.widgets.lane_card import LaneCard
 from concwatch.ui.widgets.text_lines import Cell, do
-
-
-class Gauge(SliderBar, frozen=True):
-    """A track with a stroke at what was asked for, where a slider has a knob to take hold of."""
-
-    KNOB: ClassVar[str] = "┃"
 
 
 class StillCard(LaneCard):
@@ -45,8 +37,7 @@ class StillCard(LaneCard):
         return lines
 
     def _gauge(self, width: int) -> Content:
-        slider = self.slider
-        gauge = bar(Gauge, slider, width)
+        gauge = self.slider.bar(width, "┃")
         _, _, background, _ = self.colors
         color = Color.parse(self.color)
         lane = Style(foreground=background.blend(color, 0.75, alpha=1.0))

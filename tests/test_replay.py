@@ -481,7 +481,7 @@ async def test_a_focused_chart_has_the_arrows_and_leaves_the_other_keys_to_the_p
         assert s.replay.focused is s.chart("rss")
         await s.press("left")
         assert s.at == 100
-        assert s.chart("rss").cursor is not None
+        assert s.chart("rss").plot.cursor is not None
         await s.press("full_stop", "n")
         assert s.at == 125
         await s.press("space")

@@ -12,13 +12,9 @@ from concwatch.system.walls import Wall
 
 
 class Capacity:
-    """Holds what lanes take, and would take, against the memory budget and the limits on threads.
+    """Compares what lanes take, and would take, with the memory budget and the limits on threads.
 
-    Args:
-        lanes: all lanes of the machine.
-        budget: what their workers may take together.
-        walls: returns the limits on threads, as they were with no task live.
-        settings: returns what all lanes have in common now.
+    ``walls`` returns these limits as they were with no task live, ``settings`` what all lanes have in common.
     """
 
     def __init__(

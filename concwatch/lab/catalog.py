@@ -159,45 +159,19 @@ def _built(
     )
 
 
+_UVLOOP = "pip install uvloop" if sys.platform != "win32" else "there is none for Windows"
+_INTERPRETER = 48 << 20
+"""Grain of a pool of interpreters, each of which takes some 7 MiB."""
+
 CATALOG: tuple[Engine, ...] = (
     Engine("threads", "one threading.Thread", 16_700, threads=True, traced_factor=1.1),
     Engine("pool", "one job for a ThreadPoolExecutor", 2_050, traced_factor=2.2, queues=True),
     Engine("asyncio", "one asyncio.Task on asyncio's own loop", 1_260, traced_factor=2.0),
-    Engine(
-        "uvloop",
-        "one asyncio.Task on uvloop's loop",
-        1_570,
-        needs=("uvloop",),
-        install="pip install uvloop" if sys.platform != "win32" else "there is none for Windows",
-        traced_factor=1.9,
-    ),
-    Engine(
-        "gevent",
-        "one gevent.Greenlet",
-        8_500,
-        needs=("gevent",),
-        install="pip install 'concwatch[gevent]'",
-        traced_factor=1.3,
-        shown=False,
-    ),
+    Engine("uvloop", "one asyncio.Task on uvloop's loop", 1_570, needs=("uvloop",), install=_UVLOOP, traced_factor=1.9),
+    Engine("gevent", "one gevent.Greenlet", 8_500, needs=("gevent",), install="pip install 'concwatch[gevent]'", traced_factor=1.3, shown=False),
     Engine("sequential", "one call after another on one thread", 1, queues=True, shown=False),
-    Engine(
-        "asyncio-eager",
-        "one asyncio.Task that begins as it is created",
-        1_260,
-        least=(3, 12),
-        traced_factor=2.0,
-        shown=False,
-    ),
-    Engine(
-        "interpreters",
-        "one job for an InterpreterPoolExecutor",
-        2_200,
-        least=(3, 14),
-        queues=True,
-        grain=48 << 20,  # some 7 MiB for each interpreter
-        shown=False,
-    ),
+    Engine("asyncio-eager", "one asyncio.Task that begins as it is created", 1_260, least=(3, 12), traced_factor=2.0, shown=False),
+    Engine("interpreters", "one job for an InterpreterPoolExecutor", 2_200, least=(3, 14), queues=True, grain=_INTERPRETER, shown=False),
     _built("rust-threads", "one std::thread of Rust's", 9_860, 64, threads=True, maps=4),
     _built("tokio", "one task of tokio's", 456, 128),
     _built("async-std", "one task of async-std's", 384, 128),
@@ -210,7 +184,7 @@ CATALOG: tuple[Engine, ...] = (
     _built("node-timers", "one bare timer of Node.js's", 750, 1024),
     _built("elixir", "one Task.async of Elixir's", 3_350, 256),
     _built("erlang", "one process of Erlang's", 2_965, 256),
-)
+)  # fmt: skip
 
 PYTHONS: tuple[Engine, ...] = tuple(engine for engine in CATALOG if not engine.ways)
 """The engines that the Python has which runs this."""
@@ -219,6 +193,21 @@ SHOWN: tuple[Engine, ...] = tuple(engine for engine in CATALOG if engine.shown)
 """The engines that have a lane on the screen without being asked for."""
 
 _ROWS = {engine.name: engine for engine in CATALOG}
+
+
+ALIASES = {
+    "golang": "go", "goroutines": "go", "goroutine": "go", "threading": "threads",
+    "threadpool": "pool", "coroutines": "asyncio", "async": "asyncio", "greenlets": "gevent", "rust": "tokio",
+    "java": "java-virtual", "virtual-threads": "java-virtual", "nodejs": "node", "dotnet": "csharp",
+    "c#": "csharp",
+}  # fmt: skip
+"""What people call engines besides."""
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the kind of an engine, and the Python or version behind the ``@``; empty where there is none."""
+    kind, _, variant = ALIASES.get(name, name).partition(AT)
+    return ALIASES.get(kind, kind), variant
 
 
 def _of_version(kind: str, version: str) -> Engine:
@@ -247,35 +236,23 @@ def _elsewhere(kind: str, python: str) -> Engine:
     return structs.replace(row, name=name, task=task, needs=(), python=interpreter)
 
 
-ALIASES = {
-    "golang": "go", "goroutines": "go", "goroutine": "go", "threading": "threads",
-    "threadpool": "pool", "coroutines": "asyncio", "async": "asyncio", "greenlets": "gevent", "rust": "tokio",
-    "java": "java-virtual", "virtual-threads": "java-virtual", "nodejs": "node", "dotnet": "csharp",
-    "c#": "csharp",
-}  # fmt: skip
-"""What people call engines besides."""
-
-
 def _find(name: str) -> list[Engine]:
-    name = ALIASES.get(name, name)
-    if name in _ROWS:
-        return [_ROWS[name]]
+    kind, variant = _split(name)
     if name.startswith(PYTHON):
         python = name.removeprefix(PYTHON)
         other = ask(python)
-        return [
-            _elsewhere(kind, python)
-            for kind in ELSEWHERE
-            if {*_ROWS[kind].needs} <= {*other.packages} and _ROWS[kind].least <= other.version
-        ]
-    kind, at, python = name.partition(AT)
-    if at and kind in ELSEWHERE:
-        return [_elsewhere(kind, python)]
-    if at and ALIASES.get(kind, kind) in RUNTIMES:
-        return [_of_version(ALIASES.get(kind, kind), python)]
-    raise ValueError(
-        f'unknown engine "{name}": expected one of {", ".join(_ROWS)}, or {PYTHON}PATH{nearest(name, _ROWS)}'
-    )
+        rows = (_ROWS[kind] for kind in ELSEWHERE)
+        there = [row for row in rows if {*row.needs} <= {*other.packages} and row.least <= other.version]
+        return [_elsewhere(row.name, python) for row in there]
+    if AT in name and kind in ELSEWHERE:
+        return [_elsewhere(kind, variant)]
+    if AT in name and kind in RUNTIMES:
+        return [_of_version(kind, variant)]
+    if AT in name or kind not in _ROWS:
+        raise ValueError(
+            f'unknown engine "{name}": expected one of {", ".join(_ROWS)}, or {PYTHON}PATH{nearest(name, _ROWS)}'
+        )
+    return [_ROWS[kind]]
 
 
 def known(name: str) -> Engine:
@@ -284,12 +261,8 @@ def known(name: str) -> Engine:
     Raises:
         ValueError: one line that says what was expected.
     """
-    kind, at, _ = name.partition(AT)
-    if at and kind in ELSEWHERE:
-        return _ROWS[kind]
-    if at and ALIASES.get(kind, kind) in RUNTIMES:
-        return _ROWS[ALIASES.get(kind, kind)]
-    return _find(name)[0]
+    kind, _ = _split(name)
+    return _ROWS[kind] if kind in (*ELSEWHERE, *RUNTIMES) else _find(name)[0]
 
 
 def find(names: Sequence[str]) -> list[Engine]:

@@ -1,7 +1,7 @@
 """What happened, for a person to read."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
@@ -12,6 +12,9 @@ KEPT = 1_000
 """Entries kept; older ones are forgotten."""
 
 Severity = Literal["info", "warning", "error"]
+
+Say = Callable[[str, Severity], None]
+"""Takes an event: what happened, and how bad that is."""
 
 Entry = TypeVar("Entry")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
-from concwatch.lab.host_lanes import HostLanes, OtherMachine, OwnMachine, Say
+from concwatch.lab.host_lanes import HostLanes, Log, OtherMachine, OwnMachine
 from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
 from concwatch.system.machine import Load
@@ -20,24 +20,24 @@ class Fleet:
         budget: int | None,
         settings: Callable[[], Settings],
         make_lane: Callable[[Engine, Callable[[], Load], int], Lane],
-        say: Say,
+        log: Log,
         cluster: Callable[[], Sequence[Host]] | None,
     ) -> None:
-        """Make the lanes.
+        """Make a lane for each engine.
 
         Args:
             engines: rows of the catalog, in the order of their lanes.
             machine: this one.
             budget: bytes of RSS that the workers of one host may take together.
             settings: returns what all lanes have in common now.
-            make_lane: makes a lane of an engine, by the load of its host, and its number.
-            say: takes an event.
+            make_lane: makes a lane of an engine, with the load of its host, and its number.
+            log: takes an event.
             cluster: returns the hosts of a cluster that are there now; those that join get lanes.
         """
         self.lanes: list[Lane] = []
         """Those of hosts that have left a cluster included: each keeps its place."""
-        self._budget, self._settings, self._make_lane, self._say = budget, settings, make_lane, say
-        self.hosts = [HostLanes(None, machine, budget, settings, say)]
+        self._budget, self._settings, self._make_lane, self._log = budget, settings, make_lane, log
+        self.hosts = [HostLanes(None, machine, budget, settings, log)]
         """Of this machine first, also where it has no lanes."""
         self.arrangement = 0
         """Changes whenever hosts have come or gone."""
@@ -51,7 +51,7 @@ class Fleet:
         there = next((lanes for lanes in self.hosts if lanes.host == engine.host), None)
         if there is None:
             machine = OtherMachine(engine.host.memory if engine.host else None)
-            there = HostLanes(engine.host, machine, self._budget, self._settings, self._say)
+            there = HostLanes(engine.host, machine, self._budget, self._settings, self._log)
             self.hosts.append(there)
         lane = self._make_lane(engine, there.machine.load, len(self.lanes))
         self.lanes.append(lane)
@@ -69,7 +69,7 @@ class Fleet:
         known = [lanes.host for lanes in self.hosts]
         for host in there:
             if host not in known:
-                self._say("", f"{host.name} has joined the cluster", "info")
+                self._log("", f"{host.name} has joined the cluster", "info")
                 for engine in self._kinds:
                     self._add(engine.on(host))
                 self.arrangement += 1
@@ -77,5 +77,5 @@ class Fleet:
             present = lanes.host is None or lanes.host.opener is None or lanes.host in there
             if present != lanes.present:
                 lanes.present = present
-                self._say("", f"{lanes.name} has {'joined' if present else 'left'} the cluster", "info")
+                self._log("", f"{lanes.name} has {'joined' if present else 'left'} the cluster", "info")
                 self.arrangement += 1

@@ -1,9 +1,9 @@
 """The guard: watches what all workers take, and what the machine has left, and stops what would harm it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from concwatch.lab.capacity import Capacity
-from concwatch.lab.events import Severity
+from concwatch.lab.events import Say
 from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import STANDING
@@ -43,19 +43,8 @@ def step_interval(left: float) -> float:
 class Guard:
     """Stops growth at the budget, and the largest lane when the machine itself runs out of memory."""
 
-    def __init__(
-        self,
-        lanes: Sequence[Lane],
-        capacity: Capacity,
-        say: Callable[[str, Severity], None],
-    ) -> None:
-        """Watch over ``lanes``.
-
-        Args:
-            lanes: all that there are.
-            capacity: what they may take together, and what their tasks take.
-            say: takes an event.
-        """
+    def __init__(self, lanes: Sequence[Lane], capacity: Capacity, say: Say) -> None:
+        """Watch over all ``lanes`` of a host."""
         self.budget = capacity.budget
         self._capacity = capacity
         self._lanes = lanes

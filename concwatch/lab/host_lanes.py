@@ -21,8 +21,8 @@ from concwatch.system.walls import Wall
 UNKNOWN_MEMORY = Memory(0, 0, "memory")
 """Of a host that has not answered yet: nothing is granted there."""
 
-Say = Callable[[str, str, Severity], None]
-"""Takes an event: the lane or host, what happened, how bad that is."""
+Log = Callable[[str, str, Severity], None]
+"""Takes an event: the lane or host, what happened, and how bad that is."""
 
 
 class OwnMachine:
@@ -102,16 +102,16 @@ class HostLanes:
         machine: OwnMachine | OtherMachine,
         budget: int | None,
         settings: Callable[[], Settings],
-        say: Say,
+        log: Log,
     ) -> None:
         """Begin without lanes.
 
         Args:
             host: where they run; None for this machine.
-            machine: what it has.
+            machine: its memory, load and limits.
             budget: bytes of RSS that their workers may take together; None for 80 % of what is available.
             settings: returns what all lanes have in common now.
-            say: takes an event.
+            log: takes an event.
         """
         self.host = host
         self.name = host.name if host else HERE
@@ -122,7 +122,7 @@ class HostLanes:
         self.capacity = Capacity(
             self.lanes, MemoryBudget(budget, machine.memory), lambda: machine.walls, settings
         )
-        self.guard = Guard(self.lanes, self.capacity, partial(say, host.name if host else ""))
+        self.guard = Guard(self.lanes, self.capacity, partial(log, host.name if host else ""))
         self.meter = MachineMeter(machine.load)
 
     def step(self, now: float) -> None:

@@ -46,21 +46,21 @@ class Lane:
         self,
         engine: Engine,
         open_link: Callable[[Engine], Link],
-        note: Callable[[str, str, Severity], None],
+        log: Callable[[str, str, Severity], None],
         hz: float,
         start_limit: float = START_LIMIT,
         load: Callable[[], Load] = load_now,
         number: int = 0,
     ) -> None:
-        """Make the lane of ``engine``, off.
+        """Make a lane that is off.
 
         Args:
             engine: a row of the catalog.
             open_link: starts a worker.
-            note: takes an event: the lane, what happened, how bad that is.
+            log: takes an event: the lane, what happened, and how bad that is.
             hz: samples a second.
             start_limit: seconds a worker may take from its start to having applied its settings.
-            load: tells what CPU time has been used on this machine.
+            load: returns the CPU time used on the machine.
             number: the lane's place among all lanes.
         """
         self.engine = engine
@@ -70,7 +70,7 @@ class Lane:
         self.facts = facts(engine)
         self._missing = engine.missing()  # looked up again each time it is switched on
         self._open = open_link
-        self._note = note
+        self._log = log
         self._hz = hz
         self._load = load
         self._respawn = False
@@ -222,7 +222,7 @@ class Lane:
             return  # looked at more often than kept, so that the budget is watched closely at any rate
         self._sample_due = max(self._sample_due + 1 / self._hz, now)
         stalled = self.worker.stalled_for(now)
-        self.sample = self.worker.tally.sample(now, self.number, 1 / self._hz, stalled)
+        self.sample = self.worker.tally.sample(now, self.number, stalled)
         self.series.append(self.sample)
 
     def _break_line(self, now: float) -> None:
@@ -246,4 +246,4 @@ class Lane:
         )
 
     def _say(self, text: str, severity: Severity = "info") -> None:
-        self._note(self.engine.name, text, severity)
+        self._log(self.engine.name, text, severity)

@@ -13,11 +13,7 @@ INTERVAL = 1.0
 
 
 class MachineMeter:
-    """Looks at the machine once a second; tells each lane what CPU time the others have had.
-
-    Args:
-        load: returns the CPU time used on this machine so far.
-    """
+    """Reads a machine's load once a second, and gives each lane the share that others have had."""
 
     def __init__(self, load: Callable[[], Load]) -> None:
         self.own: Reading | None = None

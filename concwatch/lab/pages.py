@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import structs
 
-from concwatch.lab.events import Severity
+from concwatch.lab.events import Say
 from concwatch.lab.settings import Settings, fetches
 from concwatch.page_server import BACKLOG, PATH
 from concwatch.system.child import describe_exit, explain_start_error, python_command
@@ -130,14 +130,9 @@ class PageServer:
 
 
 class PageKeeper:
-    """The page server of a lab: started when tasks are first to fetch, and anew where it has died.
+    """The page server of a lab: started when tasks are first to fetch, and anew where it has died."""
 
-    Args:
-        open_pages: starts a server.
-        say: takes an event: what happened, how bad that is.
-    """
-
-    def __init__(self, open_pages: Callable[[], Pages], say: Callable[[str, Severity], None]) -> None:
+    def __init__(self, open_pages: Callable[[], Pages], say: Say) -> None:
         self._open = open_pages
         self._say = say
         self._pages: Pages | None = None

@@ -39,11 +39,7 @@ LARGEST_TARGET = 1_000_000
 
 
 def slider_end(fits: int | None) -> int:
-    """Return the tasks at the end of a slider.
-
-    Args:
-        fits: how many this machine holds, where limits on threads bound them; else None.
-    """
+    """Return the tasks at the end of a slider, where limits on threads let ``fits`` stand; None for any."""
     return LARGEST_TARGET if fits is None else min(LARGEST_TARGET, max(100, fits // 100 * 100))
 
 
@@ -59,24 +55,20 @@ def parts(workload: str) -> dict[str, object]:
 
 
 def commands(settings: Settings, can: Callable[[str], bool]) -> list[tuple[str, dict[str, object]]]:
-    """Return the commands, with their fields, that bring a worker to ``settings``.
-
-    Args:
-        settings: what it shall do.
-        can: tells whether it understands an optional command.
-    """
+    """Return the commands and their fields that bring a worker to ``settings``, of those that it ``can``."""
+    workload = {"spec": settings.workload, **parts(settings.workload)}
+    if fetches(settings.workload):
+        workload["url"] = settings.page
     orders: list[tuple[str, dict[str, object]]] = [
-        ("workload", {"spec": settings.workload, **parts(settings.workload)}),
+        ("workload", workload),
         ("refill", {"on": settings.refill}),
     ]
-    if fetches(settings.workload):
-        orders[0][1]["url"] = settings.page
-    if can("trace"):
-        orders.append(("trace", {"on": settings.trace}))
-    if can("gc"):
-        orders.append(("gc", {"mode": settings.gc}))
-    if can("threads") and settings.threads is not None:
-        orders.append(("threads", {"count": settings.threads}))
-    if can("stack") and settings.stack is not None:
-        orders.append(("stack", {"size": settings.stack}))
+    for command, field, value in (
+        ("trace", "on", settings.trace),
+        ("gc", "mode", settings.gc),
+        ("threads", "count", settings.threads),
+        ("stack", "size", settings.stack),
+    ):
+        if can(command) and value is not None:
+            orders.append((command, {field: value}))
     return orders

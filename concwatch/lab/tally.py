@@ -18,7 +18,6 @@ OF_TICK = (
 )  # fmt: skip
 """What a sample takes as it is from the last look at the process, and from the last tick."""
 
-
 STALL = 1.0
 """Seconds without a tick, or that something in the worker is overdue, from which on it is stalled."""
 
@@ -43,23 +42,22 @@ class Tally:
         self.tick_at = now
         self.reading: Reading | None = None
         self.meter = CostMeter()
-        self.live = 0
-        """Tasks live by the newest report."""
-        self.peak_live = 0
+        self.live = self.peak_live = 0
+        """Tasks live by the newest report, and the most so far."""
         self.best = BestSecond()
         self.longest_stall: float | None = None
         self.stop_seconds: float | None = None
         self.create_rate: float | None = None
-        """Tasks a second at which the last target was created."""
         self.create_seconds: float | None = None
         self.create_others: float | None = None
+        """Of the creation of the last target: tasks a second, seconds, share of the cores that others had."""
         self.burst: BurstDone | None = None
         self.others: float | None = None
         """Share of the cores that other programs and lanes have had of late."""
         self.untouched = True
         """Whether no task has been asked for yet."""
-        self._cpu = CpuMeter()
         self._interval = 1 / hz
+        self._cpu = CpuMeter()
         self._rates = TickRates(self._interval)
         self._switches = Trailing(1.0)
         self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
@@ -67,16 +65,13 @@ class Tally:
         self._unjudged: Reading | None = None  # taken since the last tick
 
     def add_tick(self, tick: Tick, now: float, asked: bool, reached: Reached | None = None) -> str | None:
-        """Take the next tick.
+        """Take the next tick, or return what cannot be in it.
 
         Args:
             tick: as it came.
             now: when it came.
             asked: whether tasks are asked for.
             reached: the report of a target that came since the tick before, if one did.
-
-        Returns:
-            What cannot be in it, or None.
         """
         wrong = contradiction(self.tick, tick)
         if wrong:
@@ -122,10 +117,7 @@ class Tally:
     def grew(self, reached: Reached, before: tuple[Load, float] | None, now: tuple[Load, float]) -> None:
         """Note how fast a target was created, and what share of the cores others had meanwhile.
 
-        Args:
-            reached: with the tasks created and the seconds that took, parts added up.
-            before: the machine, and the CPU seconds of the worker, when it was asked for; None if unknown.
-            now: the same now.
+        ``before`` and ``now`` are the load of the machine, and the CPU seconds of the worker.
         """
         self.create_seconds = reached.seconds
         self.create_rate = reached.created / max(reached.seconds, 1e-6)
@@ -138,73 +130,61 @@ class Tally:
         stalled = overdue >= STALL or silence >= max(STALL, MISSED * self._interval)
         return max(silence, overdue) if stalled else 0.0
 
-    def sample(self, now: float, lane: int, interval: float, stalled: float) -> Sample:
-        """Return what is known now, rates since the last sample; ``interval`` is the seconds between two."""
-        reading, tick, cost = self.reading, self.tick, self.meter.cost
+    def sample(self, now: float, lane: int, stalled: float) -> Sample:
+        """Return what is known now; rates since the last sample."""
+        reading, tick = self.reading, self.tick
         if reading is not None:
             self._used.add(now, reading.cpu_seconds)
         created, completed = self._rates.take(now)
-        known: dict[str, Any] = {
-            **{name: getattr(reading, name, None) for name in OF_READING},
-            **{name: getattr(tick, name, None) for name in OF_TICK},
-        }
-        return Sample(
-            lane=lane,
-            time=now,
+        known: dict[str, Any] = {name: getattr(reading, name, None) for name in OF_READING}
+        known |= {name: getattr(tick, name, None) for name in OF_TICK}
+        return blank_sample(
+            lane,
+            now,
+            **known,
+            **self._cost(),
             created_per_second=finite(created),
             completed_per_second=finite(completed),
-            lag=max(tick.lag, now - self.tick_at - interval) if tick else None,
-            tick_time=tick.time if tick else None,
             completed_mean=finite(self._rates.mean_completed),
-            stalled=stalled,
-            rss_per_task=cost.rss if cost else None,
-            traced_per_task=cost.traced if cost else None,
-            measured_live=cost.live if cost else None,
-            cpu_per_task=self._cpu.per_task,
-            cpu=round(self._used.rate, 4) if self._used.span else reading.cpu if reading else None,
             switches_per_second=finite(self._switches.rate),
+            lag=max(tick.lag, now - self.tick_at - self._interval) if tick else None,
+            tick_time=tick.time if tick else None,
+            stalled=stalled,
+            cpu=round(self._used.rate, 4) if self._used.span else reading.cpu if reading else None,
+            cpu_per_task=self._cpu.per_task,
             others=self.others,
-            **known,
         )
+
+    def _cost(self) -> dict[str, Any]:
+        cost = self.meter.cost
+        if cost is None:
+            return {}
+        return {"rss_per_task": cost.rss, "traced_per_task": cost.traced, "measured_live": cost.live}
 
     def last_sample(self, now: float, lane: int) -> Sample:
         """Return the sample of a worker that has ended: only what a task has cost is known all the same."""
         self.reading = self.tick = None
         self.live = 0
-        cost = self.meter.cost
-        return blank_sample(
-            lane,
-            now,
-            rss_per_task=cost.rss if cost else None,
-            traced_per_task=cost.traced if cost else None,
-            measured_live=cost.live if cost else None,
-        )
+        return blank_sample(lane, now, **self._cost())
 
     def status(self) -> dict[str, Any]:
         """Return the fields of a `LaneStatus` that the worker has reported, or that are derived from it."""
         ready, idle, cost = self.ready, self.meter.idle, self.meter.cost
+        own = ("create_rate", "create_seconds", "create_others", "stop_seconds", "longest_stall", "peak_live")
         return {
-            "create_rate": self.create_rate,
-            "create_seconds": self.create_seconds,
-            "create_others": self.create_others,
-            "stop_seconds": self.stop_seconds,
+            **{name: getattr(self, name) for name in (*own, "flags", "born", "burst")},
             "completion_rate": self.best.best,
-            "longest_stall": self.longest_stall,
             "wake_lag_p99": self.lags.quantile(0.99),
             "start_delay_p99": self.delays.quantile(0.99),
             "duration_p50": self.durations.quantile(0.5),
             "duration_p99": self.durations.quantile(0.99),
-            "peak_live": self.peak_live,
             "peak_rss": self.reading.peak_rss if self.reading else None,
             "idle_rss": idle.rss if idle else None,
             "idle_virtual": idle.virtual if idle else None,
             "idle_traced": self.meter.idle_traced,
             "runtime": ready.runtime if ready else None,
             "pid": ready.pid if ready else None,
-            "flags": self.flags,
             "can": ready.can if ready else (),
-            "born": self.born,
             "tracing": cost.tracing if cost else self.tick is not None and self.tick.traced is not None,
             "clean": cost is not None and cost.clean,
-            "burst": self.burst,
         }

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from msgspec import structs
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.events import Severity
+from concwatch.lab.events import Say
 from concwatch.lab.goal import Goal
 from concwatch.lab.lane_state import COMING, STANDING, State
 from concwatch.lab.memory_growth import MemoryGrowth
@@ -35,16 +35,8 @@ STOP_LIMIT = 3.0
 class Worker:
     """Commands one worker and takes in its reports; time is passed in, in seconds.
 
-    Args:
-        engine: what it runs.
-        link: leads to its process; None for a lane that is off.
-        settings: what it is sent once it is ready.
-        target: tasks it is asked to hold.
-        say: takes an event: what happened, how bad that is.
-        now: when it was started.
-        hz: ticks a second.
-        start_limit: seconds it may take from its start to having applied its settings.
-        load: returns the CPU time used on this machine.
+    It is sent its ``settings`` and the ``target`` once it is ready; without a ``link`` it stands for a lane
+    that is off.
     """
 
     def __init__(
@@ -53,7 +45,7 @@ class Worker:
         link: Link | None,
         settings: Settings,
         target: int,
-        say: Callable[[str, Severity], None],
+        say: Say,
         *,
         now: float,
         hz: float,

@@ -146,6 +146,11 @@ def only(*engines):
 on_pythons = only(*(engine.name for engine in PYTHONS))
 on_kinds = only("threads", "asyncio", "gevent", "interpreters")
 """For what only Python's engines have; each other one of them shares the code of one of these."""
+on_each_code = only(
+    *("threads", "asyncio", "gevent", "interpreters", "go", "rust-threads", "tokio"),
+    *("java-virtual", "csharp", "node", "erlang"),
+)
+"""For what takes long, or a new worker; each other engine shares the code of one of these."""
 on_two = only("pool", "asyncio")
 """For what no engine has a part in: one that blocks and one that does not will do."""
 
@@ -246,9 +251,9 @@ def test_without_refill_a_target_is_one_burst_of_tasks_that_take_their_time(engi
     side_by_side(worker, 20)
     tasks = few(engine, 20)
     began = time.monotonic()
-    once(worker, "sleep:0.2", tasks)
+    once(worker, "sleep:0.1", tasks)
     tick = worker.tick(lambda tick: tick["completed"] == tasks)
-    assert worker.moment(tick) - began >= 0.2 - EARLY
+    assert worker.moment(tick) - began >= 0.1 - EARLY
     stays(worker, created=tasks, live=0, cancelled=0)
     worker.send("target", tasks=tasks)
     worker.tick(lambda tick: tick["completed"] == 2 * tasks)
@@ -264,26 +269,30 @@ def test_without_refill_a_target_is_one_burst_of_tasks_that_take_their_time(engi
     stays(worker, created=tick["created"])
 
 
-def test_payload_is_held_in_memory_and_given_back(engine, fresh):
+@on_each_code
+def test_payload_is_held_in_memory_and_given_back(fresh):
     side_by_side(fresh, 40)
-    size, held = ("40MiB", 1) if engine == "sequential" else ("1MiB", 40)
     process = psutil.Process(fresh.process.pid)
     fresh.target(40)  # what forty tasks weigh without it
-    fresh.tick(lambda tick: tick["live"] - tick["queued"] == held)
+    fresh.tick(lambda tick: tick["live"] - tick["queued"] == 40)
     idle, idle_heap = process.memory_info().rss, fresh.tick().get("heap", 0)
 
     def grown(tick):
         # What was idle may be given back as room is made: 2 MiB of java-virtual, whose heap tells all.
         return max(process.memory_info().rss - idle, tick.get("heap", 0) - idle_heap)
 
-    fresh.do("workload", spec=f"payload:{size}")
+    fresh.do("workload", spec="payload:1MiB")
     fresh.tick(lambda tick: grown(tick) >= 40 * MIB)
     fresh.until(lambda: process.memory_info().rss >= idle + 36 * MIB, "nearly all of it resident")
-    fresh.tick(lambda tick: tick["live"] == 40 and tick["live"] - tick["queued"] == held)
+    fresh.tick(lambda tick: tick["live"] - tick["queued"] == 40)
     assert process.memory_info().rss < idle + 60 * MIB
     fresh.target(0)
-    fresh.do("trim")
-    fresh.until(lambda: process.memory_info().rss < idle + 10 * MIB, "memory given back")
+
+    def given_back():
+        fresh.do("trim")  # again, where a task that has been counted still unwinds
+        return process.memory_info().rss < idle + 10 * MIB
+
+    fresh.until(given_back, "memory given back")
 
 
 MANY = {"threads": 2_000, "rust-threads": 5_000, "java-threads": 5_000, **dict.fromkeys(POOLS, 20_000)}
@@ -723,17 +732,24 @@ def close(worker):
     worker.process.stdin.close()
 
 
+def interrupt(worker):
+    """Send it what ctrl-c does while it holds tasks that never end."""
+    worker.target(20)
+    worker.process.send_signal(signal.SIGINT)
+
+
 def terminate(worker):
-    """Send it a signal while it holds tasks."""
+    """Send it another signal."""
     worker.target(20)
     worker.process.send_signal(signal.SIGTERM)
 
 
-@pytest.mark.parametrize("end", [stop, close, terminate])
+@on_each_code
+@pytest.mark.parametrize("end", [stop, close, interrupt, terminate])
 def test_it_ends_at_once(engine, worker, end):
     end(worker)
     status = worker.ended()
-    assert engine in BEAM or (status == 0) is (end is not terminate)  # which may leave in order all the same
+    assert engine in BEAM or (status == 0) is (end in (stop, close))  # which may leave in order all the same
 
 
 @on_kinds
@@ -742,13 +758,6 @@ def test_the_end_of_its_input_ends_it_while_tasks_block(worker):
     worker.tick(lambda tick: tick["live"] == 1)
     worker.process.stdin.close()
     assert worker.ended() == 0
-
-
-@on_kinds
-def test_ctrl_c_ends_it_although_its_tasks_never_would(worker):
-    worker.target(20)
-    worker.process.send_signal(signal.SIGINT)
-    assert worker.ended() != 0
 
 
 @on_two

@@ -12,7 +12,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from array import array
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -42,6 +41,7 @@ from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
 from concwatch.system.walls import Wall
+from tests.browser import until
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import ENGINES, Bench, end, standing, tick, use_lab
@@ -491,53 +491,41 @@ def test_a_header_alone_is_a_recording_of_nothing():
 # What goes wrong while it is written.
 
 
-class Full:
-    """A sink with room for so many lines; then it fails as ``error`` says."""
+def fill_disk(monkeypatch, room=0):
+    """Have only so many lines more be written."""
+    write, left = writers.FileWriter.write, [None] * room
 
-    size = 0
+    def refuse(writer, line):
+        if not left:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        left.pop()
+        write(writer, line)
 
-    def __init__(self, room, error):
-        self.room, self.error = room, error
-        self.lines, self.closed, self.discarded = [], 0, False
-
-    def write(self, line):
-        if len(self.lines) >= self.room:
-            raise self.error
-        self.lines.append(line)
-
-    def check(self):
-        pass
-
-    def close(self):
-        self.closed += 1
-
-    def discard(self):
-        self.close()
-        self.discarded = True
+    monkeypatch.setattr(writers.FileWriter, "write", refuse)
 
 
-@pytest.mark.parametrize("room", [0, 1, 3, 40])
-def test_a_full_disk_ends_the_recording_and_not_the_session(room):
-    sink = Full(room, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+@pytest.mark.parametrize("room", [0, 3, 40])
+def test_a_full_disk_ends_the_recording_and_not_the_session(tmp_path, monkeypatch, room, name):
+    path = tmp_path / name
+    fill_disk(monkeypatch, room)
     bench = Bench("asyncio")
-    recorder = Recorder(Path("a.jsonl"), sink, "concwatch", [ENGINES["asyncio"]])
-    recorder.follow(bench.lab)
+    recorder = record(bench, path)
     bench.lab.set_target(bench.lab.lanes[0], 1_000)
     bench.pass_(10)
     assert bench.lab.lanes[0].live == 1_000
-    (text,) = bench.texts("error")
-    assert text == recorder.problem
-    began = "recording stopped: a.jsonl: No space left on device: what came after "
-    if room:
-        assert re.fullmatch(re.escape(began) + r"00:0\d\.\d is not in it", text)
-    else:
-        assert text == "not recorded: a.jsonl: No space left on device: nothing of this session is kept"
     recorder.stop("done")
-    assert (recorder.on, sink.closed, sink.discarded, len(sink.lines)) == (False, 1, room == 0, room)
-    if room > 1:
-        # At most the lines of one step come after the last moment that is known to be whole.
-        told = float(text.removeprefix(began).split()[0].partition(":")[2])
-        assert parse(b"".join(sink.lines), "a.jsonl").duration <= told + 0.3
+    assert (recorder.on, bench.texts("error")) == (False, [recorder.problem])
+    full = f"{path}: No space left on device: "
+    if not room:
+        assert recorder.problem == f"not recorded: {full}nothing of this session is kept"
+        assert not path.exists()
+        return
+    began = f"recording stopped: {full}what came after "
+    assert re.fullmatch(re.escape(began) + r"00:0\d\.\d is not in it", recorder.problem)
+    # At most the lines of one step come after the last moment that is known to be whole.
+    told = float(recorder.problem.removeprefix(began).split()[0].partition(":")[2])
+    assert load(path).duration <= told + 0.3
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there")
@@ -572,13 +560,6 @@ def test_a_write_that_takes_only_part_of_a_line_goes_on_with_the_rest(tmp_path, 
     assert ((tmp_path / "a.jsonl").read_bytes(), sink.size) == (b"one line\n", 9)
 
 
-def wait_for(condition, what):
-    deadline = time.monotonic() + LIMIT
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-
-
 @contextmanager
 def recorded_run(path):
     """Run the real command, recorded into ``path``, for longer than any test."""
@@ -597,8 +578,8 @@ def recorded_run(path):
 def test_kill_9_costs_at_most_one_line(tmp_path):
     path = tmp_path / "a.jsonl.gz"
     with recorded_run(path) as process:
-        wait_for(lambda: path.exists() and path.stat().st_size, "no recording")
-        wait_for(lambda: load(path).samples >= 10, "no samples")
+        until(lambda: path.exists() and path.stat().st_size, "no recording")
+        until(lambda: load(path).samples >= 10, "no samples")
         assert [one.state for one in find_recordings(tmp_path)] == [WRITTEN]
         process.kill()
     found = load(path)
@@ -637,29 +618,25 @@ def a_run(fakes, monkeypatch):
 
 
 def test_a_recording_that_cannot_be_made_is_refused_before_anything_starts(tmp_path):
-    mine, other = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    mine, other, pipe = (tmp_path / name for name in ("a.jsonl", "b.jsonl", "pipe"))
     mine.write_text("mine")
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # one that waits for ever
+    os.symlink("pipe", tmp_path / "link")
+    ordinary = "is no ordinary file: expected the name of a new file"
     for engine, path, said in (
         ("asyncio", mine, "exists: expected the name of a new file, or delete it first"),
         ("asyncio", tmp_path / "gone" / "a.jsonl", "No such file or directory"),
         ("asyncio", tmp_path, "expected"),
         ("asyncio", "a\0b", "null"),
+        ("asyncio", pipe, ordinary),
+        ("asyncio", tmp_path / "link", ordinary),
         ("asyncoi", other, "asyncoi"),
     ):
         assert said in refused("run", engine, "--tasks", "5", "--record", str(path))
+    os.close(reader)
     assert mine.read_text() == "mine"
     assert not other.exists()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
-def test_what_is_no_ordinary_file_is_not_recorded_into(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)  # one that waits for ever
-    os.symlink("pipe", tmp_path / "link")
-    for path in (tmp_path / "pipe", tmp_path / "link"):
-        line = refused("run", "asyncio", "--tasks", "5", "--record", str(path))
-        assert f'--record: "{path}" is no ordinary file: expected the name of a new file' in line
-    os.close(reader)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
@@ -672,29 +649,11 @@ def test_a_run_whose_recording_is_not_whole_prints_its_figures_and_exits_1(run):
     assert Path("/dev/full").exists()
 
 
-def fill_disk(monkeypatch):
-    """Have no line be written any more."""
-
-    def refuse(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(writers.FileWriter, "write", refuse)
-
-
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
-def test_a_file_in_which_nothing_could_be_written_is_removed(tmp_path, monkeypatch, name):
-    path = tmp_path / name
+def test_a_recording_of_nothing_leaves_no_file(tmp_path):
+    path = tmp_path / "a.jsonl"
     unused = Recorder(path, open_writer(path), "concwatch", [ENGINES["asyncio"]])
     unused.stop("broke off")
     assert (path.exists(), unused.problem) == (False, "")
-    fill_disk(monkeypatch)
-    bench = Bench("asyncio")
-    recorder = record(bench, path)
-    bench.pass_(1)
-    recorder.stop("done")
-    why = "No space left on device: nothing of this session is kept"
-    assert bench.texts("error") == [recorder.problem] == [f"not recorded: {path}: {why}"]
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_that_took_the_place_of_a_recording_stays(tmp_path):
@@ -728,7 +687,7 @@ def test_run_records_all_of_its_labs(tmp_path, run):
 def test_a_signal_ends_a_recording_in_order(tmp_path, name):
     path = tmp_path / "a.jsonl"
     with recorded_run(path) as process:
-        wait_for(lambda: path.exists() and b'"running"' in path.read_bytes(), "no recording")
+        until(lambda: path.exists() and b'"running"' in path.read_bytes(), "no recording")
         process.send_signal(getattr(signal, name))
         assert process.wait(LIMIT) == 128 + getattr(signal, name)
     assert load(path).end.why == f"ended by {name}"
@@ -801,11 +760,6 @@ def test_names_with_line_ends_stay_in_their_row(tmp_path):
     assert lines[1].startswith("of many.jsonl")
     assert lines[1].endswith("two lines\ufffd")
     assert [lane.name for lane in load(tmp_path / "of\nmany.jsonl").lanes] == ["two lines\ufffd"]
-
-
-def test_without_locks_a_recording_is_made_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(writers, "lock", lambda file: None)
-    assert recorded(tmp_path / "a.jsonl") > 0
 
 
 # The screen.

@@ -90,13 +90,7 @@ def print_lines(lines: "Iterable[Piece | Sequence[tuple[str, str]]]") -> None:
 
 
 def print_columns(rows: Sequence[Sequence[str | Piece]], left: Collection[int], heads: bool = True) -> None:
-    """Print rows below each other, a cell that is a piece in its colour.
-
-    Args:
-        rows: the first of them bold, as ``heads``.
-        left: the columns whose cells stand to the left; others stand to the right.
-        heads: whether the first row is that.
-    """
+    """Print rows with columns ``left`` to the left, a piece in its colour, and the first row as ``heads``."""
     pieces = [[cell if isinstance(cell, Piece) else Piece(cell) for cell in row] for row in rows]
     texts = padded([[flat(plain(cell.text)) for cell in row] for row in pieces], left)
     for number, (row, cells) in enumerate(zip(pieces, texts, strict=True)):

@@ -176,12 +176,7 @@ def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | No
 
 
 def new_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
-    """Return the lab of a command: on this machine, or made by the root context's ``obj``, as tests have it.
-
-    Args:
-        engines: one for each lane.
-        options: keyword arguments of `Lab`.
-    """
+    """Return a command's lab, with `Lab`'s options: made by the root context's ``obj``, where tests have one."""
     from concwatch.lab.lab import Lab  # 15 ms that commands without one need not wait for
 
     make: Callable[..., Lab] = click.get_current_context().find_root().obj or Lab

@@ -22,12 +22,7 @@ COLUMNS = (
 
 
 def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collection[str]]) -> None:
-    """Print what was measured as a table, and below it what there is to know of it.
-
-    Args:
-        rows: a row an engine and size.
-        expected: returns the figures of an engine of which something is expected.
-    """
+    """Print a row an engine and size, and notes; ``expected`` returns the figures that are expected of one."""
     medians = {name: [row.median(name) for row in rows] for name in COLUMNS}
     known = [
         BY_NAME[name]

@@ -96,12 +96,7 @@ class Comparison:
 
 
 def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
-    """Put two sides side by side.
-
-    Args:
-        a: what is compared with.
-        b: what is judged.
-        percent: by how much of A a figure of B may be worse, beyond the spread; None for any.
+    """Hold B against A; a figure may be worse by ``percent`` of A's, beyond the spread, or by anything.
 
     Raises:
         ValueError: one line: they are of different kinds, or have nothing in common.

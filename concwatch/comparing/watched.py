@@ -20,7 +20,7 @@ from concwatch.units import format_seconds
 KIND = "a result of concwatch watch"
 RECORDING = "a recording of a watched program"
 
-OF_PROCESS: dict[str, tuple[str, Unit, int]] = {
+FIGURES: dict[str, tuple[str, Unit, int]] = {
     "rss_last": ("RSS at the end", BYTES, 1),
     "rss_peak": ("peak RSS", BYTES, 1),
     "cpu": ("CPU", SHARE, 1),
@@ -28,19 +28,11 @@ OF_PROCESS: dict[str, tuple[str, Unit, int]] = {
     "created_per_second": ("created", RATE, 0),
     "live_peak": ("peak live", COUNT, 1),
     "live_at_end": ("live at end", COUNT, 1),
-    "retained": ("retained", COUNT, 1),
-}
-"""Figure of a process → its title, unit, and where worse lies."""
-
-OF_GROUP: dict[str, tuple[str, Unit, int]] = {
-    "created_per_second": ("created", RATE, 0),
-    "live_peak": ("peak live", COUNT, 1),
-    "live_at_end": ("live at end", COUNT, 1),
     "mean_life": ("mean life", SECONDS, 1),
     "growth_per_minute": ("growth a minute", COUNT, 1),
     "retained": ("retained", COUNT, 1),
 }
-"""The same of the tasks of one coroutine function."""
+"""Figure of a process, or of the tasks of one coroutine function → its title, unit, and where worse lies."""
 
 
 class WatchFile(Struct, frozen=True):
@@ -112,13 +104,13 @@ def _figures(processes: Iterable[Mapping[str, Any]], seconds: float) -> dict[Sub
     for process in processes:
         role = str(process.get("name") or "process")
         own = {**process, "cpu": _each_second(process.get("cpu_seconds"), seconds)}
-        _add(values, role, "", own, OF_PROCESS, seconds)
+        _add(values, role, "", own, seconds)
         for group in process.get("groups") or ():
             if not group.get("live_peak"):
                 continue  # gone before anybody saw it, as what an event loop runs at its end
             growth = group.get("growth") or {}
             figures = {**group, "growth_per_minute": growth.get("per_minute")}
-            _add(values, role, f"{group.get('name')}: ", figures, OF_GROUP, seconds)
+            _add(values, role, f"{group.get('name')}: ", figures, seconds)
     found = {subject: Measured.of(figures) for subject, figures in values.items()}
     return {subject: measured for subject, measured in found.items() if measured}
 
@@ -128,15 +120,13 @@ def _add(
     role: str,
     start: str,
     figures: Mapping[str, Any],
-    table: Mapping[str, tuple[str, Unit, int]],
     seconds: float,
 ) -> None:
     known = {**figures, "created_per_second": _each_second(figures.get("created"), seconds)}
-    for name, (title, unit, worse) in table.items():
+    for name, (title, unit, worse) in FIGURES.items():
         subject = Subject(role, f"{start}{title}", role, unit, worse, key=f"{start}{name}")
-        value = known.get(name)
-        if value is not None:
-            values.setdefault(subject, []).append(float(value))
+        if known.get(name) is not None:
+            values.setdefault(subject, []).append(float(known[name]))
 
 
 def _each_second(count: float | None, seconds: float) -> float | None:

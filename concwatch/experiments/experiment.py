@@ -237,13 +237,9 @@ def entries(
     sizes: Sequence[int] = (),
     hosts: Sequence[Host | None] = (None,),
 ) -> list[Entry]:
-    """List the lines of the result, in the order of the file.
+    """List the lines of the result, in the order of the file: each series on each host, None being this one.
 
-    Args:
-        experiment: what to list.
-        quick: only the few sizes that the file gives for a quick look.
-        sizes: take these in place of the file's.
-        hosts: where it is run, None being this machine: each series once on each.
+    The sizes are those given here, or the file's: all of them, or its few for a quick look.
     """
     names = {engine.name for engine in CATALOG}
     found = []

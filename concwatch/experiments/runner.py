@@ -92,13 +92,7 @@ class Runner:
     """Runs one experiment; whoever wants to see how far it is looks at it meanwhile."""
 
     def __init__(self, experiment: Experiment, choice: Choice, make_lab: MakeLab) -> None:
-        """Prepare to run.
-
-        Args:
-            experiment: what to run.
-            choice: what of it.
-            make_lab: makes the lab for one run.
-        """
+        """Prepare to run what was chosen of an experiment, each run on a lab of its own."""
         self.experiment = experiment
         self.choice = choice
         self._make_lab = make_lab

@@ -15,12 +15,7 @@ NAMED = 4
 
 
 def sentence(table: Table, figures: Sequence[TableFigure]) -> str:
-    """Return what a table shows, in one sentence made of its measured figures.
-
-    Args:
-        table: which.
-        figures: of this table, and maybe of others.
-    """
+    """Return what a table shows, in one sentence made of those figures that are of it."""
     own = [figure for figure in figures if figure.entry.table is table]
     found = [figure for figure in own if figure.here is not None]
     if not found:

@@ -176,7 +176,7 @@ def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | No
 
 
 def new_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
-    """Return a command's lab, with `Lab`'s options: made by the root context's ``obj``, where tests have one."""
+    """Return a command's lab, with `Lab`'s options; tests have the root context's ``obj`` make it."""
     from concwatch.lab.lab import Lab  # 15 ms that commands without one need not wait for
 
     make: Callable[..., Lab] = click.get_current_context().find_root().obj or Lab

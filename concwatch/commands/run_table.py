@@ -22,7 +22,7 @@ COLUMNS = (
 
 
 def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collection[str]]) -> None:
-    """Print a row an engine and size, and notes; ``expected`` returns the figures that are expected of one."""
+    """Print a row an engine and size, and notes; ``expected`` returns what figures are expected of one."""
     medians = {name: [row.median(name) for row in rows] for name in COLUMNS}
     known = [
         BY_NAME[name]

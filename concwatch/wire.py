@@ -113,9 +113,10 @@ Reports of a bridge
 ===================
 On another host a bridge starts the worker, passes both directions on, and adds reports of its own. Its clock
 is its host's. It understands three commands more. ``start``, the first, has ``engine`` and ``environment``,
-an object of variables, or for a program that follows on the same pipe its ``size`` in bytes, ``arguments``,
-``system`` and ``processor``. ``beat`` has a ``number``; without one for 4.5 seconds bridge and worker end.
-``survey`` asks what else is there.
+an object of variables; for a program that follows on the same pipe its ``size`` in bytes, ``arguments``,
+``system`` and ``processor``; for one that is built there ``ways``, as `concwatch.runtimes.recipe` writes
+them, and ``sources``, the size of a zip file that follows. ``beat`` has a ``number``; without one for 4.5
+seconds bridge and worker end. ``survey`` asks what else is there.
 
 In place of a worker it may watch a program: ``watch`` has its ``command``, a list of strings, and ``attach``
 the ``pid`` of a process that runs already, and ``gdb``, whether gdb may be used. ``agent`` has the number of
@@ -148,6 +149,10 @@ asks the program to end, ``end`` has the bridge end, and with it all that the pr
 ``survey``: answers the command.
     ``pythons``    list of strings, the versions of Python that can be named there
     ``tools``      list of strings, what other languages need
+``building``: the worker is being built there.
+    ``text``       string, a line of what happens
+``built``: it has been built.
+    ``seconds``    how long that took
 ``started``: the program that is watched has started.
     ``pid``        its process
 ``output``: what it has written.

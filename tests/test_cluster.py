@@ -13,6 +13,7 @@ import pytest
 from concwatch.hosts.link import HostLink, Program
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane_state import State
+from concwatch.lab.settings import Settings
 from concwatch.links.messages import Reached
 from tests.command_line import PROGRAM, invoke, refused
 from tests.host_driver import PATIENCE, Remote, all_gone
@@ -47,7 +48,7 @@ async def until(done, what=lambda: ""):
 async def running(cluster):
     """A lab with a lane on each worker of the cluster."""
     lanes = [ENGINES["asyncio"].on(host) for host in cluster.hosts]
-    lab = Lab(lanes, cluster=lambda: cluster.hosts, reconnect=True)
+    lab = Lab(lanes, settings=Settings("hold"), cluster=lambda: cluster.hosts, reconnect=True)
     run = asyncio.create_task(lab.run())
     try:
         yield lab
@@ -101,7 +102,7 @@ async def test_dask_workers_that_leave_and_join_are_lanes_that_go_and_come(clust
         scheduler = cluster._client.scheduler.address
         late = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", "late"),
-            *("--no-nanny", "--no-dashboard", "--nthreads", "1", "--memory-limit", "512MiB"),
+            *("--no-nanny", "--no-dashboard", "--nthreads", "1", "--memory-limit", "384MiB"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -111,7 +112,7 @@ async def test_dask_workers_that_leave_and_join_are_lanes_that_go_and_come(clust
             lab.set_target(lane, 1_000_000)
             await until(lambda: lane.worker.goal.limit, lambda: lab.events.since(0))
             assert lane.worker.goal.limit.wall == "memory budget"
-            assert 100 * MIB < lab.host_of(lane).capacity.budget.size < 0.8 * 512 * MIB
+            assert 50 * MIB < lab.host_of(lane).capacity.budget.size < 0.8 * 384 * MIB
         finally:
             late.terminate()
             await late.wait()

@@ -19,12 +19,16 @@ from concwatch.hosts import package
 from concwatch.hosts.host import Host, apart, configured, find
 from concwatch.hosts.link import Program, is_static
 from concwatch.lab.lab import Lab
+from concwatch.lab.lane import open_process
 from concwatch.lab.lane_row import LaneRow, combined_sample
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import blank_sample
 from concwatch.links.link import Ended, Noise
-from concwatch.links.messages import Applied, HostFigures, Reached, Tick, WallFigures
+from concwatch.links.messages import Applied, Building, Built, HostFigures, Reached, Ready, Tick, WallFigures
 from concwatch.runtimes.building import build
+from concwatch.runtimes.recipe import recipe
+from concwatch.runtimes.runtime import Runtime
+from concwatch.runtimes.tool import Tool
 from concwatch.system.proc import busy_seconds, process_figures
 from tests.command_line import PROGRAM, invoke, refused
 from tests.fake import FakeLink
@@ -32,6 +36,7 @@ from tests.host_driver import (
     PIPED,
     SSHD,
     THROUGH_A_SHELL,
+    Remote,
     Sshd,
     all_gone,
     connect,
@@ -538,6 +543,105 @@ async def test_a_program_that_needs_nothing_else_is_sent(tmp_path, monkeypatch):
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     remote = connect("env", program=Program("go", {}, command[1:], content))
     assert (await remote.refusal()).startswith("the program is built for riscv64: this is ")
+
+
+# Building there.
+
+WORKER = """import sys
+print('{"type":"ready","engine":"toy","runtime":"Toy","pid":1,"protocol":1}', flush=True)
+sys.stdin.read()
+"""
+
+
+def toy(folder, *build, tool="python3", least=(3,)):
+    """Return a program in another language: a file that is copied by its build, and run."""
+    (folder / "toy.py").write_text(WORKER)
+    way = Runtime(
+        "Toy",
+        str(folder / "toy.py"),
+        (Tool(tool, "ask for it", least=least),),
+        (build or ("cp", "{source}", "{out}/built.py"),),
+        ("{python3}", "{out}/built.py"),
+    )
+    ways, sources = recipe([way])
+    return Program("toy", {}, ways=ways, sources=sources)
+
+
+def connect_with_cache(cache, program, python=sys.executable):
+    return connect("env", f"XDG_CACHE_HOME={cache}", program=program, python=python)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("python", PYTHONS)
+async def test_a_worker_is_built_there_once(tmp_path, python):
+    for kinds in ([Building, Built], []):
+        remote = connect_with_cache(tmp_path / "cache", toy(tmp_path), PYTHONS[python])
+        await remote.until(lambda remote=remote: remote.of(Ready))
+        assert [type(found) for found in remote.seen if isinstance(found, Building | Built)] == kinds
+        remote.link.send("stop")
+        remote.link.kill()
+        await remote.end()
+    (built,) = (tmp_path / "cache" / "concwatch" / "runtimes").iterdir()
+    assert built.name.startswith("toy.py-")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("cache", "changes", "build", "said"),
+    [
+        ("c", {"tool": "nosuch", "least": (2, 1)}, (), "needs nosuch 2.1 or newer: ask for it"),
+        ("c", {"least": (99,)}, (), "needs python3 99 or newer, found 3."),
+        ("c", {}, ("sh", "-c", "echo hello; echo an error: 7; exit 1"), "build failed: an error: 7"),
+        ("toy.py", {}, (), "Not a directory: expected a folder to write to"),
+    ],
+)
+async def test_what_cannot_be_built_there_is_one_line(tmp_path, cache, changes, build, said):
+    remote = connect_with_cache(tmp_path / cache, toy(tmp_path, *build, **changes))
+    assert said in await remote.refusal()
+    assert not list(tmp_path.glob("c/concwatch/runtimes/*"))
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("how", ["stop", "kill"])
+async def test_a_build_that_is_stopped_leaves_nothing(tmp_path, how):
+    program = toy(tmp_path, "sh", "-c", "echo $$; exec sleep 600")
+    remote = connect(*PIPED, "env", f"XDG_CACHE_HOME={tmp_path}", program=program)
+    await remote.until(lambda: remote.of(Building))
+    (part,) = await _soon(lambda: [*tmp_path.glob("concwatch/runtimes/.*")])
+    (build,) = await _soon(lambda: [each for each in _below() if each.name() == "sleep"])
+    if how == "stop":
+        remote.link.send("stop")
+    else:
+        remote.link.kill()
+    await remote.end()
+    await all_gone(build.pid)
+    await _soon(lambda: not part.exists())
+
+
+def _below():
+    return psutil.Process().children(recursive=True)
+
+
+async def _soon(look):
+    async with asyncio.timeout(40):
+        while not (found := look()):  # noqa: ASYNC110  # processes and folders have no event for it
+            await asyncio.sleep(0.02)
+    return found
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["node", "erlang", "java-virtual"])
+async def test_other_languages_run_there(tmp_path, name):
+    engine = ENGINES[name]
+    if reason := engine.missing():
+        pytest.skip(reason)
+    host = Host("there", ("env", f"XDG_CACHE_HOME={tmp_path}"), sys.executable)
+    remote = Remote(open_process(engine.on(host)))
+    await remote.ready()
+    remote.link.send("target", tasks=1_000)
+    await remote.until(lambda: remote.of(Reached))
+    remote.link.send("stop")
+    assert await remote.end() == Ended("exited with status 0")
 
 
 @pytest.mark.real

@@ -25,6 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO, Callable, Dict, List, NoReturn, Optional, Tuple
 
+    from concwatch.hosts.builder import Builder
     from concwatch.hosts.watcher import Watcher
 
 SILENCE = 4.5
@@ -40,7 +41,7 @@ GROWTH = 0.01
 """Share of its RSS by which a worker has grown or shrunk to be reported at once."""
 
 LARGEST_PROGRAM = 1 << 28
-"""Bytes of a program that is sent to be run."""
+"""Bytes of a program, or of the sources of one, that are sent."""
 
 BLOCK = 1 << 14
 """Bytes of it that are read at once."""
@@ -159,6 +160,7 @@ class Bridge:
         self._heard = monotonic()
         self._worker: Optional[subprocess.Popen[bytes]] = None
         self._watcher: Optional[Watcher] = None
+        self._builder: Optional[Builder] = None
         self._hz = float(LOOKS)
         self._pid = 0  # of the process to be read: what the worker says in its "ready"
 
@@ -193,6 +195,8 @@ class Bridge:
                 self._watcher.stop()
             elif type_ == "end":
                 self._end()
+        elif self._builder is not None and type_ == "stop" and self._worker is None:
+            self._end()
         elif self._worker is not None and self._worker.stdin is not None:
             if type_ == "rate":
                 self._hz = float(fields.get("hz", LOOKS))
@@ -218,30 +222,57 @@ class Bridge:
             self._watcher.attach(fields)
 
     def _report_machine(self) -> None:
-        while True:
+        while self._worker is None:
             self._out.send("host", **host_report())
             sleep(1)
 
     def _start(self, fields: Dict[str, Any]) -> None:
-        """Start the worker: of an engine of Python's, or a program that follows as so many bytes."""
-        if fields.get("size"):
-            here = {"system": platform.system(), "processor": platform.machine()}
-            for name, value in here.items():
-                if fields[name] != value:
-                    self._refuse(f"the program is built for {fields[name]}: this is {value}")
-            size = min(int(fields["size"]), LARGEST_PROGRAM)
-            program = memory_file("concwatch-program", self._read(size))
+        """Start the worker: of an engine of Python's, a program that follows, or one that is built here."""
+        program, sources = (
+            self._read(min(int(fields.get(name, 0)), LARGEST_PROGRAM)) for name in ("size", "sources")
+        )
+        variables = fields.get("environment", {})
+        here = {"system": platform.system(), "processor": platform.machine()}
+        there = {name: fields.get(name) for name in here}
+        unlike = [f"{there[name]}: this is {value}" for name, value in here.items() if there[name] != value]
+        if program and not unlike:
+            file = memory_file("concwatch-program", program)
             # A program that is still open for writing cannot be run.
-            kept = [os.open(f"/proc/self/fd/{program}", os.O_RDONLY)]
+            kept = [os.open(f"/proc/self/fd/{file}", os.O_RDONLY)]
             os.set_inheritable(kept[0], True)
-            os.close(program)
-            command = [f"/proc/self/fd/{kept[0]}", *fields.get("arguments", [])]
+            os.close(file)
+            self._run([f"/proc/self/fd/{kept[0]}", *fields.get("arguments", [])], variables, kept)
+        elif sources:
+            # Of this thread the other side's signs of life are waited for.
+            work = (fields["ways"], sources, fields["engine"], variables)
+            threading.Thread(target=self._build, args=work, daemon=True).start()
+        elif program:
+            self._refuse(f"the program is built for {unlike[0]}")
         else:
             kept = [compiled(self._archive)]
             code = _START.format(archive=f"/proc/self/fd/{kept[0]}", engine=fields["engine"])
             safe_path = ["-P"] if sys.version_info >= (3, 11) else []
-            command = [sys.executable, *safe_path, "-c", code]
-        self._run(command, fields.get("environment", {}), kept)
+            self._run([sys.executable, *safe_path, "-c", code], variables, kept)
+
+    def _build(
+        self, ways: List[Dict[str, Any]], sources: bytes, engine: str, variables: Dict[str, str]
+    ) -> None:
+        """Build the worker and start it."""
+        from concwatch.hosts.builder import Builder, folder  # only for who asks
+
+        self._builder = Builder(lambda text: self._out.send("building", text=text))
+        threading.Thread(target=self._report_machine, daemon=True).start()
+        try:
+            command = self._builder.command(ways, sources, engine)
+        except ValueError as error:
+            self._refuse(str(error))
+        except OSError as error:
+            self._refuse(f"cannot be built in {folder()}: {error.strerror}: expected a folder to write to")
+        if self._builder.seconds:
+            self._out.send("built", seconds=self._builder.seconds)
+        self._run(command, variables, [])
+        assert self._worker is not None
+        self._worker.wait()  # it would get a signal with the end of the thread that has started it
 
     def _read(self, size: int) -> bytes:
         """Read so many bytes, and show signs of life meanwhile: over a slow connection that takes a while."""
@@ -324,6 +355,8 @@ class Bridge:
         self._ending.acquire()  # any other thread that comes here waits for the end
         if self._watcher is not None:
             self._watcher.end()
+        if self._builder is not None:
+            self._builder.stop()
         worker = self._worker
         if worker is not None:
             if worker.stdin is not None:

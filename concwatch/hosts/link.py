@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from concwatch import wire
 from concwatch.hosts import package
@@ -50,6 +50,10 @@ class Program(Struct, frozen=True):
     arguments: Sequence[str] = ()
     content: bytes = b""
 
+    ways: Sequence[Mapping[str, object]] = ()
+    """How it can be built there, as `concwatch.runtimes.recipe` writes it."""
+    sources: bytes = b""
+
     def start(self) -> bytes:
         """Return the command that starts it, and what follows that."""
         fields: dict[str, object] = {"engine": self.engine, "environment": dict(self.environment)}
@@ -60,7 +64,9 @@ class Program(Struct, frozen=True):
                 "system": platform.system(),
                 "processor": platform.machine(),
             }
-        return wire.encode("start", **fields) + self.content
+        if self.ways:
+            fields |= {"ways": list(self.ways), "sources": len(self.sources)}
+        return wire.encode("start", **fields) + self.content + self.sources
 
 
 def is_static(content: bytes) -> bool:
@@ -75,18 +81,16 @@ def is_static(content: bytes) -> bool:
     return _INTERPRETER not in types
 
 
-def send_program(host: Host, environment: Mapping[str, str], command: Sequence[str]) -> "HostLink":
-    """Run on ``host`` a program that has been built here, by its command.
+def send_program(host: Host, program: Program, command: Sequence[str]) -> "HostLink":
+    """Run on ``host`` a program that has been built here, by its command; there it is built where it must.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: one line: it would not run there.
     """
     content = Path(command[0]).read_bytes()
-    if not is_static(content):
-        name = Path(command[0]).name
-        raise ValueError(f"{name} needs more than itself, so it cannot be sent to {host.name}")
-    return HostLink(host, Program(command[-1], environment, command[1:], content))
+    if is_static(content):
+        program = structs.replace(program, arguments=command[1:], content=content)
+    return HostLink(host, program)
 
 
 class _CommandPipe(WorkerProcess):

@@ -115,12 +115,8 @@ class Engine(Struct, frozen=True):
 
         Whether that also works only a worker can tell: nothing is imported or run here.
         """
-        if self.host and not self.ways:
+        if self.host:
             return None  # only a worker there can tell
-        if self.host and not any(way.run[0].startswith("{out}") for way in self.ways):
-            return (
-                f"{self.kind} is not run on other hosts: only a program that needs nothing else can be sent"
-            )
         if not self.python and sys.version_info < self.least:
             version = "{}.{}".format(*self.least)
             return f"needs Python {version} or newer: name one, as in {self.name}{AT}{version}"

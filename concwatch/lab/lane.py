@@ -16,7 +16,11 @@ from concwatch.lab.worker_log import name_wall
 from concwatch.links.link import Ended, Link
 from concwatch.links.process import WorkerProcess
 from concwatch.runtimes.build_link import BuildLink
+from concwatch.runtimes.recipe import recipe
 from concwatch.system.machine import Load, load_now
+
+SELF_CONTAINED = ("Go",)
+"""Languages whose programs need nothing else: what is built here runs on hosts of the same kind, too."""
 
 
 def facts(engine: Engine) -> EngineFacts:
@@ -28,15 +32,16 @@ def facts(engine: Engine) -> EngineFacts:
 def open_process(engine: Engine) -> Link:
     """Start a real worker for ``engine``, which may have to be built first, where it is to run."""
     variables = dict(engine.environment)
-    if engine.host:
-        start: Callable[[Sequence[str]], Link] = partial(send_program, engine.host, variables)
-    else:
-        start = partial(WorkerProcess, variables=variables)
-    if engine.ways:
-        return BuildLink(engine.ways, engine.kind, start)
-    if engine.host:
+    if engine.host is None:
+        start: Callable[[Sequence[str]], Link] = partial(WorkerProcess, variables=variables)
+        return BuildLink(engine.ways, engine.kind, start) if engine.ways else start(engine.command())
+    if not engine.ways:
         return HostLink(engine.host, Program(engine.kind, variables))
-    return start(engine.command())
+    ways, sources = recipe(engine.ways)
+    program = Program(engine.kind, variables, ways=ways, sources=sources)
+    if engine.ways[0].language in SELF_CONTAINED and engine.ways[0].missing() is None:
+        return BuildLink(engine.ways, engine.kind, partial(send_program, engine.host, program))
+    return HostLink(engine.host, program)
 
 
 class Lane:

@@ -18,7 +18,7 @@ from concwatch.lab.settings import Settings
 from concwatch.lab.tally import Tally
 from concwatch.lab.worker_log import LONGEST_MESSAGE, WorkerLog, burst_text, limit_text, reached_text
 from concwatch.links import messages
-from concwatch.links.link import Arrival, Building, Built, Ended, Flood, Garbage, Link, Noise
+from concwatch.links.link import Arrival, Ended, Flood, Garbage, Link, Noise
 from concwatch.system.machine import Load
 from concwatch.system.walls import UNKNOWN_WALL, wall_hit
 from concwatch.text import plain
@@ -216,10 +216,10 @@ class Worker:
                 self._log.add_noise(arrival.text)
             case Flood():
                 self._log.add_flood(arrival.message)
-            case Building():
+            case messages.Building():
                 self.state = State.BUILDING
                 self._log.add(self._now, arrival.text)
-            case Built():
+            case messages.Built():
                 self.state, self._since = State.STARTING, self._now
                 self._say(f"built in {format_seconds(arrival.seconds)}", "info")
 

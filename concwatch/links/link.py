@@ -27,19 +27,6 @@ class Flood(Struct, frozen=True):
     message: str
 
 
-class Building(Struct, frozen=True):
-    """The worker is still being built: what happens there."""
-
-    text: str
-
-
-class Built(Struct, frozen=True):
-    """The worker has been built, and starts."""
-
-    seconds: float
-    """How long that took."""
-
-
 class Ended(Struct, frozen=True):
     """The worker is gone."""
 
@@ -50,7 +37,7 @@ class Ended(Struct, frozen=True):
     """Whether it is only the connection that has ended, as far as anybody knows."""
 
 
-Arrival = Report | HostReport | Garbage | Noise | Flood | Building | Built | Ended
+Arrival = Report | HostReport | Garbage | Noise | Flood | Ended
 
 
 class Link(Protocol):

@@ -187,6 +187,19 @@ class Survey(msgspec.Struct, tag="survey", frozen=True):
     tools: WordList = ()
 
 
+class Building(msgspec.Struct, tag="building", frozen=True):
+    """The worker is still being built: what happens there."""
+
+    text: Words
+
+
+class Built(msgspec.Struct, tag="built", frozen=True):
+    """The worker has been built, and starts."""
+
+    seconds: Seconds
+    """How long that took."""
+
+
 class WorkerEnded(msgspec.Struct, tag="ended", frozen=True):
     """The worker of a bridge has ended."""
 
@@ -248,6 +261,8 @@ HostReport = (
     | ProcessFigures
     | Echo
     | Survey
+    | Building
+    | Built
     | WorkerEnded
     | Started
     | Exited

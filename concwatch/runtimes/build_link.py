@@ -4,7 +4,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from concwatch.links.link import Arrival, Building, Built, Ended, Link
+from concwatch.links.link import Arrival, Ended, Link
+from concwatch.links.messages import Building, Built
 from concwatch.runtimes.building import BuildError, build
 from concwatch.runtimes.runtime import Runtime
 from concwatch.system.process import Reading

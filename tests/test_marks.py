@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from concwatch.lab.marks import NOTE, Mark, mark_text
+from concwatch.lab.events import NOTE, Mark, mark_text
 from concwatch.ui.widgets.chart_grid import ChartGrid
 from tests.screen import stage
 

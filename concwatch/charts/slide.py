@@ -10,8 +10,7 @@ from concwatch.charts.captions import NO_VALUE, value_text
 from concwatch.charts.decimation import Point
 from concwatch.charts.lines import Line
 from concwatch.charts.plot import Plot, decimated, stretches, y_scale
-from concwatch.lab.settings import Settings
-from concwatch.lab.workload_text import describe
+from concwatch.lab.settings import Settings, describe
 from concwatch.units import format_bytes
 
 SIZE = (1280, 720)

@@ -1,4 +1,4 @@
-"""What happened, for a person to read."""
+"""What happened, for a person to read, and the moments that a person marked."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -15,6 +15,9 @@ Severity = Literal["info", "warning", "error"]
 
 Say = Callable[[str, Severity], None]
 """Takes an event: what happened, and how bad that is."""
+
+NOTE = "note"
+"""The kind of a mark that a person made; every other kind is the command that made it."""
 
 Entry = TypeVar("Entry")
 
@@ -61,3 +64,33 @@ class EventLog(Log[Event]):
     def add(self, time: float, lane: str, text: str, severity: Severity = "info") -> None:
         """Note what happened at ``time`` (seconds since the lab was made)."""
         self.append(Event(self.count + 1, time, lane, plain(text), severity))
+
+
+class Mark(Struct, frozen=True):
+    """One moment."""
+
+    number: int
+    """Counts up from 1, without gaps."""
+    time: float
+    """Seconds since the lab was made."""
+    lane: str
+    """The lane it is about, or an empty string for all."""
+    kind: str
+    """`NOTE`, or the command: switch, target, workload, refill, trace, gc, threads, trim."""
+    text: str
+    """What a person noted, or what the command asked for."""
+
+
+class MarkLog(Log[Mark]):
+    """The last marks."""
+
+    def add(self, time: float, lane: str, kind: str, text: str) -> None:
+        """Mark what was asked for or noted at ``time`` (seconds since the lab was made)."""
+        self.append(Mark(self.count + 1, time, lane, kind, plain(text)))
+
+
+def mark_text(mark: Mark) -> str:
+    """Return in a few words what a mark is about."""
+    if mark.kind == NOTE:
+        return mark.text
+    return " ".join(part for part in (mark.lane, mark.kind, mark.text) if part)

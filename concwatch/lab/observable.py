@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from concwatch.lab.events import EventLog, Severity
-from concwatch.lab.marks import NOTE, MarkLog
+from concwatch.lab.events import NOTE, EventLog, MarkLog, Severity
 from concwatch.lab.snapshot import Snapshot
 
 

@@ -11,9 +11,8 @@ from typing import Any, Protocol
 from msgspec import Struct, structs
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.events import EventLog
+from concwatch.lab.events import EventLog, MarkLog
 from concwatch.lab.lane import facts
-from concwatch.lab.marks import MarkLog
 from concwatch.lab.snapshot import Sample, Snapshot
 from concwatch.recordings import format as lines
 from concwatch.recordings.format import VERSION, cut_time, encode, format_position, rounded, written

@@ -10,8 +10,7 @@ from itertools import starmap
 import msgspec
 from msgspec.structs import astuple, replace
 
-from concwatch.lab.events import Event, Log
-from concwatch.lab.marks import Mark
+from concwatch.lab.events import Event, Log, Mark
 from concwatch.lab.series import RATES
 from concwatch.lab.settings import slider_end
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, Snapshot, blank_sample, with_cheapest

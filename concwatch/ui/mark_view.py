@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from concwatch.charts.annotations import Moment
-from concwatch.lab.events import KEPT
-from concwatch.lab.marks import NOTE, Mark, mark_text
+from concwatch.lab.events import KEPT, NOTE, Mark, mark_text
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.source import Source
 from concwatch.units import format_clock, format_seconds

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
-from concwatch.lab.events import Event, Log
-from concwatch.lab.marks import Mark
+from concwatch.lab.events import Event, Log, Mark
 from concwatch.lab.snapshot import Snapshot
 from concwatch.recordings.format import Header
 from concwatch.recordings.history import RecordedSeries

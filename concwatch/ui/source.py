@@ -7,11 +7,10 @@ from typing import Protocol
 from msgspec import structs
 
 from concwatch.charts.lines import Samples
-from concwatch.lab.events import Event, Log
+from concwatch.lab.events import Event, Log, Mark
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_row import LaneRow
-from concwatch.lab.marks import Mark
 from concwatch.lab.series import Series
 from concwatch.lab.settings import slider_end
 from concwatch.lab.snapshot import Snapshot

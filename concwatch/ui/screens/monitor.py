@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 
 from textual.geometry import Size
 
+from concwatch.lab.events import NOTE
 from concwatch.lab.forecast import Forecast
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_row import LaneRow
-from concwatch.lab.marks import NOTE
 from concwatch.lab.pages import read_workload
 from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.lab.snapshot import Snapshot

@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 from concwatch.charts.table import DRAWN, span
-from concwatch.lab.marks import NOTE, mark_text
+from concwatch.lab.events import NOTE, mark_text
 from concwatch.lab.snapshot import Snapshot
 from concwatch.recordings.format import Header
 from concwatch.recordings.recording import Recording

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from textual.content import Content
 
+from concwatch.lab.settings import describe
 from concwatch.lab.snapshot import Snapshot
-from concwatch.lab.workload_text import describe
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 from concwatch.units import format_count
 from concwatch.worker.engines.pool import default_threads

@@ -49,13 +49,11 @@ name = "toy"
 title = "Do coroutines | threads differ?"
 about = "All there is to see in a report."
 method = "Ten sleeps\\nof 0.1 s each."
-
 [source]
 article = "Coroutines Use Less Memory Than Threads"
 author = "Jason Brownlee"
 year = 2023
 site = "SuperFastPython.com"
-
 [[table]]
 title = "Traced memory"
 reading = "traced_added"
@@ -66,62 +64,39 @@ read_after = 0.5
 sizes = [1, 1000, 5000]
 compare = { this = "threads", that = "asyncio" }
 note = "Python's own allocations <alone>."
-
-[[table.series]]
-engine = "threads"
-
-[table.series.published]
-1 = 7.848
-1000 = 5166.721
-5000 = 16939.733
-
-[[table.series]]
-engine = "asyncio"
-
-[table.series.published]
-1 = 9.015
-1000 = 2153.204
-
+series = [
+    { engine = "threads", published = { 1 = 7.848, 1000 = 5166.721, 5000 = 16939.733 } },
+    { engine = "asyncio", published = { 1 = 9.015, 1000 = 2153.204 } },
+]
 [[table]]
 title = "Peak memory"
 reading = "peak_rss"
 unit = "MiB"
 sizes = [1000, 1000000]
-
 [[table.series]]
 engine = "asyncio"
 label = "Python, all at once | a very long label that nobody can read"
 published = { 1000 = 30, 1000000 = 2232.5 }
-
 [[table.series]]
 engine = "smalltalk"
 label = "Smalltalk"
 optional = true
 published = { 1000000 = 1200 }
-
 [[table.series]]
 engine = "uvloop"
-
 [[table]]
 title = "Created"
 reading = "create_rate_cpu"
 unit = "tasks/s"
 workload = "sleep:1"
 sizes = [100000]
-
-[[table.series]]
-engine = "asyncio"
-
-[[table.series]]
-engine = "uvloop"
-
+series = [{ engine = "asyncio" }, { engine = "uvloop" }]
 [[table]]
 title = "Nothing"
 reading = "burst_seconds"
 unit = "ms"
 workload = "nop"
 sizes = [7]
-
 [[table.series]]
 engine = "threads"
 """
@@ -192,7 +167,6 @@ def test_a_report_looks_as_its_golden_file_does(runner, name, report):
 
 def test_the_json_has_every_run_of_every_cell(runner):
     told = json.loads(report_json(runner, OCCASION))
-    assert (told["partial"], told["quick"]) == (True, False)
     assert [len(table["rows"]) for table in told["tables"]] == [6, 5, 2, 1]
     assert len(told["cells"]) == len(runner.outcomes)
     for row in (row for table in told["tables"] for row in table["rows"] if row["state"] != "absent"):
@@ -203,6 +177,14 @@ def test_the_json_has_every_run_of_every_cell(runner):
             assert (row["here"], row["ratio"], row["spread"], row["repeats"]) == (None, None, None, [7_000])
     trails = [run["trail"] for cell in told["cells"] for run in cell["runs"] if run["trail"]]
     assert trails == [[list(point) for point in TRAIL]] * 2
+
+
+def test_a_whole_result_says_nothing_of_partial():
+    runner = toy()
+    for outcome in runner.outcomes.values():
+        outcome.state = DONE
+    for report in (report_markdown, text_table):
+        assert "partial" not in report(runner, OCCASION).lower()
 
 
 def test_the_csv_has_one_line_a_figure(runner):
@@ -232,15 +214,6 @@ def test_no_line_of_the_text_table_is_wider_than_a_hundred_columns(runner):
     lines = text_table(runner, OCCASION).splitlines()
     assert max(map(len, lines)) <= WIDTH
     assert sum(line.count("word") for line in lines) == 60
-
-
-def test_a_whole_result_says_nothing_of_partial():
-    runner = toy()
-    for outcome in runner.outcomes.values():
-        outcome.state = DONE
-    for report in (report_markdown, text_table):
-        assert "partial" not in report(runner, OCCASION).lower()
-    assert json.loads(report_json(runner, OCCASION))["partial"] is False
 
 
 def test_where_fewer_were_live_when_read_it_is_said(runner):

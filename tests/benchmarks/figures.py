@@ -1,11 +1,15 @@
 """What a benchmark is made of: rows as data, and the measuring of each beside its reference."""
 
+import asyncio
 import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import psutil
+
+from concwatch.lab.lab import Lab
 
 BUSY = 15.0
 """Per cent of the machine that others may use when a measurement begins; above it is waited for."""
@@ -135,3 +139,14 @@ def percentile(values: Sequence[float], share: float) -> float:
     """Return the value below which ``share`` of ``values`` lie (nearest rank)."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, round(share * len(ordered) + 0.5) - 1))]
+
+
+@asynccontextmanager
+async def running(lab: Lab) -> AsyncIterator[Lab]:
+    """Run a lab meanwhile; its workers have ended then."""
+    stepping = asyncio.create_task(lab.run())
+    try:
+        yield lab
+    finally:
+        stepping.cancel()
+        await lab.close()

@@ -18,7 +18,7 @@ from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from tests.apart import apart
-from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet
+from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet, running
 from tests.fake import FakeWorkers
 from tests.made_recording import NAMES, made_lines
 
@@ -80,11 +80,7 @@ def measure_history(quick: bool) -> Mapping[str, Measured]:
 
 async def record_real(seconds: float, folder: str) -> dict[str, float]:
     """Record so long; return the share of a core that this took, and the bytes an hour."""
-    lab = Lab(PYTHONS, settings=Settings(trace=True))
-    path = Path(folder, "real.jsonl")
-    recorder = Recorder(path, open_writer(path), "benchmark", [lane.engine for lane in lab.lanes])
-    recorder.follow(lab)
-    used = 0.0
+    path, used = Path(folder, "real.jsonl"), 0.0
 
     def timed(observe: Callable[[Snapshot], None]) -> Callable[[Snapshot], None]:
         def look(snapshot: Snapshot) -> None:
@@ -95,19 +91,19 @@ async def record_real(seconds: float, folder: str) -> dict[str, float]:
 
         return look
 
-    for lane in lab.lanes:
-        lab.set_target(lane, 1_000)
-    running = asyncio.get_running_loop().create_task(lab.run())
-    own = list(lab.observers)
-    while not all(lane.live for lane in lab.lanes if not lane.missing):  # noqa: ASYNC110  # it has no events
-        await asyncio.sleep(0.1)
-    lab.observers[:] = map(timed, own)
-    before, samples, began = recorder.size, recorder.samples, lab.clock()
-    await asyncio.sleep(seconds)
-    took, size, samples = lab.clock() - began, recorder.size - before, recorder.samples - samples
-    lab.observers[:] = own
-    running.cancel()
-    await lab.close()
+    async with running(Lab(PYTHONS, settings=Settings(trace=True))) as lab:
+        recorder = Recorder(path, open_writer(path), "benchmark", [lane.engine for lane in lab.lanes])
+        recorder.follow(lab)
+        for lane in lab.lanes:
+            lab.set_target(lane, 1_000)
+        own = list(lab.observers)
+        while not all(lane.live for lane in lab.lanes if not lane.missing):  # noqa: ASYNC110  # it has no events
+            await asyncio.sleep(0.1)
+        lab.observers[:] = map(timed, own)
+        before, samples, began = recorder.size, recorder.samples, lab.clock()
+        await asyncio.sleep(seconds)
+        took, size, samples = lab.clock() - began, recorder.size - before, recorder.samples - samples
+        lab.observers[:] = own
     recorder.stop("done")
     # Of a machine that is too busy for ten samples a second an hour would seem smaller than it is.
     return {

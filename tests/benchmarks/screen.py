@@ -6,7 +6,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -97,21 +97,11 @@ def _labelled(terminal: Terminal, label: str) -> bool:
     return sum(label in terminal.line(row)[:COVERED] for row in range(len(terminal.rows))) == CHARTS
 
 
-def _choices(terminal: Terminal, lane: int, longer: bool) -> list[tuple[str, str, Callable[[], bool]]]:
-    """List what may be pressed now: its kind, the key, and whether the screen shows it."""
-    other = random.choice([number for number in (1, 2, 3, 4) if number != lane])
-    label = "-60s" if longer else "-2m"
-    return [
-        ("choose", str(other), lambda: f"▌{other} " in terminal.text()),
-        ("window", "[" if longer else "]", lambda: _labelled(terminal, label)),
-    ]
-
-
-def _press_keys(trace: bool, most: int) -> tuple[list[tuple[str, float]], list[float], dict[str, object]]:
-    """Press keys while the tasks are created; give kinds and milliseconds, and the samples' spacing in s."""
+def _press_keys(trace: bool, most: int) -> tuple[list[float], list[float], dict[str, object]]:
+    """Press keys while the tasks are created; return ms, the samples' spacing, and how it went."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "samples"
-        presses: list[tuple[str, float]] = []
+        presses: list[float] = []
         code = f"from tests.benchmarks.screen import run_sampled as run; run({str(file)!r}, {trace})"
         with Terminal("-c", code) as terminal:
             terminal.shows("4 uvloop")
@@ -124,20 +114,24 @@ def _press_keys(trace: bool, most: int) -> tuple[list[tuple[str, float]], list[f
             while not _labelled(terminal, "-60s"):  # at first the charts show what there is
                 terminal.type("]")
                 terminal.run(1.0)
-            done, lane, longer = f"{TASKS:,} live", 3, False
+            done, lane, longer = f"{TASKS:,} live", "3", False
             while done not in terminal.text() and len(presses) < most:
                 terminal.run(random.uniform(0.02, 0.22))
-                kind, key, seen = random.choice(_choices(terminal, lane, longer))
+                if random.random() < 0.5:
+                    lane = key = random.choice([number for number in "1234" if number != lane])
+                    seen = partial(lambda lane: f"▌{lane} " in terminal.text(), lane)
+                else:
+                    key, longer = "[" if longer else "]", not longer
+                    seen = partial(_labelled, terminal, "-2m" if longer else "-60s")
                 pressed = terminal.type(key)
-                presses.append((kind, (terminal.until(seen) - pressed) * 1e3))
-                lane, longer = (int(key), longer) if kind == "choose" else (lane, key == "]")
+                presses.append((terminal.until(seen) - pressed) * 1e3)
             about = {"reached 1 M": done in terminal.text(), "seconds": round(time.monotonic() - began, 1)}
             terminal.type("q")
             terminal.ended()
         samples = json.loads(file.read_text())
     times = [at for at, live, target in samples if live < target]
-    spacing = [after - before for before, after in pairwise(times)]
-    return presses, spacing, {**about, "samples": len(times)}
+    spacing = [(after - before) * DEFAULT_HZ for before, after in pairwise(times)]
+    return presses, spacing, about
 
 
 TRACING = {"untraced": False, "traced": True}
@@ -161,7 +155,7 @@ def measure_keys(quick: bool) -> Mapping[str, Measured]:
     """Measure milliseconds from a key press to the screen that shows it."""
     rows: dict[str, Measured] = {}
     for name, trace in TRACING.items():
-        presses: list[tuple[str, float]] = []
+        presses: list[float] = []
         spacing: list[float] = []
         rounds: list[object] = []
         while len(presses) < PRESSES and len(rounds) < (1 if quick else MOST_ROUNDS):
@@ -170,15 +164,9 @@ def measure_keys(quick: bool) -> Mapping[str, Measured]:
             presses += more
             spacing += gaps
             rounds.append(about)
-        latencies = [value for _, value in presses]
-        detail = {"presses": len(presses), "p50": percentile(latencies, 0.5), "max": max(latencies)}
-        for kind in ("choose", "window"):
-            values = [value for which, value in presses if which == kind] or [float("nan")]
-            detail[f"{kind} p50, p95"] = [round(percentile(values, share), 1) for share in (0.5, 0.95)]
-        rows[f"keys-{name}"] = Measured([percentile(latencies, 0.95)], detail={**detail, "rounds": rounds})
-        over = [gap * DEFAULT_HZ for gap in spacing]
-        detail = {"samples": len(over), "p50": percentile(over, 0.5), "max": max(over)}
-        rows[f"spacing-{name}"] = Measured([percentile(over, 0.99)], detail=detail)
+        for row, values, share in (("keys", presses, 0.95), ("spacing", spacing, 0.99)):
+            detail = {"count": len(values), "p50": percentile(values, 0.5), "max": max(values)}
+            rows[f"{row}-{name}"] = Measured([percentile(values, share)], detail={**detail, "rounds": rounds})
     return rows
 
 
@@ -268,8 +256,8 @@ def measure_release(quick: bool) -> Mapping[str, Measured]:
 
 HOUR = 3600.0
 SIZES = ((120, 40), (200, 60))
-WINDOWS = {"15 s": 0, "1 min": 2, "10 min": 3, "1 h": 2, "8 h": 2}
-"""The windows that are measured, and how often ``]`` is pressed to come to each from the one before."""
+WINDOWS = (0, 2, 3, 2, 2)
+"""How often ``]`` is pressed to come to each window from the one before: 15 s, 1 min, 10 min, 1 h, 8 h."""
 STILL = 0.25
 """Seconds without a byte after which a picture is finished."""
 COLUMNS = range(50, 110)
@@ -285,10 +273,9 @@ def _finished(terminal: Terminal, pressed: float) -> float:
     return (terminal.read_at - pressed) * 1e3
 
 
-def _replay(path: Path, size: tuple[int, int], jumps: int) -> tuple[float, list[tuple[str, float]]]:
-    """Open the file once and jump about in it."""
-    chance = random.Random(4)
-    took: list[tuple[str, float]] = []
+def _replay(path: Path, size: tuple[int, int], jumps: int) -> tuple[float, list[float]]:
+    """Open the file once and jump about in it; return ms to the first frame, and of each jump."""
+    chance, took = random.Random(4), []
     with Terminal(*CONCWATCH, "replay", str(path), size=size) as terminal:
         row = size[1] - 2
         terminal.until(
@@ -298,16 +285,16 @@ def _replay(path: Path, size: tuple[int, int], jumps: int) -> tuple[float, list[
         terminal.type(" ")
         terminal.type("[[")
         terminal.run(0.5)
-        for window, presses in WINDOWS.items():
+        for presses in WINDOWS:
             terminal.type("]" * presses)
             terminal.run(0.5)
             for _ in range(jumps):
                 column = chance.choice(COLUMNS)
                 at = terminal.mouse(0, row, column)
                 terminal.mouse(0, row, column, release=True)
-                took.append((window, _finished(terminal, at)))
+                took.append(_finished(terminal, at))
             for key in ("\x1b[F", "\x1b[H", "\x1b[1;2C"):  # end, home, ten seconds on
-                took.append((window, _finished(terminal, terminal.type(key))))
+                took.append(_finished(terminal, terminal.type(key)))
     return first, took
 
 
@@ -328,10 +315,8 @@ def measure_replay(quick: bool) -> Mapping[str, Measured]:
             size = SIZES[round_ % len(SIZES)]
             first, took = _replay(path, size, 1 if quick else 3)
             opened.values.append(first)
-            jumps.values += [value for _, value in took]
-            for window in WINDOWS:
-                slowest = max(value for name, value in took if name == window)
-                jumps.detail[f"{size[0]}x{size[1]}, {window}: slowest"] = round(slowest, 1)
+            jumps.values += took
+            jumps.detail[f"{size[0]}x{size[1]}: slowest"] = round(max(took), 1)
     jumps.detail["p50"] = percentile(jumps.values, 0.5)
     slow = percentile(jumps.values, 0.95)
     return {"replay-open": opened, "replay-jump": Measured([slow], detail=jumps.detail)}

@@ -16,7 +16,7 @@ from concwatch.lab.catalog import find
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from tests.apart import ROOT, python
-from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet
+from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet, running
 
 BURST = 500
 
@@ -87,21 +87,19 @@ def measure_bursts(quick: bool) -> Mapping[str, Measured]:
 
 async def burst_heights(count: int) -> list[float]:
     """Start `BURST` tasks at random moments and return the highest rate of each."""
-    lab = Lab(find(["asyncio"]), settings=Settings(workload="sleep:0.3", refill=False))
-    stepping = asyncio.get_running_loop().create_task(lab.run())
-    lane, heights, moments = lab.lanes[0], [], random.Random(7)
-    lab.switch(lane, True)
-    await asyncio.sleep(1.5)
-    for _ in range(count):
-        await asyncio.sleep(0.6 + moments.random() / 5)
-        began = lab.clock()
-        lab.set_target(lane, BURST)
-        await asyncio.sleep(0.45)
-        _, rates = lane.series.since("created_per_second", began)
-        heights.append(max(rate for rate in rates if not math.isnan(rate)))
-        lab.set_target(lane, 0)
-    stepping.cancel()
-    await lab.close()
+    heights, moments = [], random.Random(7)
+    async with running(Lab(find(["asyncio"]), settings=Settings(workload="sleep:0.3", refill=False))) as lab:
+        lane = lab.lanes[0]
+        lab.switch(lane, True)
+        await asyncio.sleep(1.5)
+        for _ in range(count):
+            await asyncio.sleep(0.6 + moments.random() / 5)
+            began = lab.clock()
+            lab.set_target(lane, BURST)
+            await asyncio.sleep(0.45)
+            _, rates = lane.series.since("created_per_second", began)
+            heights.append(max(rate for rate in rates if not math.isnan(rate)))
+            lab.set_target(lane, 0)
     return heights
 
 

@@ -19,7 +19,7 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from tests.apart import ROOT, apart, environment, python
-from tests.benchmarks.figures import MIB, Measured, Row, against, alternate, benchmark
+from tests.benchmarks.figures import MIB, Measured, Row, against, alternate, benchmark, running
 
 SETTLE = 0.5
 """Seconds between a change and the look at a process's memory."""
@@ -141,7 +141,7 @@ for name, what, uvloop, sizes in (
 
 
 @contextmanager
-def running(script: str) -> Iterator[tuple["subprocess.Popen[str]", psutil.Process]]:
+def started(script: str) -> Iterator[tuple["subprocess.Popen[str]", psutil.Process]]:
     """Run a script until it has said its first line."""
     process = subprocess.Popen(
         [sys.executable, "-c", script],
@@ -162,13 +162,13 @@ def running(script: str) -> Iterator[tuple["subprocess.Popen[str]", psutil.Proce
 
 def bare_idle(engine: str) -> float:
     """Return the MiB of RSS of an interpreter in which ``engine`` stands idle."""
-    with running(IDLE[engine]) as (_, process):
+    with started(IDLE[engine]) as (_, process):
         return process.memory_info().rss / MIB
 
 
 def bare_rss(engine: str, tasks: int) -> float:
     """Return the bytes of RSS that each of ``tasks`` sleeping tasks adds to a script."""
-    with running(HOLDING[engine].format(tasks=tasks)) as (script, process):
+    with started(HOLDING[engine].format(tasks=tasks)) as (script, process):
         before = process.memory_info().rss
         script.stdin.write("\n")
         script.stdin.flush()
@@ -179,24 +179,19 @@ def bare_rss(engine: str, tasks: int) -> float:
 
 async def hold(engine: str, tasks: int) -> tuple[int, int]:
     """Return the RSS of a lab's worker, in bytes: idle, and with so many sleeping tasks live."""
-    lab = Lab(find([engine]), settings=Settings(workload="sleep:600"))
-    lane = lab.lanes[0]
+    async with running(Lab(find([engine]), settings=Settings(workload="sleep:600"))) as lab:
+        lane = lab.lanes[0]
 
-    async def until(done: Callable[[], bool]) -> int:
-        while not done():  # noqa: ASYNC110  # a lab has no events to wait for
-            await asyncio.sleep(0.05)
-        await asyncio.sleep(SETTLE)
-        return int(psutil.Process(lane.worker.tally.ready.pid).memory_info().rss)
+        async def until(done: Callable[[], bool]) -> int:
+            while not done():  # noqa: ASYNC110  # a lab has no events to wait for
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(SETTLE)
+            return int(psutil.Process(lane.worker.tally.ready.pid).memory_info().rss)
 
-    stepping = asyncio.create_task(lab.run())
-    try:
         lab.switch(lane, True)
         idle = await until(lambda: lane.state is State.RUNNING)
         lab.set_target(lane, tasks)
-        return idle, await until(lambda: not tasks or lane.worker.goal.reached is not None)
-    finally:
-        stepping.cancel()
-        await lab.close()
+        return idle, await until(lambda: not tasks or lane.worker.reached is not None)
 
 
 SIZES = {"asyncio": 100_000, "uvloop": 100_000, "threads": 5_000}

@@ -30,7 +30,7 @@ from concwatch.pictures.cells import CELL_WIDTH, Face, part_texts, read_cells
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.pictures.film import HELD, Frame, make_film
 from concwatch.pictures.fonts import FOLDER, is_drawn
-from concwatch.pictures.inks import MOST, make_palette
+from concwatch.pictures.palette import MAX_COLORS, make_palette
 from concwatch.pictures.png import PIXELS, draw_png, to_png
 from concwatch.system.child import ROOT
 from concwatch.ui.picture_files import picture_path
@@ -350,7 +350,7 @@ def test_colours_come_out_as_they_are_and_text_is_not_dithered():
     assert picture.getpixel((5, 10)) == (0xFF, 0x7A, 0x85)
     assert picture.getpixel((5 * glyphs.WIDTH + 5, 10)) == (0x1B, 0x22, 0x30)
     letter = picture.crop((10 * glyphs.WIDTH, 0, 11 * glyphs.WIDTH, glyphs.HEIGHT))
-    assert len(letter.getcolors()) <= film.MOST
+    assert len(letter.getcolors()) <= film.MAX_COLORS
     blue = [pixel for _, pixel in letter.getcolors()]
     assert all(0x1B <= red <= 0x59 and 0x22 <= green <= 0xC9 for red, green, _ in blue), (
         "between ground and ink"
@@ -368,7 +368,7 @@ def test_colours_come_out_as_they_are_and_text_is_not_dithered():
 def test_however_many_colours_there_are_a_palette_has_room_for_no_more(numbers):
     used = {(f"#{ink:06x}", f"#{ground:06x}"): count for (ink, ground), count in numbers.items()}
     palette = make_palette(used)
-    assert len(palette.colors) == len(set(palette.colors)) <= MOST
+    assert len(palette.colors) == len(set(palette.colors)) <= MAX_COLORS
     assert palette.tables.keys() == used.keys()
     for (ink, ground), table in palette.tables.items():
         assert len(table) == 256

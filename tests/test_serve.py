@@ -24,7 +24,7 @@ from concwatch.commands import serve
 from concwatch.pictures.drawing import can_draw
 from concwatch.system.child import ROOT
 from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
-from concwatch.ui.in_page import told
+from concwatch.ui.in_page import page_environment
 from concwatch.web import session
 from concwatch.web.listening import listen, url
 from concwatch.web.page_input import InputFilter, fitting
@@ -139,12 +139,12 @@ FLOOD = SAY + "exec(\"while True: os.write(1, b'D' + (60000).to_bytes(4, 'big') 
 @pytest.fixture
 async def serving(monkeypatch):
     """Gives a function that serves programs from Python code; it gives the address."""
-    monkeypatch.setattr(session, "QUIT", 0.2)
+    monkeypatch.setattr(session, "QUIT_TIMEOUT", 0.2)
     runners = []
 
     async def start(code, heartbeat=10.0):
         if code is FLOOD:  # which ends by force alone
-            monkeypatch.setattr(session, "LEAVE", 0.2)
+            monkeypatch.setattr(session, "EOF_TIMEOUT", 0.2)
         site = Site([sys.executable, "-c", code], names=(), heartbeat=heartbeat)
         runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=PATIENCE)
         await runner.setup()
@@ -207,7 +207,7 @@ async def test_a_page_that_takes_what_is_painted_is_there_however_late_it_answer
     # A stream of asyncio's takes 256 KiB at once, and nothing more until all of it is read.
     with bare_page(await serving(FLOOD, heartbeat), buffer=1 << 14) as page:
         page.setblocking(False)
-        end = time.monotonic() + 2 * session.SILENT * heartbeat
+        end = time.monotonic() + 2 * session.MISSED_PINGS * heartbeat
         while time.monotonic() < end:  # it answers no ping at all
             assert await asyncio.get_running_loop().sock_recv(page, 1 << 12), "it was given up"
             await asyncio.sleep(0.001)  # slower than it is painted
@@ -215,7 +215,7 @@ async def test_a_page_that_takes_what_is_painted_is_there_however_late_it_answer
 
 @pytest.mark.real
 async def test_a_page_that_reads_nothing_does_not_hold_up_the_servers_end(serving, monkeypatch):
-    monkeypatch.setattr(session, "PARTING", 0.2)
+    monkeypatch.setattr(session, "FLUSH_TIMEOUT", 0.2)
     before = children()
     with bare_page(await serving(FLOOD, heartbeat=3600)) as page:
         await soon(lambda: children() - before, "the program runs")
@@ -303,7 +303,7 @@ def test_the_screen_ends_in_order_when_its_page_is_left_while_it_starts():
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, **told(120, 40)},
+        env={**os.environ, **page_environment(120, 40)},
     ) as screen:
         screen.stdin.write(b"M" + len(asked).to_bytes(4, "big") + asked)
         screen.stdin.flush()  # and not closed, which would be another end
@@ -424,7 +424,7 @@ async def test_several_pages_are_sessions_of_their_own_and_options_are_handed_on
                 processes = await everything(served, 2)
                 assert len({worker.ppid() for worker in served.workers()}) == 2
                 for worker in served.workers():  # which has nothing of its page
-                    assert not set(told(80, 24)) & set(worker.environ())
+                    assert not set(page_environment(80, 24)) & set(worker.environ())
                     if sys.platform.startswith("linux"):
                         assert not links(worker.ppid(), range(3)) & links(worker.pid)
             (kept,) = until(lambda: len(served.screens()) == 1 and served.screens(), "one session is left")

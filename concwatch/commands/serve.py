@@ -162,10 +162,10 @@ async def _serve(listening: socket.socket, options: list[str], names: set[str], 
     """Serve pages until this is cancelled."""
     from aiohttp import web
 
-    from concwatch.web.log import tell_in_one_line
+    from concwatch.web.log import log_in_one_line
     from concwatch.web.site import HEARTBEAT, Site
 
-    tell_in_one_line()
+    log_in_one_line()
     site = Site(concwatch_command(*options), names, HEARTBEAT)
     runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=ENDING)
     await runner.setup()

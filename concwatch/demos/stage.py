@@ -135,7 +135,7 @@ class Stage:
         """Wait for the first frame."""
         keys = self._monitor().query_one(KeyBar)
         await self._expect(lambda: keys.region.bottom == self.app.size.height, "the first frame")
-        await self._rest()
+        await self._settle()
         self._captures.film(self.app)
 
     # The verbs.
@@ -145,15 +145,15 @@ class Stage:
         with self._step(f"press {' '.join(keys)}", may_end=True):
             for key, event in [(key, key_event(key)) for key in keys]:
                 self._show(key)
-                await self._strike(event)
-                await self._rest()
+                await self._send_key(event)
+                await self._settle()
 
     async def type(self, key: str, text: str) -> None:
         """Open a dialog with a key, type a text into it, and press enter."""
         with self._step(f"type {text} after {key}"):
             self._show(f"{key}  {text}  enter")
             behind = self.app.screen
-            await self._strike(key_event(key))
+            await self._send_key(key_event(key))
             await self._expect(
                 lambda: isinstance(self.app.screen, TypeDialog) and isinstance(self.app.focused, Input),
                 f"a dialog that the key {key} opens",
@@ -161,10 +161,10 @@ class Stage:
             dialog = self.app.screen
             assert isinstance(dialog, TypeDialog)
             for event in (*map(letter_event, text), key_event("enter")):
-                await self._strike(event)
+                await self._send_key(event)
 
             def refused() -> str:
-                return dialog.refusal or self._objection()
+                return dialog.refusal or self._fit_question()
 
             await self._expect(lambda: self.app.screen is behind or refused(), f"the dialog to take {text}")
             if refused():
@@ -177,7 +177,7 @@ class Stage:
             await self._expect(lambda: self.sees(text, lane), f'"{text}" {where}')
             if at := self._find(text, lane):
                 await self._mouse.click(at)
-            await self._rest()
+            await self._settle()
 
     async def choose(self, lane: str) -> None:
         """Choose the lane that keys act on."""
@@ -191,7 +191,7 @@ class Stage:
             wanted = not found.wanted
             self._show("space")
             await self._choose(lane)
-            await self._strike(key_event("space"))
+            await self._send_key(key_event("space"))
             await self._expect(
                 lambda: self.lane(lane).wanted == wanted, f"{lane} switched {'on' if wanted else 'off'}"
             )
@@ -218,11 +218,11 @@ class Stage:
             await self._expect(lambda: slider.held == count, f"the knob of {lane} at {format_count(count)}")
             await self._mouse.release()
             await self._expect(
-                lambda: self.lane(lane).target == count or self.lane(lane).held_back or self._objection(),
+                lambda: self.lane(lane).target == count or self.lane(lane).held_back or self._fit_question(),
                 f"{lane} asked for {format_count(count)}",
             )
-            if self._objection():
-                raise DemoFailed(self._objection())
+            if self._fit_question():
+                raise DemoFailed(self._fit_question())
 
     async def until(self, condition: Condition, limit: float = 30.0, text: str = "") -> None:
         """Wait until a condition holds of the lab, ``limit`` seconds at most; ``text`` says what for."""
@@ -249,7 +249,7 @@ class Stage:
                 if not screen.query(CaptionBar):
                     keys = screen.query(KeyBar)
                     await screen.mount(CaptionBar(text), before=keys.first() if keys else None)
-            await self._rest()
+            await self._settle()
 
     async def shot(self, name: str, chart: str = "") -> None:
         """Take a picture of the screen as it is now, or of the chart of one metric, such as ``"rss"``."""
@@ -259,7 +259,7 @@ class Stage:
             if name in self._captures.shots:
                 raise DemoFailed("a second of this name: expected another name")
             self.app.look_now()
-            await self._rest()
+            await self._settle()
             if not chart:
                 self._captures.take_shot(name, self.app)
                 return
@@ -274,7 +274,7 @@ class Stage:
         """Begin the film here; with ``keys`` it also shows what is pressed and dragged."""
         with self._step("film"):
             self._shows_keys = keys
-            await self._rest()
+            await self._settle()
             self._captures.film(self.app)
 
     def _show(self, text: str) -> None:
@@ -351,25 +351,25 @@ class Stage:
         if not await self._wait(condition, PROMPT):
             raise DemoFailed(f"expected {expected} within {PROMPT:g} s")
 
-    async def _rest(self) -> None:
+    async def _settle(self) -> None:
         """Wait until the program has handled all that it was asked for."""
         try:
             await self._pilot.pause(0)
         except WaitForScreenTimeout:
             raise DemoFailed("expected the program to answer; it is busy with something else") from None
 
-    async def _strike(self, key: Key) -> None:
+    async def _send_key(self, key: Key) -> None:
         self.app.post_message(key)
         await asyncio.sleep(BEAT)
 
     async def _choose(self, name: str) -> None:
         self.lane(name)
         monitor, index = self._monitor(), list(self._lanes).index(name)
-        await self._strike(key_event(str(index + 1)))
-        await self._rest()
+        await self._send_key(key_event(str(index + 1)))
+        await self._settle()
         await self._expect(lambda: monitor.selected == index, f"lane {name} chosen")
 
-    def _objection(self) -> str:
+    def _fit_question(self) -> str:
         """Return why a target will not fit, if that is what the program asks about."""
         return self.app.screen.said if isinstance(self.app.screen, FitDialog) else ""
 
@@ -390,7 +390,7 @@ class Stage:
         await self._expect(
             lambda: seen(slider).visible_region == seen(slider).region, f"the slider of {name} to be seen"
         )
-        await self._rest()
+        await self._settle()
         return slider
 
     def _find(self, text: str, lane: str | None) -> Offset | None:

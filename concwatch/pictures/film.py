@@ -11,7 +11,7 @@ from rich.segment import Segment
 
 from concwatch.pictures.cells import Cell, Face, Rows, read_cells
 from concwatch.pictures.glyphs import HEIGHT, WIDTH, draw_masks
-from concwatch.pictures.inks import MOST, Palette, make_palette
+from concwatch.pictures.palette import MAX_COLORS, Palette, make_palette
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -132,7 +132,7 @@ def _write(pictures: "Iterator[Image]", durations: Sequence[int], palette: Palet
 
     options: dict[str, Any] = {"lossless": True, "quality": 60, "method": 2}
     if kind == "gif":
-        options = {"disposal": 1, "optimize": True, "palette": flat, "transparency": MOST}
+        options = {"disposal": 1, "optimize": True, "palette": flat, "transparency": MAX_COLORS}
     film, target = colored(), io.BytesIO()
     next(film).save(
         target, kind, save_all=True, append_images=film, duration=list(durations), loop=0, **options

@@ -7,7 +7,7 @@ DRIVER = "textual.drivers.web_driver:WebDriver"
 """Textual's driver that speaks to a page through pipes."""
 
 
-def told(width: int, height: int) -> dict[str, str]:
+def page_environment(width: int, height: int) -> dict[str, str]:
     """Return the environment variables for a page of so many columns and lines."""
     return {
         "TEXTUAL_DRIVER": DRIVER,
@@ -24,11 +24,11 @@ def in_page() -> bool:
 
 
 def take_size() -> tuple[int, int] | None:
-    """Return the page's columns and lines, and forget all that was told: no worker shall inherit it.
+    """Return the page's columns and lines, and remove them: no worker may inherit them.
 
     Call it once Textual is loaded, which reads the rest.
     """
-    found = {name: os.environ.pop(name, "") for name in told(0, 0)}
+    found = {name: os.environ.pop(name, "") for name in page_environment(0, 0)}
     try:
         return int(found["COLUMNS"]), int(found["ROWS"])
     except ValueError:

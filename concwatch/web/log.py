@@ -8,30 +8,30 @@ from concwatch.console import print_note
 from concwatch.text import one_line, plain
 
 QUIET = 60.0
-"""Seconds for which a line is not told again."""
+"""Seconds for which the same line is not repeated."""
 
 LIBRARIES = ("aiohttp", "asyncio")
-"""Whose logs they are."""
+"""Loggers that are handled."""
 
 
 class OneLine(logging.Handler):
-    """Tells on standard error what happened, without a traceback: any client can bring one about.
+    """Writes each record as one line on standard error, without a traceback: any client can cause one.
 
-    Of the same kind, which is what the log says in its first line, one is told each minute.
+    Records with the same first line are repeated once a minute at most.
     """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._told: dict[str, float] = {}
+        self._last_logged: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write it, unless the same has just been written."""
         error = record.exc_info[1] if record.exc_info else None
         kind = f"{str(record.msg).partition(chr(10))[0]} {type(error).__name__}"
         now = time.monotonic()
-        if now - self._told.get(kind, -QUIET) < QUIET:
+        if now - self._last_logged.get(kind, -QUIET) < QUIET:
             return
-        self._told[kind] = now
+        self._last_logged[kind] = now
         text = record.getMessage().partition("\n")[0]
         if error is not None:
             where = traceback.extract_tb(error.__traceback__)[-1:]
@@ -40,10 +40,10 @@ class OneLine(logging.Handler):
         print_note(f"concwatch: {plain(one_line(text))}; the same is told once a minute")
 
 
-def tell_in_one_line() -> None:
-    """Have the libraries' logs told so."""
-    told = OneLine()
+def log_in_one_line() -> None:
+    """Handle the libraries' logs so."""
+    handler = OneLine()
     for name in LIBRARIES:
         logger = logging.getLogger(name)
-        logger.addHandler(told)
+        logger.addHandler(handler)
         logger.propagate = False

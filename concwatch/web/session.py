@@ -14,40 +14,40 @@ from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
 from concwatch.text import one_line, plain
-from concwatch.ui.in_page import told
+from concwatch.ui.in_page import page_environment
 from concwatch.web.page_input import InputFilter, fitting
 
 READY = b"__GANGLION__\n"
 """What Textual's driver for pages writes first; packets follow."""
 
-QUIT = 5.0
+QUIT_TIMEOUT = 5.0
 """Seconds that the program gets to end by itself once its page is gone."""
 
-LEAVE = 3.0
+EOF_TIMEOUT = 3.0
 """Seconds that it gets after that, once it has been left without input."""
 
-AHEAD = 1 << 14
+READ_AHEAD = 1 << 14
 """Bytes, or up to twice as many, that are read ahead of what a slow page has taken."""
 
-HEARING = 0.5
+STDERR_TIMEOUT = 0.5
 """Seconds that its last words may come after its end; what it started may hold their pipe open."""
 
-LAST_WORDS = 8_000
+STDERR_KEPT = 8_000
 """Bytes of the end of its standard error that are told when it has ended."""
 
-FAREWELL = 2.0
+CLOSE_TIMEOUT = 2.0
 """Seconds that a page gets to answer that it has heard of its end."""
 
-PARTING = 5.0
+FLUSH_TIMEOUT = 5.0
 """Seconds that a page which is behind gets to take the rest, until it is closed all the same."""
 
-LONGEST = 1 << 20
+MAX_MESSAGE = 1 << 20
 """Bytes of one message: room for what somebody pastes."""
 
-SILENT = 3
+MISSED_PINGS = 3
 """Pings after which a page is given up that has answered none and has taken nothing of what waits for it."""
 
-WAITING = 1 << 14
+MAX_BUFFERED = 1 << 14
 """Bytes that may wait for a page here. Then its program waits too, so that no old painting piles up."""
 
 log = logging.getLogger(__name__)
@@ -71,26 +71,26 @@ class Session(AppService):
         self, command: Sequence[str], downloads: MutableMapping[str, Path], heartbeat: float
     ) -> None:
         self._page = web.WebSocketResponse(
-            timeout=FAREWELL, autoping=False, max_msg_size=LONGEST, writer_limit=0
+            timeout=CLOSE_TIMEOUT, autoping=False, max_msg_size=MAX_MESSAGE, writer_limit=0
         )
         super().__init__(
             command[0],
             write_bytes=lambda data: self._send(self._page.send_bytes(data)),
             write_str=lambda text: self._send(self._page.send_str(text)),
-            close=self._part,
+            close=self._program_ended,
             download_manager=DownloadManager(),
         )
         self._arguments = command
         self._downloads = downloads
         self._heartbeat = heartbeat
-        self._typed = InputFilter()
+        self._input_filter = InputFilter()
         self._transport: asyncio.Transport | None = None
         self._child: asyncio.subprocess.Process | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._words = b""
-        self._heard = 0.0
-        self._waiting = 0
-        self._taken = 0
+        self._stderr = b""
+        self._last_heard = 0.0
+        self._sending = 0
+        self._sent = 0
 
     # The page.
 
@@ -100,14 +100,14 @@ class Session(AppService):
         self._transport = transport = request.transport
         if transport is None:
             return self._page
-        transport.set_write_buffer_limits(WAITING)
+        transport.set_write_buffer_limits(MAX_BUFFERED)
         watching = asyncio.create_task(self._watch(transport))
         try:
             await self.start(*fitting(request.query.get("width"), request.query.get("height")))
             async for message in self._page:
-                self._heard = time.monotonic()
+                self._last_heard = time.monotonic()
                 if message.type is WSMsgType.TEXT:
-                    await self._take(message.data)
+                    await self._handle_message(message.data)
                 elif message.type is WSMsgType.PING:
                     await self._send(self._page.pong(message.data))
         except OSError as error:
@@ -122,9 +122,9 @@ class Session(AppService):
         return self._page
 
     async def close(self) -> None:
-        """Close the page, which ends the session, in ``PARTING`` seconds at most."""
+        """Close the page, which ends the session, in ``FLUSH_TIMEOUT`` seconds at most."""
         assert self._transport is not None
-        late = asyncio.get_running_loop().call_later(PARTING, self._transport.abort)
+        late = asyncio.get_running_loop().call_later(FLUSH_TIMEOUT, self._transport.abort)
         await self._page.close()
         late.cancel()
 
@@ -140,34 +140,34 @@ class Session(AppService):
         A page is there as long as it says something, be it the answer to a ping, or takes what waits for it:
         a slow one answers late, since a ping comes after all that was painted before.
         """
-        self._heard = time.monotonic()
+        self._last_heard = time.monotonic()
         waiting, taken = False, 0
         while True:
             await asyncio.sleep(self._heartbeat)
-            if waiting and self._taken > taken:
-                self._heard = time.monotonic()
-            silent = time.monotonic() - self._heard
-            if silent >= SILENT * self._heartbeat:
+            if waiting and self._sent > taken:
+                self._last_heard = time.monotonic()
+            silent = time.monotonic() - self._last_heard
+            if silent >= MISSED_PINGS * self._heartbeat:
                 log.warning(
                     "concwatch: a page was given up: for %.3g s it answered no ping and took no painting",
                     silent,
                 )
                 transport.abort()
                 return
-            waiting, taken = self._waiting > 0, self._taken
+            waiting, taken = self._sending > 0, self._sent
             if not waiting:
                 self._ping = asyncio.create_task(self._send(self._page.ping()))
 
     async def _send(self, sending: Awaitable[None]) -> None:
         """Send, which waits while the page is behind."""
-        self._waiting += 1
+        self._sending += 1
         # Painted for nobody is no error: the program shall still be read from, or it stands still.
         with contextlib.suppress(ConnectionError, RuntimeError):
             await sending
-        self._waiting -= 1
-        self._taken += 1
+        self._sending -= 1
+        self._sent += 1
 
-    async def _take(self, text: str) -> None:
+    async def _handle_message(self, text: str) -> None:
         """Act on one message of the page; what makes no sense is ignored."""
         try:
             kind, *rest = json.loads(text)
@@ -175,7 +175,7 @@ class Session(AppService):
             return
         match kind, *rest:
             case "stdin", str(typed):
-                await self.send_bytes(self._typed.take(typed).encode("utf-8", "replace"))
+                await self.send_bytes(self._input_filter.take(typed).encode("utf-8", "replace"))
             case "resize", {"width": width, "height": height}:
                 await self.set_terminal_size(*fitting(width, height))
             case "ping", said:
@@ -205,12 +205,12 @@ class Session(AppService):
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            limit=AHEAD,
-            env={**os.environ, **told(width, height)},
+            limit=READ_AHEAD,
+            env={**os.environ, **page_environment(width, height)},
             start_new_session=True,  # Ctrl-C, and a terminal that is closed, are for the server to act on
         )
         loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(self.run()), loop.create_task(self._listen())]
+        self._tasks = [loop.create_task(self.run()), loop.create_task(self._read_stderr())]
 
     async def run(self) -> None:
         """Hand on what it paints until its output ends; then close the page."""
@@ -228,7 +228,7 @@ class Session(AppService):
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
         finally:
-            await self._part()
+            await self._program_ended()
 
     async def on_meta(self, data: bytes) -> None:
         """Act on what is no painting; of a file that it offers the page is told the key.
@@ -248,24 +248,24 @@ class Session(AppService):
         """End the program: by asking, then by leaving it without input, then by force."""
         if self._child is None:
             return
-        if not await self._ended(QUIT, self.send_meta({"type": "quit"})):
+        if not await self._ends_within(QUIT_TIMEOUT, self.send_meta({"type": "quit"})):
             if not self.stdin.is_closing():
                 self.stdin.transport.abort()
-            if not await self._ended(LEAVE):
+            if not await self._ends_within(EOF_TIMEOUT):
                 with contextlib.suppress(ProcessLookupError):
                     self._child.kill()
                 await self._child.wait()
         # A process that it has started may hold its pipes open, so their end is not waited for.
-        await asyncio.wait(self._tasks, timeout=LEAVE)
+        await asyncio.wait(self._tasks, timeout=EOF_TIMEOUT)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        words = self._words.decode(errors="replace").strip()
+        words = self._stderr.decode(errors="replace").strip()
         if words:
             status = self._child.returncode
             log.error("concwatch: the program of a page ended with status %s:\n%s", status, words)
 
-    async def _ended(self, seconds: float, first: Awaitable[object] | None = None) -> bool:
+    async def _ends_within(self, seconds: float, first: Awaitable[object] | None = None) -> bool:
         """Do what is to be done ``first``; return whether the program has ended within so many seconds."""
         assert self._child is not None
         with contextlib.suppress(TimeoutError):
@@ -275,21 +275,21 @@ class Session(AppService):
                 await self._child.wait()
         return self._child.returncode is not None
 
-    async def _part(self) -> None:
+    async def _program_ended(self) -> None:
         """Close the page once the program has ended, or has had its time for it, with what it said last."""
         assert self._child is not None
-        if await self._ended(LEAVE):
-            await asyncio.wait(self._tasks[1:], timeout=HEARING)
+        if await self._ends_within(EOF_TIMEOUT):
+            await asyncio.wait(self._tasks[1:], timeout=STDERR_TIMEOUT)
         status, reason = self._child.returncode, ""
         if status:  # it ended by itself, and not as it was asked to
-            words = map(plain, reversed(self._words.decode(errors="replace").split("\n")))
+            words = map(plain, reversed(self._stderr.decode(errors="replace").split("\n")))
             last = next(filter(str.strip, words), f"its program ended with status {status}")
             reason = one_line(last.strip())
         await self._close_page(reason)
 
-    async def _listen(self) -> None:
+    async def _read_stderr(self) -> None:
         """Keep the end of what it says on standard error."""
         assert self._child is not None
         assert self._child.stderr is not None
-        while words := await self._child.stderr.read(LAST_WORDS):
-            self._words = (self._words + words)[-LAST_WORDS:]
+        while words := await self._child.stderr.read(STDERR_KEPT):
+            self._stderr = (self._stderr + words)[-STDERR_KEPT:]

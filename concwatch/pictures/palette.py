@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-MOST = 255
+MAX_COLORS = 255
 """Colours of a film: a GIF has 256, and one of them means that nothing has changed."""
 
-FINEST = 8
+MAX_STEPS = 8
 """Steps from ground to ink, where there is room for so many: more are not to be told apart."""
 
 Pair = tuple[str, str]
@@ -31,11 +31,11 @@ def make_palette(used: Mapping[Pair, int]) -> Palette:
         used: the pairs that are seen, and in how many cells; the rarest give way where not all fit.
     """
     pairs = sorted(used, key=lambda pair: -used[pair])
-    steps = dict.fromkeys(pairs, FINEST)
+    steps = dict.fromkeys(pairs, MAX_STEPS)
     fewer = ((pair, finest) for finest in (4, 2, 1) for pair in reversed(pairs))
-    while len(colors := _colors(steps)) > MOST and (step := next(fewer, None)):
+    while len(colors := _colors(steps)) > MAX_COLORS and (step := next(fewer, None)):
         steps[step[0]] = step[1]
-    kept = colors[:MOST]
+    kept = colors[:MAX_COLORS]
     places = {color: place for place, color in enumerate(kept)}
     return Palette(kept, {pair: _table(pair, steps[pair], places) for pair in pairs})
 

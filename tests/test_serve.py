@@ -574,7 +574,7 @@ def test_in_a_browser_charts_are_shown_and_the_mouse_obeyed_until_the_page_or_th
         # A click switches the lane on: a worker runs.
         browser.mouse(browser.find("○ off"))
         browser.sees("● on", "0 live")
-        (worker,) = served.workers()
+        (worker,) = until(served.workers, "a worker runs")
         idle = worker.memory_info().rss
 
         # A drag moves the slider, which tells what that many would cost; letting go starts them.

@@ -2,6 +2,7 @@
 
 import asyncio
 import html
+import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -37,6 +38,8 @@ from concwatch.ui.widgets.slider import Slider
 from tests import virtual_time
 from tests.fake import FakeLink, FakeWorkers, Fault
 
+GOLDEN = Path(__file__).parent / "golden"
+
 GIB = 1 << 30
 MEMORY = Memory(16 * GIB, 12 * GIB, "memory")
 WALLS = (Wall("vm.max_map_count", 65_530, 130), Wall("pid_max", 4_194_304, 500))
@@ -63,6 +66,13 @@ def svg_lines(svg: str, width: int, height: int) -> list[str]:
         column = round(float(x) / _CELL)
         rows[int(row)][column : column + len(plain)] = plain
     return ["".join(row).rstrip() for row in rows]
+
+
+def looks_golden(lines: list[str], file: Path) -> None:
+    """Compare a screen with what a file holds; with ``CONCWATCH_GOLDEN=write`` write it anew instead."""
+    if os.environ.get("CONCWATCH_GOLDEN") == "write":
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert lines == file.read_text(encoding="utf-8").splitlines()
 
 
 class ScriptedLink(FakeLink):
@@ -291,10 +301,21 @@ class Stage:
             self.app.simulate_key(key)
             await self.settle()
 
-    def press_at_once(self, *keys: str) -> None:
-        """Press keys that all come in one read of the terminal."""
+    def post_keys(self, *keys: str) -> None:
+        """Send keys that all come in one read of the terminal."""
         for key in keys:
             self.app.post_message(key_event(key))
+
+    async def press_at_once(self, *keys: str) -> None:
+        """Press keys that all come in one read of the terminal, and have the screen take them in."""
+        self.post_keys(*keys)
+        await self.settle()
+
+    async def press_last(self, *keys: str) -> None:
+        """Press keys at once of which one ends the app, and wait for that."""
+        self.post_keys(*keys)
+        while self.app.is_running:
+            await self.pilot.pause(FRAME)
 
     async def click(self, widget: Widget | str, x: int = 0) -> None:
         """Click on a widget, ``x`` cells from its left end."""
@@ -387,9 +408,7 @@ async def stage(
     clock = Clock() if by_hand else None
 
     def make_lab() -> Lab:
-        kind = HandDrivenLab if clock else Lab
-        more = {"clock": clock} if clock else {}
-        return kind(
+        return (HandDrivenLab if clock else Lab)(
             engines,
             settings=settings,
             budget=budget,
@@ -398,7 +417,7 @@ async def stage(
             walls=lambda: WALLS,
             load=lambda: Load(time.monotonic(), 0.0, 0.0, 2),
             cluster=cluster,
-            **more,
+            clock=clock or virtual_time.now,
         )
 
     app = ConcwatchApp(make_lab, pictures, make_run_lab)

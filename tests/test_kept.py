@@ -1,13 +1,12 @@
 """What the screen is given at its start, and what is kept for the next."""
 
-import asyncio
-
 import pytest
 
 from concwatch.commands.place import Kept, keep, kept_path, read_kept
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
 from concwatch.ui.app import Begin, ConcwatchApp
+from tests import virtual_time
 from tests.fake import FakeWorkers
 from tests.screen import stage
 
@@ -49,25 +48,9 @@ async def test_theme_and_window_are_there_at_the_start_and_only_a_choice_on_the_
 
 async def test_theme_window_and_tasks_asked_for_are_there_from_the_start():
     begin = Begin("dracula", 300.0, {"asyncio": 100})
-    app = ConcwatchApp(lambda: Lab(SHOWN, open_link=FakeWorkers()), begin=begin)
+    app = ConcwatchApp(lambda: Lab(SHOWN, open_link=FakeWorkers(), clock=virtual_time.now), begin=begin)
     async with app.run_test(size=(120, 40)) as pilot:
         assert app.current_theme.name == "dracula"
-        async with asyncio.timeout(20):
-            while app.lab.lanes[2].live < 100:
-                await pilot.pause(0.02)
+        await pilot.pause(1)
         assert [lane.live for lane in app.lab.lanes] == [0, 0, 100, 0]
         assert (app.chosen_theme, app.window) == ("", None), "nobody chose on the screen"
-
-
-async def test_without_refill_a_key_starts_the_target_again_and_the_knob_says_that_it_is_spent():
-    async with stage() as s:
-        await s.press("f")
-        await s.switch_on("asyncio", tasks=100)
-        await s.run(15)
-        assert s.lane("asyncio").live == 0
-        assert "○" in s.text(s.slider("asyncio"))
-        await s.press("3", "a")
-        await s.run(1)
-        assert s.lane("asyncio").live == 100
-        await s.press("f", "a")
-        await s.sees("f turns refill off")

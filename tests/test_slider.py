@@ -1,5 +1,7 @@
 """The slider: its picture as plain strings, and the widget under mouse, wheel and keys."""
 
+from contextlib import asynccontextmanager
+
 import pytest
 from textual import events
 from textual.app import App, ComposeResult
@@ -9,8 +11,11 @@ from textual.widgets import Input
 
 from concwatch.ui.renderables.slider_bar import SliderBar
 from concwatch.ui.widgets.slider import Slider
+from tests.screen import pilot_of
 
 WIDTH = 34
+LEFT, TOP = 5, 2
+"""Where the slider stands."""
 
 
 @pytest.mark.parametrize(
@@ -41,24 +46,28 @@ def test_bar_fills_its_width_whatever_the_marks():
                 assert len(str(SliderBar(width, knob, live))) == width
 
 
+class CountingSlider(Slider):
+    renders = 0
+
+    def render(self):
+        self.renders += 1
+        return super().render()
+
+
 class SliderApp(App[None]):
     """One slider in the middle of a screen, with room on every side to drag out of it."""
 
-    CSS = f"Slider {{ width: {WIDTH}; margin: 2 5; }} Vertical {{ height: auto; }}"
+    CSS = f"Slider {{ width: {WIDTH}; margin: {TOP} {LEFT}; }} Vertical {{ height: auto; }}"
 
     def __init__(self, **arguments):
         super().__init__()
-        self.arguments = arguments
+        self.slider = CountingSlider(**arguments)
         self.seen = []
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield CountingSlider(**self.arguments)
+            yield self.slider
             yield Input()
-
-    @property
-    def slider(self):
-        return self.query_one(CountingSlider)
 
     def on_slider_dragged(self, message):
         assert message.control is message.slider is self.slider
@@ -77,18 +86,21 @@ class SliderApp(App[None]):
     def picture(self):
         return "".join(segment.text for segment in self.slider.render_line(0))
 
+    def post(self, kind, x, button=0):
+        """Have the slider hear of the mouse at its cell ``x``."""
+        event = kind(self.slider, x, 0, 0, 0, button, False, False, False, x + LEFT, TOP)
+        self.slider.post_message(event)
 
-class CountingSlider(Slider):
-    renders = 0
 
-    def render(self):
-        self.renders += 1
-        return super().render()
+@asynccontextmanager
+async def shown(**arguments):
+    app = SliderApp(**arguments)
+    async with app.run_test() as pilot:
+        yield app, pilot_of(pilot)
 
 
 async def test_a_drag_applies_once_where_it_ends():
-    app = SliderApp()
-    async with app.run_test() as pilot:
+    async with shown() as (app, pilot):
         await pilot.mouse_down(Slider, (10, 0))
         assert app.mouse_captured is app.slider
         assert (app.slider.value, app.slider.shown) == (0, app.slider.scale.value_at(10, WIDTH))
@@ -96,47 +108,84 @@ async def test_a_drag_applies_once_where_it_ends():
             await pilot.hover(Slider, (x, 0))
         assert app.outcomes() == []
         await pilot.mouse_up(Slider, (23, 0))
-        assert app.outcomes() == [("changed", 10_000)]
         assert [kind for kind, _ in app.seen] == ["dragged"] * 5 + ["changed"]
+        assert app.outcomes() == [("changed", 10_000)]
         assert (app.slider.value, app.slider.held, app.mouse_captured) == (10_000, None, None)
 
 
-@pytest.mark.parametrize("maximum", [1_000_000, 21_800, 7, 1])
-async def test_both_ends_are_reached_by_mouse(maximum):
-    app = SliderApp(maximum=maximum)
-    async with app.run_test() as pilot:
-        await pilot.click(Slider, (WIDTH - 1, 0))
-        await pilot.click(Slider, (0, 0))
-        assert app.outcomes() == [("changed", maximum), ("changed", 0)]
+DOWN, MOVE, UP = events.MouseDown, events.MouseMove, events.MouseUp
+WHEEL_UP, WHEEL_DOWN = events.MouseScrollUp, events.MouseScrollDown
+KNOB = SliderApp(value=12_345).slider.scale.cell(12_345, WIDTH)
+
+GESTURES = [
+    ("the right end is reached", 5, [(DOWN, 33), (UP, 33)], [("changed", 10**6)]),
+    ("the left end is reached", 5, [(DOWN, 0), (UP, 0)], [("changed", 0)]),
+    ("it goes on outside and stops at the ends", 5, [(DOWN, 10), (MOVE, 74), (UP, 74)], [("changed", 10**6)]),
+    ("it goes on outside on the left", 5, [(DOWN, 10), (MOVE, -5), (UP, -5)], [("changed", 0)]),
+    ("a click on the knob keeps an exact number", 12_345, [(DOWN, KNOB), (UP, KNOB)], [("changed", 12_345)]),
+    ("a release nobody heard of ends it", 0, [(DOWN, 10), (MOVE, 23), (MOVE, 30, 0)], [("changed", 10_000)]),
+    ("a second press without a release", 10_000, [(DOWN, 10), (DOWN, 0)], [("cancelled", 10_000)]),
+    ("other buttons do nothing", 5, [(DOWN, 10, 3), (UP, 10, 3)], []),
+    ("moving without a press does nothing", 5, [(MOVE, 10, 0)], []),
+    ("keys do not move a knob in the hand", 5, [(DOWN, 30), "left", "home"], []),
+    ("escape gives it up", 5, [(DOWN, 30), "escape", (MOVE, 5, 0), (UP, 5)], [("cancelled", 5)]),
+    (
+        "the wheel steps one stop",
+        12_345,
+        [(WHEEL_UP, 3), (WHEEL_UP, 3), (WHEEL_DOWN, 3)],
+        [("changed", 20_000), ("changed", 50_000), ("changed", 20_000)],
+    ),
+    ("a step beyond an end applies nothing", 10**6, ["right", "shift+right", "pageup", "end"], []),
+    *(
+        (f"{key} applies at once", 10_000, [key], [("changed", value)])
+        for key, value in (
+            ("right", 20_000),
+            ("left", 5_000),
+            ("shift+right", 11_000),
+            ("shift+left", 9_500),
+            ("pageup", 100_000),
+            ("pagedown", 1_000),
+            ("home", 0),
+            ("end", 10**6),
+        )
+    ),
+]  # fmt: skip
 
 
-async def test_the_drag_goes_on_outside_and_stops_at_the_ends():
-    app = SliderApp(value=10_000)
-    async with app.run_test() as pilot:
-        await pilot.mouse_down(Slider, (10, 0))
-        await pilot.hover(offset=(79, 20))
-        assert app.slider.shown == 1_000_000
-        await pilot.hover(offset=(0, 0))
-        assert app.slider.shown == 0
-        await pilot.mouse_up(offset=(79, 0))
-        assert app.outcomes() == [("changed", 1_000_000)]
+async def test_what_comes_of_mouse_wheel_and_keys():
+    async with shown() as (app, pilot):
+        for name, value, steps, outcomes in GESTURES:
+            app.slider.value = value
+            await pilot.pause()
+            assert app.seen == [], "a value set by the program is no change by the user"
+            for step in steps:
+                if isinstance(step, str):
+                    app.simulate_key(step)
+                else:
+                    kind, x, *button = step
+                    app.post(kind, x, *(button or (1,)))
+                await pilot.pause()
+            assert app.outcomes() == outcomes, name
+            held = app.mouse_captured is app.slider
+            assert held is (app.slider.held is not None), name
+            if not held and outcomes:
+                assert app.slider.value == outcomes[-1][1], name
+            app.simulate_key("escape")
+            await pilot.pause()
+            app.seen.clear()
 
 
-async def test_escape_gives_the_drag_up():
-    app = SliderApp(value=10_000)
-    async with app.run_test() as pilot:
-        await pilot.mouse_down(Slider, (30, 0))
-        await pilot.press("escape")
-        assert app.outcomes() == [("cancelled", 10_000)]
-        await pilot.hover(Slider, (5, 0))
-        await pilot.mouse_up(Slider, (5, 0))
-        assert app.outcomes() == [("cancelled", 10_000)]
-        assert (app.slider.shown, app.mouse_captured) == (10_000, None)
+async def test_a_press_right_after_a_release_is_a_drag_of_its_own():
+    async with shown() as (app, pilot):
+        for kind in (DOWN, UP, DOWN):
+            app.post(kind, 23, 1)
+        await pilot.pause()
+        assert (app.slider.held, app.mouse_captured) == (10_000, app.slider)
+        assert app.outcomes() == [("changed", 10_000)]
 
 
 async def test_a_value_from_outside_leaves_the_knob_in_the_hand():
-    app = SliderApp(value=10_000)
-    async with app.run_test() as pilot:
+    async with shown(value=10_000) as (app, pilot):
         await pilot.mouse_down(Slider, (30, 0))
         held = app.slider.shown
         app.slider.value = 5
@@ -146,35 +195,9 @@ async def test_a_value_from_outside_leaves_the_knob_in_the_hand():
         assert app.slider.shown == 5
 
 
-async def test_a_click_on_the_knob_keeps_an_exact_number():
-    app = SliderApp(value=12_345)
-    async with app.run_test() as pilot:
-        await pilot.click(Slider, (app.slider.scale.cell(12_345, WIDTH), 0))
-        assert app.outcomes() == [("changed", 12_345)]
-
-
-async def test_keys_do_not_move_a_knob_in_the_hand():
-    app = SliderApp(value=10_000)
-    async with app.run_test() as pilot:
-        await pilot.mouse_down(Slider, (30, 0))
-        held = app.slider.shown
-        await pilot.press("left", "home")
-        assert (app.slider.shown, app.outcomes()) == (held, [])
-
-
-async def test_a_new_screen_takes_the_mouse():
-    app = SliderApp(value=10_000)
-    async with app.run_test() as pilot:
-        await pilot.mouse_down(Slider, (30, 0))
-        await app.push_screen(ModalScreen())
-        await pilot.pause()
-        assert (app.seen[-1], app.mouse_captured) == (("cancelled", 10_000), None)
-
-
-@pytest.mark.parametrize("change", ["disabled", "hidden", "blurred", "parent disabled"])
+@pytest.mark.parametrize("change", ["disabled", "hidden", "blurred", "parent disabled", "screen", "removed"])
 async def test_what_takes_the_slider_away_ends_the_drag(change):
-    app = SliderApp(value=10_000)
-    async with app.run_test() as pilot:
+    async with shown(value=10_000) as (app, pilot):
         await pilot.mouse_down(Slider, (30, 0))
         match change:
             case "disabled":
@@ -185,174 +208,76 @@ async def test_what_takes_the_slider_away_ends_the_drag(change):
                 await pilot.press("tab")
             case "parent disabled":
                 app.query_one(Vertical).disabled = True
+            case "screen":
+                await app.push_screen(ModalScreen())
+            case "removed":
+                await app.slider.remove()
         await pilot.pause()
-        assert app.outcomes() == [("cancelled", 10_000)]
+        assert app.outcomes() == [("cancelled", 10_000)] or change == "removed"
         assert app.mouse_captured is None
 
 
-async def test_a_removed_slider_gives_the_mouse_back():
-    app = SliderApp()
-    async with app.run_test() as pilot:
-        await pilot.mouse_down(Slider, (30, 0))
-        await app.slider.remove()
-        assert app.mouse_captured is None
-
-
-async def test_a_release_nobody_heard_of_ends_the_drag():
-    app = SliderApp()
-    async with app.run_test() as pilot:
-        await pilot.mouse_down(Slider, (10, 0))
-        for x, button in ((23, 1), (30, 0)):
-            app.slider.post_message(
-                events.MouseMove(app.slider, x, 0, 0, 0, button, False, False, False, x + 5, 2)
-            )
-        await pilot.pause()
-        assert app.outcomes() == [("changed", 10_000)]
-        assert app.mouse_captured is None
-
-
-async def test_a_second_press_without_a_release_gives_the_drag_up():
-    app = SliderApp(value=10_000)
-    async with app.run_test() as pilot:
-        await pilot.mouse_down(Slider, (10, 0))
-        await pilot.mouse_down(offset=(0, 0))
-        assert app.outcomes() == [("cancelled", 10_000)]
-
-
-async def test_a_press_right_after_a_release_is_a_drag_of_its_own():
-    app = SliderApp()
-    async with app.run_test() as pilot:
-        for kind in (events.MouseDown, events.MouseUp, events.MouseDown):
-            app.slider.post_message(kind(app.slider, 23, 0, 0, 0, 1, False, False, False, 28, 2))
-        await pilot.pause()
-        assert (app.slider.held, app.mouse_captured) == (10_000, app.slider)
-        assert app.outcomes() == [("changed", 10_000)]
-
-
-async def test_other_buttons_do_nothing():
-    app = SliderApp()
-    async with app.run_test() as pilot:
-        await pilot.mouse_down(Slider, (10, 0), button=3)
-        await pilot.mouse_up(Slider, (10, 0))
-        assert app.seen == []
-
-
-async def test_moving_without_a_press_does_nothing():
-    app = SliderApp()
-    async with app.run_test() as pilot:
-        await pilot.hover(Slider, (10, 0))
-        assert app.seen == []
-
-
-async def test_padding_is_no_part_of_the_track():
-    app = SliderApp()
-    async with app.run_test() as pilot:
+async def test_padding_is_no_part_of_the_track_and_few_cells_are_enough():
+    async with shown() as (app, pilot):
         app.slider.styles.padding = (0, 2)
         await pilot.pause()
         await pilot.click(Slider, (2, 0))
         await pilot.click(Slider, (WIDTH - 3, 0))
         assert app.outcomes() == [("changed", 0), ("changed", 1_000_000)]
+        app.slider.styles.padding = 0
+        for width in (1, 2, 3):
+            app.slider.styles.width = width
+            await pilot.pause()
+            assert app.picture().count("●") == 1
+            await pilot.click(Slider, (width - 1, 0))
+            assert app.slider.value == (1_000_000 if width > 1 else 0)
 
 
-def wheel(slider, kind):
-    slider.post_message(kind(slider, 3, 0, 0, 0, 0, False, False, False, 8, 2))
-
-
-async def test_the_wheel_steps_one_stop():
-    app = SliderApp(value=12_345)
-    async with app.run_test() as pilot:
-        for kind in (events.MouseScrollUp, events.MouseScrollUp, events.MouseScrollDown):
-            wheel(app.slider, kind)
-        await pilot.pause()
-        assert app.seen == [("changed", 20_000), ("changed", 50_000), ("changed", 20_000)]
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("right", 20_000),
-        ("left", 5_000),
-        ("shift+right", 11_000),
-        ("shift+left", 9_500),
-        ("pageup", 100_000),
-        ("pagedown", 1_000),
-        ("home", 0),
-        ("end", 1_000_000),
-    ],
-)
-async def test_a_key_applies_at_once(key, value):
-    app = SliderApp(value=10_000)
-    async with app.run_test() as pilot:
-        await pilot.press(key)
-        assert app.seen == [("changed", value)]
-        assert app.slider.value == value
-
-
-async def test_a_step_beyond_an_end_applies_nothing():
-    app = SliderApp(value=1_000_000)
-    async with app.run_test() as pilot:
-        await pilot.press("right", "shift+right", "pageup", "end")
-        assert app.seen == []
+@pytest.mark.parametrize("maximum", [21_800, 7, 1])
+async def test_any_maximum_is_reached_by_mouse_and_no_track_lies_beyond(maximum):
+    async with shown(maximum=maximum) as (app, pilot):
+        await pilot.click(Slider, (WIDTH - 1, 0))
+        assert app.outcomes() == [("changed", maximum)]
+        assert app.picture().rstrip().endswith("●")
 
 
 async def test_a_disabled_slider_does_nothing():
-    app = SliderApp(value=10_000, disabled=True)
-    async with app.run_test() as pilot:
+    async with shown(value=10_000, disabled=True) as (app, pilot):
         await pilot.click(Slider, (30, 0))
-        await pilot.press("right")
-        wheel(app.slider, events.MouseScrollUp)
+        app.simulate_key("right")
+        app.post(WHEEL_UP, 3)
         await pilot.pause()
         assert (app.seen, app.slider.value) == ([], 10_000)
 
 
-async def test_a_value_set_by_the_program_is_no_change_by_the_user():
-    app = SliderApp()
-    async with app.run_test() as pilot:
-        app.slider.value = 10_000
+async def test_the_picture_shows_target_and_live_and_is_drawn_again_only_where_a_cell_changes():
+    async with shown(value=10_000, live=500) as (app, pilot):
         await pilot.pause()
-        assert app.seen == []
-
-
-async def test_the_picture_shows_target_and_live():
-    app = SliderApp(value=10_000, live=500)
-    async with app.run_test(size=(80, 12)) as pilot:
         assert app.picture() == "━━━━━━━┯━━━━┯━━━╍╍╍╍╍╍╍●────┬─────"
-        app.slider.maximum = 10_000
-        await pilot.pause()
-        assert app.picture().endswith("●          "), "there is no track that cannot be reached"
-        app.slider.maximum = -1
-        await pilot.pause()
-        assert app.picture().endswith("●          ")
-
-
-async def test_only_a_change_of_a_cell_is_drawn():
-    app = SliderApp(value=1_000_000, live=10_000)
-    async with app.run_test() as pilot:
-        await pilot.pause()
         before = app.slider.renders
-        for live in range(10_000, 10_100):
+        for live in range(500, 510):
             app.slider.live = live
             await pilot.pause()
         assert app.slider.renders == before
-        app.slider.live = 20_000
+        app.slider.live = 5_000
         await pilot.pause()
         assert app.slider.renders == before + 1
+        app.slider.maximum = 10_000
+        await pilot.pause()
+        assert app.picture().endswith("●          "), "there is no track that cannot be reached"
 
 
 async def test_colour_focus_and_theme_are_seen():
-    app = SliderApp(value=10_000, live=10_000, color="#ff6b7a")
-    async with app.run_test() as pilot:
+    async with shown(value=10_000, live=10_000, color="#ff6b7a") as (app, pilot):
 
         def colours():
             return [str(segment.style.color.name) for segment in app.slider.render_line(0)]
 
         focused = colours()
-        assert focused[0] == "#ff6b7a"
         await pilot.press("tab")
         left = colours()
-        assert left[0] == left[1] == "#ff6b7a"
-        assert focused[1] != left[1]
-        assert focused[2] != left[2]
+        assert focused[0] == left[0] == left[1] == "#ff6b7a"
+        assert focused[1:3] != left[1:3]
         app.theme = "textual-light"
         await pilot.pause()
         light = colours()
@@ -361,14 +286,3 @@ async def test_colour_focus_and_theme_are_seen():
         app.slider.color = ""
         await pilot.pause()
         assert colours()[0] not in ("#ff6b7a", light[2])
-
-
-@pytest.mark.parametrize("width", [1, 2, 3])
-async def test_it_works_on_a_track_of_a_few_cells(width):
-    app = SliderApp(value=10_000)
-    async with app.run_test() as pilot:
-        app.slider.styles.width = width
-        await pilot.pause()
-        assert app.picture().count("●") == 1
-        await pilot.click(Slider, (width - 1, 0))
-        assert app.slider.value == (1_000_000 if width > 1 else 0)

@@ -13,8 +13,8 @@ from concwatch.units import format_bytes, format_count, format_short
 ALL = -1
 """The choice of all processes together."""
 
-LIVE, RSS, GAP = 6, 9, 1
-"""Cells of the numbers at the right, and before each."""
+LIVE, RSS = 7, 10
+"""Cells of the numbers at the right, with the blank before each."""
 
 MOST = 200
 """Processes that are listed: those that run before those that have ended."""
@@ -58,14 +58,7 @@ class ProcessList(ClickableLines):
     def show(
         self, view: Snapshot, colors: Sequence[str], chosen: int, details: Sequence[tuple[str, str]]
     ) -> None:
-        """Show processes.
-
-        Args:
-            view: all of them at one moment.
-            colors: ``#rrggbb``, one for each.
-            chosen: the number of the one that is chosen, or `ALL`.
-            details: what else is known of the one that is chosen, or the only one: labels and texts.
-        """
+        """Show all processes at one moment, and ``details`` of the ``chosen`` one: labels and texts."""
         self._shown = (view, colors, chosen, details)
         self.follow()
 
@@ -74,28 +67,30 @@ class ProcessList(ClickableLines):
         if self._shown is None:
             return ()
         view, colors, chosen, details = self._shown
-        low = self.screen.has_class("-narrow", "-short", "-tiny")
-        running = sum(lane.on for lane in view.lanes)
-        live = sum(lane.live for lane in view.lanes if lane.on)
-        lines = [
-            self._line(
-                width,
-                Content.assemble((self._mark(ALL), "$accent"), (f"total of {running}", "bold")),
-                format_short(live),
-                format_bytes(view.total_rss),
-                ALL,
+
+        def line(number: int, color: str, live: str, rss: str, *name: tuple[str, str]) -> Sequence[Cell]:
+            mark = ("▌" if number == chosen else " ", color)
+            return (
+                Cell(
+                    max(0, width - LIVE - RSS),
+                    Content.assemble(mark, *name),
+                    do("choose_process", number),
+                ),
+                Cell(LIVE, Content(live), right=True),
+                Cell(RSS, Content(rss), right=True),
             )
-        ]
+
+        running = [lane for lane in view.lanes if lane.on]
+        live = format_short(sum(lane.live for lane in running))
+        total = (f"total of {len(running)}", "bold")
+        lines = [line(ALL, "$accent", live, format_bytes(view.total_rss), total)]
+        low = self.screen.has_class("-narrow", "-short", "-tiny")
         for number, lane in listed(view):
             dot, style = DOTS.get(lane.status.state, DOTS[State.STARTING])
-            name = Content.assemble(
-                (self._mark(number), colors[number]),
-                (f"{dot} ", style),
-                (lane.name, f"bold {colors[number]}" if lane.on else "$dim"),
-            )
             tasks = "" if lane.sample.live is None else format_short(lane.live)
             memory = "" if lane.sample.rss is None else format_bytes(lane.sample.rss)
-            lines.append(self._line(width, name, tasks, memory, number))
+            name = (lane.name, f"bold {colors[number]}" if lane.on else "$dim")
+            lines.append(line(number, colors[number], tasks, memory, (f"{dot} ", style), name))
             if not low and (number == chosen or len(view.lanes) == 1):
                 lines += [
                     (Cell(width, Content.assemble((f"    {label[:10]:11}", "$dim"), text)),)
@@ -105,17 +100,3 @@ class ProcessList(ClickableLines):
         if hidden > 0:
             lines.append((Cell(width, Content.styled(f"  and {format_count(hidden)} more", "$dim")),))
         return lines
-
-    def _mark(self, number: int) -> str:
-        return "▌" if self._shown and self._shown[2] == number else " "
-
-    @staticmethod
-    def _line(width: int, name: Content, live: str, rss: str, number: int) -> tuple[Cell, ...]:
-        room = max(0, width - LIVE - RSS - 2 * GAP)
-        return (
-            Cell(room, name, do("choose_process", number)),
-            Cell(GAP),
-            Cell(LIVE, Content(live), right=True),
-            Cell(GAP),
-            Cell(RSS, Content(rss), right=True),
-        )

@@ -32,35 +32,57 @@ class StatusBar(TextLines):
         self.follow()
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Return the one line."""
-        return (self.fit(width),)
+        """Return the one line: what ``width`` cells have room for; the rest is left out whole."""
+        return (self.fit(width, *self._shown),) if self._shown else (Content(),)
 
-    def fit(self, width: int) -> Content:
-        """Return what ``width`` cells have room for; the rest is left out whole."""
-        if self._shown is None:
-            return Content()
-        view, paused, aside = self._shown
-        running = any(lane.on for lane in view.lanes)
+    def fit(self, width: int, view: Snapshot, paused: bool, aside: str) -> Content:
+        """Return what ``width`` cells have room for."""
         left = Content.assemble(
-            ("● ", "$success" if running else "$dim"),
+            ("● ", "$success" if any(lane.on for lane in view.lanes) else "$dim"),
             ("concwatch", "bold"),
             ("  ‖ charts paused", "bold $warning") if paused else "",
             (f"  {aside}", "bold $accent") if aside else "",
         )
-        clock = format_clock(view.elapsed)
+        clock, machine = format_clock(view.elapsed), view.machine
         room = width - left.cell_length - len(clock)
-        machine = view.machine
-        own = (
-            f"monitor {format_percent(machine.cpu)} CPU · {format_bytes(machine.rss)}   "
-            if machine.cpu is not None and machine.rss is not None
-            else ""
-        )
+        own = f"{text}   " if (text := own_share(view)) else ""
         own = own if len(own) < room else ""
         where = f"  {view.hz:g} Hz · {_machine(view)} · {format_bytes(machine.total)}"
         busy = "" if machine.busy is None else f" · {format_percent(machine.busy)} busy"
         where = next((text for text in (where + busy, where) if len(text + own) < room), "")
         gap = " " * max(1, room - len(where + own))
         return Content.assemble(left, (f"{where}{gap}{own}{clock}", "$dim"))
+
+
+class ReplayBar(StatusBar):
+    """File, date and machine of a recording; on the right what concwatch itself took then."""
+
+    def __init__(self, name: str, facts: str, cut: str) -> None:
+        """Show a recording: the name of its file, when and on what it was taken, and what it lacks."""
+        super().__init__()
+        self._parts = ((f"  {name}", "bold"), (f"  {facts}", "$dim"))
+        self._cut = (f"  {cut}", "bold $warning") if cut else ""
+
+    def fit(self, width: int, view: Snapshot, paused: bool, aside: str) -> Content:
+        """Return what ``width`` cells have room for; the rest is left out whole, from the right."""
+        text = Content.assemble(
+            ("● ", "$accent"), ("concwatch", "bold"), ("  replay", "bold $accent"), self._cut
+        )
+        for part, style in self._parts:
+            left = width - text.cell_length
+            if len(part) > left:
+                part = part[: max(0, left - 1)].rstrip(" ·") + "…" if left > 12 else ""
+            text += Content.styled(part, style) if part else Content()
+        own, room = own_share(view), width - text.cell_length
+        return text + Content.styled(own.rjust(room), "$dim") if own and len(own) + 2 <= room else text
+
+
+def own_share(view: Snapshot) -> str:
+    """Return what concwatch itself takes, where that is known."""
+    machine = view.machine
+    if machine.cpu is None or machine.rss is None:
+        return ""
+    return f"monitor {format_percent(machine.cpu)} CPU · {format_bytes(machine.rss)}"
 
 
 def _machine(view: Snapshot) -> str:

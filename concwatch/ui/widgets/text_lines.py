@@ -29,13 +29,10 @@ class TextLines(Widget):
     _said: Sequence[Content] = ()
     _drawn: Sequence[Content] = ()
     _width = -1
-    """Cells for which the lines are."""
-    _stale = True
-    """Whether everything is to be drawn, of lines that are asked for anew."""
+    """Cells for which `_drawn` is; -1 where everything is to be drawn, of lines that are asked for anew."""
     _inks: Inks | None = None
 
     def __init__(self, id: str | None = None) -> None:
-        """Begin without a line drawn; ``id`` is the widget's."""
         super().__init__(id=id)
         self._strips: dict[int, Strip] = {}
         """Lines that have been drawn, by their numbers: each event of the mouse asks for the one below it."""
@@ -55,14 +52,10 @@ class TextLines(Widget):
         return max(0, self.outer_size.width - self.styles.gutter.width)
 
     def _rows_now(self) -> Sequence[Content]:
-        width = self._cells
-        if self._stale or width != self._width:
-            self._keep(self.rows(width), width)
+        if (width := self._cells) != self._width:
+            self._drawn, self._width = self.rows(width), width
+            self._strips.clear()
         return self._drawn
-
-    def _keep(self, rows: Sequence[Content], width: int) -> None:
-        self._drawn, self._width, self._stale = rows, width, False
-        self._strips.clear()
 
     def render(self) -> Content:
         """Return all lines, for who asks how many there are."""
@@ -88,26 +81,25 @@ class TextLines(Widget):
     ) -> Self:
         """Draw ``regions`` again; without any, everything."""
         if not regions:
-            self._stale, self._inks = True, None
+            self._width, self._inks = -1, None
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def follow(self) -> None:
         """Draw the lines again of which a cell would change."""
-        width, before = self._cells, self._drawn
+        width, before, stale = self._cells, self._drawn, self._width < 0
         rows = self.rows(width)
-        if width != self._width or len(rows) != len(before):
-            height = self.styles.height
-            self.refresh(layout=height is not None and height.is_auto)
-            self._keep(rows, width)
-        elif self._stale:
-            self._keep(rows, width)
-        else:
+        if width == self._width and len(rows) == len(before):
             for y, (old, new) in enumerate(zip(before, rows, strict=True)):
                 # Comparing contents compares their text alone.
                 if old.plain != new.plain or old.spans != new.spans:
                     self._strips.pop(y, None)
                     self.refresh(Region(0, y, width, 1))
-            self._drawn = rows
+        else:
+            if not stale or len(rows) != len(before):
+                height = self.styles.height
+                self.refresh(layout=height is not None and height.is_auto)
+            self._strips.clear()
+        self._drawn, self._width = rows, width
 
 
 class Cell(NamedTuple):

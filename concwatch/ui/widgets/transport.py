@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from msgspec import Struct
-from textual import events
+from textual import events, on
 from textual.content import Content
 from textual.message import Message
 
@@ -70,20 +70,13 @@ class Transport(ClickableLines):
         self._marks, self._told = tuple(marks), told
         self.follow()
 
-    # What is seen.
-
-    def _before(self, width: int) -> list[Cell]:
-        """Return what stands on the left of the line."""
-        playing = self._playing
-        button = (
-            Content.styled(" ▶ ", "bold $success")
-            if playing.moves
-            else Content.styled(" ‖ ", "bold $warning")
-        )
-        place = format_moment(playing.at, self._duration)
-        length = f" / {format_moment(self._duration, self._duration)}"
+    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+        """Return the one line: button, place and length, speed where there is room, and the track."""
+        playing, duration = self._playing, self._duration
+        button, style = ("▶", "bold $success") if playing.moves else ("‖", "bold $warning")
+        place, length = format_moment(playing.at, duration), f" / {format_moment(duration, duration)}"
         cells = [
-            Cell(3, button, do("play")),
+            Cell(3, Content.styled(f" {button} ", style), do("play")),
             Cell(1),
             Cell(len(place), Content.styled(place, "bold")),
             Cell(len(length), Content.styled(length, "$dim")),
@@ -96,31 +89,20 @@ class Transport(ClickableLines):
         ]
         if _width(cells + speed) + NARROWEST < width:
             cells += speed
-        return [*cells, Cell(2)]
-
-    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the one line."""
-        before = self._before(width)
-        track = self._track_width(before, width)
-        line = TransportLine(track, self._share(self._playing.at), self._marks)
+        track = max(0, width - _width(cells) - 3)
+        line = TransportLine(track, self._share(playing.at), self._marks)
         head = "bold $accent" if self._held is None else "bold $foreground"
-        return ((*before, Cell(track, line.content("$primary", head, "$foreground 30%"))),)
+        return ((*cells, Cell(2), Cell(track, line.content("$primary", head, "$foreground 30%"))),)
 
     def _share(self, moment: float) -> float:
         return moment / self._duration if self._duration > 0 else 0.0
 
-    @staticmethod
-    def _track_width(before: Sequence[Cell], width: int) -> int:
-        return max(0, width - _width(before) - 1)
-
     # What the mouse does.
 
     def _cell(self, event: events.MouseEvent) -> tuple[int, int]:
-        """Return the cell of the line that is under the mouse, and how many it has."""
-        width = self.content_size.width
-        before = self._before(width)
-        x = event.screen_offset.x - self.content_region.x
-        return x - _width(before), self._track_width(before, width)
+        """Return the cell of the track that is under the mouse, and how many it has."""
+        *before, track = self.lines(self.content_size.width)[0]
+        return event.screen_offset.x - self.content_region.x - _width(before), track.width
 
     def _moment(self, event: events.MouseEvent) -> float:
         """Return the moment under the mouse: exactly that of the play head or of a mark where one is seen."""
@@ -170,29 +152,24 @@ class Transport(ClickableLines):
 
     def on_mouse_release(self) -> None:
         """Let go when something else, such as a new screen, took the mouse."""
-        if self._held is not None and self.app.mouse_captured is not self:
+        if self.app.mouse_captured is not self:
             self._release()
 
-    def on_hide(self) -> None:
-        """Let go, since a hidden widget that holds the mouse would leave nobody any."""
-        if self._held is not None:
-            self._release()
-
+    @on(events.Hide)
     def _release(self) -> None:
-        assert self._held is not None
-        moment, self._held = self._held, None
-        self.release_mouse()
-        self.post_message(self.Dropped(moment))
+        """Let go, also of a widget that is hidden, which would keep the mouse from others."""
+        if self._held is not None:
+            moment, self._held = self._held, None
+            self.release_mouse()
+            self.post_message(self.Dropped(moment))
 
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Go a second back."""
+    @on(events.MouseScrollUp)
+    @on(events.MouseScrollDown)
+    def _wheel(self, event: events.MouseEvent) -> None:
+        """Go a second back, or on."""
         event.stop()
-        self.post_message(self.Dropped(self._playing.at - 1.0))
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Go a second on."""
-        event.stop()
-        self.post_message(self.Dropped(self._playing.at + 1.0))
+        by = 1.0 if isinstance(event, events.MouseScrollDown) else -1.0
+        self.post_message(self.Dropped(self._playing.at + by))
 
 
 def _width(cells: Sequence[Cell]) -> int:

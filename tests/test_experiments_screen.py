@@ -25,8 +25,7 @@ from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.screens.experiments import ExperimentsScreen
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.ui.widgets.run_chart import RunChart
-from concwatch.ui.widgets.size_chart import SizeChart
+from concwatch.ui.widgets.experiment_charts import RunChart, SizeChart
 from concwatch.units import format_forecast
 from tests.screen import GIB, MEMORY, WALLS, Workers, stage, svg_lines
 

@@ -19,12 +19,11 @@ from concwatch.ui.palette import dimmed
 from concwatch.ui.screens.help import WORDS, HelpScreen, ReadDialog
 from concwatch.ui.screens.leaving import Leaving, is_ending
 from concwatch.ui.widgets.about_panel import AboutPanel, describe
+from concwatch.ui.widgets.experiment_charts import RunChart, SizeChart, Trail
 from concwatch.ui.widgets.experiment_list import ExperimentList, Item
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.result_table import ResultTable
 from concwatch.ui.widgets.run_bar import RunBar
-from concwatch.ui.widgets.run_chart import RunChart, Trail
-from concwatch.ui.widgets.size_chart import SizeChart
 from concwatch.ui.widgets.status_bar import StatusBar
 
 FRAME = 0.25

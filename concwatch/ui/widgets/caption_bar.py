@@ -31,15 +31,12 @@ class CaptionBar(Static):
 
     def __init__(self, caption: str) -> None:
         """Show ``caption``."""
-        super().__init__(self._written(caption))
+        super().__init__()
+        self.say(caption)
 
     def say(self, caption: str) -> None:
         """Show another text."""
-        self.update(self._written(caption))
-
-    @staticmethod
-    def _written(caption: str) -> Content:
-        return Content.assemble(("▸ ", "$accent"), caption.replace("\n", "\n  "))
+        self.update(Content.assemble(("▸ ", "$accent"), caption.replace("\n", "\n  ")))
 
 
 class KeyBadge(Static):
@@ -69,14 +66,11 @@ class KeyBadge(Static):
 
     def on_mount(self) -> None:
         """Begin to wait."""
-        self._wait()
+        self._hiding = self.set_timer(SHOWN, self._hide)
 
     def say(self, text: str) -> None:
         """Show another text."""
         self.update(Content(text))
-        self._wait()
-
-    def _wait(self) -> None:
         self.display = True
         if self._hiding is not None:
             self._hiding.stop()

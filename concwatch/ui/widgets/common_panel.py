@@ -28,29 +28,21 @@ def _switch(on: bool) -> Content:
     return Content.styled("● on", "$success") if on else Content.styled("○ off", "$dim")
 
 
-def _collector(view: Snapshot) -> Content:
-    mode = view.settings.gc
-    return Content.styled(mode, "" if mode == "default" else "$warning")
-
-
-def _pool(view: Snapshot) -> Content:
-    return Content(f"{format_count(view.settings.threads or default_threads())} threads")
-
-
-def _workload(view: Snapshot) -> Content:
-    return Content.styled(f"{describe(view.settings.workload)} ▾", "bold")
-
-
 ROWS = (
     Row(
-        "w", "each task", "", "workload", _workload,
+        "w", "each task", "", "workload",
+        lambda view: Content.styled(f"{describe(view.settings.workload)} ▾", "bold"),
         lambda view: Content.styled(f"{view.settings.workload} ▾", "bold"),
     ),
     Row("f", "refill", "refill ", "refill", lambda view: _switch(view.settings.refill)),
     Row("t", "traced", "traced ", "trace", lambda view: _switch(view.settings.trace)),
-    Row("g", "collector", "collector ", "collector", _collector),
+    Row("g", "collector", "collector ", "collector", lambda view: Content.styled(
+        view.settings.gc, "" if view.settings.gc == "default" else "$warning"
+    )),
     Row("0", "", "", "stop_all", lambda view: Content.styled(" stop all ", "$foreground on $panel")),
-    Row("n", "pool", "pool ", "threads", _pool),
+    Row("n", "pool", "pool ", "threads", lambda view: Content(
+        f"{format_count(view.settings.threads or default_threads())} threads"
+    )),
 )  # fmt: skip
 """The settings, from the top; a click does what its key does."""
 
@@ -80,21 +72,20 @@ class CommonPanel(ClickableLines):
         view = self._view
         if view is None:
             return ()
-        if self.outer_size.height == 1:
-            line: list[Cell] = []
-            for row in ROWS:
-                shown = (row.brief or row.shown)(view)
-                text = Content.assemble((f"{row.key} ", KEY), (row.short, LABEL), shown)
-                width -= 1 + text.cell_length
-                if width < 0:
-                    break
-                line += (Cell(1), Cell(text.cell_length, text, do(row.action)))
-            return (line,)
-        lines = []
+        if self.outer_size.height > 1:
+            return [(Cell(width, self._line(row, view, width), do(row.action)),) for row in ROWS]
+        line: list[Cell] = []
         for row in ROWS:
-            note = ("  RSS ≈ ×2", "$warning") if row.action == "trace" and view.settings.trace else ""
-            label = f"{row.label:11}" if row.label else ""
-            text = Content.assemble((f"{row.key} ", KEY), (label, LABEL), row.shown(view), note)
-            text = text.truncate(max(0, width - 2), ellipsis=True).pad(1, 1)
-            lines.append((Cell(width, text, do(row.action)),))
-        return lines
+            text = Content.assemble((f"{row.key} ", KEY), (row.short, LABEL), (row.brief or row.shown)(view))
+            width -= 1 + text.cell_length
+            if width < 0:
+                break
+            line += (Cell(1), Cell(text.cell_length, text, do(row.action)))
+        return (line,)
+
+    @staticmethod
+    def _line(row: Row, view: Snapshot, width: int) -> Content:
+        note = ("  RSS ≈ ×2", "$warning") if row.action == "trace" and view.settings.trace else ""
+        label = f"{row.label:11}" if row.label else ""
+        text = Content.assemble((f"{row.key} ", KEY), (label, LABEL), row.shown(view), note)
+        return text.truncate(max(0, width - 2), ellipsis=True).pad(1, 1)

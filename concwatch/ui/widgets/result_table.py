@@ -50,14 +50,11 @@ def result_line(row: SheetRow, runner: Runner, color: str, name_width: int) -> C
     )
     if row.reason and state not in (CellState.WAITING, CellState.RUNNING):
         return Content.assemble(left, "  ", (row.reason, REASONS.get(state, "$dim")))
-    here, ratio = row.here or UNKNOWN, row.ratio
+    ratio = row.ratio if row.ratio == UNKNOWN else f"{row.ratio} ×"
     line = Content.assemble(
         left,
-        (f"{here:>{FIGURE_WIDTH}}", "bold" if row.here else "$dim"),
-        (
-            f"{ratio if ratio == UNKNOWN else f'{ratio} ×':>{RATIO_WIDTH}}  ",
-            "" if row.here else "$dim",
-        ),
+        (f"{row.here or UNKNOWN:>{FIGURE_WIDTH}}", "bold" if row.here else "$dim"),
+        (f"{ratio:>{RATIO_WIDTH}}  ", "" if row.here else "$dim"),
         _how(row, runner),
     )
     return line.stylize("on $accent 18%") if state is CellState.RUNNING else line
@@ -66,12 +63,12 @@ def result_line(row: SheetRow, runner: Runner, color: str, name_width: int) -> C
 def heading(table: Table, name_width: int) -> Content:
     """Write what the columns are."""
     counted = table.counted if len(table.counted) < SIZE_WIDTH else "size"
-    published, here = (f"{word}, {table.unit}" for word in ("published", "here"))
+    published = f"published, {table.unit}"
     if len(published) >= FIGURE_WIDTH:
         published = "published"
     text = (
         f"{counted:>{SIZE_WIDTH}}  {'':{name_width}}{published:>{FIGURE_WIDTH}}"
-        f"{here:>{FIGURE_WIDTH}}{'ratio':>{RATIO_WIDTH}}  spread"
+        f"{f'here, {table.unit}':>{FIGURE_WIDTH}}{'ratio':>{RATIO_WIDTH}}  spread"
     )
     return Content.styled(text, "bold $dim")
 
@@ -92,9 +89,7 @@ def tabs(titles: Sequence[str], chosen: int) -> Content:
 def lessons(sheet: Sheet, cut: Sequence[SheetRow]) -> Content:
     """Return what a table shows, once it shows something, and what to know before believing it.
 
-    Args:
-        sheet: the table.
-        cut: rows whose reason does not fit into their line; it is said here in full.
+    The reasons of ``cut`` rows, which do not fit into their lines, stand there in full.
     """
     reasons = [
         Content.styled(f"{row.size} {row.engine} {row.reason}", REASONS.get(row.figure.state, ""))

@@ -63,38 +63,30 @@ class RunBar(TextLines):
     }
     """
 
-    _runs: ExperimentRuns | None = None
-    _name = ""
-    _held = 0
+    _shown: tuple[ExperimentRuns, str, int] | None = None
 
     def show(self, runs: ExperimentRuns, name: str, held: int) -> None:
-        """Show how far ``name`` is.
-
-        Args:
-            runs: all runs of the session.
-            name: the chosen experiment.
-            held: tasks that the monitor's lanes hold meanwhile.
-        """
-        self._runs, self._name, self._held = runs, name, held
+        """Show how far the experiment ``name`` is, while the monitor's lanes hold so many tasks."""
+        self._shown = runs, name, held
         self.follow()
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return both lines for ``width`` cells."""
-        if self._runs is None:
+        if self._shown is None:
             return ()
-        return (self._actions(self._runs, width), self._progress(self._runs, width))
+        runs, name, held = self._shown
+        return (self._actions(runs, held, width), self._progress(runs, name, width))
 
-    def _actions(self, runs: ExperimentRuns, width: int) -> Content:
-        run = (
-            _button("⏎", "run", "screen.run") if runs.running is None else _button("x", "stop", "screen.stop")
-        )
-        switch = "● on" if runs.quick else "○ off"
-        buttons = Content("  ").join([run, _button("k", f"quick {switch}", "screen.quick")])
-        if not self._held:
+    @staticmethod
+    def _actions(runs: ExperimentRuns, tasks: int, width: int) -> Content:
+        run = ("⏎", "run", "screen.run") if runs.running is None else ("x", "stop", "screen.stop")
+        quick = f"quick {'● on' if runs.quick else '○ off'}"
+        buttons = Content("  ").join([_button(*run), _button("k", quick, "screen.quick")])
+        if not tasks:
             return buttons
         stop = _button("0", "stops them", "screen.stop_lanes")
         room = width - buttons.cell_length - stop.cell_length - len("  !   ")
-        held = f"{format_count(self._held)} tasks"
+        held = f"{format_count(tasks)} tasks"
         texts = (
             f"the lanes' {held} share this machine: figures suffer",
             f"lanes hold {held}: figures suffer",
@@ -103,8 +95,8 @@ class RunBar(TextLines):
         text = next((text for text in texts if len(text) <= room), texts[-1])
         return Content.assemble(buttons, ("  ! ", "bold $warning"), (text, "$warning"), "  ", stop)
 
-    def _progress(self, runs: ExperimentRuns, width: int) -> Content:
-        name, runner = self._name, runs.shown(self._name)
+    def _progress(self, runs: ExperimentRuns, name: str, width: int) -> Content:
+        runner = runs.shown(name)
         if runs.running == name:
             return self._bar(runner, runs.stopping, width)
         if runs.running is not None:

@@ -1,0 +1,149 @@
+"""The charts of an experiment: memory over time, and published figures against those measured here."""
+
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+
+from textual.content import Content
+
+from concwatch.charts.captions import NO_VALUE, Entry
+from concwatch.charts.lines import Line
+from concwatch.charts.plot import Plot
+from concwatch.charts.scales import BYTES, RATE, SECONDS, Kind
+from concwatch.charts.table import span
+from concwatch.charts.ticks import elapsed_ticks, size_ticks
+from concwatch.experiments.runner import TableFigure
+from concwatch.lab.lane import Lane
+from concwatch.measure.units import BYTES as BYTES_UNIT
+from concwatch.measure.units import SCALES
+from concwatch.measure.units import SECONDS as SECONDS_UNIT
+from concwatch.ui.widgets.chart import Chart
+from concwatch.units import format_short
+
+LONGEST = 300.0
+"""Seconds that the chart of what runs shows at most."""
+
+PUBLISHED, HERE = "○", "●"
+
+MARGIN = 0.06
+"""Share of the x axis that stays free at either end."""
+
+LEAST = math.log10(2)
+"""Powers of ten that stay free at either end at least, where sizes lie close."""
+
+Trail = Sequence[tuple[float, int]]
+"""Seconds since the first task was asked for, and RSS in bytes."""
+
+
+class RunChart(Chart):
+    """Draws RSS as it is read of lanes that run, and afterwards as it was in one run of each series."""
+
+    def __init__(self) -> None:
+        super().__init__(Plot("RSS", BYTES), hint="memory over time comes here")
+
+    def follow_lanes(self, lanes: Sequence[tuple[Lane, str]], now: float, seconds: float) -> None:
+        """Draw the last lanes one after the other, each in its colour.
+
+        Args:
+            lanes: the lane of each run with its colour, the newest last.
+            now: seconds on their clock.
+            seconds: how long it has been running.
+        """
+        window, names = span(seconds, LONGEST), {color: lane.engine.name for lane, color in lanes}
+        parts: dict[str, tuple[array[float], array[float]]] = {}
+        for lane, color in lanes:
+            times, values = parts.setdefault(color, (array("d"), array("d")))
+            added, read = lane.series.since("rss", now - window)
+            if times and added:  # the next worker is another line
+                times.append(added[0])
+                values.append(math.nan)
+            times.extend(added)
+            values.extend(rss or math.nan for rss in read)  # of a process on its way out nothing is left
+        lines = [Line(names[color], color, *part) for color, part in parts.items() if part[0]]
+        self.show(Plot("RSS", BYTES, lines, now, window))
+
+    def show_trails(self, trails: Sequence[tuple[str, str, Trail]]) -> None:
+        """Draw one past run of each series from its beginning: name, colour and what was read."""
+        longest = max((0.5, *(trail[-1][0] for _, _, trail in trails))) if trails else 1.0
+        lines = [
+            Line(name, color, [time for time, _ in trail], [rss for _, rss in trail])
+            for name, color, trail in trails
+        ]
+        self.show(Plot("RSS", BYTES, lines, longest, longest, across=elapsed_ticks))
+
+    def legend(self) -> list[Entry]:
+        """Return the value of what runs, or the names of what ran."""
+        if self.plot.across is elapsed_ticks:
+            return [Entry(line.name, "", line.color) for line in self.plot.lines]
+        return [entry for entry in super().legend() if entry.value != NO_VALUE]
+
+
+def _decimal(size: float) -> str:
+    text = format_short(size)
+    return f"{text}B" if text[-1].isalpha() else f"{text} B"
+
+
+DECIMAL_BYTES = Kind(_decimal, base=1000, smallest=1, calm=64_000, largest=1e15)
+"""Bytes that were published by powers of ten."""
+
+
+def kind_of(unit: str) -> Kind:
+    """Return how the values of a table in ``unit`` are written on an axis."""
+    kind, factor = SCALES[unit]
+    if kind is BYTES_UNIT:
+        return DECIMAL_BYTES if factor in (1e3, 1e6, 1e9) else BYTES
+    return SECONDS if kind is SECONDS_UNIT else RATE
+
+
+class SizeChart(Chart):
+    """Draws the figures of one table over the number of tasks, both axes logarithmic."""
+
+    def __init__(self) -> None:
+        super().__init__(Plot("by size", BYTES), hint="figures by size come here")
+        self._names: list[Entry] = []
+
+    def compare(
+        self, figures: Sequence[TableFigure], colors: Mapping[str, str], dim: Mapping[str, str]
+    ) -> None:
+        """Draw the figures of one table.
+
+        Args:
+            figures: its lines.
+            colors: ``#rrggbb`` by the name of the series, of what was measured here.
+            dim: the same, of what was published.
+        """
+        own: dict[str, list[TableFigure]] = {}
+        for figure in figures:
+            own.setdefault(figure.entry.series.name, []).append(figure)
+        published, here = (
+            [line for name, rows in own.items() for line in _line(name, inks[name], rows, mark)]
+            for mark, inks in ((PUBLISHED, dim), (HERE, colors))
+        )
+        self._names = [Entry(name, "", colors[name]) for name in own]
+        kind = kind_of(figures[-1].entry.table.unit) if figures else BYTES
+        lines = [*published, *here]
+        places = [place for line in lines for place in line.times]
+        low, high = min(places, default=0.0), max(places, default=0.0)
+        margin = max(MARGIN * (high - low), LEAST if high - low < 2 * LEAST else 0.0)
+        kinds = ((f"{PUBLISHED} published", published), (f"{HERE} here", here))
+        self.border_subtitle = Content("  ".join(what for what, drawn in kinds if drawn))
+        length = high - low + 2 * margin
+        plot = Plot("by size", kind, lines, high + margin, length, logarithmic=True, across=size_ticks)
+        self.show(plot)
+
+    def legend(self) -> list[Entry]:
+        """Return the series; which mark is which stands below them."""
+        return self._names
+
+
+def _line(name: str, color: str, figures: Sequence[TableFigure], mark: str) -> list[Line]:
+    """Return the line of one series, published or measured here, if it has any figure."""
+    values = [figure.entry.published if mark == PUBLISHED else figure.here for figure in figures]
+    known = [
+        (math.log10(figure.entry.size), value * SCALES[figure.entry.table.unit][1])
+        for figure, value in zip(figures, values, strict=True)
+        if value is not None and value > 0
+    ]
+    if not known:
+        return []
+    return [Line(name, color, [place for place, _ in known], [value for _, value in known], mark)]

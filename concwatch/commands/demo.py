@@ -33,7 +33,7 @@ from concwatch.units import format_bytes
 from concwatch.watch.session import watched_apart
 
 FOLDER = "screenshots"
-"""Where pictures go unless told otherwise."""
+"""Where pictures go by default."""
 
 FILM = (*FILMS, "cast")
 """The formats of the whole."""
@@ -210,11 +210,11 @@ def _perform(
     if on_screen:
         end_with_terminal(*take_terminal())
     lines: list[str] = []  # printed in the end where the terminal is the app's until then
-    say = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # which the app replaces
+    emit = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # which the app replaces
     if demo.watch:
         with watched_apart(demo.watch) as (watching, _, output):
             show = play(
-                demo, WatchApp(watching, output, folder), captures, say, on_screen=on_screen, size=size
+                demo, WatchApp(watching, output, folder), captures, emit, on_screen=on_screen, size=size
             )
             played, stopped = run_until_signal(show)
     else:
@@ -223,7 +223,7 @@ def _perform(
             pictures=folder,
             make_run_lab=lambda engines, settings: new_lab(engines, settings=settings, budget=budget),
         )
-        played, stopped = run_until_signal(play(demo, app, captures, say, on_screen=on_screen, size=size))
+        played, stopped = run_until_signal(play(demo, app, captures, emit, on_screen=on_screen, size=size))
     for line in lines:
         click.echo(line)
     return played or Played(problem=f"{demo.path.name}: ended by a signal", status=128 + stopped)

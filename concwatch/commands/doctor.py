@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """Show what this machine can hold, what would stop it, and what to change for more.
 
-    Needs nothing. What the system does not tell is said to be unknown.
+    Needs nothing. What the system does not report is shown as unknown.
 
     Exit status 0; with --prove 1 if more than a tenth of the forecast is missing, with --host 1 if one
     cannot be reached.

@@ -80,7 +80,7 @@ def _echo(name: str, text: str) -> None:
 
 
 async def _build(engines: Sequence[Engine]) -> None:
-    """Build one after another, and say of each what came of it."""
+    """Build one after another, and print how each build ended."""
     from concwatch.runtimes.building import BuildError, build
 
     failed = False

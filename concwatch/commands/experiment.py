@@ -18,7 +18,7 @@ from concwatch.commands.values import REPEATS, SIZES
 from concwatch.console import print_columns, print_error, print_lines
 from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.outputs import STANDARD_OUTPUT, check, save
-from concwatch.experiments.report import Occasion, whose
+from concwatch.experiments.report import Occasion, attribution
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.experiments.table import table_lines
 from concwatch.hosts.host import Host
@@ -130,7 +130,7 @@ def _list_experiments(choice: Choice, budget: int | None, files: bool) -> None:
     for name in names:
         runner = _make_runner(name, choice, budget)
         experiment, source = runner.experiment, runner.experiment.source
-        by = textwrap.shorten(whose(source), LONGEST_AUTHOR, placeholder="…") if source else "ours"
+        by = textwrap.shorten(attribution(source), LONGEST_AUTHOR, placeholder="…") if source else "ours"
         time = format_forecast(runner.seconds_left)
         rows.append([Piece(experiment.name, "heading"), by, time, experiment.title])
     print_columns(rows, range(4), heads=False)

@@ -36,7 +36,7 @@ NAMES = (
 """Each has its file in this folder, and its `command` there."""
 
 LENIENT = "settings"
-"""The command that runs whatever is wrong with the settings: it tells what."""
+"""The command that runs even if the settings are wrong, since it prints what is."""
 
 
 class Commands(click.Group):
@@ -68,9 +68,9 @@ class Commands(click.Group):
         return name, command, rest
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options, with what files and variables say of them if it is they that count.
+        """Read the options, with their settings where no command follows.
 
-        For a page it is the options of ``serve`` that do, which has them on the command line.
+        A page of ``serve`` has all its options on the command line: it goes by the settings of ``serve``.
         """
         if not ctx.resilient_parsing and runs(ctx, args) and not in_page():
             ctx.default_map = self._default_map(SCREEN, self)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from concwatch.lab.lab import Lab
 
 PROGRESS_INTERVAL = 0.5
-"""Seconds between two looks at how far an experiment is."""
+"""Seconds between two updates."""
 
 
 class ProgressLine:
@@ -48,7 +48,7 @@ class ExperimentProgress:
 
     def __init__(self, runner: "Runner") -> None:
         self._runner = runner
-        self._told: set[Cell] = set()
+        self._printed: set[Cell] = set()
         self._names = {
             entry.cell: f"{entry.series.name} {format_count(entry.size)}"
             for entry in reversed(runner.entries)  # of all that share a cell the first names it
@@ -98,9 +98,9 @@ class ExperimentProgress:
     def _print_cells_done(self) -> None:
         outcomes = self._runner.outcomes
         for number, (cell, outcome) in enumerate(outcomes.items(), 1):
-            if cell in self._told or outcome.state.open:
+            if cell in self._printed or outcome.state.open:
                 continue
-            self._told.add(cell)
+            self._printed.add(cell)
             took = format_seconds(sum(run.seconds for run in outcome.runs))
             what = f"{outcome.state.value} in {took}" if outcome.runs else outcome.state.value
             reason = f": {outcome.reason}" if outcome.reason else ""

@@ -166,8 +166,8 @@ def command(
     expected, verdicts = partial(expected_of, expect), judge(expect, session.rows)
     if json:
         found = session.as_json(settings.workload, expected)
-        told = [verdict.as_json() for verdict in verdicts]
-        print_json({**found, "interrupted": bool(stopped), "expect": told})
+        expectations = [verdict.as_json() for verdict in verdicts]
+        print_json({**found, "interrupted": bool(stopped), "expect": expectations})
     else:
         print_table(session.rows, expected)
         print_verdicts(verdicts)

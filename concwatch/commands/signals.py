@@ -14,8 +14,8 @@ T = TypeVar("T")
 STOPS = ("SIGINT", "SIGTERM", "SIGHUP")
 """Signals that end it."""
 
-LOOK = 0.2
-"""Seconds between two looks whether somebody still reads standard output."""
+POLL_INTERVAL = 0.2
+"""Seconds between two checks that somebody still reads standard output."""
 
 OUTPUT = 1
 """Descriptor of standard output."""
@@ -53,12 +53,12 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
         if ignored:
             return await work
 
-        # A terminal that is gone no longer says that it was one; its SIGHUP may come before or after a look.
+        # A terminal that is gone no longer says that it was one; its SIGHUP may come before or after a check.
         unread = signal.SIGHUP if os.isatty(OUTPUT) else signal.SIGPIPE
 
         async def watch_output() -> None:
-            while not is_gone(OUTPUT):  # noqa: ASYNC110  # nothing tells of it but a look
-                await asyncio.sleep(LOOK)
+            while not is_gone(OUTPUT):  # noqa: ASYNC110  # there is no event for it
+                await asyncio.sleep(POLL_INTERVAL)
             stop(task, int(unread))
 
         watching = loop.create_task(watch_output())

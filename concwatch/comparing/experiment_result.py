@@ -100,8 +100,8 @@ def read_experiment(text: bytes, name: str) -> Side:
                 missing[subject] = _why(row)
                 continue
             figures[subject] = measured
-            told = sorted({joined([run.runtime, *run.flags]) for run in cell.runs})
-            workers.setdefault(flat(row.series), {"worker": Fact("; ".join(told))})
+            runtimes = sorted({joined([run.runtime, *run.flags]) for run in cell.runs})
+            workers.setdefault(flat(row.series), {"worker": Fact("; ".join(runtimes))})
     return Side(
         name,
         KIND.format(flat(file.experiment.name)),

@@ -18,7 +18,7 @@ EXPECTED = "expected a recording, or what run, watch or experiment wrote with --
 
 
 READERS = {"experiment": read_experiment, "lanes": read_run, "processes": read_watch}
-"""The key by which a result is told from others → what reads it."""
+"""The key that only this kind of result has → what reads it."""
 
 _Shape = msgspec.defstruct(
     "_Shape", [("type", str, ""), *((key, msgspec.Raw, msgspec.Raw()) for key in READERS)]

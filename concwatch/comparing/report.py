@@ -89,7 +89,7 @@ def _title(comparison: Comparison) -> str:
 
 def _sides(comparison: Comparison) -> Iterable[str]:
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
-        yield f"{letter}: {side.name}, {side.told}"
+        yield f"{letter}: {side.name}, {side.origin}"
 
 
 def _label(subject: Subject) -> str:
@@ -227,7 +227,7 @@ def _side(side: Side) -> dict[str, object]:
     return {
         "file": side.name,
         "kind": side.kind,
-        "told": side.told,
+        "told": side.origin,
         "facts": _texts(side.facts),
         "engines": {engine: _texts(facts) for engine, facts in side.engine_facts.items()},
         "notes": list(side.notes),
@@ -239,8 +239,8 @@ def _texts(facts: Mapping[str, Fact]) -> dict[str, str]:
 
 
 def _subject(subject: Subject) -> dict[str, object]:
-    told = {name: getattr(subject, name) for name in ("section", "name", "engine", "size")}
-    return {**told, "figure": subject.key, "unit": subject.counted}
+    found = {name: getattr(subject, name) for name in ("section", "name", "engine", "size")}
+    return {**found, "figure": subject.key, "unit": subject.counted}
 
 
 def _known(of: object, *names: str) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class Side:
     """The file's name."""
     kind: str
     """What it is, in words: only two of the same kind are compared."""
-    told: str
+    origin: str
     """When and how it was made, in a few words."""
     figures: Mapping[Subject, Measured]
     facts: Mapping[str, Fact] = field(default_factory=dict)

@@ -28,17 +28,17 @@ from concwatch.system.child import describe_exit, end_session, explain_start_err
 from concwatch.system.process import Sampler
 from concwatch.units import format_seconds
 
-LOOK = 0.003
-"""Seconds between two looks at the peak, which cannot be read once the program has ended."""
+POLL_INTERVAL = 0.003
+"""Seconds between two readings of the peak, which cannot be read once the program has ended."""
 
 TRAIL = 0.1
 """Seconds between two points of its memory over time."""
 
 PROGRAM_READINGS = ("peak_rss", "burst_seconds", "gc_seconds")
-"""The figures that a program may give: the last one where it tells it itself."""
+"""The figures that a program may give: the last one where it prints it."""
 
-TOLD = {"burst_seconds": r"^(\d+(?:\.\d+)?)\s*\Z", "gc_seconds": r"^gc_seconds (\d+(?:\.\d+)?)\s*$"}
-"""Figure → the line by which a program tells it."""
+REPORTED = {"burst_seconds": r"^(\d+(?:\.\d+)?)\s*\Z", "gc_seconds": r"^gc_seconds (\d+(?:\.\d+)?)\s*$"}
+"""Figure → the line in which a program prints it."""
 
 KEPT = 4_000
 """Bytes of the end of each output that are kept."""
@@ -47,7 +47,7 @@ LAST_WORDS = 0.5
 """Seconds that the output of an ended program is still read: what left its session may hold it open."""
 
 DEFAULT_PROCESSES = 262_144
-"""Processes that Erlang's virtual machine holds unless told otherwise."""
+"""Processes that Erlang's virtual machine holds by default."""
 
 ELIXIR = structs.replace(ELIXIRC, name="elixir")
 
@@ -203,10 +203,10 @@ async def _run(engine: str, command: Sequence[str], variables: Mapping[str, str]
         _raise_failure(process.returncode, last_words(noise))
     if "peak_rss" not in run.figures:
         raise NotMeasuredError("ended before its memory could be read")
-    for name, pattern in TOLD.items():
-        told = re.search(pattern, out, re.MULTILINE)
-        if told:
-            run.figures[name] = float(told[1])
+    for name, pattern in REPORTED.items():
+        line = re.search(pattern, out, re.MULTILINE)
+        if line:
+            run.figures[name] = float(line[1])
     return run
 
 
@@ -240,4 +240,4 @@ async def _watch(process: Process, began: float, run: Result) -> None:
             if now >= due:
                 run.trail.append((round(now - began, 3), reading.rss))
                 due = now + TRAIL
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL_INTERVAL)

@@ -93,7 +93,7 @@ def sheets(runner: Runner) -> list[Sheet]:
     figures = runner.figures()
     found = []
     for table in runner.experiment.table:
-        # Of an engine that there is none of, there is nothing to say but what was published.
+        # An engine that does not exist yet has a row only where something was published.
         own = [
             each
             for each in figures
@@ -107,17 +107,17 @@ def sheets(runner: Runner) -> list[Sheet]:
     return found
 
 
-def whose(source: Source) -> str:
-    """Name author and date, as far as they are stated."""
+def attribution(source: Source) -> str:
+    """Return author and date, as far as they are stated."""
     author = "author not stated" if source.author == "not stated" else flat(source.author)
     when = flat(source.date) or source.year
     return f"{author}, {when}" if when else author
 
 
 def cite(source: Source) -> str:
-    """Name the source of published figures, in a line."""
+    """Return the source of published figures, in a line."""
     site = f" ({source.site})" if source.site else ""
-    return flat(f"{whose(source)}: {source.article}{site}")
+    return flat(f"{attribution(source)}: {source.article}{site}")
 
 
 def progress_note(runner: Runner) -> str:
@@ -168,7 +168,7 @@ def _reason(figure: TableFigure) -> str:
         case CellState.WAITING | CellState.RUNNING:
             return "not run"
         case CellState.DONE:
-            return f"not told: its worker gave no {figure.entry.table.reading}"
+            return f"no figure: its worker reported no {figure.entry.table.reading}"
     reason = f"{figure.state.value}: {flat(figure.reason)}"
     if not figure.runs:
         return reason

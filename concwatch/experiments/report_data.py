@@ -48,13 +48,13 @@ def as_object(runner: Runner, occasion: Occasion) -> dict[str, object]:
 
 
 def _table(sheet: Sheet, cells: list[Cell]) -> dict[str, object]:
-    told = {name: getattr(sheet.table, name) for name in ("title", "reading", "unit", "counted", "note")}
+    about = {name: getattr(sheet.table, name) for name in ("title", "reading", "unit", "counted", "note")}
     rows = [
         {**_row(row), "cell": None if cell is None else cells.index(cell)}
         for row in sheet.rows
         for cell in [row.figure.entry.cell]
     ]
-    return {**told, "sentence": sheet.sentence, "rows": rows}
+    return {**about, "sentence": sheet.sentence, "rows": rows}
 
 
 def _row(row: SheetRow) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""An experiment's result as Markdown, to be pasted wherever it is told."""
+"""An experiment's result as Markdown, to be pasted into a document."""
 
 from collections.abc import Iterable, Sequence
 

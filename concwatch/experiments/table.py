@@ -20,8 +20,8 @@ def table_lines(runner: Runner, occasion: Occasion) -> Iterable[Piece]:
     yield from wrapped(f"{experiment.name} · {experiment.title}", "heading")
     source = experiment.source
     if source is not None:
-        told = f"published: {cite(source)}; machine: {source.machine}; version: {source.version}"
-        yield from wrapped(told, "quiet")
+        published = f"published: {cite(source)}; machine: {source.machine}; version: {source.version}"
+        yield from wrapped(published, "quiet")
     yield from wrapped(f"here: {occasion.place}; took {format_seconds(runner.seconds)}", "quiet")
     partial = progress_note(runner)
     if partial:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -160,6 +161,73 @@ class Sshd:
             with contextlib.suppress(psutil.Error):
                 process.kill()
         self.process.wait()
+
+
+RETRANSMISSION = 0.3
+"""Seconds by which a segment that was lost comes later."""
+
+
+class Relay:
+    """A slow link to a port of this machine that loses segments and can be cut; needs a running event loop.
+
+    As under TCP nothing is lost for who listens: it comes later, and all behind it, too.
+
+    Args:
+        port: where it leads.
+        delay: seconds that each way takes.
+        loss: the share of chunks that is late by a retransmission.
+    """
+
+    def __init__(self, port, delay=0.0, loss=0.0):
+        self._leads_to, self._delay, self._loss = port, delay, loss
+        self.open = asyncio.Event()
+        """Whether anything passes: cleared, the link is cut."""
+        self.open.set()
+        self._tasks = set()
+
+    async def __aenter__(self):
+        self._server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_):
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _connect(self, reader, writer):
+        there = await asyncio.open_connection("127.0.0.1", self._leads_to)
+        for source, target in ((reader, there[1]), (there[0], writer)):
+            chunks = asyncio.Queue()
+            self._tasks |= {
+                asyncio.create_task(self._take(source, chunks)),
+                asyncio.create_task(self._hand_over(chunks, target)),
+            }
+
+    async def _take(self, source, chunks):
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(OSError):
+            while data := await source.read(1 << 14):
+                late = RETRANSMISSION if random.random() < self._loss else 0.0
+                chunks.put_nowait((loop.time() + self._delay + late, data))
+        chunks.put_nowait((loop.time() + self._delay, b""))
+
+    async def _hand_over(self, chunks, target):
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                due, data = await chunks.get()
+                await asyncio.sleep(max(0.0, due - loop.time()))
+                await self.open.wait()
+                if not data:
+                    return
+                target.write(data)
+                await target.drain()
+        except OSError:
+            pass  # the other side has gone
+        finally:
+            target.close()
 
 
 def memory_group(limit):

@@ -36,6 +36,7 @@ from tests.host_driver import (
     PIPED,
     SSHD,
     THROUGH_A_SHELL,
+    Relay,
     Remote,
     Sshd,
     all_gone,
@@ -712,3 +713,48 @@ async def test_a_wrong_key_is_one_line_and_asks_nobody(server, tmp_path):
     said = await connect(*prefix).refusal()
     assert said.startswith("there cannot be reached: exited with status 255: ")
     assert "Permission denied" in said
+
+
+@contextlib.asynccontextmanager
+async def over(server, delay=0.0, loss=0.0):
+    """A lane of 10,000 tasks over ssh and a link of this kind, which can be cut."""
+    async with Relay(server.port, delay, loss) as relay:
+        prefix = [str(relay.port) if word == str(server.port) else word for word in server.prefix()]
+        lab = Lab([ENGINES["asyncio"].on(Host("far", tuple(prefix), sys.executable))])
+        run = asyncio.create_task(lab.run())
+        (lane,) = lab.lanes
+        try:
+            lab.set_target(lane, 10_000)
+            await _soon(lambda: lane.worker.goal.reached)
+            yield relay, lane
+        finally:
+            run.cancel()
+            await lab.close()
+
+
+@pytest.mark.real
+async def test_over_a_slow_link_that_loses_segments_figures_keep_their_meaning(server):
+    async with over(server, delay=0.2, loss=0.01) as (_, lane):
+        await _soon(lambda: lane.delay is not None and lane.sample.rss_per_task)
+        number = lane.worker.tally.tick.number
+        await _soon(lambda: lane.worker.tally.tick.number >= number + 20 and lane.state is State.RUNNING)
+        assert lane.delay >= 0.4  # there and back
+        assert 1_000 < lane.sample.rss_per_task < 1_600
+        assert lane.live == 10_000
+
+
+@pytest.mark.real
+async def test_a_link_that_is_cut_for_3_s_goes_on_and_for_good_is_lost_with_nothing_left(server):
+    async with over(server) as (relay, lane):
+        pid, number = lane.worker.tally.ready.pid, lane.worker.tally.tick.number
+        relay.open.clear()
+        await asyncio.sleep(3)  # the very time that is asked for
+        assert lane.state in (State.RUNNING, State.STALLED)
+        relay.open.set()
+        await _soon(lambda: lane.worker.tally.tick.number >= number + 30 and lane.state is State.RUNNING)
+        assert lane.worker.tally.ready.pid == pid
+        assert lane.live == 10_000
+        relay.open.clear()
+        await _soon(lambda: lane.state is State.LOST)
+        assert lane.worker.reason == "nothing has come for 4.5 s"
+        await all_gone(pid)

@@ -21,7 +21,6 @@ from concwatch.lab.forecast import (
     Demand,
     Fit,
     Forecast,
-    TaskBytes,
     demand,
     forecast,
     walls_of,
@@ -63,7 +62,7 @@ STACKS = (Wall("virtual memory (ulimit -v)", 16 * GIB, 8 * GIB, 8 * MIB),)
     ],
 )
 def test_tasks_weigh_what_the_catalog_says_and_what_they_hold(engine, settings, tasks, expected):
-    assert weigh(engine, settings).bytes(tasks) == pytest.approx(expected)
+    assert weigh(engine, settings).added(tasks) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,7 @@ def test_what_was_measured_counts_without_a_margin_if_taken_in_the_same_way(
     engine, settings, clean, measured
 ):
     found = weigh(engine, settings, Cost(3_000.0, None, 500, tracing=False, clean=clean))
-    assert (found.measured, found.bytes(10) == 30_000) == (measured, measured)
+    assert (found.measured, found.added(10) == 30_000) == (measured, measured)
 
 
 def of(name, workload="sleep:10", walls=WALLS):
@@ -132,7 +131,7 @@ def test_connections_end_at_the_limit_on_open_files(monkeypatch):
 
 
 def test_a_worker_fills_again_the_memory_that_it_has():
-    one = Demand(TaskBytes(1_000, measured=True), idle=IDLE, rss=500 * MIB)
+    one = Demand(1_000, measured=True, idle=IDLE, rss=500 * MIB)
     assert one.bytes(1_000) == 500 * MIB
     assert one.bytes(1_000_000) == IDLE + 1_000_000_000
 
@@ -149,7 +148,7 @@ def test_a_worker_fills_again_the_memory_that_it_has():
 def test_what_a_forecast_says_fits_does_fit_and_hardly_more_would(
     tasks, each, held, begun, room, others, wall
 ):
-    one = Demand(TaskBytes(each, held, begun), walls=(Fit(wall, "pid_max"),))
+    one = Demand(each, held, begun, walls=(Fit(wall, "pid_max"),))
     found = forecast(tasks, [one], room, others)
     assert 0 <= found.fitting <= min(tasks, wall)
     assert found.fits == (found.fitting == tasks)

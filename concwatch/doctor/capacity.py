@@ -160,7 +160,7 @@ def _forecast(
         workload,
         runs=missing is None,
         missing=missing,
-        bytes_per_task=round(demand(engine, Settings(workload), ()).weight.one_more),
+        bytes_per_task=round(demand(engine, Settings(workload), ()).one_more),
         tasks=fits.tasks,
         wall=fits.wall,
         sure=sys.platform.startswith("linux") or not engine.threads,

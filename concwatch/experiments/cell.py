@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine, find, known
-from concwatch.lab.forecast import Demand, forecast, walls_of, weigh
+from concwatch.lab.forecast import forecast, walls_of, weigh
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.measure.figures import BY_NAME, Figure
@@ -110,6 +112,6 @@ class Cell:
             return missing
         # Whatever they do: a burst has all of its tasks live.
         capacity = lab.here.capacity
-        demand = Demand(weigh(row, self.settings), walls=walls_of(row, self.settings, capacity.walls))
+        demand = replace(weigh(row, self.settings), walls=walls_of(row, self.settings, capacity.walls))
         held = forecast(self.size + self.older, [demand], capacity.budget.room, bound=capacity.budget.bound)
         return None if held.fits else held.why()

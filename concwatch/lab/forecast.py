@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from concwatch.lab.catalog import Engine
 from concwatch.lab.cost import Cost
@@ -39,14 +39,14 @@ UNBOUND = "no wall found"
 
 
 class Fit(Struct, frozen=True):
-    """How many tasks this machine would hold, and which wall comes first."""
+    """How many tasks a machine would hold, and which wall comes first."""
 
     tasks: int
     wall: str
 
 
-class TaskBytes(Struct, frozen=True):
-    """Bytes of RSS that tasks take."""
+class Demand(Struct, frozen=True):
+    """What one worker takes by the number of its tasks; bytes of RSS."""
 
     each: float
     """Of every live task."""
@@ -55,67 +55,51 @@ class TaskBytes(Struct, frozen=True):
     begun: int | None = None
     """How many can have begun at once; None where all have."""
     measured: bool = False
-    """Whether it was measured here; else it is the catalog's."""
+    """Whether that was measured here; else it is the catalog's."""
+    idle: float = IDLE
+    """Before the first task."""
+    rss: int = 0
+    """Now: a worker hardly gives memory back, but fills again what it has."""
+    walls: tuple[Fit, ...] = ()
+    """How many tasks each wall but memory lets stand."""
+    unseen: int = 0
+    """What a task may take of which nobody knows anything yet."""
 
     @property
     def one_more(self) -> float:
         """What one task more is expected to take."""
         return self.each + (self.held if self.begun is None else 0.0)
 
-    def bytes(self, tasks: int) -> float:
-        """Return what so many are taken to weigh, rather too much than too little."""
+    def added(self, tasks: int) -> float:
+        """Return what so many tasks are taken to add, rather too much than too little."""
         margin = 1.0 if self.measured else MARGIN
         begun = tasks if self.begun is None else min(tasks, self.begun)
         return self.each * margin * tasks + self.held * begun
 
+    def bytes(self, tasks: int) -> float:
+        """Return the RSS with so many tasks."""
+        return max(self.rss, self.idle + self.added(tasks))
 
-def weigh(engine: Engine, settings: Settings, cost: Cost | None = None) -> TaskBytes:
-    """Return what tasks weigh.
 
-    Args:
-        engine: what runs them.
-        settings: what they do, and whether that is traced.
-        cost: what was measured; it counts if it was taken in the same way.
-    """
+def weigh(engine: Engine, settings: Settings, cost: Cost | None = None) -> Demand:
+    """Return what tasks take; their measured ``cost`` counts if it was taken in the same way."""
     workload = parse(settings.workload)
     held = float(str(workload.values[0])) if workload.word == "payload" else 0.0
     held += HTTP_BYTES if fetches(settings.workload) else 0
-    begun = (settings.threads or default_threads()) if engine.queues else None
     # Of a mean over jobs that hold something and jobs that wait it cannot be told what more of them take.
     mixed = bool(held) and engine.queues
     if cost is not None and cost.clean and cost.tracing == settings.trace and not mixed:
-        return TaskBytes(max(1.0, cost.rss), measured=True)
-    return TaskBytes(engine.bytes_per_task * (engine.traced_factor if settings.trace else 1.0), held, begun)
-
-
-class Demand(Struct, frozen=True):
-    """What one worker takes, by the number of its tasks."""
-
-    weight: TaskBytes
-    idle: float = IDLE
-    """Bytes of RSS before the first task."""
-    rss: int = 0
-    """Bytes of RSS now: a worker hardly gives memory back, but fills again what it has."""
-    walls: tuple[Fit, ...] = ()
-    """How many tasks each wall but memory lets stand."""
-    unseen: int = 0
-    """Bytes that a task may take of which nobody knows anything yet."""
-
-    def bytes(self, tasks: int) -> float:
-        """Return the RSS, in bytes, with so many tasks."""
-        return max(self.rss, self.idle + self.weight.bytes(tasks))
+        return Demand(max(1.0, cost.rss), measured=True)
+    begun = (settings.threads or default_threads()) if engine.queues else None
+    return Demand(engine.bytes_per_task * (engine.traced_factor if settings.trace else 1.0), held, begun)
 
 
 def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple[Fit, ...]:
-    """Return how many tasks the walls but memory let stand, the first wall of each kind.
+    """Return how many tasks the first limit on threads and that on open files let stand.
 
-    Args:
-        engine: what runs them.
-        settings: what they do.
-        walls: limits on threads as they were with no task live.
+    ``walls`` are the limits on threads with no task live.
     """
-    bound = engine.bound_by(walls)
-    first = min(bound, key=lambda wall: wall.threads, default=None)
+    first = min(engine.bound_by(walls), key=lambda wall: wall.threads, default=None)
     found = [Fit(first.threads, first.name)] if first else []
     if fetches(settings.workload) and not engine.queues:
         found.append(Fit(max(0, most_files() - FILES_KEPT), OPEN_FILES))
@@ -127,10 +111,14 @@ def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost
 
     Where tasks end as fast as they are started hardly any are ever live, so they take nothing.
     """
-    if parse(settings.workload).word == "nop" and not engine.queues:
-        return Demand(TaskBytes(0.0))
-    unseen = UNSEEN if parse(settings.workload).word == USER else 0
-    return Demand(weigh(engine, settings, cost), walls=walls_of(engine, settings, walls), unseen=unseen)
+    word = parse(settings.workload).word
+    if word == "nop" and not engine.queues:
+        return Demand(0.0)
+    return structs.replace(
+        weigh(engine, settings, cost),
+        walls=walls_of(engine, settings, walls),
+        unseen=UNSEEN if word == USER else 0,
+    )
 
 
 class Forecast(Struct, frozen=True):
@@ -174,14 +162,9 @@ class Forecast(Struct, frozen=True):
 def forecast(
     tasks: int, demands: Sequence[Demand], room: float, others: float = 0.0, bound: str = BUDGET
 ) -> Forecast:
-    """Return whether each of some workers can hold so many tasks, and how many each can.
+    """Return how many of so many tasks each of some workers can hold.
 
-    Args:
-        tasks: how many each is asked to hold.
-        demands: what each takes.
-        room: bytes of RSS that all workers may take together.
-        others: bytes that go to workers not among them.
-        bound: what ends the memory.
+    They have ``room`` bytes of RSS, which ``bound`` ends and of which ``others`` go to other workers.
     """
 
     def need(each: int) -> float:
@@ -190,26 +173,17 @@ def forecast(
     most = tasks
     if need(tasks) > room:
         most = _no_finer(bisect_right(range(tasks), room * OFFERED, key=need) - 1)
-    best = Fit(most, bound)
-    for wall in (wall for demand in demands for wall in demand.walls):
-        if wall.tasks < best.tasks:
-            best = wall
-    return Forecast(
-        tasks,
-        best.tasks,
-        best.wall if best.tasks < tasks else "",
-        need(tasks),
-        room,
-        others,
-        bound,
-        all(demand.weight.measured for demand in demands),
-    )
+    walls = (wall for demand in demands for wall in demand.walls)
+    best = min((Fit(most, bound), *walls), key=lambda fit: fit.tasks)
+    wall = best.wall if best.tasks < tasks else ""
+    measured = all(demand.measured for demand in demands)
+    return Forecast(tasks, best.tasks, wall, need(tasks), room, others, bound, measured)
 
 
 def fit(demand: Demand, room: float, bound: str = BUDGET) -> Fit:
     """Return how many tasks one worker can hold with nothing else running, and what comes first.
 
-    It is the forecast that a target is held against before it is applied.
+    It is the forecast that a target is compared with before it is applied.
     """
     found = forecast(LARGEST_COUNT, [demand], room, bound=bound)
     return Fit(found.fitting, found.wall or UNBOUND)
@@ -235,17 +209,10 @@ def why_too_many(
     memory: Callable[[], Memory] = memory_now,
     walls: Callable[[], Sequence[Wall]] = thread_walls,
 ) -> str | None:
-    """Return in one line why so many tasks do not fit on this machine; None when they do.
+    """Return in one line why each of the engines, alone or ``together``, cannot hold so many tasks here.
 
-    Args:
-        engines: each is to hold that many; one that cannot run here takes nothing, nor does one
-            on another host: there the guard grants what fits.
-        settings: what tasks do.
-        tasks: how many.
-        together: whether the engines run at the same time.
-        budget: bytes of RSS that all workers may take together; None for the default share.
-        memory: returns the machine's memory.
-        walls: returns the limits on threads.
+    One that cannot run here takes nothing, nor does one on another host: there the guard grants what fits.
+    ``budget`` is in bytes of RSS for all workers together, None for the default share.
     """
     here = [engine for engine in engines if engine.host is None and engine.missing() is None]
     room, found_walls = MemoryBudget(budget, memory), walls()

@@ -99,7 +99,7 @@ class Guard:
     def _bytes_a_task(self, lane: Lane) -> float:
         demand = self._capacity.demand(lane)
         seen = (lane.rss - demand.idle) / lane.live if lane.live else demand.unseen
-        return max(1.0, demand.weight.bytes(1), seen)
+        return max(1.0, demand.added(1), seen)
 
     def watch(self, now: float) -> None:
         """Look, and stop what has to be stopped; ``now`` in seconds on the lab's clock."""

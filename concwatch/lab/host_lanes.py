@@ -152,6 +152,6 @@ class HostLanes:
         """Return the parts of the snapshot of one of its lanes."""
         found = self.capacity.fit(lane)
         # Of three digits, so that it changes seldom while a lane is measured.
-        weight = float(f"{self.capacity.demand(lane).weight.one_more:.3g}")
+        weight = float(f"{self.capacity.demand(lane).one_more:.3g}")
         status = structs.replace(lane.status, bytes_per_task=weight, fits=found.tasks, fits_wall=found.wall)
         return lane.facts, status, lane.sample

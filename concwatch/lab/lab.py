@@ -15,7 +15,7 @@ from concwatch.lab.lane import Lane, open_process
 from concwatch.lab.lane_state import State
 from concwatch.lab.machine_meter import INTERVAL
 from concwatch.lab.observable import Observable
-from concwatch.lab.pages import PageKeeper, Pages, PageServer
+from concwatch.lab.pages import PageKeeper, PageServer
 from concwatch.lab.reconnect import Reconnect
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot, with_cheapest
@@ -53,7 +53,7 @@ class Lab(Observable):
         budget: int | None = None,
         hz: float = DEFAULT_HZ,
         open_link: Callable[[Engine], Link] = open_process,
-        open_pages: Callable[[], Pages] = PageServer,
+        open_pages: Callable[[], PageServer] = PageServer,
         clock: Callable[[], float] = time.monotonic,
         memory: Callable[[], Memory] = memory_now,
         walls: Callable[[], Sequence[Wall]] = thread_walls,

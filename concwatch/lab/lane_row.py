@@ -78,27 +78,26 @@ def combined_status(lanes: Sequence[LaneSnapshot]) -> LaneStatus:
     parts = [lane.status for lane in lanes]
     state = _state([part.state for part in parts])
     broken = [lane.engine.host for lane in lanes if lane.status.state.broken]
-    told = f"{', '.join(broken[:2])}{f' and {len(broken) - 2} more' if len(broken) > 2 else ''}"
-    walls = [part for part in parts if part.wall]
-    wall = f"without {told}" if broken and state.on else walls[0].wall if walls else ""
-    least = min(parts, key=lambda part: part.fits)
+    wall, wall_text = next(((part.wall, part.wall_text) for part in parts if part.wall), ("", ""))
+    if broken and state.on:
+        more = f" and {len(broken) - 2} more" if len(broken) > 2 else ""
+        wall = wall_text = f"without {', '.join(broken[:2])}{more}"
     tasks = sum(max(1, part.fits) for part in parts)
-    reasons = [f"{lane.engine.host}: {lane.status.reason}" for lane in lanes if lane.status.reason]
+    reasons = (f"{lane.engine.host}: {lane.status.reason}" for lane in lanes if lane.status.reason)
     missing = [part.missing for part in parts if part.missing]
-    figures: dict[str, Any] = _combined(parts, STATUS_SUMMED, STATUS_WORST)
     return LaneStatus(
-        **figures,
+        **_combined(parts, STATUS_SUMMED, STATUS_WORST),
         state=state,
-        reason=reasons[0] if reasons else "",
+        reason=next(reasons, ""),
         wall=wall,
-        wall_text=wall if broken else walls[0].wall_text if walls else "",
+        wall_text=wall_text,
         runtime=_same([part.runtime for part in parts]),
         flags=_same([part.flags for part in parts]) or (),
         can=tuple(word for word in parts[0].can if all(word in part.can for part in parts)),
         tracing=any(part.tracing for part in parts),
         clean=all(part.clean for part in parts),
         bytes_per_task=sum(part.bytes_per_task * max(1, part.fits) for part in parts) / tasks,
-        fits_wall=least.fits_wall,
+        fits_wall=min(parts, key=lambda part: part.fits).fits_wall,
         missing=missing[0] if len(missing) == len(parts) else None,
     )
 

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from msgspec import structs
@@ -27,22 +26,6 @@ PAGE_LIMIT = 20.0
 """Seconds that the server gets to start."""
 
 _START = "from concwatch.page_server import serve; serve({fd})"
-
-
-class Pages(Protocol):
-    """What a lab needs of a page server."""
-
-    def url(self, latency: float) -> str:
-        """Return the address of the page that comes after ``latency`` seconds."""
-        ...
-
-    def ended(self) -> str | None:
-        """Return how the server ended, or None while it runs."""
-        ...
-
-    def close(self) -> None:
-        """End it."""
-        ...
 
 
 def missing() -> str | None:
@@ -132,10 +115,10 @@ class PageServer:
 class PageKeeper:
     """The page server of a lab: started when tasks are first to fetch, and anew where it has died."""
 
-    def __init__(self, open_pages: Callable[[], Pages], say: Say) -> None:
+    def __init__(self, open_pages: Callable[[], PageServer], say: Say) -> None:
         self._open = open_pages
         self._say = say
-        self._pages: Pages | None = None
+        self._pages: PageServer | None = None
 
     def with_page(self, settings: Settings) -> Settings:
         """Return ``settings`` with the page that their tasks fetch, if they do; see that its server runs.

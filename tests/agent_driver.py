@@ -14,6 +14,13 @@ import time
 from pathlib import Path
 
 from concwatch.agent.inject import environment
+from tests.test_other_pythons import PYTHONS
+
+EVERY = {
+    "CPython {}.{}".format(*sys.version_info): sys.executable,
+    **{name: python for name, python in PYTHONS.items() if name.startswith("CPython")},
+}
+"""Name → the interpreter of each Python that is found, this one included."""
 
 PATIENCE = 60.0
 """Seconds that anything awaited may take on a busy machine."""
@@ -95,7 +102,11 @@ class Process:
 
     def send(self, type_, **fields):
         """Send a command."""
-        self._sock.sendall(json.dumps({"type": type_, **fields}).encode() + b"\n")
+        self.send_line(json.dumps({"type": type_, **fields}).encode())
+
+    def send_line(self, line):
+        """Send a line as it is."""
+        self._sock.sendall(line + b"\n")
 
     def do(self, type_, **fields):
         """Send a command and wait until it has taken effect."""

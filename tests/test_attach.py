@@ -11,9 +11,11 @@ import psutil
 import pytest
 
 from concwatch.links.agent_link import AgentListener
+from concwatch.links.outside import REMOTE_EXEC
 from concwatch.watch.attach import why_not
 from concwatch.watch.place import Here
 from concwatch.watch.watching import Watching
+from tests.agent_driver import EVERY
 
 pytestmark = [
     pytest.mark.real,
@@ -21,6 +23,8 @@ pytestmark = [
 ]
 
 LIMIT = 30.0
+
+NEWER = [name for name in EVERY if tuple(map(int, name.split()[1].split("."))) >= REMOTE_EXEC]
 
 WAITS = "import sys; print('there', flush=True); sys.stdin.read()"
 
@@ -63,7 +67,7 @@ def until(condition, watching):
     ids=["isolated", "no Python"],
 )
 def test_what_takes_no_agent_is_seen_from_outside_with_the_reason(command, reason):
-    if sys.version_info >= (3, 14) and command[0] == sys.executable:
+    if sys.version_info >= REMOTE_EXEC and command[0] == sys.executable:
         pytest.skip("Python 3.14 takes the agent while it runs")
     with running(*command) as program, attached(program.pid) as watching:
         (lane,) = watching.lanes
@@ -75,6 +79,44 @@ def test_what_takes_no_agent_is_seen_from_outside_with_the_reason(command, reaso
         assert program.poll() is None
         program.stdin.close()
         assert program.wait(LIMIT) == 0
+
+
+TASKS = """
+import asyncio, sys
+async def stays(): await asyncio.sleep(600)
+async def main():
+    tasks = [asyncio.create_task(stays()) for _ in range(5)]
+    print("there", flush=True)
+    reading = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    while not reading.done(): await asyncio.sleep(0.02)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not NEWER, reason="Python 3.14 and newer take an agent while they run: none was found")
+@pytest.mark.parametrize("python", NEWER)
+@pytest.mark.parametrize("options", [(), ("-I",)], ids=["plain", "isolated"])
+def test_a_newer_python_takes_the_agent_while_it_runs_and_goes_on_without_it(python, options):
+    with running(EVERY[python], *options, "-c", TASKS) as program:
+        program.stdout.readline()
+        for _ in range(2):
+            with attached(program.pid) as watching:
+                (lane,) = watching.lanes
+                until(lambda lane=lane: lane.live == 6, watching)
+                assert lane.how == "agent"
+        assert program.poll() is None
+        program.stdin.close()
+        assert program.wait(LIMIT) == 0
+
+
+@pytest.mark.skipif(not NEWER, reason="Python 3.14 and newer take an agent while they run: none was found")
+def test_an_idle_program_has_the_screen_say_that_it_is_waited_for():
+    idle = "import time; print('there', flush=True)\nwhile True: time.sleep(600)"
+    with running(EVERY[NEWER[0]], "-c", idle) as program, attached(program.pid) as watching:
+        program.stdout.readline()
+        (lane,) = watching.lanes
+        until(lambda: lane.reason, watching)
+        assert (lane.how, lane.reason) == ("starting", "waits for the program to wake up")
 
 
 def test_a_stopped_process_stays_stopped():

@@ -62,9 +62,9 @@ def _are_none(defaults: Dict[str, Any]) -> bool:
 
 
 def _trim(task: Any) -> None:
-    """Take the agent's line off the stack that asyncio's debug mode has kept of a task's creation."""
+    """Take the agent's lines off the stack that asyncio's debug mode has kept of a task's creation."""
     stack = task._source_traceback
-    while stack and stack[-1].filename == FILE:
+    while stack and stack[-1].filename in (FILE, __file__):
         del stack[-1]
 
 

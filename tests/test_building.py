@@ -16,7 +16,7 @@ from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.runtimes import building, store
 from concwatch.runtimes.building import BuildError, build
-from concwatch.runtimes.tool import Found, Tool, find
+from concwatch.runtimes.tool import Found, find
 from tests.toolchain import MAKE, TOYC, Toolchain
 
 pytestmark = pytest.mark.real
@@ -59,22 +59,6 @@ def test_a_tool_is_found_in_its_home_before_the_path(toy, tmp_path, monkeypatch)
     shutil.copy(toy.compiler, home / "bin" / "toyc")
     monkeypatch.setenv("TOY_HOME", str(home))
     assert find(TOYC) == Found(str(home / "bin" / "toyc"))
-
-
-def test_a_tool_beyond_the_path_is_found_the_newest_first(tmp_path):
-    for version in ("9.0", "21.0.2", "17.1"):
-        bin_ = tmp_path / f"jdk-{version}" / "bin"
-        bin_.mkdir(parents=True)
-        (bin_ / "brewc").write_text("#!/bin/sh\n")
-        (bin_ / "brewc").chmod(0o755)
-        (bin_.parent / "release").write_text(f'MAKER="x"\nBREW_VERSION="{version}"\n')
-    tool = Tool("brewc", "brew one", folders=(f"{tmp_path}/jdk-*/bin",), stated=("release", "BREW_VERSION"))
-    assert find(tool) == Found(str(tmp_path / "jdk-21.0.2/bin/brewc"), "21.0.2")
-    shutil.rmtree(tmp_path / "jdk-21.0.2")
-    newer = Tool("brewc", "brew one", folders=tool.folders, stated=tool.stated, least=(21,))
-    said = find(newer)
-    assert said.startswith("needs brewc 21 or newer, found ")
-    assert said.endswith(": brew one")
 
 
 # Building.

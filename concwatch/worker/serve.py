@@ -13,7 +13,7 @@ from concwatch.worker.burst import LONGEST_WAIT, MOST_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
 from concwatch.worker.engines.base import CPYTHONS
-from concwatch.worker.reporter import Reporter
+from concwatch.worker.reporter import FASTEST, SLOWEST, Reporter
 from concwatch.worker.workloads import DEFAULT, WORDS, parse
 
 TYPE_CHECKING = False
@@ -67,25 +67,31 @@ class Channel:
         self.send("error", command=command, message=" ".join(str(error).split())[:1000], detail=None)
 
 
-def _whole(fields: Fields, key: str, largest: int) -> int:
+def _field(fields: Fields, key: str, fits: Callable[[Any], bool], expected: str) -> Any:
     value = fields.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
-        raise ValueError(f'"{key}" is {value!r}: expected a whole number from 0 to {largest:,}')
+    if not fits(value):
+        raise ValueError(f'"{key}" is {value!r}: expected {expected}')
     return value
 
 
-def _flag(fields: Fields, key: str) -> bool:
-    value = fields.get(key)
-    if not isinstance(value, bool):
-        raise ValueError(f'"{key}" is {value!r}: expected true or false')
-    return value
+def _whole(fields: Fields, key: str, largest: int) -> Any:
+    expected = f"a whole number from 0 to {largest:,}"
+    return _field(fields, key, lambda value: type(value) is int and 0 <= value <= largest, expected)
 
 
-def _word(fields: Fields, key: str) -> str:
-    value = fields.get(key)
-    if not isinstance(value, str):
-        raise ValueError(f'"{key}" is {value!r}: expected a string')
-    return value
+def _flag(fields: Fields, key: str) -> Any:
+    return _field(fields, key, lambda value: type(value) is bool, "true or false")
+
+
+def _word(fields: Fields, key: str) -> Any:
+    return _field(fields, key, lambda value: type(value) is str, "a string")
+
+
+def _rate(fields: Fields) -> Any:
+    def fits(value: Any) -> bool:
+        return type(value) in (int, float) and SLOWEST <= value <= FASTEST
+
+    return _field(fields, "hz", fits, f"ticks a second from {SLOWEST} to {FASTEST:.0f}")
 
 
 def _workload(fields: Fields) -> Workload:
@@ -96,16 +102,14 @@ def _workload(fields: Fields) -> Workload:
 
 
 def _burst(fields: Fields) -> Burst:
-    wait = fields.get("read_after")
-    if isinstance(wait, bool) or not (
-        wait is None or (isinstance(wait, (int, float)) and 0 <= wait <= LONGEST_WAIT)
-    ):
-        raise ValueError(f'"read_after" is {wait!r}: expected null, or seconds from 0 to {LONGEST_WAIT:,.0f}')
+    def fits(wait: Any) -> bool:
+        return wait is None or (type(wait) in (int, float) and 0 <= wait <= LONGEST_WAIT)
+
     return Burst(
         _whole(fields, "tasks", MOST_TASKS),
         max(1, _whole(fields, "chunks", MOST_CHUNKS)),
         _whole(fields, "older", MOST_TASKS),
-        wait,
+        _field(fields, "read_after", fits, f"null, or seconds from 0 to {LONGEST_WAIT:,.0f}"),
     )
 
 
@@ -149,7 +153,7 @@ def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[s
         "halt": lambda fields: engine.stop_growing(
             _word(fields, "wall"), _whole(fields, "value", LARGEST), ""
         ),
-        "rate": lambda fields: reporter.set_rate(fields.get("hz")),
+        "rate": lambda fields: reporter.set_rate(_rate(fields)),
         "trace": lambda fields: _trace(reporter, _flag(fields, "on")),
         "lines": _lines(engine),
         "gc": lambda fields: collector.set_mode(_word(fields, "mode")),

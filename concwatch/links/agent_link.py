@@ -27,7 +27,7 @@ def peer(connection: socket.socket) -> tuple[int, int]:
     """Return the pid and the user of the process at the other end; the own user where the system has no word.
 
     Raises:
-        OSError: it cannot be told any more.
+        OSError: it is no longer known.
     """
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:

@@ -1,4 +1,4 @@
-"""What an agent reports of a watched process, decoded strictly: `concwatch.agent` says what a line holds."""
+"""What an agent reports of a watched process, decoded strictly: `concwatch.agent` specifies the lines."""
 
 from collections.abc import Callable
 from typing import Annotated

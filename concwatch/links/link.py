@@ -52,7 +52,7 @@ class Link(Protocol):
         ...
 
     def send(self, type_: str, **fields: object) -> None:
-        """Send one command; one that cannot arrive any more is dropped, since `Ended` will say so."""
+        """Send one command; one that cannot arrive any more is dropped: `Ended` will follow."""
         ...
 
     def kill(self) -> None:

@@ -76,7 +76,7 @@ def _before_program(options: Sequence[str]) -> Sequence[str]:
 
 
 def python_version(pid: int) -> tuple[int, int] | None:
-    """Return the version of the Python that a process runs, as far as its program's name or library tell."""
+    """Return the version of the Python that a process runs, as far as its program's name or library shows."""
     try:
         names = [program_of(pid), *mapped_files(pid)]
     except OSError:

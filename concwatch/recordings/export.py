@@ -116,4 +116,4 @@ def why_no_parquet() -> str | None:
 Export = Callable[[Recording, Sequence[str]], Iterator[bytes]]
 
 FORMATS: Mapping[str, Export] = {"csv": as_csv, "json": as_json, "parquet": as_parquet}
-"""Name → what gives the content. A new format is a line here and an option of the command."""
+"""Name → what yields the content. A new format is a line here and an option of the command."""

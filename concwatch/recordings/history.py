@@ -14,7 +14,7 @@ STEPS = (1, 10, 100)
 """Samples that one pair of extremes stands for, from one level to the next."""
 
 FINEST = 3_000
-"""Samples, or groups of them, that one level gives at most: several for each column of a chart's dots."""
+"""Samples, or groups of them, that one level returns at most: several for each column of a chart's dots."""
 
 Points = tuple["array[float]", "array[float]"]
 """Times and values."""

@@ -1,4 +1,4 @@
-"""Which recordings a folder holds, told from little of each file."""
+"""Which recordings a folder holds, found from little of each file."""
 
 from collections.abc import Iterator
 from pathlib import Path

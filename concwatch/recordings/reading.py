@@ -24,20 +24,20 @@ CUT, DAMAGED, WRITTEN = "cut off", "damaged", "being written"
 
 
 class Text(NamedTuple):
-    """What a file says, as far as it goes."""
+    """The text of a file, as far as it goes."""
 
     data: bytes
     lack: str = ""
-    """Why there may be more, or other, than the file gives: `CUT`, `DAMAGED`, `WRITTEN` or nothing.
+    """Why there may be more, or other, than the file has: `CUT`, `DAMAGED`, `WRITTEN` or nothing.
 
-    `CUT` and `DAMAGED` are said of compressed text: of a plain one its lines have to tell.
+    `CUT` and `DAMAGED` are for compressed text alone: a plain one shows it by its lines.
     """
 
 
 def read_text(path: Path, expected: str = EXPECTED, most: int | None = None) -> Text:
-    """Read a file, and decompress it if its content says that it is compressed, whatever its name says.
+    """Read a file, and decompress it if its content is compressed, whatever its name.
 
-    A compressed one that breaks off, or is damaged, gives what can be had of it.
+    Of a compressed one that breaks off, or is damaged, what can be decompressed is returned.
 
     Args:
         path: the file.
@@ -95,7 +95,7 @@ def decompress(data: bytes, most: int) -> Text:
         try:
             part = member.decompress(piece, min(left, PIECE))
         except zlib.error:
-            # A piece with damage in it gives nothing: what stands before the damage comes in smaller ones.
+            # Nothing of a damaged piece is decompressed: what stands before the damage comes in smaller ones.
             if step == 1:
                 return Text(b"".join(parts), DAMAGED)
             member, step = before, step // 2

@@ -51,14 +51,14 @@ class Followed(Protocol):
 class Recorder:
     """Follows one lab, or several one after another, or a watched program, into one file.
 
-    Whatever goes wrong with the file is told once, in the lab's event log, and the lab goes on.
+    Whatever goes wrong with the file is reported once, in the lab's event log, and the lab goes on.
     """
 
     def __init__(self, path: Path, writer: FileWriter, command: str, engines: Sequence[Engine]) -> None:
         """Prepare to record; the recording begins with the first lab.
 
         Args:
-            path: the file's name, for who is told of it.
+            path: the file's name, for messages.
             writer: where the lines go.
             command: how concwatch was called.
             engines: all that will have a lane in it from its beginning.
@@ -109,7 +109,7 @@ class Recorder:
         self._look(lab.snapshot(now))
 
     def stop(self, why: str) -> None:
-        """Write the last line, which says in a few words ``why`` it ends, and close the file."""
+        """Write the last line, with ``why`` it ends in a few words, and close the file."""
         self._leave()
         if not self.on:
             return

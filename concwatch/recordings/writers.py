@@ -14,7 +14,7 @@ class Lost(OSError):
 class FileWriter:
     """Writes lines, each of which is in the file when `write` returns.
 
-    The file is locked, so that others can tell that it is still written to.
+    The file is locked, so that others can see that it is still written to.
     """
 
     def __init__(self, path: Path) -> None:

@@ -18,7 +18,7 @@ so that they weigh nothing; where that is not known, nothing is kept back."""
 
 
 def give_back() -> None:
-    """Have the C library give free memory back to the system, where it can (glibc); a millisecond or so."""
+    """Return the C library's free memory to the system, where it can (glibc); a millisecond or so."""
     if sys.platform.startswith("linux"):
         import ctypes  # only here: it weighs half a megabyte
 
@@ -35,9 +35,9 @@ class Collector:
         self.seconds = 0.0
         """Seconds spent collecting since the worker started."""
         self._began = 0.0
-        self.tells = hasattr(gc, "callbacks")
-        """Whether those seconds are known: PyPy does not tell them."""
-        if self.tells:
+        self.knows_seconds = hasattr(gc, "callbacks")
+        """Whether those seconds are known: on PyPy they are not."""
+        if self.knows_seconds:
             gc.callbacks.append(self._note)
 
     def _note(self, phase: str, info: Dict[str, int]) -> None:
@@ -90,7 +90,7 @@ class Collector:
             gc.unfreeze()
 
     def trim(self) -> None:
-        """Collect everything, then give free memory back to the system."""
+        """Collect everything, then return free memory to the system."""
         self._unfreeze()
         gc.collect()
         self.after_slice()
@@ -98,7 +98,7 @@ class Collector:
 
 
 class Reserve:
-    """Address space kept back, so that a worker without memory can still say so and obey.
+    """Address space kept back, so that a worker without memory can still report that and obey.
 
     It is let go when memory runs out, and taken again before a worker grows anew.
     """

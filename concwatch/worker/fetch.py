@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from concwatch.worker.workloads import Workload
 
 DIRECT = {"http": None, "https": None, "all": None}
-"""No proxy, whatever the environment says: aiohttp takes none either."""
+"""No proxy, whatever the environment has: aiohttp takes none either."""
 
 
 class BadStatus(Exception):
@@ -21,14 +21,14 @@ class BadStatus(Exception):
 
 
 def find_fetch(workload: Workload, coroutine: bool) -> Callable[[], Any]:
-    """Load the package that fetches; give a function that fetches the workload's page once, to its end.
+    """Import the package that fetches; return a function that fetches the workload's page once, to its end.
 
     Args:
         workload: one with the word ``http``.
         coroutine: whether the engine needs a coroutine function, or else a plain one.
 
     Raises:
-        ValueError: one line that says what is missing.
+        ValueError: what is missing, in one line.
     """
     url = workload.url
     if url is None or not url.startswith(("http://", "https://")):

@@ -110,12 +110,12 @@ class Goal:
         self.target, self.paused = 0, False
 
     def wanted(self, live: int, leaving: int = 0) -> int:
-        """How many tasks to create now, or, below zero, to cancel, besides the ``leaving`` told to end."""
+        """Return how many tasks to create, or, if negative, to cancel besides those that are ``leaving``."""
         if self.paused:
             return 0
         staying = live - leaving
         if self._replacing:
-            # Until the last has ended: one that is told to is still live where a new target is asked for.
+            # Until the last has ended: one being cancelled is still live where a new target is asked for.
             self._replacing = live > 0
             if self._replacing:
                 return -staying

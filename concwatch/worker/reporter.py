@@ -1,4 +1,4 @@
-"""The thread that tells concwatch ten times a second how a worker stands."""
+"""The thread that reports ten times a second how a worker stands."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Reporter:
             **counts,
             "queued": min(engine.queued(), counts["live"]),  # it may have changed since
             "lag": round(engine.lag(late), 6),
-            **({"gc": round(self._collector.seconds, 6)} if self._collector.tells else {}),
+            **({"gc": round(self._collector.seconds, 6)} if self._collector.knows_seconds else {}),
             **engine.timing.take(),
             **self._usage(),
             **self.memory(),

@@ -116,7 +116,7 @@ def _burst(fields: Fields) -> Burst:
 def _trace(reporter: Reporter, on: bool) -> None:
     if on == (reporter.memory is not dict):
         return
-    import tracemalloc  # with pickle and fnmatch behind it, only for who asks
+    import tracemalloc  # imports pickle and fnmatch
 
     if on:
         tracemalloc.start()
@@ -134,7 +134,7 @@ def _lines(engine: Engine) -> Callable[[Fields], None]:
 
     def report(fields: Fields) -> None:
         if not looked:
-            from concwatch.agent.traced import TracedLines  # only for who asks
+            from concwatch.agent.traced import TracedLines  # seldom asked for
 
             looked.append(TracedLines())
         engine.send("lines", lines=looked[0].look())
@@ -143,9 +143,9 @@ def _lines(engine: Engine) -> Callable[[Fields], None]:
 
 
 def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[str, Callable[[Fields], None]]:
-    """List what a worker can be told: type → what it does, on the engine's own thread.
+    """Return the commands of a worker: type → what it does, on the engine's own thread.
 
-    Each raises ValueError, with one line for a person, for a field that is not as the wire says.
+    Each raises ValueError, with one line for a person, for a field that is not as the wire specifies.
     """
     table: Dict[str, Callable[[Fields], None]] = {
         "refill": lambda fields: engine.goal.set_refill(_flag(fields, "on")),

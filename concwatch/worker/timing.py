@@ -25,7 +25,7 @@ class Timing:
     odd, since slices of growth are powers of two: each place within a slice gets its turn.
 
     Args:
-        clock: gives the time in seconds, monotonic.
+        clock: returns the time in seconds, monotonic.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -25,7 +25,7 @@ def find_function(workload: Workload, coroutine: bool) -> Callable[[], Any]:
         coroutine: whether the engine needs a coroutine function, or else a plain one.
 
     Raises:
-        ValueError: one line that says what is missing, what broke on the way, or which kind was expected.
+        ValueError: what is missing, what failed on the way, or which kind was expected, in one line.
     """
     module, function = map(str, workload.values)
     try:
@@ -36,7 +36,7 @@ def find_function(workload: Workload, coroutine: bool) -> Callable[[], Any]:
             inspect.signature(value).bind()
         except TypeError as error:
             raise ValueError(f"{function}: {error}: expected a function that needs no arguments") from None
-        except ValueError:  # a built-in that does not tell its arguments
+        except ValueError:  # a built-in whose arguments are unknown
             pass
         if coroutine and not inspect.iscoroutinefunction(value):
             raise ValueError(

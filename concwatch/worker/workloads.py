@@ -109,8 +109,8 @@ HTTP = "http"
 FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
     "sleep": ("sleep:SECONDS", "sleep that long; 5..15: each its own time between the two", _lengths),
     "ticks": ("ticks:COUNTxSECONDS", "sleep so many times that long", _steps),
-    "hold": ("hold", "wait until told to stop", lambda text: ()),
-    "payload": ("payload:BYTES", "hold that much memory until told to stop", lambda text: (_size(text),)),
+    "hold": ("hold", "wait until cancelled", lambda text: ()),
+    "payload": ("payload:BYTES", "hold that much memory until cancelled", lambda text: (_size(text),)),
     "spin": ("spin:SECONDS", "use that much CPU time", lambda text: (_seconds(text),)),
     "nop": ("nop", "end at once", lambda text: ()),
     HTTP: ("http[:SECONDS]", "fetch a page that takes that long", lambda text: (_seconds(text),)),
@@ -169,14 +169,14 @@ def find_own(workload: Workload, coroutine: bool) -> Optional[Callable[[], Any]]
         coroutine: whether the engine needs a coroutine function, or else a plain one.
 
     Raises:
-        ValueError: one line that says what is missing.
+        ValueError: what is missing, in one line.
     """
     if workload.word == USER:
-        from concwatch.worker.user_function import find_function  # with inspect behind it, only for who asks
+        from concwatch.worker.user_function import find_function  # imports inspect
 
         return find_function(workload, coroutine)
     if workload.word == HTTP:
-        from concwatch.worker.fetch import find_fetch  # with a whole HTTP client behind it
+        from concwatch.worker.fetch import find_fetch  # imports an HTTP client
 
         return find_fetch(workload, coroutine)
     return None

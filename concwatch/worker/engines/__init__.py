@@ -86,4 +86,4 @@ ENGINES: Dict[str, Callable[[], Make]] = {
     "asyncio-eager": _asyncio_eager,
     "interpreters": _interpreters,
 }
-"""Name → a function that imports what the engine needs and gives what makes it."""
+"""Name → a function that imports what the engine needs and returns its constructor."""

@@ -48,7 +48,7 @@ class Engine:
         self.bursts: Deque[Burst] = deque()
         """Bursts asked for and not begun."""
         self._inbox: Deque[Callable[[], None]] = deque()
-        self._failure_told = threading.Lock()  # taken by the first task of a workload that fails
+        self._failure_reported = threading.Lock()  # taken by the first task of a workload that fails
         self._file_wall = FileWall(self.goal, self.counts, self.submit)
 
     # Called from any thread.
@@ -76,7 +76,7 @@ class Engine:
 
     def look_at_walls(self) -> None:
         """Have a wall reported that tasks have hit by themselves; to be called before each tick."""
-        self._file_wall.look(self.limit_text)
+        self._file_wall.look(self.report_limit)
 
     # Called on the engine's own thread.
 
@@ -99,7 +99,7 @@ class Engine:
             ValueError: one line, and the engine goes on as it was.
         """
         self.load(workload)
-        self._failure_told = threading.Lock()
+        self._failure_reported = threading.Lock()
         self.timing.begin_again()
         self.goal.replace(self.counts.live)
 
@@ -145,22 +145,22 @@ class Engine:
         while self._inbox:
             self._inbox.popleft()()
 
-    def reached_text(self) -> None:
+    def report_reached(self) -> None:
         """Report that the target has been met, once."""
         fields = self.goal.reached(self.counts, monotonic())
         if fields:
             self.send("reached", **fields)
             self.on_reached()
 
-    def tell_failure(self, error: BaseException) -> None:
-        """Report the first failure of a workload with its traceback; the counter tells the rest."""
+    def report_failure(self, error: BaseException) -> None:
+        """Report the first failure of a workload with its traceback; the counter ``failed`` has the rest."""
         if isinstance(error, MemoryError):
             self.reserve.let_go()
         # While tasks are replaced they belong to a workload that is over; its successor may still fail.
         if (
             not self._file_wall.hit_by(error)
             and not self.goal.replacing
-            and self._failure_told.acquire(blocking=False)
+            and self._failure_reported.acquire(blocking=False)
         ):
             lines: List[str] = []
             try:
@@ -177,7 +177,7 @@ class Engine:
             )
 
     def hit_wall(self, error: BaseException) -> None:
-        """Stay with what stands, and say which wall was hit."""
+        """Keep the tasks that are live, and report which limit was hit."""
         short = isinstance(error, MemoryError)
         if short:
             self.reserve.let_go()
@@ -201,8 +201,8 @@ class Engine:
         """Make what is live the target, and report what holds the rest back."""
         wanted, standing = self.goal.target, self.counts.live
         self.goal.settle(standing)
-        self.limit_text(standing, wanted, wall, value, detail)
+        self.report_limit(standing, wanted, wall, value, detail)
 
-    def limit_text(self, standing: int, wanted: int, wall: str, value: Optional[int], detail: str) -> None:
+    def report_limit(self, standing: int, wanted: int, wall: str, value: Optional[int], detail: str) -> None:
         """Report what holds back all but ``standing`` of the tasks wanted."""
         self.send("limit", standing=standing, wanted=wanted, wall=wall, value=value, detail=detail)

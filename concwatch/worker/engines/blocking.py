@@ -87,7 +87,7 @@ class BlockingEngine(Engine):
         super().__init__(send, collector)
         self._awake = threading.Event()
         self._guard = threading.Lock()  # over the counters: task threads end side by side
-        self._cancelling = 0  # tasks told to end that have not been counted yet
+        self._cancelling = 0  # tasks being cancelled, which have not been counted yet
         self._baton = Baton(self._claim)
         self._body: Body = self._baton.check
         # The C library loads what unwinds a thread when the first one ends. With no memory left it would
@@ -131,8 +131,8 @@ class BlockingEngine(Engine):
                 self.apply_commands()
                 if wanted == 0:
                     break
-                self.reached_text()
-            self.reached_text()
+                self.report_reached()
+            self.report_reached()
 
     def _wait(self) -> None:
         """Wait until woken."""
@@ -141,7 +141,7 @@ class BlockingEngine(Engine):
         self._awake.clear()
 
     def start_one(self, created: Optional[float] = None) -> None:
-        """Start one task, timed if it is told when it is ``created``.
+        """Start one task, timed if ``created`` is given (seconds, monotonic).
 
         Raises:
             RuntimeError: no thread could be started.
@@ -210,14 +210,14 @@ class BlockingEngine(Engine):
         self.on_reached()
 
     def start_many(self, count: int) -> object:
-        """Start so many tasks without a pause, up to a wall; give what has to be kept until they end."""
+        """Start so many tasks without a pause, up to a wall; return what has to be kept until they end."""
         for _ in range(count):
             if not self._start_counted(self.start_one):
                 break
         return None
 
     def _start_counted(self, start: Callable[[], None]) -> bool:
-        """Start one task and count it; say whether there was no wall."""
+        """Start one task and count it; return whether there was no wall."""
         try:
             start()
         except (RuntimeError, MemoryError) as error:
@@ -229,7 +229,7 @@ class BlockingEngine(Engine):
         return True
 
     def run_task(self, created: Optional[float] = None) -> None:
-        """Run one task on the calling thread and count how it ended; time it if told when it was created."""
+        """Run one task on the calling thread and count how it ended; time it if ``created`` is given."""
         ended = "completed"
         error: Optional[BaseException] = None
         try:
@@ -244,7 +244,7 @@ class BlockingEngine(Engine):
         except BaseException as failure:  # whatever a task raises, its thread ends here
             ended, error = "failed", failure
         if error is not None:
-            self.tell_failure(error)  # before it is counted: who reads the count finds the reason
+            self.report_failure(error)  # before it is counted: who reads the count finds the reason
         self.count_ended(ended)
 
     def count_ended(self, how: str) -> None:

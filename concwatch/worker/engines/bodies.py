@@ -61,7 +61,7 @@ def find_body(workload: Workload, baton: Any, bodies: Bodies) -> Callable[[], ob
     """Return what a task of ``workload`` calls; the user's own must be a plain function.
 
     Raises:
-        ValueError: one line that says what is missing.
+        ValueError: what is missing, in one line.
     """
     own = find_own(workload, coroutine=False)
     if own:

@@ -75,7 +75,9 @@ class EventLoopEngine(LoopEngine):
         super().__init__(send, collector)
         self.loop = new_loop()
         asyncio.set_event_loop(self.loop)
-        self.loop.run_until_complete(asyncio.sleep(0))  # a loop that does not run shows here, and can be told
+        self.loop.run_until_complete(
+            asyncio.sleep(0)
+        )  # a loop that does not run fails here, where it can be reported
         self._library = library
         self._awake = asyncio.Event()
         self._body: Body = _nop
@@ -180,7 +182,7 @@ class EventLoopEngine(LoopEngine):
             if error is None:
                 self.counts.completed += 1
             else:
-                self.tell_failure(error)  # before it is counted: who reads the count finds the reason
+                self.report_failure(error)  # before it is counted: who reads the count finds the reason
                 self.counts.failed += 1
         if self._keep or self.kept:
             self.kept.discard(task)

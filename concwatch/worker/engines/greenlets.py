@@ -55,14 +55,14 @@ class GeventEngine(LoopEngine):
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         hub = gevent.get_hub()
-        hub.exception_stream = None  # a failure is counted and told once, not printed a thousand times
+        hub.exception_stream = None  # a failure is counted and reported once, not printed a thousand times
         self._awake = Event()
         self._waker = hub.loop.async_()  # the one part of a hub that another thread may touch
         self._waker.start(self._awake.set)
         self._timer = hub.loop.timer(PROBE)
         # Greenlets are called with their arguments: a partial would have each keep 500 bytes more of stack.
         self._call: Tuple[Any, ...] = (HubBaton.check,)
-        self._lengths: Optional[Spread] = None  # what gives each call its last argument
+        self._lengths: Optional[Spread] = None  # what returns the last argument of each call
 
     def wake(self) -> None:
         """Wake the hub, from any thread."""
@@ -150,7 +150,7 @@ class GeventEngine(LoopEngine):
         elif task.exception is None:
             self.counts.completed += 1
         else:
-            self.tell_failure(task.exception)  # before it is counted: who reads the count finds the reason
+            self.report_failure(task.exception)  # before it is counted: who reads the count finds the reason
             self.counts.failed += 1
         self.kept.discard(task)
         self.ending.discard(task)

@@ -56,7 +56,7 @@ class InterpretersEngine(PoolEngine):
         """Make ``workload`` what new tasks do; the user's own must be a plain function."""
         find_body(workload, PipeBaton(self._taken), BODIES_HERE)  # to refuse here what is wrong
         spec, lengths = workload.spec, workload.lengths
-        # Told by the word: lengths of each interpreter's own would be spread alike in all of them.
+        # As part of the workload: lengths of each interpreter's own would be spread alike in all of them.
         self._spec = (lambda: f"sleep:{lengths():.6f}") if lengths else (lambda: spec)
         self._url = workload.url
 
@@ -85,7 +85,7 @@ class InterpretersEngine(PoolEngine):
             return
         error = job.exception()
         if error is not None:
-            self.tell_failure(error)  # before it is counted: who reads the count finds the reason
+            self.report_failure(error)  # before it is counted: who reads the count finds the reason
             self.count_ended("failed")
             return
         how, begun, ended = job.result()
@@ -96,7 +96,7 @@ class InterpretersEngine(PoolEngine):
         self.count_ended(how)
 
     def _cancel_newest(self) -> bool:
-        """Cancel the newest of the jobs that wait; say whether there was one."""
+        """Cancel the newest of the jobs that wait; return whether there was one."""
         with self._guard:
             while self._submitted:
                 if self._submitted.pop().cancel():
@@ -110,7 +110,7 @@ class InterpretersEngine(PoolEngine):
             jobs, self._submitted = self._submitted, deque()
         return sum(job.cancel() for job in jobs)
 
-    # Each byte in the pipe is a task told to end and counted in ``_cancelling``, until that task is counted.
+    # Each byte in the pipe is a task being cancelled: ``_cancelling`` counts it until the task is counted.
 
     def _cancel_running(self) -> None:
         with self._guard:
@@ -129,7 +129,7 @@ class InterpretersEngine(PoolEngine):
                 self._cancelling -= 1
 
     def ask(self, target: int, now: float) -> None:
-        """Take a new target; whom it lets live is told so."""
+        """Take a new target; no more tasks than it wants are cancelled."""
         super().ask(target, now)
         self._spare()
 

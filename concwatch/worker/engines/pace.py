@@ -76,7 +76,7 @@ class LoopEngine(Engine):
         self.kept: Set[Any] = set()
         """Tasks that have to be kept, or found when they are to end."""
         self.ending: Set[Any] = set()
-        """Tasks told to end that have not ended yet."""
+        """Tasks being cancelled, which have not ended yet."""
 
     def lag(self, reporter_lag: float) -> float:
         """Seconds a timer of the loop fired late, at worst since the last call, one overdue now included."""
@@ -102,8 +102,8 @@ class LoopEngine(Engine):
                 self.apply_commands()
                 if wanted == 0:
                     break
-                self.reached_text()
-            self.reached_text()
+                self.report_reached()
+            self.report_reached()
 
     def _grow(self, count: int) -> Waits:
         """Create a slice of tasks, and have each take its first step."""
@@ -138,7 +138,7 @@ class LoopEngine(Engine):
             count = min(self.excess(), self.end_batch.size)
             chosen, tasks[-count:] = tasks[-count:], []
             self.ending.update(task for task in chosen if self.cancel(task))
-            for _ in range(3):  # it is told, it takes a step and ends, its callback runs
+            for _ in range(3):  # it is cancelled, it takes a step and ends, its callback runs
                 yield 0
             del chosen  # with its exception a task weighs more than before
             self.end_batch.took(monotonic() - began, count)
@@ -232,5 +232,5 @@ class LoopEngine(Engine):
         raise NotImplementedError
 
     def excess(self) -> int:
-        """Count the tasks still to be told to end; one that takes its time is not told twice."""
+        """Return how many tasks are still to be cancelled, without those that are being cancelled."""
         return -self.goal.wanted(self.counts.live) - len(self.ending)

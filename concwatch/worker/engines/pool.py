@@ -81,7 +81,7 @@ class PoolEngine(BlockingEngine):
         self._baton.release()
 
     def _cancel_newest(self) -> bool:
-        """Cancel the newest of the jobs that wait; say whether there was one."""
+        """Cancel the newest of the jobs that wait; return whether there was one."""
         with self._guard:
             if not self._waiting:
                 return False

@@ -1,17 +1,110 @@
-"""Walls: which limit refused the last thread, from faked figures; real ones: faults/walls.py."""
+"""Memory and limits on threads as the system tells them, and which one was hit; real ones: faults/walls.py."""
 
 import os
 import sys
 
 import pytest
 
-from concwatch.system import walls
-from concwatch.system.walls import Wall, wall_hit
+from concwatch.lab.catalog import find
+from concwatch.lab.forecast import Fit, walls_of
+from concwatch.lab.settings import Settings
+from concwatch.system import memory, proc, walls
+from concwatch.system.memory import memory_now
+from concwatch.system.walls import Wall, cgroup_folders, wall_hit
 from concwatch.worker.engines.base import Engine
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux tells all its limits"
 )
+GIB = 1 << 30
+
+V2, NONE = "0::/app/worker\n", (16 * GIB, 12 * GIB, "memory")
+NEVER = 9223372036854771712
+"""What version 1 has for no limit."""
+
+
+@pytest.mark.parametrize(
+    ("own", "groups", "expected"),
+    [
+        (None, {}, NONE),
+        (V2, {"app/worker": ("max", GIB, None)}, NONE),
+        # The page cache that it would drop is taken off.
+        (
+            V2,
+            {"app/worker": (2 * GIB, GIB, f"anon 5\ninactive_file {GIB // 2}")},
+            (2 * GIB, 3 * GIB // 2, "cgroup memory"),
+        ),
+        # The tightest of those above binds.
+        (
+            V2,
+            {"app/worker": ("max", GIB, None), "app": (3 * GIB, GIB, None)},
+            (3 * GIB, 2 * GIB, "cgroup memory"),
+        ),
+        (
+            "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n1:name=systemd:/y\n",
+            {"memory/docker/abc": (4 * GIB, 2 * GIB, f"inactive_file 7\ntotal_inactive_file {GIB}")},
+            (4 * GIB, 3 * GIB, "cgroup memory"),
+        ),
+        ("4:memory:/\n", {"memory": (NEVER, GIB, None)}, NONE),
+        # More room than the machine has: it does not bind.
+        ("0::/\n", {"": (15 * GIB, GIB, None)}, (15 * GIB, 12 * GIB, "memory")),
+        # Over its limit: nothing is left.
+        ("0::/\n", {"": (GIB, 2 * GIB, "broken")}, (GIB, 0, "cgroup memory")),
+        # Lines and files that are broken are passed over.
+        ("nonsense\n0::/app\n", {"app": ("a lot", 1, None)}, NONE),
+    ],
+)
+def test_memory_is_what_the_machine_has_or_the_tightest_control_group(
+    tmp_path, monkeypatch, own, groups, expected
+):
+    def folders(controller):
+        return cgroup_folders(controller, str(tmp_path / "fs"), str(tmp_path / "own"))
+
+    monkeypatch.setattr(memory, "machine_memory", lambda: (16 * GIB, 12 * GIB))
+    monkeypatch.setattr(proc, "cgroup_folders", folders)
+    if own:
+        (tmp_path / "own").write_text(own)
+    for path, texts in groups.items():
+        folder = tmp_path / "fs" / path
+        folder.mkdir(parents=True, exist_ok=True)
+        first = path.startswith("memory")
+        names = (
+            ("memory.limit_in_bytes", "memory.usage_in_bytes") if first else ("memory.max", "memory.current")
+        )
+        for name, text in zip((*names, "memory.stat"), texts, strict=True):
+            if text is not None:
+                (folder / name).write_text(f"{text}\n")
+    found = memory_now()
+    assert (found.total, found.available, found.bound) == expected
+    assert (found.group is None) == (found.bound == "memory")
+
+
+def test_this_machine_has_memory_and_walls():
+    memory = memory_now()
+    assert 0 < memory.available <= memory.total
+    found = {wall.name: wall for wall in walls.thread_walls()}
+    assert {"vm.max_map_count", "pid_max", "threads-max"} <= set(found)
+    assert 0 < found["vm.max_map_count"].used < found["vm.max_map_count"].value
+    assert 0 < found["pid_max"].used <= found["pid_max"].value
+    other = {wall.name: wall for wall in walls.thread_walls(str(os.getppid()))}
+    assert other["vm.max_map_count"].value == found["vm.max_map_count"].value
+
+
+@pytest.mark.parametrize(
+    ("engine", "found", "expected"),
+    [
+        (
+            "threads",
+            [("vm.max_map_count", 65_530, 130), ("pid_max", 32_768, 768)],
+            (Fit(21_800, "vm.max_map_count"),),
+        ),
+        ("threads", [("pid_max", 32_768, 768), ("threads-max", 190_000, 768)], (Fit(32_000, "pid_max"),)),
+        ("threads", [("cgroup pids.max", 100, 120)], (Fit(0, "cgroup pids.max"),)),
+        ("asyncio", [("pid_max", 32_768, 768)], ()),
+    ],
+)
+def test_the_wall_with_the_fewest_threads_left_binds_tasks_that_are_threads(engine, found, expected):
+    assert walls_of(find([engine])[0], Settings(), [Wall(*wall) for wall in found]) == expected
 
 
 MAPS = ("vm.max_map_count", 65_530, 65_500)
@@ -39,19 +132,6 @@ MAPS_FOR_100 = ("vm.max_map_count", 65_530, 65_530 - 300)  # a thread needs thre
 def test_the_wall_with_the_least_room_for_threads_is_named(monkeypatch, found, named):
     monkeypatch.setattr(walls, "thread_walls", lambda pid: [Wall(*wall) for wall in found])
     assert wall_hit() == (named, {name: value for name, value, _ in reversed(found)}.get(named))
-
-
-def test_free_is_what_is_left_and_never_less_than_nothing():
-    assert [Wall("pid_max", 100, used).free for used in (30, 130)] == [70, 0]
-
-
-def test_this_machine_tells_its_walls():
-    found = {wall.name: wall for wall in walls.thread_walls()}
-    assert {"vm.max_map_count", "pid_max", "threads-max"} <= set(found)
-    assert 0 < found["vm.max_map_count"].used < found["vm.max_map_count"].value
-    assert 0 < found["pid_max"].used <= found["pid_max"].value
-    other = {wall.name: wall for wall in walls.thread_walls(str(os.getppid()))}
-    assert other["vm.max_map_count"].value == found["vm.max_map_count"].value
 
 
 def test_limits_are_read_from_files_and_missing_or_boundless_ones_left_out(monkeypatch, tmp_path):

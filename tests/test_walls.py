@@ -1,4 +1,4 @@
-"""Memory and limits on threads as the system tells them, and which one was hit; real ones: faults/walls.py."""
+"""Memory and limits on threads as the system tells them, and which one was hit (really: faults/walls.py)."""
 
 import os
 import sys

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
-from concwatch.commands.values import Parsed
+from concwatch.commands.values import OUTPUT, STANDARD_OUTPUT, Parsed
 from concwatch.console import print_error, print_json
-
-STANDARD_OUTPUT = "-"
 
 
 def _percent(text: str) -> float:
@@ -46,7 +44,7 @@ def _percent(text: str) -> float:
     'beyond the spread: "5", "2.5%", "0".',
 )
 @click.option("--json", is_flag=True, help="One JSON object on standard output in place of the table.")
-@click.option("--markdown", metavar="FILE", help='The tables as Markdown; "-" is standard output.')
+@click.option("--markdown", type=OUTPUT, help='The tables as Markdown; "-" is standard output.')
 def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str | None) -> None:
     """Put two recordings or results side by side."""
     from concwatch.comparing.comparison import compare
@@ -82,7 +80,7 @@ def _check(a: Path, b: Path, json: bool, markdown: str | None) -> None:
     Raises:
         ValueError: one line: it cannot go there.
     """
-    from concwatch.files import is_same_file, why_not_writable
+    from concwatch.files import is_same_file
 
     if markdown is None:
         return
@@ -95,6 +93,3 @@ def _check(a: Path, b: Path, json: bool, markdown: str | None) -> None:
     place = Path(markdown)
     if is_same_file(place, a) or is_same_file(place, b):
         raise ValueError(f'--markdown: "{markdown}" is what is compared: expected another file')
-    why_not = why_not_writable(place)
-    if why_not:
-        raise ValueError(f'--markdown: "{markdown}": {why_not}: expected a file that can be written')

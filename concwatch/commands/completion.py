@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from concwatch.lab.catalog import CATALOG
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem  # the screen can do without
 
@@ -53,25 +55,9 @@ def words(known: Callable[[], Iterable[str]], *, listed: bool = False) -> Comple
     return complete
 
 
-def files(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Have the shell complete the name of a file."""
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(incomplete, type="file")]
-
-
 def engines() -> list[str]:
     """Return the names of engines."""
-    from concwatch.lab.catalog import CATALOG
-
     return [engine.name for engine in CATALOG]
-
-
-def workloads() -> list[str]:
-    """Return a workload of each form."""
-    from concwatch.worker.workloads import EXAMPLES
-
-    return list(EXAMPLES)
 
 
 def expectations() -> list[str]:
@@ -95,15 +81,16 @@ def demos() -> list[str]:
     return [path.stem for path in shipped()]
 
 
-def recordings() -> list[str]:
-    """Return the recordings in the folder into which the screen records."""
+def files(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Have the shell complete the name of a file."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def recordings(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Complete a recording in the folder into which the screen records, or else the name of any file."""
     from pathlib import Path
 
-    return sorted(str(path) for path in Path("recordings").glob("*.jsonl*"))
-
-
-def recordings_or_files(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> "list[CompletionItem]":
-    """Complete a recording, or else the name of any file."""
-    return words(recordings)(ctx, param, incomplete) or files(ctx, param, incomplete)
+    there = sorted(str(path) for path in Path("recordings").glob("*.jsonl*"))
+    return words(lambda: there)(ctx, param, incomplete) or files(ctx, param, incomplete)

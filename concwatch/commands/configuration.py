@@ -103,6 +103,11 @@ def options_of(command: click.Command) -> dict[str, click.Option]:
     }
 
 
+def takes(option: click.Option) -> str:
+    """Return what an option takes, as its help has it."""
+    return option.metavar or option.type.name.upper()
+
+
 def default_map(name: str, command: click.Command, tables: Tables) -> tuple[dict[str, object], list[str]]:
     """Return click's `default_map` of a command, and a line for each wrong key and unknown variable of it."""
     options, values, problems = options_of(command), {}, []
@@ -141,7 +146,7 @@ def _as_typed(option: click.Option, value: object) -> object:
         type(part) not in (str, int, float) for part in parts
     ):
         kind = "a list" if option.multiple else "text or a number"
-        raise ValueError(f'expected {kind}, as "{option.opts[-1]} {option.metavar or "TEXT"}" takes')
+        raise ValueError(f'expected {kind}, as "{option.opts[-1]} {takes(option)}" takes')
     texts = [str(part) for part in parts]
     if any("\0" in text for text in texts):
         raise ValueError("expected text without a null in it")

@@ -14,7 +14,7 @@ from concwatch.commands.configuration import as_arguments
 from concwatch.commands.options import CLUSTER_OPTION, HOST_OPTION, connect, max_memory, new_lab
 from concwatch.commands.progress import ExperimentProgress
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.values import REPEATS, SIZES
+from concwatch.commands.values import OUTPUT, REPEATS, SIZES
 from concwatch.console import print_columns, print_error, print_lines
 from concwatch.experiments.loading import load, shipped
 from concwatch.experiments.outputs import STANDARD_OUTPUT, check, save
@@ -57,10 +57,10 @@ class RecordedCommand(click.Command):
 @HOST_OPTION
 @CLUSTER_OPTION
 @max_memory
-@click.option("--json", metavar="FILE", help="Everything, every run included, as one JSON object.")
-@click.option("--markdown", metavar="FILE", help="The tables as Markdown.")
-@click.option("--csv", metavar="FILE", help="A line a figure.")
-@click.option("--pyperf", metavar="FILE", help="The times as pyperf benchmarks, for pyperf compare_to.")
+@click.option("--json", type=OUTPUT, help="Everything, every run included, as one JSON object.")
+@click.option("--markdown", type=OUTPUT, help="The tables as Markdown.")
+@click.option("--csv", type=OUTPUT, help="A line a figure.")
+@click.option("--pyperf", type=OUTPUT, help="The times as pyperf benchmarks, for pyperf compare_to.")
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -9,9 +9,9 @@ from click.core import ParameterSource
 from concwatch.charts.table import CHARTS
 from concwatch.commands import completion
 from concwatch.commands.chart import charts_of, check_chart
-from concwatch.commands.values import Parsed, number
+from concwatch.commands.values import OUTPUT, STANDARD_OUTPUT, Parsed, number
 from concwatch.console import print_error
-from concwatch.files import is_same_file, why_not_writable, write_whole
+from concwatch.files import is_same_file, write_whole
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
 from concwatch.recordings.load import load
@@ -30,9 +30,7 @@ def _read_size(text: str) -> tuple[int, int]:
 
 
 @click.command("export")
-@click.argument(
-    "file", type=click.Path(path_type=Path), metavar="FILE", shell_complete=completion.recordings_or_files
-)
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE", shell_complete=completion.recordings)
 @click.option("--csv", is_flag=True, help="A line a sample, below one with the columns' names.")
 @click.option("--json", is_flag=True, help="One list, an object a sample.")
 @click.option("--parquet", is_flag=True, help='Apache Parquet; needs the extra "parquet".')
@@ -56,10 +54,9 @@ def _read_size(text: str) -> tuple[int, int]:
 )
 @click.option(
     "--out",
-    metavar="FILE",
+    type=OUTPUT,
     show_default="standard output",
     help="Where to, a new file; whole or not at all.",
-    shell_complete=completion.files,
 )
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @click.pass_context
@@ -82,6 +79,7 @@ def command(
 
     With --chart it draws them instead, at most 120 columns wide, in colour on a terminal.
     """
+    out = None if out == STANDARD_OUTPUT else out
     try:
         format_ = _format(ctx, [name for name, wanted in formats.items() if wanted])
         _check(file, format_, columns, out)
@@ -145,9 +143,6 @@ def _check(file: Path, format_: str, columns: tuple[str, ...] | None, out: str |
     if out is not None:
         if is_same_file(Path(out), file):
             raise ValueError(f'--out: "{out}" is what is exported: expected another file')
-        why = why_not_writable(Path(out))
-        if why:
-            raise ValueError(f'--out: "{out}": {why}: expected a file that can be written')
     elif format_ == "parquet" and sys.stdout.isatty():
         raise ValueError("--parquet is not for a terminal: expected --out FILE, or a pipe")
 

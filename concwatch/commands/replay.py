@@ -15,9 +15,7 @@ _read_speed = number(0.1, 100, "not a speed: expected a number from 0.1 to 100, 
 
 
 @click.command("replay")
-@click.argument(
-    "file", type=click.Path(path_type=Path), metavar="FILE", shell_complete=completion.recordings_or_files
-)
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE", shell_complete=completion.recordings)
 @click.option(
     "--speed",
     type=Parsed(lambda text: _read_speed(text.strip().removeprefix("×").removesuffix("x"))),

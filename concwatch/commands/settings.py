@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from concwatch.commands import configuration
-from concwatch.commands.configuration import SCREEN, options_of
+from concwatch.commands.configuration import SCREEN, options_of, takes
 from concwatch.console import BAD_INPUT, print_columns, print_error, print_json
 from concwatch.files import write_whole
 from concwatch.layout import Piece
@@ -141,6 +141,6 @@ def _example(option: click.Option) -> str:
     """Return what an option has by default, or what it takes, as TOML."""
     if option.is_flag:
         return str(option.default is True).lower()
-    text = json.dumps(option.default if isinstance(option.default, str) else option.metavar)
+    text = json.dumps(option.default if isinstance(option.default, str) else takes(option))
     words = f"  # default: {option.show_default}" if isinstance(option.show_default, str) else ""
     return f"[{text}]{words}" if option.multiple else f"{text}{words}"

@@ -12,6 +12,7 @@ import click
 from concwatch.charts.table import WINDOWS
 from concwatch.commands import completion, configuration
 from concwatch.commands.completion import Complete
+from concwatch.files import why_not_writable
 from concwatch.hosts import host as hosts
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine, find
@@ -21,9 +22,13 @@ from concwatch.system.memory import memory_now
 from concwatch.text import unknown
 from concwatch.units import format_bytes, format_seconds, parse_count, parse_seconds, parse_size
 from concwatch.worker.collector import MODES
+from concwatch.worker.workloads import EXAMPLES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+STANDARD_OUTPUT = "-"
 
 
 class BadValue(click.BadParameter):
@@ -73,6 +78,27 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.5 made it ge
     def split_envvar_value(self, rv: str) -> list[str]:
         """Return the values of a repeatable option in a variable, where semicolons part them."""
         return [part.strip() for part in rv.split(";") if part.strip()]
+
+
+class OutputFile(click.ParamType):  # type: ignore[type-arg]  # as above
+    """The type of an option that names a file to be written, or ``-`` for standard output."""
+
+    name = "file"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        """Complete the name of a file."""
+        return completion.files(ctx, param, incomplete)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check that the file can be written."""
+        why_not = None if value == STANDARD_OUTPUT else why_not_writable(Path(value))
+        if why_not:
+            option = param.opts[-1] if param else ""
+            problem = f'{option}: "{value}": {why_not}: expected a file that can be written'
+            raise BadValue(problem, ctx, param)
+        return value
 
 
 def number(least: float, most: float, problem: str, kind: type[int | float] = float) -> Callable[[str], Any]:
@@ -199,6 +225,7 @@ def _one_of(kind: str, known: Callable[[], Sequence[str]]) -> Parsed:
     return Parsed(read, known)
 
 
+OUTPUT = OutputFile()
 HOST = Parsed(lambda text: hosts.find(text, known_hosts()), lambda: [hosts.HERE, *known_hosts()])
 SIZE = Parsed(_budget)
 SECONDS = Parsed(number(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
@@ -213,7 +240,7 @@ CLUSTER = Parsed(_cluster, lambda: ["local:4", "tcp://"])
 PID = Parsed(number(1, 1 << 22, "no process: expected a PID", int))
 REPEATS = Parsed(number(1, 100, "not a number of runs: expected a whole number from 1 to 100", int))
 SIZES = Parsed(_sizes)
-WORKLOAD = Parsed(read_workload, completion.workloads)
+WORKLOAD = Parsed(read_workload, lambda: EXAMPLES)
 FOLDER = Parsed(_folder)
 ENGINES = Parsed(
     lambda text: find([name.strip() for name in text.split(",")]), completion.engines, listed=True

@@ -35,6 +35,10 @@ FIGURES: dict[str, tuple[str, Unit, int]] = {
 """Figure of a process, or of the tasks of one coroutine function → its title, unit, and where worse lies."""
 
 
+EACH_SECOND = ("cpu", "created_per_second")
+"""The figures that are counts or seconds of the whole time, taken per second."""
+
+
 class WatchFile(Struct, frozen=True):
     """As much of what ``watch --json`` wrote as is compared."""
 
@@ -100,37 +104,25 @@ def _most(samples: Iterable[Sample], name: str) -> float | None:
 
 def _figures(processes: Iterable[Mapping[str, Any]], seconds: float) -> dict[Subject, Measured]:
     """Return the figures of the processes of each name, and of each of their groups."""
-    values: dict[Subject, list[Any]] = {}
+    values: dict[Subject, list[float]] = {}
     for process in processes:
         role = str(process.get("name") or "process")
-        own = {**process, "cpu": _each_second(process.get("cpu_seconds"), seconds)}
-        _add(values, role, "", own, seconds)
+        rows = [("", {**process, "cpu": process.get("cpu_seconds")})]
         for group in process.get("groups") or ():
-            if not group.get("live_peak"):
-                continue  # gone before anybody saw it, as what an event loop runs at its end
-            growth = group.get("growth") or {}
-            figures = {**group, "growth_per_minute": growth.get("per_minute")}
-            _add(values, role, f"{group.get('name')}: ", figures, seconds)
+            if group.get("live_peak"):  # else gone before anybody saw it, as what a loop runs last
+                growth = group.get("growth") or {}
+                figures = {**group, "growth_per_minute": growth.get("per_minute")}
+                rows.append((f"{group.get('name')}: ", figures))
+        for start, figures in rows:
+            figures["created_per_second"] = figures.get("created")
+            for name, (title, unit, worse) in FIGURES.items():
+                if figures.get(name) is None:
+                    continue
+                subject = Subject(role, f"{start}{title}", role, unit, worse, key=f"{start}{name}")
+                over = seconds if name in EACH_SECOND else 1.0
+                values.setdefault(subject, []).append(figures[name] / over)
     found = {subject: Measured.of(figures) for subject, figures in values.items()}
     return {subject: measured for subject, measured in found.items() if measured}
-
-
-def _add(
-    values: dict[Subject, list[Any]],
-    role: str,
-    start: str,
-    figures: Mapping[str, Any],
-    seconds: float,
-) -> None:
-    known = {**figures, "created_per_second": _each_second(figures.get("created"), seconds)}
-    for name, (title, unit, worse) in FIGURES.items():
-        subject = Subject(role, f"{start}{title}", role, unit, worse, key=f"{start}{name}")
-        if known.get(name) is not None:
-            values.setdefault(subject, []).append(float(known[name]))
-
-
-def _each_second(count: float | None, seconds: float) -> float | None:
-    return None if count is None else count / seconds
 
 
 def _leaks(processes: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from concwatch.experiments.report_data import report_csv, report_json
 from concwatch.experiments.report_markdown import report_markdown
 from concwatch.experiments.report_pyperf import report_pyperf, why_not_pyperf
 from concwatch.experiments.runner import Runner
-from concwatch.files import why_not_writable, write_whole
+from concwatch.files import write_whole
 
 STANDARD_OUTPUT = "-"
 
@@ -27,7 +27,7 @@ def check(places: Mapping[str, str], experiment: Experiment) -> None:
     """Check where a result is to go: a path or ``-`` for each of `FORMATS` that is wanted.
 
     Raises:
-        ValueError: one line: a file cannot be written, is wanted twice, or cannot hold this result.
+        ValueError: one line: a file is wanted twice, or cannot hold this result.
     """
     for problem in _problems(places, experiment):
         raise ValueError(problem)
@@ -41,9 +41,6 @@ def _problems(places: Mapping[str, str], experiment: Experiment) -> Iterable[str
             yield f"--{first} and --{name} both name {place}: expected different files"
     if "pyperf" in places and (why_not := why_not_pyperf(experiment)):
         yield why_not
-    for name, place in places.items():
-        if place != STANDARD_OUTPUT and (problem := why_not_writable(Path(place))):
-            yield f'--{name}: "{place}": {problem}: expected a file that can be written'
 
 
 def save(places: Mapping[str, str], runner: Runner, occasion: Occasion) -> tuple[str, list[str]]:

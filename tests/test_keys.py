@@ -10,54 +10,42 @@ from concwatch.ui.screens.experiments import ExperimentsScreen
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.screens.monitor import LabControls
 from concwatch.ui.screens.replay import ReplayControls
+from concwatch.ui.screens.watch import WatchControls
+from concwatch.ui.screens.watch_replay import WatchReplayControls
 from concwatch.ui.widgets.key_bar import Key
 
-TABLES = {"monitor": keys.MONITOR, "replay": keys.REPLAY, "experiments": keys.EXPERIMENTS}
+TABLES = {
+    "monitor": (keys.MONITOR, LabControls),
+    "replay": (keys.REPLAY, ReplayControls),
+    "watch": (keys.WATCH, WatchControls),
+    "watch replay": (keys.WATCH_REPLAY, WatchReplayControls),
+    "experiments": (keys.EXPERIMENTS, ExperimentsScreen),
+}
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_each_key_does_one_thing(table):
-    bound = [key for row in TABLES[table] for key in row.keys.split(",") if key]
+def test_each_key_does_one_thing_which_is_there_and_told_of(table):
+    rows, controls = TABLES[table]
+    bound = [key for row in rows for key in row.keys.split(",") if key]
     assert sorted(bound) == sorted(set(bound))
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_a_key_is_told_of_or_belongs_to_one_that_is(table):
-    rows = [row for row in TABLES[table] if row.keys]
     told = {row.action.split(",")[0] for row in rows if row.help}
     for row in rows:
-        if row.action != keys.do("refuse"):
+        if row.keys and row.action != keys.do("refuse"):
             assert row.action.split(",")[0] in told, row
-    assert all(row.shown for row in TABLES[table] if row.help or row.bar)
-
-
-@pytest.mark.parametrize(("table", "controls"), [("monitor", LabControls), ("replay", ReplayControls)])
-def test_each_command_of_a_key_is_there(table, controls):
-    parts = (controls, ChartControl, LanesScreen)
-    for row in TABLES[table]:
         if row.action.startswith("do("):
             command, _ = ast.literal_eval(row.action[2:])
-            assert any(hasattr(part, command) for part in parts), command
+            assert any(hasattr(part, command) for part in (controls, ChartControl, LanesScreen)), command
+        elif row.action and not row.action.startswith("app."):
+            assert hasattr(controls, f"action_{row.action.partition('(')[0]}"), row.action
 
 
-def test_each_action_of_the_experiments_is_there():
-    for row in keys.EXPERIMENTS:
-        if not row.action.startswith("app."):
-            assert hasattr(ExperimentsScreen, f"action_{row.action.partition('(')[0]}"), row.action
-
-
-def test_keys_with_the_same_help_share_a_line():
+def test_keys_with_the_same_help_share_a_line_and_the_bar_is_in_the_order_of_need():
     rows = (
-        keys.Row("a", "one", "a", "first"),
-        keys.Row("b", "two", "b", "first"),
-        keys.Row("c", "three", "c", "last"),
+        *keys.pair("first", keys.Row("a", "app.one", bar="late", rank=2), keys.Row("plus", "two")),
+        keys.Row("c,d", "three", "last", "early", 1),
     )
-    assert keys.help_lines(rows) == [("a b", "first"), ("c", "last")]
-
-
-def test_the_bar_is_in_the_order_of_need():
-    rows = (keys.Row("a", "app.one", "a", bar="late", rank=2), keys.Row("b", "two", "b", bar="early", rank=1))
-    assert keys.bar(rows) == [Key("b", "early", "screen.two"), Key("a", "late", "app.one")]
+    assert keys.help_lines(rows) == [("a +", "first"), ("c", "last")]
+    assert keys.bar(rows) == [Key("c", "early", "screen.three"), Key("a", "late", "app.one")]
 
 
 def test_what_a_recording_refuses_are_keys_of_the_monitor():

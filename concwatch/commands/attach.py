@@ -55,7 +55,7 @@ def command(
         for pid in dict.fromkeys(pids):
             watching.attach(pid, gdb)
         session = SessionRecording(Path(recordings), open_recorder(record, ()))
-        status = terminal.run(WatchApp(watching, None, screenshots, session))
+        status = terminal.run(WatchApp(watching, None, screenshots, session, terminal.theme))
     finally:
         watching.close()
     if place.problem:

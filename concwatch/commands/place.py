@@ -128,7 +128,6 @@ class Place:
 
     def run(self, app: "LanesApp") -> int:
         """Show an app until it ends, and print what has been saved; return the exit status."""
-        app.asked_theme = app.asked_theme or self.theme
         app.run(size=self._size)
         if not self.page:  # whose standard output takes packets
             for path in (*app.recording.paths, *app.saved):

@@ -41,4 +41,4 @@ def command(ctx: click.Context, file: Path, speed: float, screenshots: Path) -> 
     place = Place()
     from concwatch.ui.replay_app import ReplayApp  # only here: the screen takes a fifth of a second
 
-    ctx.exit(place.run(ReplayApp(recording, file.name, speed, screenshots)))
+    ctx.exit(place.run(ReplayApp(recording, file.name, speed, screenshots, theme=place.theme)))

@@ -115,7 +115,7 @@ def _on_screen(
     from concwatch.ui.watch_app import WatchApp  # only here: the screen takes a fifth of a second
 
     with watched_apart(command, host=host, **how) as (watching, program, output):
-        status = place.run(WatchApp(watching, output, pictures, recording))
+        status = place.run(WatchApp(watching, output, pictures, recording, place.theme))
     if not place.page:
         click.echo(f"{command[0]}: {program.how_it_ended()}; what it wrote is in {output}")
     return status

@@ -68,9 +68,8 @@ class ConcwatchApp(LanesApp):
             recording: keeps the session in files; None for one that begins when it is asked for.
             begin: what the screen begins with.
         """
-        super().__init__(pictures)
         self._begin = begin or Begin()
-        self.asked_theme = self._begin.theme
+        super().__init__(pictures, self._begin.theme)
         self._make_lab = make_lab
         self._make_run_lab = make_run_lab
         self.runs: ExperimentRuns | None = None

@@ -21,9 +21,8 @@ from textual.worker import WorkerCancelled
 from concwatch.ui import keys
 from concwatch.ui.input_queue import InputQueue
 from concwatch.ui.palette import ALL_THEMES, THEMES, readable
-from concwatch.ui.screens.commands import Commands
+from concwatch.ui.screens.base import Commands, Sized
 from concwatch.ui.screens.lanes import LanesScreen
-from concwatch.ui.screens.sized import Sized
 from concwatch.ui.session_recording import SessionRecording
 from concwatch.ui.widgets.room_notice import RoomNotice, has_room
 from concwatch.units import format_bytes
@@ -63,12 +62,17 @@ class LanesApp(InputQueue):
 
     theme: Reactive[str] = Reactive(THEMES[0].name)  # a theme set later has every style sheet parsed again
 
-    def __init__(self, pictures: Path = Path("screenshots")) -> None:
-        """Make the app; ``pictures`` is the folder for screenshots, made when it is needed."""
-        self.asked_theme = ""
-        """The theme to begin with; the default if empty."""
+    def __init__(self, pictures: Path = Path("screenshots"), theme: str = "") -> None:
+        """Make the app.
+
+        Args:
+            pictures: the folder for screenshots, made when it is needed.
+            theme: the one to begin with; the default if empty.
+        """
         self._readable: dict[str, Theme] = {}
         self._first_theme = ""
+        if theme:
+            self.set_reactive(LanesApp.theme, theme)  # before Textual reads any style sheet
         super().__init__()
         self._pictures = pictures
         self.saved: list[Path] = []
@@ -100,11 +104,6 @@ class LanesApp(InputQueue):
         """Make the screen."""
         self._lanes = self.make_screen()
         return self._lanes
-
-    def on_load(self) -> None:
-        """Take the theme that was asked for."""
-        if self.asked_theme:
-            self.theme = self.asked_theme
 
     def on_mount(self) -> None:
         """Follow the theme, and end in order when the system asks for it."""

@@ -21,6 +21,7 @@ class ReplayApp(LanesApp):
         speed: float = 1.0,
         pictures: Path = Path("screenshots"),
         clock: Callable[[], float] = time.monotonic,
+        theme: str = "",
     ) -> None:
         """Make the app.
 
@@ -30,8 +31,9 @@ class ReplayApp(LanesApp):
             speed: seconds of the recording a second.
             pictures: the folder for screenshots, made when it is needed.
             clock: gives seconds that never go back.
+            theme: the one to begin with; the default if empty.
         """
-        super().__init__(pictures)
+        super().__init__(pictures, theme)
         self._recording = recording
         self._file = name
         self._speed = speed

@@ -24,6 +24,7 @@ class WatchApp(LanesApp):
         output: Path | None = None,
         pictures: Path = Path("screenshots"),
         recording: SessionRecording | None = None,
+        theme: str = "",
     ) -> None:
         """Make the app.
 
@@ -32,8 +33,9 @@ class WatchApp(LanesApp):
             output: the file that holds what the program writes.
             pictures: the folder for screenshots, made when it is needed.
             recording: what is recorded of the session, maybe from its start.
+            theme: the one to begin with; the default if empty.
         """
-        super().__init__(pictures)
+        super().__init__(pictures, theme)
         self.recording = recording or self.recording
         self.lab = self._watching = watching
         """What is shown."""

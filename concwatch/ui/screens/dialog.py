@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
-from concwatch.ui.screens.leaving import Leaving, is_ending
+from concwatch.ui.screens.base import Leaving, is_ending
 
 Answer = TypeVar("Answer")
 

@@ -16,8 +16,8 @@ from concwatch.lab.lane import Lane
 from concwatch.ui import keys
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.palette import dimmed
+from concwatch.ui.screens.base import Leaving, is_ending
 from concwatch.ui.screens.help import WORDS, HelpScreen, ReadDialog
-from concwatch.ui.screens.leaving import Leaving, is_ending
 from concwatch.ui.widgets.about_panel import AboutPanel, describe
 from concwatch.ui.widgets.experiment_charts import RunChart, SizeChart, Trail
 from concwatch.ui.widgets.experiment_list import ExperimentList, Item

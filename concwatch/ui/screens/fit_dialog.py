@@ -8,8 +8,8 @@ from textual.widgets import Label, OptionList
 
 from concwatch.lab.forecast import MARGIN, Forecast
 from concwatch.system.memory import BUDGET, SPARED
+from concwatch.ui.screens.base import is_ending
 from concwatch.ui.screens.dialog import Dialog, choice_list
-from concwatch.ui.screens.leaving import is_ending
 from concwatch.units import format_count, format_percent
 
 GUESSED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} more than usual is counted."

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from concwatch.measure.figures import DOUBTS
 from concwatch.ui.keys import READING, bindings
-from concwatch.ui.screens.leaving import Leaving
+from concwatch.ui.screens.base import Leaving
 from concwatch.ui.widgets.cost_table import COLUMNS
 from concwatch.ui.widgets.glossary import Glossary
 

@@ -20,8 +20,7 @@ from concwatch.ui import keys
 from concwatch.ui.chart_control import ChartControl
 from concwatch.ui.mark_view import MarkView
 from concwatch.ui.palette import FEW_COLORS
-from concwatch.ui.screens.leaving import is_ending
-from concwatch.ui.screens.sized import Sized
+from concwatch.ui.screens.base import Sized, is_ending
 from concwatch.ui.source import Source
 from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.ui.widgets.common_panel import CommonPanel

@@ -20,8 +20,8 @@ from concwatch.ui.moment import format_moment, read_moment
 from concwatch.ui.play_head import PlayHead
 from concwatch.ui.recording_source import RecordingSource
 from concwatch.ui.renderables import transport_line
+from concwatch.ui.screens.base import is_ending
 from concwatch.ui.screens.lanes import FRAME, LanesScreen
-from concwatch.ui.screens.leaving import is_ending
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.cost_table import PastCosts
 from concwatch.ui.widgets.key_bar import KeyBar

@@ -41,6 +41,8 @@ class Reporter:
         self.pid = os.getpid()
         self._address: Optional[str] = None
         """The monitor's socket; None where monitors come here."""
+        self._next: Optional[str] = None
+        """The socket of a monitor that came while another one was served: it waits until that has gone."""
         self._listener: Any = None
         self._listens_at = ""
         self._connection: Optional[Connection] = None
@@ -59,7 +61,10 @@ class Reporter:
 
     def begin(self, address: Optional[str]) -> None:
         """Start to report, from a thread of its own."""
-        if self.on and (self._connection is not None or address == self._address):
+        if self.on and address == self._address:
+            return
+        if self.on and self._connection is not None:
+            self._next = address
             return
         if self.on:  # it listens, and is now to connect
             self.end()
@@ -110,7 +115,10 @@ class Reporter:
                     break
                 # A program that becomes a daemon closes all files that it finds.
                 closed += lost.by_program
-                if self._address is None:
+                if self._next is not None:
+                    self._let_go()
+                    self._address, self._next = self._next, None
+                elif self._address is None:
                     self._let_go()
                 elif not lost.by_program or closed >= TRIES:
                     break

@@ -21,7 +21,7 @@ from concwatch.ui.play_head import PlayHead
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, share_at
 from concwatch.ui.replay_app import ReplayApp
 from concwatch.ui.screens.replay import REFUSAL, ReplayScreen
-from concwatch.ui.widgets.still_card import StillCard
+from concwatch.ui.widgets.lane_card import StillCard
 from concwatch.ui.widgets.transport import Transport
 from tests.made_recording import MACHINE, made_lines
 from tests.screen import Clock, Stage, Workers, pilot_of, stage

@@ -25,8 +25,8 @@ from concwatch.ui.screens.lanes import FRAME, LanesScreen
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.cost_table import PastCosts
 from concwatch.ui.widgets.key_bar import KeyBar
+from concwatch.ui.widgets.lane_card import StillCard
 from concwatch.ui.widgets.status_bar import ReplayBar, StatusBar
-from concwatch.ui.widgets.still_card import StillCard
 from concwatch.ui.widgets.transport import Playing, Transport
 from concwatch.units import counted, format_bytes
 

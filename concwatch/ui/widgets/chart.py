@@ -4,17 +4,21 @@ from collections.abc import Iterable, Sequence
 
 from rich.color import Color
 from rich.segment import Segment
+from textual import events
 from textual.app import RenderResult
+from textual.binding import Binding
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.geometry import Region
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from concwatch.charts.captions import Entry, caption, legend
-from concwatch.charts.picture import Picture, compose
+from concwatch.charts.picture import LABEL_WIDTH, Picture, compose
 from concwatch.charts.plot import Plot
 from concwatch.charts.terminal import paint
+from concwatch.charts.ticks import column_of, time_of
 
 TITLE_MARGIN = 4
 """Cells of a widget's content width that its border leaves blank around a title."""
@@ -187,3 +191,61 @@ class Chart(Widget, can_focus=True):
         if crop.column_span != (0, width):
             lines = [line.crop(*crop.column_span) for line in lines]
         return lines
+
+
+class PointingChart(Chart):
+    """Tells which moment the mouse, or the arrow keys when it has the focus, point at.
+
+    It does not move its own cursor: who hears of it moves those of all charts.
+    """
+
+    BINDINGS = [
+        Binding(key, action, text, show=False)
+        for key, action, text in (
+            ("left", "point(-1)", "Cursor left"),
+            ("right", "point(1)", "Cursor right"),
+            ("shift+left", "point(-10)", "Cursor far left"),
+            ("shift+right", "point(10)", "Cursor far right"),
+            ("escape", "point_nowhere", "No cursor"),
+        )
+    ]
+
+    class Pointed(Message):
+        """The cursor was moved to a moment, or away."""
+
+        def __init__(self, moment: float | None, span: float) -> None:
+            """Make a message about the ``span`` of seconds that ends with ``moment``, on the lines' clock."""
+            super().__init__()
+            self.moment = moment
+            self.span = span
+
+    @property
+    def _columns(self) -> int:
+        return self.picture.columns if self.picture else 1
+
+    def _point_at(self, column: int) -> None:
+        """Move the cursor to a column of cells, or away from the chart."""
+        plot, columns = self.plot, self._columns
+        inside = 0 <= column < columns and bool(plot.lines)
+        moment = time_of(column, plot.end, plot.length, columns) if inside else None
+        self.post_message(self.Pointed(moment, plot.length / columns))
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Read the moment below the mouse."""
+        offset = event.get_content_offset(self)
+        self._point_at(-1 if offset is None else offset.x - LABEL_WIDTH - 1)
+
+    def on_leave(self) -> None:
+        """Read no moment but now."""
+        self.action_point_nowhere()
+
+    def action_point(self, by: int) -> None:
+        """Move the cursor by so many columns; from now, when there was none."""
+        plot, last = self.plot, self._columns - 1
+        moment = plot.end if plot.cursor is None else plot.cursor
+        column = column_of(moment, plot.end, plot.length, self._columns)
+        self._point_at(max(0, min(last, column + by)))
+
+    def action_point_nowhere(self) -> None:
+        """Take the cursor away."""
+        self.post_message(self.Pointed(None, 0.0))

@@ -15,8 +15,7 @@ from concwatch.charts.lines import LaneSeries
 from concwatch.charts.picture import SMALLEST
 from concwatch.charts.plot import Plot, plotted
 from concwatch.charts.table import BY_METRIC, FEW, MANY, ON_SCREEN, PAIR
-from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.pointing_chart import PointingChart
+from concwatch.ui.widgets.chart import Chart, PointingChart
 from concwatch.units import format_clock
 
 LEAST_HEIGHT = SMALLEST[1] + 2

@@ -13,15 +13,14 @@ from concwatch.worker.engines.pool import default_threads
 
 
 class Row(Struct, frozen=True):
-    """One setting: its key, its label, a short one, the command that changes it, and how it is shown."""
+    """One setting: its key, its label, the command that changes it, and how it is shown."""
 
     key: str
     label: str
-    short: str
     action: str
     shown: Callable[[Snapshot], Content]
     brief: Callable[[Snapshot], Content] | None = None
-    """How it is shown where all settings stand in one line, if that is another way."""
+    """How it is shown, without a label, where all settings stand in one line; None for as elsewhere."""
 
 
 def _switch(on: bool) -> Content:
@@ -30,17 +29,17 @@ def _switch(on: bool) -> Content:
 
 ROWS = (
     Row(
-        "w", "each task", "", "workload",
+        "w", "each task", "workload",
         lambda view: Content.styled(f"{describe(view.settings.workload)} ▾", "bold"),
         lambda view: Content.styled(f"{view.settings.workload} ▾", "bold"),
     ),
-    Row("f", "refill", "refill ", "refill", lambda view: _switch(view.settings.refill)),
-    Row("t", "traced", "traced ", "trace", lambda view: _switch(view.settings.trace)),
-    Row("g", "collector", "collector ", "collector", lambda view: Content.styled(
+    Row("f", "refill", "refill", lambda view: _switch(view.settings.refill)),
+    Row("t", "traced", "trace", lambda view: _switch(view.settings.trace)),
+    Row("g", "collector", "collector", lambda view: Content.styled(
         view.settings.gc, "" if view.settings.gc == "default" else "$warning"
     )),
-    Row("0", "", "", "stop_all", lambda view: Content.styled(" stop all ", "$foreground on $panel")),
-    Row("n", "pool", "pool ", "threads", lambda view: Content(
+    Row("0", "", "stop_all", lambda view: Content.styled(" stop all ", "$foreground on $panel")),
+    Row("n", "pool", "threads", lambda view: Content(
         f"{format_count(view.settings.threads or default_threads())} threads"
     )),
 )  # fmt: skip
@@ -76,7 +75,9 @@ class CommonPanel(ClickableLines):
             return [(Cell(width, self._line(row, view, width), do(row.action)),) for row in ROWS]
         line: list[Cell] = []
         for row in ROWS:
-            text = Content.assemble((f"{row.key} ", KEY), (row.short, LABEL), (row.brief or row.shown)(view))
+            label = f"{row.label} " if row.label and not row.brief else ""
+            shown = (row.brief or row.shown)(view)
+            text = Content.assemble((f"{row.key} ", KEY), (label, LABEL), shown)
             width -= 1 + text.cell_length
             if width < 0:
                 break

@@ -5,8 +5,11 @@ from collections.abc import Sequence
 
 from textual import on
 from textual.app import ComposeResult
+from textual.color import Color
 from textual.content import Content
+from textual.events import Click
 from textual.reactive import reactive
+from textual.style import Style
 
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import LaneSnapshot
@@ -107,15 +110,9 @@ class LaneCard(ClickableLines):
     """The lane's colour, ``#rrggbb``."""
 
     def __init__(self, lane: int, name: str, room: int, maximum: int, color: str, selected: bool) -> None:
-        """Make the card of a lane.
+        """Make the card of lane number ``lane`` (from 0), whose slider ends at ``maximum`` tasks.
 
-        Args:
-            lane: its number, from 0.
-            name: of its engine.
-            room: cells of the longest name of all lanes.
-            maximum: tasks at the slider's end.
-            color: the lane's colour, ``#rrggbb``.
-            selected: whether the keys act on this lane.
+        ``room`` is the cells of the longest name of all lanes.
         """
         super().__init__(id=f"lane-{lane + 1}")
         self.set_reactive(LaneCard.selected, selected)
@@ -155,19 +152,15 @@ class LaneCard(ClickableLines):
         heading, state = self._heading(view), switch(view)
         if self.outer_size.height == 1 and width < self._name_cells + STATE + HOLDINGS:
             # The slider lies between the name and what is held.
+            live = Content(format_short(view.live) if view.on else "")
             return (
                 (
                     Cell(width - COMPACT_SLIDER - COMPACT_LIVE - 4, heading),
                     Cell(1),
                     Cell(2, state[:1], "state"),
-                    Cell(COMPACT_SLIDER),
+                    self.track(COMPACT_SLIDER),
                     Cell(1),
-                    Cell(
-                        COMPACT_LIVE,
-                        Content(format_short(view.live) if view.on else ""),
-                        "holdings",
-                        right=True,
-                    ),
+                    Cell(COMPACT_LIVE, live, "holdings", right=True),
                 ),
             )
         if self.outer_size.height == 1:
@@ -175,7 +168,7 @@ class LaneCard(ClickableLines):
                 (
                     Cell(self._name_cells, heading),
                     Cell(STATE, state, "state"),
-                    Cell(max(2, width - self._name_cells - STATE - HOLDINGS)),
+                    self.track(max(2, width - self._name_cells - STATE - HOLDINGS)),
                     Cell(HOLDINGS, line, "holdings"),
                 ),
             )
@@ -190,9 +183,13 @@ class LaneCard(ClickableLines):
                 last += [Cell(1), Cell(4, nudge, tap)]
         return (
             (Cell(max(0, width - 20), heading), Cell(20, state, "state", right=True)),
-            (),
+            (self.track(width),),
             last,
         )
+
+    def track(self, width: int) -> Cell:
+        """Return the ``width`` cells over which the slider lies."""
+        return Cell(width)
 
     def _heading(self, view: LaneSnapshot) -> Content:
         style = f"bold {self.color}" if view.on else self.color if not view.status.missing else "$dim"
@@ -232,3 +229,39 @@ class LaneCard(ClickableLines):
             self.follow()
         self._dragging = False
         await self._do("hold", event.value)
+
+
+class StillCard(LaneCard):
+    """Shows a lane as it was recorded; a click chooses it, and says that nothing can be switched.
+
+    Its slider only knows what it would show: the card draws that, for a jump would wait for six widgets more.
+    """
+
+    HINT = ""
+    NUDGES = False
+
+    def compose(self) -> ComposeResult:
+        """Nothing stands over the text."""
+        return ()
+
+    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+        """Return the lines of a lane's card, with nothing to click."""
+        return [[cell._replace(tap="") for cell in line] for line in super().lines(width)]
+
+    def track(self, width: int) -> Cell:
+        """Return a track with a stroke at what was asked for, where a slider has a knob to take hold of."""
+        _, _, background, _ = self.colors
+        color = Color.parse(self.color)
+        lane, pending = (
+            Style(foreground=background.blend(color, share, alpha=1.0)) for share in (0.75, 0.45)
+        )
+        bar = self.slider.bar(width if self.outer_size.height > 1 else width - 1, "┃")
+        return Cell(width, bar.content(lane, pending, "$dim", "$foreground 20%"))
+
+    async def on_click(self, event: Click) -> None:
+        """Select the lane; what it shows was recorded."""
+        event.stop()
+        await self.run_action(f"screen.{do('choose', self._lane)}")
+        x, y = event.screen_offset - self.content_region.offset
+        if y > 0 or x >= self.lines(self.content_size.width)[0][0].width:
+            await self.run_action(f"screen.{do('refuse')}")

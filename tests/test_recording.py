@@ -493,7 +493,7 @@ def test_a_header_alone_is_a_recording_of_nothing():
 
 def fill_disk(monkeypatch, room=0):
     """Have only so many lines more be written."""
-    write, left = writers.FileWriter.write, [None] * room
+    write, left = writers.FileWriter._put, [None] * room
 
     def refuse(writer, line):
         if not left:
@@ -501,7 +501,7 @@ def fill_disk(monkeypatch, room=0):
         left.pop()
         write(writer, line)
 
-    monkeypatch.setattr(writers.FileWriter, "write", refuse)
+    monkeypatch.setattr(writers.FileWriter, "_put", refuse)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])

@@ -12,24 +12,26 @@ class Lost(OSError):
 
 
 class FileWriter:
-    """Writes lines, each of which is in the file when `write` returns.
+    """Writes lines, each of which can be read from the file as soon as `write` returns.
 
     The file is locked, so that others can see that it is still written to.
     """
 
     def __init__(self, path: Path) -> None:
-        """Make the file; whatever exists stays as it is, a pipe too: who reads it might wait.
+        """Make the file, compressed if its name ends in ``.gz``; whatever exists stays as it is.
 
-        A device such as ``/dev/full``, which never has one wait, is written to as it stands.
+        That is true of a pipe, too: who reads it might wait. A device such as ``/dev/full``, which never has
+        one wait, is written to as it stands.
 
         Raises:
-            OSError: the system would not have it, or it exists.
+            OSError: the system refused, or the file exists.
         """
         self._device = path.is_char_device()
         flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
         flags |= 0 if self._device else os.O_CREAT | os.O_EXCL
         self._file = os.open(path, flags, 0o666)
         self._path = path
+        self._gzip = zlib.compressobj(wbits=31) if path.suffix == ".gz" else None
         self.size = 0
         """Bytes that the file has taken so far."""
         if not self._device:
@@ -39,12 +41,17 @@ class FileWriter:
         """Put one line into the file.
 
         Raises:
-            OSError: the system would not take it.
+            OSError: the system refused.
         """
-        while line:
-            count = os.write(self._file, line)
+        if self._gzip is not None:
+            line = self._gzip.compress(line) + self._gzip.flush(zlib.Z_SYNC_FLUSH)
+        self._put(line)
+
+    def _put(self, data: bytes) -> None:
+        while data:
+            count = os.write(self._file, data)
             self.size += count
-            line = line[count:]
+            data = data[count:]
 
     def check(self) -> None:
         """See that what was written can still be found.
@@ -59,7 +66,18 @@ class FileWriter:
             raise Lost("something else has cut it short")
 
     def close(self) -> None:
-        """Close the file, once."""
+        """End the compressed text, if it is one, and close the file; once.
+
+        Raises:
+            OSError: the system refused the last bytes; the file is closed all the same.
+        """
+        try:
+            if self._gzip is not None and self._file >= 0:
+                self._put(self._gzip.flush())
+        finally:
+            self._close()
+
+    def _close(self) -> None:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -71,28 +89,9 @@ class FileWriter:
             OSError: it is gone already, or cannot be removed.
         """
         own = not self._device and os.path.samestat(os.fstat(self._file), os.stat(self._path))
-        FileWriter.close(self)
+        self._close()
         if own:
             self._path.unlink()
-
-
-class GzipWriter(FileWriter):
-    """Compresses the lines, so that every one can be read as soon as it is written."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._gzip = zlib.compressobj(wbits=31)
-
-    def write(self, line: bytes) -> None:
-        """Put one line into the file."""
-        super().write(self._gzip.compress(line) + self._gzip.flush(zlib.Z_SYNC_FLUSH))
-
-    def close(self) -> None:
-        """End the compressed text, and close the file."""
-        try:
-            super().write(self._gzip.flush())
-        finally:
-            super().close()
 
 
 def open_writer(path: Path) -> FileWriter:
@@ -102,7 +101,7 @@ def open_writer(path: Path) -> FileWriter:
         ValueError: one line: it cannot be made, or exists.
     """
     try:
-        return (GzipWriter if path.suffix == ".gz" else FileWriter)(path)
+        return FileWriter(path)
     except FileExistsError:
         if path.exists() and not path.is_file():
             raise ValueError(f'"{path}" is no ordinary file: expected the name of a new file') from None

@@ -88,54 +88,58 @@ def jobs(engine, tmp_path_factory):
     return folder
 
 
-class Kept:
-    """One worker, kept from test to test: to start it takes longer than most tests."""
+def prepared(worker):
+    """Have a worker report often, and hold its tasks until told otherwise."""
+    worker.do("rate", hz=100)
+    worker.do("workload", spec="hold")
+    return worker
 
-    def __init__(self):
-        self._engine, self._worker = "", None
 
-    def take(self, engine, folder):
-        """Return a worker of ``engine`` in ``folder`` that is as at its start, but holds its tasks."""
-        if self._worker and self._engine == engine and self._worker.process.poll() is None:
-            self._worker.renew()
-        else:
-            self.end()
-            self._engine, self._worker = engine, Worker(row_of(engine), cwd=folder)
-        self._worker.do("rate", hz=100)
-        self._worker.do("workload", spec="hold")
-        return self._worker
+class Kept(list):
+    """No worker, or one that is kept from test to test: to start it takes longer than most tests."""
 
     def end(self):
         """End it."""
-        worker, self._worker = self._worker, None
-        if worker:
-            worker.end()
+        while self:
+            self.pop().end()
 
 
 @pytest.fixture(scope="module")
-def kept():
-    """What starts workers."""
+def kept(engine):
+    """The worker of this engine."""
     kept = Kept()
     yield kept
     kept.end()
 
 
+@pytest.fixture(scope="module")
+def take(engine, jobs, kept):
+    """Returns the worker with the functions above as at its start, or a new one where it has ended."""
+
+    def take():
+        if kept and kept[0].process.poll() is None:
+            kept[0].renew()
+        else:
+            kept.end()
+            kept.append(Worker(row_of(engine), cwd=jobs))
+        return prepared(kept[0])
+
+    return take
+
+
 @pytest.fixture
-def worker(engine, jobs, kept):
-    """A worker with the functions above, its tasks held until told otherwise."""
-    worker = kept.take(engine, jobs)
+def worker(take):
+    """The same for one test."""
+    worker = take()
     yield worker
     worker.check()
 
 
 @pytest.fixture
 def fresh(engine, jobs):
-    """The same, but new: for what depends on what a worker did before, such as its memory."""
-    kept = Kept()
-    worker = kept.take(engine, jobs)
-    yield worker
-    kept.end()
-    worker.check()
+    """A new one, for what depends on what a worker did before, such as its memory."""
+    with Worker(row_of(engine), cwd=jobs) as worker:
+        yield prepared(worker)
 
 
 def only(*engines):
@@ -380,11 +384,11 @@ steps = st.one_of(
 )
 
 
-def test_counters_stay_exact_whatever_is_asked(engine, jobs, kept):
+def test_counters_stay_exact_whatever_is_asked(engine, take, kept):
     @settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(sequence=st.lists(steps, min_size=1, max_size=12), last=st.integers(0, 500), refill=st.booleans())
     def check(sequence, last, refill):
-        worker = kept.take(engine, jobs)
+        worker = take()
         before = len(worker.all("applied"))
         sent = []
         for command, fields in sequence:

@@ -1,3 +1,5 @@
+# Longer than other files: one life of a recording, from its writing to every way in which it is read.
+
 """Recordings: what is written while labs run, and what can be read of it afterwards."""
 
 import asyncio

@@ -1,3 +1,5 @@
+# Longer than other files: the wire's text is long, and each part of it is held against the code.
+
 """The wire, line by line: what is written, what is read, and that its text and the code know the same."""
 
 import json

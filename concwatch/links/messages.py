@@ -1,4 +1,7 @@
-"""A worker's reports, decoded strictly: what each line must hold is written in `concwatch.wire`."""
+"""A worker's reports, decoded strictly: what each line must hold is written in `concwatch.wire`.
+
+Longer than other files: it is one list, in the order of that text.
+"""
 
 from collections.abc import Callable
 from types import UnionType

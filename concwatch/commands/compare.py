@@ -38,8 +38,7 @@ def _percent(text: str) -> float:
 @click.argument("b", metavar="B", type=click.Path(path_type=Path))
 @click.option(
     "--fail-over",
-    type=Parsed(_percent),
-    metavar="PERCENT",
+    type=Parsed("percent", _percent),
     help="Exit with status 1 when a figure of B is worse than that of A by more than this, "
     'beyond the spread: "5", "2.5%", "0".',
 )

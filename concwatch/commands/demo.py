@@ -66,19 +66,19 @@ def _read_formats(text: str) -> tuple[str, ...]:
     "--format",
     "formats",
     envvar="CONCWATCH_DEMO_FORMAT",
-    type=Parsed(_read_formats),
+    type=Parsed("format,...", _read_formats),
     metavar=",".join(FORMATS),
     show_default="svg; with --all png, and gif, webp and cast of films",
     help="What is kept: svg and png of each shot; gif, webp and cast of the whole.",
 )
 @click.option(
     "--size",
-    type=Parsed(parse_size),
+    type=Parsed("size", parse_size),
     metavar="120x40",
     show_default="as the demo says",
     help="Columns and rows.",
 )
-@click.option("--theme", type=THEME, metavar="NAME", show_default="as the demo says", help="The colours.")
+@click.option("--theme", type=THEME, show_default="as the demo says", help="The colours.")
 @click.option(
     "--screen", is_flag=True, help="Show it on the terminal, even where --out or --format is given."
 )

@@ -50,10 +50,8 @@ class RecordedCommand(click.Command):
     shell_complete=completion.words(completion.experiments),
 )
 @click.option("--quick", is_flag=True, help="A quick look: few sizes, each once.")
-@click.option(
-    "--repeats", type=REPEATS, metavar="N", show_default="as the experiment says", help="Runs of each cell."
-)
-@click.option("--sizes", type=SIZES, metavar="1,10,1k", help="Sizes in place of the experiment's, ascending.")
+@click.option("--repeats", type=REPEATS, show_default="as the experiment says", help="Runs of each cell.")
+@click.option("--sizes", type=SIZES, help="Sizes in place of the experiment's, ascending.")
 @HOST_OPTION
 @CLUSTER_OPTION
 @max_memory

@@ -18,7 +18,7 @@ from concwatch.recordings.load import load
 
 CHART, SLIDE = "chart", "chart_svg"
 
-SCALE = Parsed(number(0.25, 8, "not a scale: expected a number from 0.25 to 8"))
+SCALE = Parsed("n", number(0.25, 8, "not a scale: expected a number from 0.25 to 8"))
 
 NEEDED = "expected one of --csv, --json, --parquet, --chart, --chart-svg"
 
@@ -42,21 +42,17 @@ def _read_size(text: str) -> tuple[int, int]:
     default="rss",
     help="What that chart shows.",
 )
-@click.option("--size", type=Parsed(_read_size), default="1280x720", metavar="WxH", help="Its pixels.")
-@click.option("--scale", type=SCALE, default="1", metavar="N", help="How much larger its letters are.")
+@click.option("--size", type=Parsed("pixels", _read_size), default="1280x720", help="Its width and height.")
+@click.option("--scale", type=SCALE, default="1", help="How much larger its letters are.")
 @click.option("--light", is_flag=True, help="On a light ground.")
 @click.option(
     "--columns",
-    type=Parsed(read_columns, lambda: COLUMNS, listed=True),
-    metavar="a,b",
+    type=Parsed("column,...", read_columns, lambda: COLUMNS, listed=True),
     show_default="all",
     help="Which.",
 )
 @click.option(
-    "--out",
-    type=OUTPUT,
-    show_default="standard output",
-    help="Where to, a new file; whole or not at all.",
+    "--out", type=OUTPUT, show_default="standard output", help="Where to, a new file; whole or not at all."
 )
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @click.pass_context

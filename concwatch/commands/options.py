@@ -36,20 +36,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 SCREEN: dict[str, dict[str, Any]] = {
     "--engines": {
         "type": ENGINES,
-        "metavar": "a,b",
         "show_default": ",".join(engine.name for engine in SHOWN),
         "help": "Lanes to show, by engine.",
     },
     "--host": {
         "type": HOST,
         "multiple": True,
-        "metavar": "HOST",
         "help": 'Where lanes run: a command that reaches it, such as "ssh -T web1" or "docker exec -i api", '
         f'a name from the settings, or "{hosts.HERE}". Can be repeated.',
     },
     "--cluster": {
         "type": CLUSTER,
-        "metavar": "ADDRESS",
         "help": "Also on each worker of a Dask cluster: the address of its scheduler, such as "
         '"tcp://scheduler:8786", or "local:4" to start one of four workers here.',
     },
@@ -59,15 +56,13 @@ SCREEN: dict[str, dict[str, Any]] = {
     },
     "--max-memory": {
         "type": SIZE,
-        "metavar": "SIZE",
         "show_default": "80%",
         "help": 'Memory that all workers may take together, such as "2GiB" or "60%" of what is available. '
         "At it growth stops; nothing dies.",
     },
-    "--rate": {"type": RATE, "metavar": "HZ", "default": f"{DEFAULT_HZ:g}", "help": "Samples a second."},
+    "--rate": {"type": RATE, "default": f"{DEFAULT_HZ:g}", "help": "Samples a second."},
     "--screenshots": {
         "type": FOLDER,
-        "metavar": "FOLDER",
         "default": "screenshots",
         "help": "Where the keys s and S save pictures; made when it is needed.",
     },
@@ -80,14 +75,9 @@ SCREEN: dict[str, dict[str, Any]] = {
         "default": "recordings",
         "help": "Where the key r puts recordings.",
     },
-    "--tasks": {
-        "type": TASKS,
-        "metavar": "ENGINE=N,...",
-        "help": 'Tasks to start with, such as "asyncio=10k,threads=1k".',
-    },
+    "--tasks": {"type": TASKS, "help": 'Tasks to start with, such as "asyncio=10k,threads=1k".'},
     "--workload": {
         "type": WORKLOAD,
-        "metavar": "W",
         "default": ON_SCREEN,
         "help": "What each task does; see concwatch run --help.",
     },
@@ -96,11 +86,10 @@ SCREEN: dict[str, dict[str, Any]] = {
     "--gc": {"type": MODE, "metavar": "|".join(MODES), "default": "default", "help": "Garbage collector."},
     "--window": {
         "type": WINDOW,
-        "metavar": "TIME",
         "show_default": "the one chosen last, else 60 s",
         "help": 'Time that the charts grow to show, such as "30s" or "10min".',
     },
-    "--theme": {"type": THEME, "metavar": "NAME", "show_default": "the one chosen last", "help": "Colours."},
+    "--theme": {"type": THEME, "show_default": "the one chosen last", "help": "Colours."},
 }
 """The options of the screen: what `click.option` takes, by name."""
 

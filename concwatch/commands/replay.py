@@ -18,9 +18,8 @@ _read_speed = number(0.1, 100, "not a speed: expected a number from 0.1 to 100, 
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE", shell_complete=completion.recordings)
 @click.option(
     "--speed",
-    type=Parsed(lambda text: _read_speed(text.strip().removeprefix("×").removesuffix("x"))),
+    type=Parsed("n", lambda text: _read_speed(text.strip().removeprefix("×").removesuffix("x"))),
     default="1",
-    metavar="N",
     help="Seconds of the recording a second, from 0.1 to 100.",
 )
 @screenshots

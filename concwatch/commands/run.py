@@ -80,18 +80,16 @@ EXPECT_HELP = "\n".join(
     "--tasks",
     type=COUNTS,
     required=True,
-    metavar="N[,N...]",
     help='How many, such as "10000", "10k", "1M"; several sizes one after another: "1k,10k,100k".',
 )
 @click.option(
     "--repeats",
     type=REPEATS,
     default="1",
-    metavar="N",
     help="Measure each so often: the median, with its spread and 95 % interval.",
 )
-@click.option("--workload", type=WORKLOAD, default="sleep:10", metavar="W", help="What each does.")
-@click.option("--seconds", type=SECONDS, default="3", metavar="S", help="How long to hold them.")
+@click.option("--workload", type=WORKLOAD, default="sleep:10", help="What each does.")
+@click.option("--seconds", type=SECONDS, default="3", help="How long to hold them.")
 @click.option("--refill/--no-refill", default=True, help="Replace tasks that end.")
 @click.option("--trace/--no-trace", default=False, help="Trace allocations: about twice the RSS.")
 @click.option(
@@ -101,9 +99,7 @@ EXPECT_HELP = "\n".join(
     metavar="|".join(MODES),
     help="Garbage collector: as it is; frozen after each slice of growth; off.",
 )
-@click.option(
-    "--pool-threads", type=THREADS, metavar="N", show_default="Python's own", help="Threads of the pool."
-)
+@click.option("--pool-threads", type=THREADS, show_default="Python's own", help="Threads of the pool.")
 @click.option("--together", is_flag=True, help="All engines at the same time.")
 @HOST_OPTION
 @CLUSTER_OPTION
@@ -115,9 +111,8 @@ EXPECT_HELP = "\n".join(
 )
 @click.option(
     "--expect",
-    type=Parsed(read_expectation, completion.expectations),
+    type=Parsed("expectation", read_expectation, completion.expectations),
     multiple=True,
-    metavar="EXPECTATION",
     help='Exit with status 1 unless it holds: ENGINE.FIGURE OP VALUE, such as "asyncio.rss_per_task < 2KiB". '
     "Can be repeated.",
 )

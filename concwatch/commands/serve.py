@@ -57,17 +57,15 @@ OTHERS = ("watch", "attach", "replay")
 @click.option("--host", default="127.0.0.1", metavar="HOST", help="Name or address to listen on.")
 @click.option(
     "--name",
-    type=Parsed(_name),
+    type=Parsed("name", _name),
     multiple=True,
-    metavar="NAME",
     help="One more name under which browsers may ask for pages, such as that of a reverse proxy. "
     "Can be repeated.",
 )
 @click.option(
     "--port",
-    type=Parsed(number(0, 65_535, "no port: expected a number from 0 (any free one) to 65,535", int)),
+    type=Parsed("n", number(0, 65_535, "no port: expected a number from 0 (any free one) to 65,535", int)),
     default="8000",
-    metavar="N",
     help="Port; 0 takes any that is free.",
 )
 @options(PAGE)

@@ -42,12 +42,16 @@ class BadValue(click.BadParameter):
 class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.5 made it generic
     """The type of an option that ``read`` parses; the message of its ValueError is the whole error."""
 
-    name = "text"
-
     def __init__(
-        self, read: Callable[[str], Any], known: Callable[[], Iterable[str]] = tuple, *, listed: bool = False
+        self,
+        name: str,
+        read: Callable[[str], Any],
+        known: Callable[[], Iterable[str]] = tuple,
+        *,
+        listed: bool = False,
     ) -> None:
-        """Parse by ``read``; a shell completes the words that ``known`` returns, one or a list of them."""
+        """Parse by ``read`` what help calls ``name``; a shell completes ``known`` words, one or a list."""
+        self.name = name
         self._read = read
         self._complete: Complete = completion.words(known, listed=listed)
 
@@ -161,6 +165,10 @@ def _budget(text: str) -> int:
     return size
 
 
+def _engines(text: str) -> list[Engine]:
+    return find([name.strip() for name in text.split(",")])
+
+
 def _tasks(text: str) -> dict[Engine, int]:
     wanted = {}
     for part in text.split(","):
@@ -222,26 +230,24 @@ def _one_of(kind: str, known: Callable[[], Sequence[str]]) -> Parsed:
             raise ValueError(unknown(kind, text, known()))
         return text
 
-    return Parsed(read, known)
+    return Parsed("name", read, known)
 
 
 OUTPUT = OutputFile()
-HOST = Parsed(lambda text: hosts.find(text, known_hosts()), lambda: [hosts.HERE, *known_hosts()])
-SIZE = Parsed(_budget)
-SECONDS = Parsed(number(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
-RATE = Parsed(number(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
-COUNTS = Parsed(_counts)
-THREADS = Parsed(_threads)
+HOST = Parsed("host", lambda text: hosts.find(text, known_hosts()), lambda: [hosts.HERE, *known_hosts()])
+SIZE = Parsed("size", _budget)
+SECONDS = Parsed("seconds", number(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
+RATE = Parsed("hz", number(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
+COUNTS = Parsed("n[,n...]", _counts)
+THREADS = Parsed("n", _threads)
 MODE = _one_of("collector mode", lambda: MODES)
-TASKS = Parsed(_tasks, lambda: [f"{name}=" for name in completion.engines()], listed=True)
+TASKS = Parsed("engine=n,...", _tasks, lambda: [f"{name}=" for name in completion.engines()], listed=True)
 THEME = _one_of("theme", _themes)
-WINDOW = Parsed(_window)
-CLUSTER = Parsed(_cluster, lambda: ["local:4", "tcp://"])
-PID = Parsed(number(1, 1 << 22, "no process: expected a PID", int))
-REPEATS = Parsed(number(1, 100, "not a number of runs: expected a whole number from 1 to 100", int))
-SIZES = Parsed(_sizes)
-WORKLOAD = Parsed(read_workload, lambda: EXAMPLES)
-FOLDER = Parsed(_folder)
-ENGINES = Parsed(
-    lambda text: find([name.strip() for name in text.split(",")]), completion.engines, listed=True
-)
+WINDOW = Parsed("time", _window)
+CLUSTER = Parsed("address", _cluster, lambda: ["local:4", "tcp://"])
+PID = Parsed("pid", number(1, 1 << 22, "no process: expected a PID", int))
+REPEATS = Parsed("n", number(1, 100, "not a number of runs: expected a whole number from 1 to 100", int))
+SIZES = Parsed("n,...", _sizes)
+WORKLOAD = Parsed("workload", read_workload, lambda: EXAMPLES)
+FOLDER = Parsed("folder", _folder)
+ENGINES = Parsed("engine,...", _engines, completion.engines, listed=True)

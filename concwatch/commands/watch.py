@@ -58,7 +58,7 @@ LARGEST = 10
 @click.option("--keep", is_flag=True, help="Let the program live on when concwatch is killed.")
 @click.option(
     "--expect",
-    type=Parsed(read_watch_expectation),
+    type=Parsed("expectation", read_watch_expectation),
     multiple=True,
     metavar="EXPECTATION",
     help='Exit with status 1 unless it holds, such as "live_at_end <= 0". Can be repeated.',

@@ -50,8 +50,9 @@ REASON = "uvloop cannot run here: needs nothing_like_this: look elsewhere"
 @pytest.fixture(autouse=True)
 def nimble(monkeypatch):
     """Have keys and mouse move faster than the eye."""
-    monkeypatch.setattr(stage, "BEAT", 0.005)
-    monkeypatch.setattr(mouse, "BEAT", 0.005)
+    monkeypatch.setattr(stage, "BEAT", 0.001)
+    monkeypatch.setattr(mouse, "BEAT", 0.001)
+    monkeypatch.setattr(stage, "POLL", 0.01)
 
 
 def fake_app(engines=SHOWN, speed=1.0, workers=None) -> ConcwatchApp:

@@ -316,20 +316,16 @@ def runs_on(terminal: Terminal, status: int, shown: str = "", lose: Sequence[int
     assert "Traceback" not in terminal.text()
 
 
-@fault("end-run-error-gone", "the reader of run's standard error ended")
-def lose_error() -> None:
-    """The run goes on to its end and gives its result."""
-    ours, theirs = os.pipe()
-    with Terminal(*CONCWATCH, *BRIEF, streams={"stderr": theirs}) as terminal:
+def lose_stream(name: str) -> None:
+    """End what a short run's stream leads to; the run goes on to its end and gives its result."""
+    ends = os.pipe()
+    ours, theirs = ends if name == "stderr" else ends[::-1]
+    with Terminal(*CONCWATCH, *BRIEF, streams={name: theirs}) as terminal:
         runs_on(terminal, 0, "RSS/task", [ours])
 
 
-@fault("end-run-input-gone", "run's standard input ended")
-def lose_input() -> None:
-    """The run goes on to its end and gives its result."""
-    theirs, ours = os.pipe()
-    with Terminal(*CONCWATCH, *BRIEF, streams={"stdin": theirs}) as terminal:
-        runs_on(terminal, 0, "RSS/task", [ours])
+fault("end-run-error-gone", "the reader of run's standard error ended")(partial(lose_stream, "stderr"))
+fault("end-run-input-gone", "run's standard input ended")(partial(lose_stream, "stdin"))
 
 
 def redirected(*arguments: str, to: str) -> Terminal:
@@ -338,18 +334,16 @@ def redirected(*arguments: str, to: str) -> Terminal:
     return Terminal("-c", "import os, sys; os.execv('/bin/sh', ['sh', '-c', sys.argv[1]])", command)
 
 
-@fault("end-run-output-full", "run's standard output on a full disk")
-def output_full() -> None:
-    """The run goes on to its end; one line says that the result is lost, exit status 1."""
-    with redirected(*BRIEF, to=">/dev/full") as terminal:
-        runs_on(terminal, 1, "No space left on device")
+def redirect(to: str, status: int, shown: str = "") -> None:
+    """Lead a short run's streams elsewhere; it goes on to its end, and says what is lost."""
+    with redirected(*BRIEF, to=to) as terminal:
+        runs_on(terminal, status, shown)
 
 
-@fault("end-run-streams-closed", "run with all its streams closed")
-def no_streams() -> None:
-    """It runs to its end."""
-    with redirected(*BRIEF, to="<&- >&- 2>&-") as terminal:
-        runs_on(terminal, 0)
+fault("end-run-output-full", "run's standard output on a full disk")(
+    partial(redirect, ">/dev/full", 1, "No space left on device")
+)
+fault("end-run-streams-closed", "run with all its streams closed")(partial(redirect, "<&- >&- 2>&-", 0))
 
 
 @fault("end-screen-no-terminal", "the screen without a terminal")

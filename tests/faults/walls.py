@@ -115,20 +115,19 @@ most = "threads up to `vm.max_map_count`, most maps being taken"
 fault("wall-few-maps", most)(partial(map_limit, 2_000))
 
 
-@fault("wall-pids", "threads and a pool up to `pid_max` of a pid namespace", short=True)
-async def pid_limit() -> None:
+async def lowered(lower: Callable[[Sequence[str]], tuple[Sequence[str], int]], wall: str) -> None:
+    """Have threads and a pool hit a wall that is lowered for their workers alone."""
     before = pid_max()
     for engine in engines("threads", "pool"):
-        wrap, value = low(low_pid_max)
-        await thread_wall(engine, wrap, "pid_max", value)
+        wrap, value = low(lower)
+        await thread_wall(engine, wrap, wall, value)
     assert pid_max() == before
 
 
-@fault("wall-user", "threads and a pool up to `ulimit -u`")
-async def user_limit() -> None:
-    for engine in ("threads", "pool"):
-        wrap, value = low(low_user_limit)
-        await thread_wall(engine, wrap, "ulimit -u", value)
+fault("wall-pids", "threads and a pool up to `pid_max` of a pid namespace", short=True)(
+    partial(lowered, low_pid_max, "pid_max")
+)
+fault("wall-user", "threads and a pool up to `ulimit -u`")(partial(lowered, low_user_limit, "ulimit -u"))
 
 
 @fault("wall-cgroup", "threads up to `pids.max` of a control group", short=True)

@@ -1,7 +1,6 @@
 """What charts, pictures and films cost."""
 
 import asyncio
-import math
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -66,11 +65,7 @@ def _milliseconds(charts: list[tuple[Kind, Shape]], frames: int = 40) -> float:
 
 def paint_charts() -> dict[str, float]:
     """Return CPU milliseconds for one frame of four charts, by what the charts show."""
-    return {
-        "charts": _milliseconds([(BYTES, _memory), (BYTES, _memory), (RATE, _rate), (RATE, _rate)]),
-        "constant data": _milliseconds([(BYTES, lambda t, noise: MIB * math.pi)] * 4),
-        "nothing but noise": _milliseconds([(RATE, lambda t, noise: noise.random() * 40_000)] * 4),
-    }
+    return {"charts": _milliseconds([(BYTES, _memory), (BYTES, _memory), (RATE, _rate), (RATE, _rate)])}
 
 
 async def take_frames() -> tuple[list[Frame], str]:

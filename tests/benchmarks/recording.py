@@ -1,4 +1,4 @@
-"""What hours cost: the monitor's memory, and a recording while it is made and when it is opened."""
+"""What hours cost: the monitor's memory, and a recording while it is made."""
 
 import asyncio
 import random
@@ -9,18 +9,15 @@ from pathlib import Path
 
 import psutil
 
-from concwatch.charts.table import DRAWN
 from concwatch.lab.catalog import PYTHONS, SHOWN
 from concwatch.lab.lab import DEFAULT_HZ, Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import Snapshot
-from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from tests.apart import apart
 from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet, running
 from tests.fake import FakeWorkers
-from tests.made_recording import NAMES, made_lines
 
 HOUR = int(3600 * DEFAULT_HZ)
 """Steps of a lab."""
@@ -115,65 +112,19 @@ async def record_real(seconds: float, folder: str) -> dict[str, float]:
     }
 
 
-# A made-up hour of six lanes.
-
-
-def open_and_jump(path: str) -> dict[str, float]:
-    """Open it, and jump about in it; return milliseconds, but µs for one view."""
-    began = time.perf_counter()
-    recording = load(Path(path))
-    loaded = time.perf_counter()
-    for lane in recording.lanes:  # as the screen does in its first second, while nobody waits
-        for metric in DRAWN:
-            lane.series.fold(metric)
-    folded = time.perf_counter()
-    chance, jumps, views = random.Random(15), [], []
-    for _ in range(20):
-        at, start = chance.random() * recording.duration, time.perf_counter()
-        recording.snapshot(at)
-        views.append(time.perf_counter() - start)
-        for window in (60.0, 600.0, 8 * 3600.0):
-            for series in recording.series_until(at):
-                for metric in DRAWN:
-                    series.since(metric, at - window)
-        recording.events(at).since(0)
-        recording.marks(at).since(0)
-        jumps.append(time.perf_counter() - start)
-    return {
-        "load": (loaded - began) * 1e3,
-        "folded ahead": (folded - loaded) * 1e3,
-        "jump": max(jumps) * 1e3,
-        "view": sorted(views)[len(views) // 2] * 1e6,
-        "samples": recording.samples,
-        "MB": Path(path).stat().st_size / 1e6,
-    }
-
-
 @benchmark(
     "recording",
     Row("cpu", "recording six lanes at 10 Hz", "%", "≤ 2 %", "one core"),
     Row("size", "an hour of it, plain", "MB", "≤ 45 MB"),
-    Row("load", "opening an hour of six lanes", "ms", "≤ 800 ms"),
-    Row("jump", "the slowest of 20 jumps in it, once folded: view and charts", "ms", "≤ 100 ms"),
-    Row("view", "one view of it", "µs", "≤ 1000 µs"),
 )
 def measure_recording(quick: bool) -> Mapping[str, Measured]:
-    """Measure six real lanes, then open an hour of made-up ones."""
-    found = {name: Measured() for name in ("cpu", "size", "load", "jump", "view")}
+    """Measure six real lanes: an hour is as its first minute, not its first seconds."""
+    cpu, size = Measured(), Measured()
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(1 if quick else 3):
             quiet.wait()
-            # An hour is as its first minute, not its first seconds.
-            real = apart(record_real, 20 if quick else 60, folder)
-            found["cpu"].values.append(real["percent"])
-            found["size"].values.append(real["hour"] / 1e6)
-            found["size"].detail = real
-        file = f"{folder}/hour.jsonl"
-        Path(file).write_bytes(b"".join(made_lines(3600 / 50 if quick else 3600, lanes=len(NAMES))))
-        for _ in range(1 if quick else 5):
-            quiet.wait()
-            opened = apart(open_and_jump, file)
-            for name in ("load", "jump", "view"):
-                found[name].values.append(opened[name])
-            found["load"].detail = opened
-    return found
+            found = apart(record_real, 20 if quick else 60, folder)
+            cpu.values.append(found["percent"])
+            size.values.append(found["hour"] / 1e6)
+            size.detail = found
+    return {"cpu": cpu, "size": size}

@@ -1,39 +1,11 @@
-"""Whether the figures are true: each against what is known from elsewhere."""
+"""Whether CPU time and memory are true: each against what is known from elsewhere."""
 
-import asyncio
-import csv
-import io
 import json
-import math
-import random
-import statistics
 import subprocess
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
-from concwatch.lab.catalog import find
-from concwatch.lab.lab import Lab
-from concwatch.lab.settings import Settings
-from tests.apart import ROOT, python
-from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet, running
-
-BURST = 500
-
-JOBS = """
-import asyncio, atexit, os, random, time
-
-chosen, lengths = random.Random(7), []
-
-async def job():
-    began = time.perf_counter()
-    await asyncio.sleep(chosen.lognormvariate(-1.6, 0.5))
-    lengths.append(time.perf_counter() - began)
-    if len(lengths) % 1000 == 0:
-        with open("lengths", "w") as file:
-            file.write("\\n".join(map(str, lengths)))
-"""
-"""Tasks of known length, which they write down."""
+from tests.apart import python
+from tests.benchmarks.figures import MIB, Measured, Row, benchmark, quiet
 
 SPINNING_THREADS = """
 import os, threading, time
@@ -60,94 +32,10 @@ print((time.process_time() - before) / ({live} * {tasks}))
 """Prints the seconds of CPU of a thread that spins for 10 ms: ``live`` at a time, ``tasks`` in turn."""
 
 
-def run(engine: str, *arguments: str, folder: Path = ROOT) -> dict[str, float]:
+def run(engine: str, *arguments: str) -> dict[str, float]:
     """Run ``concwatch run`` and return its lane; of tasks that end it may well exit with 1."""
     command = ("-m", "concwatch", "run", "--json", engine, *arguments)
-    out = python(*command, cwd=folder, check=False, stderr=subprocess.DEVNULL)
-    return dict(json.loads(out)["lanes"][0])
-
-
-@benchmark(
-    "burst-heights",
-    Row(
-        "burst-heights",
-        "the burst of 500 at 50 random moments: furthest from the median",
-        "of 1",
-        "≤ 0.1 of 1",
-    ),
-)
-def measure_bursts(quick: bool) -> Mapping[str, Measured]:
-    """Measure how far apart the highest rates of equal bursts of tasks are."""
-    quiet.wait()
-    heights = asyncio.run(burst_heights(5 if quick else 50))
-    middle = statistics.median(heights)
-    furthest = max(abs(height / middle - 1) for height in heights)
-    return {"burst-heights": Measured([furthest], detail={"heights": heights})}
-
-
-async def burst_heights(count: int) -> list[float]:
-    """Start `BURST` tasks at random moments and return the highest rate of each."""
-    heights, moments = [], random.Random(7)
-    async with running(Lab(find(["asyncio"]), settings=Settings(workload="sleep:0.3", refill=False))) as lab:
-        lane = lab.lanes[0]
-        lab.switch(lane, True)
-        await asyncio.sleep(1.5)
-        for _ in range(count):
-            await asyncio.sleep(0.6 + moments.random() / 5)
-            began = lab.clock()
-            lab.set_target(lane, BURST)
-            await asyncio.sleep(0.45)
-            _, rates = lane.series.since("created_per_second", began)
-            heights.append(max(rate for rate in rates if not math.isnan(rate)))
-            lab.set_target(lane, 0)
-    return heights
-
-
-@benchmark(
-    "rates-added-up",
-    Row(
-        "rates-added-up",
-        "created_per_second of a recording, added up",
-        "tasks",
-        "1 ± 0.02 ×",
-        "tasks created",
-    ),
-)
-def measure_sum(quick: bool) -> Mapping[str, Measured]:
-    """Measure what the created tasks a second of a recording add up to."""
-    tasks = 100_000 if quick else 1_000_000
-    with tempfile.TemporaryDirectory() as folder:
-        file = f"{folder}/grown.cast"
-        quiet.wait()
-        options = ("--workload", "sleep:3600", "--seconds", "1", "--record", file)
-        run("asyncio", "--tasks", str(tasks), *options)
-        text = python("-m", "concwatch", "export", "--csv", file, stderr=subprocess.DEVNULL)
-    total, before = 0.0, None
-    for row in csv.DictReader(io.StringIO(text)):
-        if before is not None and row["created_per_second"]:
-            total += float(row["created_per_second"]) * (float(row["time"]) - before)
-        before = float(row["time"])
-    return {"rates-added-up": Measured([total], [float(tasks)])}
-
-
-@benchmark(
-    "durations",
-    Row("duration-p50", "log-normal tasks: p50", "s", "1 ± 0.03 ×", "their own record"),
-    Row("duration-p99", "log-normal tasks: p99", "s", "1 ± 0.05 ×", "their own record"),
-)
-def measure_lengths(quick: bool) -> Mapping[str, Measured]:
-    """Measure the quantiles of tasks of known length, against their own record."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "jobs.py").write_text(JOBS)
-        quiet.wait()
-        options = ("--workload", "jobs:job", "--tasks", "800", "--seconds", "3" if quick else "10")
-        lane = run("asyncio", *options, folder=folder)
-        known = sorted(map(float, (folder / "lengths").read_text().split()))
-    return {
-        f"duration-{name}": Measured([lane[f"duration_{name}"]], [known[math.ceil(share * len(known)) - 1]])
-        for name, share in (("p50", 0.5), ("p99", 0.99))
-    }
+    return dict(json.loads(python(*command, check=False, stderr=subprocess.DEVNULL))["lanes"][0])
 
 
 SPINNING = ("asyncio", "threads", "go")

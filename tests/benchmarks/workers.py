@@ -27,12 +27,9 @@ SETTLE = 0.5
 CREATE = """
 import asyncio, os, time
 
-async def one():
-    await asyncio.sleep(600)
-
 async def main():
     began = time.perf_counter()
-    tasks = [asyncio.create_task({coroutine}) for _ in range({tasks})]
+    tasks = [asyncio.create_task(asyncio.sleep(600)) for _ in range({tasks})]
     await asyncio.sleep(0)
     print({tasks} / (time.perf_counter() - began), flush=True)
     os._exit(0)
@@ -90,9 +87,9 @@ IDLE = {
 # Tasks created.
 
 
-def bare_rate(tasks: int, coroutine: str = "asyncio.sleep(600)", collect: bool = True) -> float:
+def bare_rate(tasks: int, collect: bool = True) -> float:
     """Return asyncio tasks created and started a second by a list of ``create_task`` and a ``sleep(0)``."""
-    script = CREATE.format(tasks=tasks, coroutine=coroutine)
+    script = CREATE.format(tasks=tasks)
     return float(python("-c", script if collect else f"import gc\ngc.disable()\n{script}"))
 
 
@@ -113,16 +110,12 @@ def measure_creation(tasks: int, rounds: int, quick_tasks: int, quick: bool) -> 
         1 if quick else rounds,
         bare=lambda: bare_rate(tasks),
         default=lambda: rate("asyncio", "default", tasks),
-        wrapped=lambda: bare_rate(tasks, "one()"),
         uncollected=lambda: bare_rate(tasks, collect=False),
         frozen=lambda: rate("asyncio", "frozen", tasks),
         uvloop=lambda: rate("uvloop", "frozen", tasks),
     )
-    references = {"default": "bare", "wrapped": "wrapped", "frozen": "uncollected", "uvloop": "bare"}
-    return {
-        name: Measured(found["default" if name == "wrapped" else name], found[reference])
-        for name, reference in references.items()
-    }
+    references = {"default": "bare", "frozen": "uncollected", "uvloop": "bare"}
+    return {name: Measured(found[name], found[reference]) for name, reference in references.items()}
 
 
 for name, what, uvloop, sizes in (
@@ -132,7 +125,6 @@ for name, what, uvloop, sizes in (
     benchmark(
         f"creation-{name}",
         Row("default", f"asyncio {what}, default collector", "tasks/s", "≥ 0.9 ×", "bare script"),
-        Row("wrapped", f"asyncio {what}, default collector", "tasks/s", "", "bare script, async def one()"),
         Row("frozen", f"asyncio {what}, --gc frozen", "tasks/s", "≥ 0.95 ×", "bare, no collection"),
         Row("uvloop", f"uvloop {what}, --gc frozen", "tasks/s", uvloop, "bare script"),
     )(partial(measure_creation, *sizes))

@@ -183,7 +183,7 @@ async def hold(engine: str, tasks: int) -> tuple[int, int]:
         lab.switch(lane, True)
         idle = await until(lambda: lane.state is State.RUNNING)
         lab.set_target(lane, tasks)
-        return idle, await until(lambda: not tasks or lane.worker.reached is not None)
+        return idle, await until(lambda: not tasks or lane.worker.goal.reached is not None)
 
 
 SIZES = {"asyncio": 100_000, "uvloop": 100_000, "threads": 5_000}

@@ -1,14 +1,12 @@
-"""A worker that is only arithmetic: for tests, pictures and demos that must come out the same every time."""
+"""A worker that is only arithmetic: for tests and pictures that must come out the same every time."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from concwatch.lab.catalog import Engine
-from concwatch.links.link import Arrival, Ended, Link
+from concwatch.links.link import Arrival, Ended
 from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
 from concwatch.system.process import Reading
-from concwatch.worker.workloads import HTTP, WORDS, Workload, parse
+from concwatch.worker.workloads import HTTP, WORDS, parse
 
 
 @dataclass(frozen=True)
@@ -55,53 +53,41 @@ class Fault:
 class _Counts:
     created: float = 0.0
     completed: float = 0.0
-    failed: float = 0.0
     cancelled: float = 0.0
 
     @property
-    def live(self) -> float:
-        return self.created - self.completed - self.failed - self.cancelled
+    def live(self):
+        return self.created - self.completed - self.cancelled
 
 
 class FakeLink:
     """A `Link` whose worker grows, completes and shrinks by its `Costs`, on whatever clock drives it."""
 
-    def __init__(self, engine: Engine, costs: Costs | None = None, faults: Sequence[Fault] = ()) -> None:
+    def __init__(self, engine, costs=None, faults=()):
         self.engine = engine
         self.costs = costs or COSTS.get(engine.name, Costs())
-        self.sent: list[tuple[str, dict[str, object]]] = []
-        """Every command so far, for tests."""
-        self._out: deque[Arrival] = deque()
+        self.sent = []
+        """Every command so far, with its fields."""
+        self._out = deque()
         self._faults = sorted(faults, key=lambda fault: fault.after, reverse=True)
-        self._began: float | None = None
-        self._now = 0.0
-        self._silent_until = 0.0
+        self._began = None
+        self._now = self._silent_until = 0.0
         self._counts = _Counts()
-        self._cohorts: deque[tuple[float, float]] = deque()  # when, how many complete; oldest first
-        self._unheard: list[tuple[str, dict[str, object]]] = []  # sent while it was silent
+        self._cohorts = deque()  # when, how many complete; oldest first
+        self._unheard = []  # sent while it was silent
         self._most_live = 0.0
         self._peak_rss = 0
         self._target = 0
-        self._asked: tuple[float, float, float] | None = None  # when, created and cancelled until then
-        self._burst: tuple[float, BurstDone] | None = None  # when it is over, and what it will say
-        self._refill = True
         self._left = 0.0
-        self._trace = False
-        self._workload: Workload = parse("sleep:10")
+        self._asked = None  # when, created and cancelled until then
+        self._burst = None  # when it is over, and what it will say
+        self._refill, self._trace = True, False
+        self._workload = parse("sleep:10")
         self._over = False
-        self._actions: dict[str, Callable[[dict[str, object]], None]] = {
-            "target": self._take_target,
-            "workload": self._take_workload,
-            "refill": lambda fields: setattr(self, "_refill", fields["on"]),
-            "trace": lambda fields: setattr(self, "_trace", fields["on"]),
-            "halt": self._take_halt,
-            "burst": self._take_burst,
-            "stop": lambda fields: self.kill(),
-        }
 
     # What a lane calls.
 
-    def send(self, type_: str, **fields: object) -> None:
+    def send(self, type_, **fields):
         """Take one command; it has effect at once, or at the end of a silence."""
         self.sent.append((type_, fields))
         if self._over:
@@ -111,49 +97,61 @@ class FakeLink:
         else:
             self._act(type_, fields)
 
-    def _act(self, type_: str, fields: dict[str, object]) -> None:
+    def _act(self, type_, fields):
         try:
-            if type_ in self._actions:
-                self._actions[type_](fields)
+            match type_, fields:
+                case "target", {"tasks": tasks}:
+                    self._target = tasks
+                    self._left = max(0.0, tasks - self._counts.live)
+                    self._asked = self._now, self._counts.created, self._counts.cancelled
+                case "halt", {"wall": wall, "value": value}:
+                    self._hold_back(wall, value, "")
+                case "burst", _:
+                    self._begin_burst(**fields)
+                case "stop", _:
+                    self.kill()
+                case "workload", _:
+                    self._change_workload(parse(fields["spec"]), fields.get("url"))
+                case "refill", {"on": on}:
+                    self._refill = on
+                case "trace", {"on": on}:
+                    self._trace = on
         except ValueError as error:
             self._out.append(Error(str(error), type_))
         else:
             if type_ not in ("target", "halt", "stop", "burst"):
                 self._out.append(Applied(type_, 0.0))
 
-    def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Live until ``now``, then give what was said meanwhile."""
+    def arrivals(self, now):
+        """Live until ``now``, then return what was said meanwhile."""
         if self._began is None:
             self._began = self._now = now
-            flags = ("6 threads",) if self.engine.name == "pool" else ()
-            own = ("threads",) if self.engine.name == "pool" else ()
-            can = ("trace", "gc", "trim", "burst", "stack", *own)
+            pool = self.engine.name == "pool"
+            can = ("trace", "gc", "trim", "burst", "stack", *(["threads"] if pool else []))
             if self.costs.heap is not None:
                 can = ("trim", "burst")
-            self._out.append(
-                Ready(self.engine.name, self.costs.runtime, 4242, flags=flags, can=can, workloads=WORDS)
-            )
+            flags = ("6 threads",) if pool else ()
+            name, runtime = self.engine.name, self.costs.runtime
+            self._out.append(Ready(name, runtime, 4242, flags=flags, can=can, workloads=WORDS))
         self._live_until(now)
         self._suffer(now)
-        if now >= self._silent_until:
-            unheard, self._unheard = self._unheard, []
-            for type_, fields in unheard:
-                self._act(type_, fields)
-        found = [] if now < self._silent_until else list(self._out)
-        if now >= self._silent_until:
-            self._out.clear()
-            if not self._over:
-                found.append(self._tick())
-        return found
+        if now < self._silent_until:
+            return []
+        unheard, self._unheard = self._unheard, []
+        for type_, fields in unheard:
+            self._act(type_, fields)
+        found = list(self._out)
+        self._out.clear()
+        return found if self._over else [*found, self._tick()]
 
-    def reading(self) -> Reading | None:
+    def reading(self):
         """Return the memory that the tasks would take; what was once taken is given back only in half."""
         if self._over or self._began is None:
             return None
         live = self._counts.live
         weight = self.costs.task + ((self.costs.traced + self.costs.tracer) * 0.65 if self._trace else 0)
         if self._workload.word == "payload":
-            weight += int(str(self._workload.values[0]))
+            weight += self._workload.values[0]
         kept = max(0.0, self._most_live * 0.5 - live)
         threads = 3 + (int(live) if self.engine.threads else 0)
         rss = int(self.costs.idle + weight * live + self.costs.task * kept)
@@ -161,7 +159,7 @@ class FakeLink:
         cpu = self._counts.created / self.costs.create_rate
         return Reading(rss, 0.02, threads, cpu_seconds=cpu, peak_rss=self._peak_rss)
 
-    def kill(self) -> None:
+    def kill(self):
         """End it, silent or not."""
         if not self._over:
             self._over = True
@@ -170,53 +168,40 @@ class FakeLink:
 
     # What commands do.
 
-    def _take_target(self, fields: dict[str, object]) -> None:
-        self._target = int(str(fields["tasks"]))
-        self._left = max(0.0, self._target - self._counts.live)
-        self._asked = (self._now, self._counts.created, self._counts.cancelled)
-
-    def _take_workload(self, fields: dict[str, object]) -> None:
-        workload = parse(str(fields["spec"]))
-        if workload.word == HTTP and not fields.get("url"):
+    def _change_workload(self, workload, url):
+        if workload.word == HTTP and not url:
             raise ValueError(f'workload "{workload.spec}" needs "url", where to fetch: expected http://…')
         self._workload = workload
         self._counts.cancelled += self._counts.live
         self._cohorts.clear()
         self._left = self._target
 
-    def _take_burst(self, fields: dict[str, object]) -> None:
+    def _begin_burst(self, tasks, chunks, read_after, older=0):
         """Create at once, run to the end, one part after the other."""
-        tasks, chunks = float(str(fields["tasks"])), int(str(fields["chunks"]))
-        each = self._duration() or 0.0
         creating = tasks / self.costs.create_rate
-        total = creating + each * chunks
+        total = creating + (self._duration() or 0.0) * chunks
         self._counts.created += tasks
         self._cohorts.append((self._now + total, tasks))
-        reading = fields["read_after"] is not None
-        self._burst = (
-            self._now + total,
-            BurstDone(
-                tasks=int(tasks),
-                create_seconds=creating,
-                create_cpu=creating,
-                seconds=total,
-                cpu=creating * 1.5,
-                live=int(tasks) if reading else None,
-                traced=int(tasks * self.costs.traced) if reading and self._trace else None,
-            ),
+        reading = read_after is not None
+        done = BurstDone(
+            tasks=tasks,
+            create_seconds=creating,
+            create_cpu=creating,
+            seconds=total,
+            cpu=creating * 1.5,
+            live=tasks if reading else None,
+            traced=tasks * self.costs.traced if reading and self._trace else None,
         )
+        self._burst = self._now + total, done
 
-    def _take_halt(self, fields: dict[str, object]) -> None:
-        self._hold_back(str(fields["wall"]), int(str(fields["value"])), "")
-
-    def _hold_back(self, wall: str, value: int, detail: str) -> None:
+    def _hold_back(self, wall, value, detail):
         standing = int(self._counts.live)
         self._out.append(Limit(standing, self._target, wall, value, detail))
         self._target, self._left, self._asked = standing, 0.0, None
 
     # What time does.
 
-    def _live_until(self, now: float) -> None:
+    def _live_until(self, now):
         seconds, self._now = max(0.0, now - self._now), now
         if self._over or now < self._silent_until:
             return
@@ -233,9 +218,9 @@ class FakeLink:
         self._grow(min(self.costs.create_rate * seconds, max(0.0, self._target - counts.live)))
         self._cancel(min(self.costs.cancel_rate * seconds, max(0.0, counts.live - self._target)))
         self._most_live = max(self._most_live, counts.live)
-        self._tell_reached()
+        self._report_reached()
 
-    def _cancel(self, excess: float) -> None:
+    def _cancel(self, excess):
         left = float(int(excess))
         self._counts.cancelled += left
         while left and self._cohorts:  # the newest first
@@ -244,7 +229,7 @@ class FakeLink:
                 self._cohorts.append((when, standing - left))
             left = max(0.0, left - standing)
 
-    def _grow(self, wanted: float) -> None:
+    def _grow(self, wanted):
         wanted = float(int(wanted if self._refill else min(wanted, self._left)))
         most = self.costs.most
         if most is not None and wanted > most - self._counts.live:
@@ -258,8 +243,8 @@ class FakeLink:
         if wanted and seconds is not None:
             self._cohorts.append((self._now + seconds, wanted))
 
-    def _duration(self) -> float | None:
-        values = [float(str(value)) for value in self._workload.values if isinstance(value, int | float)]
+    def _duration(self):
+        values = [float(value) for value in self._workload.values if isinstance(value, int | float)]
         match self._workload.word:
             case "sleep" | "spin" | "http":
                 return values[0]
@@ -267,29 +252,20 @@ class FakeLink:
                 return values[0] * values[1]
             case "nop":
                 return 0.0
-            case _:
-                return None
+        return None
 
-    def _tell_reached(self) -> None:
+    def _report_reached(self):
         if self._asked is None:
             return
         when, created, cancelled = self._asked
         counts = self._counts
         due = self._left <= 0 if counts.created > created or not self._refill else counts.live >= self._target
         if due and counts.live <= self._target:
-            self._out.append(
-                Reached(
-                    self._target,
-                    int(counts.live),
-                    int(counts.created - created),
-                    int(counts.cancelled - cancelled),
-                    max(0.001, self._now - when),
-                )
-            )
+            changes = int(counts.created - created), int(counts.cancelled - cancelled)
+            self._out.append(Reached(self._target, int(counts.live), *changes, max(0.001, self._now - when)))
             self._asked = None
 
-    def _suffer(self, now: float) -> None:
-        assert self._began is not None
+    def _suffer(self, now):
         while self._faults and now - self._began >= self._faults[-1].after:
             fault = self._faults.pop()
             if fault.arrival is not None:
@@ -297,8 +273,8 @@ class FakeLink:
                 self._over = self._over or isinstance(fault.arrival, Ended)
             self._silent_until = max(self._silent_until, now + fault.silence if fault.silence else 0.0)
 
-    def _tick(self) -> Tick:
-        counts = self._counts
+    def _tick(self):
+        counts, costs = self._counts, self.costs
         created, completed, cancelled = int(counts.created), int(counts.completed), int(counts.cancelled)
         live = created - completed - cancelled
         return Tick(
@@ -311,9 +287,9 @@ class FakeLink:
             queued=max(0, live - 6) if self.engine.name == "pool" else 0,
             lag=0.0004,
             gc=0.001 * (self._now - (self._began or 0.0)),
-            traced=int(600_000 + live * self.costs.traced) if self._trace else None,
-            tracer=int(400_000 + live * self.costs.tracer) if self._trace else None,
-            heap=None if self.costs.heap is None else 300_000 + live * self.costs.heap,
+            traced=int(600_000 + live * costs.traced) if self._trace else None,
+            tracer=int(400_000 + live * costs.tracer) if self._trace else None,
+            heap=None if costs.heap is None else 300_000 + live * costs.heap,
         )
 
 
@@ -322,31 +298,27 @@ class FakeWorkers:
     """Opens fake links, by engine, and keeps them for who wants to look."""
 
     costs: dict[str, Costs] = field(default_factory=dict)
-    faults: dict[str, Sequence[Fault]] = field(default_factory=dict)
+    faults: dict[str, list[Fault]] = field(default_factory=dict)
     links: dict[str, FakeLink] = field(default_factory=dict)
 
-    def __call__(self, engine: Engine) -> Link:
-        """Open one for ``engine``."""
+    def __call__(self, engine):
         link = FakeLink(engine, self.costs.get(engine.name), self.faults.get(engine.name, ()))
         self.links[engine.name] = link
         return link
 
 
 class FakePages:
-    """A page server that is nowhere, for who wants to see how it is used; set ``how`` to have it die."""
+    """A page server that is nowhere; set ``how`` to have it die."""
 
-    def __init__(self) -> None:
-        self.how: str | None = None
+    def __init__(self):
+        self.how = None
         self.closed = False
 
-    def url(self, latency: float) -> str:
-        """Return an address that differs for each server and latency."""
+    def url(self, latency):
         return f"http://fake.invalid/{id(self)}?latency={latency}"
 
-    def ended(self) -> str | None:
-        """Return how it ended, or None."""
+    def ended(self):
         return self.how
 
-    def close(self) -> None:
-        """Note that it was closed."""
+    def close(self):
         self.closed = True

@@ -51,7 +51,7 @@ RUN_LIMIT = 10.0
 LOOK = 1.0
 """Seconds between two looks at which workers there are."""
 
-KILL_LIMIT = 1.5
+KILL_LIMIT = 0.4
 """Seconds in which a bridge that is to end reports it, or counts as ended."""
 
 ACKNOWLEDGED = plugin.WINDOW // 4
@@ -302,9 +302,13 @@ class Cluster:
         try:
             self._loop.run_until_complete(self._live())
         except Exception as error:  # whatever Dask raises
-            why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
             if isinstance(error, OSError | TimeoutError):
                 why = f"no Dask scheduler answers there within {CONNECT_LIMIT:.0f} s"
+            elif isinstance(error, ValueError):
+                why = str(error)
+            else:
+                expected = f"expected a Dask scheduler with distributed {OLDEST} or newer"
+                why = f"what answers cannot be used: {expected} ({type(error).__name__}: {error})"
             if not self._connected.done():
                 self._connected.set_exception(ValueError(f"{self._address}: {one_line(plain(why))[:300]}"))
         finally:
@@ -325,8 +329,6 @@ class Cluster:
             except Exception:  # whatever Dask raises
                 if not self._connected.done():
                     raise
-            self._there = {}
-            self._end_pipes(GONE, *(address for address, _ in self._pipes.values()))
             await self._wait(LOOK)
 
     async def _wait(self, seconds: float) -> None:
@@ -350,15 +352,18 @@ class Cluster:
             self._client = client
             if not self._connected.done():
                 self._connected.set_result(None)
-            while not self._stop.is_set() and client.status == "running":
+            while True:
                 await self._wait(LOOK)
+                if self._stop.is_set() or client.status != "running":
+                    break
                 async with asyncio.timeout(CONNECT_LIMIT):
                     await self._look(client)
             for number, (worker, _) in list(self._pipes.items()):
                 self._queue(worker, (number, plugin.CLOSE, None))
             await asyncio.wait([*self._tasks, asyncio.create_task(asyncio.sleep(0))], timeout=CLOSE_LIMIT)
         finally:
-            self._client = None
+            self._client, self._there = None, {}
+            self._end_pipes(GONE, *(address for address, _ in self._pipes.values()))
             with suppress(Exception):  # the scheduler may be gone
                 async with asyncio.timeout(CLOSE_LIMIT):
                     await client.close()

@@ -1,9 +1,7 @@
 """The experiments on the screen, with fake workers whose time runs many times faster than ours."""
 
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -27,7 +25,8 @@ from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.experiment_charts import RunChart, SizeChart
 from concwatch.units import format_forecast
-from tests.screen import GIB, MEMORY, WALLS, Workers, stage, svg_lines
+from tests import virtual_time
+from tests.screen import GIB, GOLDEN, MEMORY, WALLS, Workers, looks_golden, stage, svg_lines
 
 SPEED = 50
 """How much faster the clock of an experiment's lab runs: a second's sleep is over at once."""
@@ -123,7 +122,7 @@ def fast_lab(workers=None, budget=4 * GIB):
             hz=50,
             budget=budget,
             open_link=workers or Workers(),
-            clock=lambda: time.monotonic() * SPEED,
+            clock=lambda: virtual_time.now() * SPEED,
             memory=lambda: MEMORY,
             walls=lambda: WALLS,
         )
@@ -137,9 +136,7 @@ def experiments(size=(120, 40), **more):
 
 async def opened(s) -> ExperimentRuns:
     await s.press("e")
-    await s.until(lambda: isinstance(s.app.screen, ExperimentsScreen), "the experiments open")
     await s.sees("enter runs it", within=lambda: s.query("RunBar"))
-    assert s.app.runs is not None
     return s.app.runs
 
 
@@ -240,28 +237,17 @@ async def test_a_picture_shows_the_experiments_as_they_are_then(own_files, monke
     assert "k quick ● on" in seen
 
 
-async def test_stopping_keeps_what_has_been_measured_and_calls_it_partial(own_files):
+async def test_it_runs_on_behind_the_monitor_and_keeps_what_was_measured_when_it_is_stopped(
+    own_files,
+):
     async with experiments() as s:
         runs = await opened(s)
         await s.press("enter")
         await s.sees("▸ 1 of 1", within=table(s))
         await s.sees("asyncio 10, run 1 of 1", "left", within=s.query("RunBar"))
-        await s.press("x")
-        await over(s, "long")
-        await s.sees("◐ partial", within=s.query("ExperimentList"))
-        await s.sees("partial: 1 of 4 cells measured", within=s.query("RunBar"))
-        await s.sees("10 threads", "one run", "10 asyncio – – – not run", within=table(s))
-        assert all(lane.idle for lane in runs.lanes)
-
-
-async def test_it_runs_on_while_the_monitor_is_shown(own_files):
-    async with experiments() as s:
-        runs = await opened(s)
-        await s.press("enter")
         for back in ("escape", "e"):
-            await s.until(lambda: runs.running, "it runs")
             await s.press(back)
-            await s.until(lambda: isinstance(s.app.screen, MonitorScreen), f"{back} shows the monitor")
+            assert isinstance(s.app.screen, MonitorScreen)
             s.monitor.look()
             await s.sees("experiment", "%", within=s.query("StatusBar"))
             await s.press("e")
@@ -271,8 +257,11 @@ async def test_it_runs_on_while_the_monitor_is_shown(own_files):
         assert (runs.running, s.app.screen.chosen) == ("long", 0), "one at a time: it shows what runs"
         await s.press("x")
         await over(s, "long")
+        await s.sees("◐ partial", within=s.query("ExperimentList"))
+        await s.sees("partial: 1 of 4 cells measured", within=s.query("RunBar"))
+        await s.sees("10 threads", "one run", "10 asyncio – – – not run", within=table(s))
+        assert all(lane.idle for lane in runs.lanes)
         await s.press("escape")
-        await s.until(lambda: isinstance(s.app.screen, MonitorScreen), "the monitor")
         s.monitor.look()
         await s.settle()
         assert "experiment" not in s.text(s.query("StatusBar"))
@@ -328,23 +317,18 @@ async def test_failed_and_skipped_cells_say_why(own_files):
         await s.sees("skipped", "failed", within=s.query("RunBar"))
 
 
-async def test_what_breaks_off_is_told(own_files):
+async def test_what_breaks_off_and_a_file_that_cannot_be_read_are_told(own_files):
     def broken(engines, settings):
         raise OSError("no room for a lab")
 
+    (own_files / "bad.toml").write_text("name = 3")
     async with experiments(make_run_lab=broken) as s:
-        await opened(s)
+        runs = await opened(s)
+        assert list(runs.experiments) == ["long", "small"]
+        await s.sees("bad.toml", within=s.toast)
         await s.press("enter")
         await over(s, "long")
         await s.sees("broken off: no room for a lab", "✕ broken off")
-
-
-async def test_a_file_that_cannot_be_read_is_told_and_left_out(own_files):
-    (own_files / "bad.toml").write_text("name = 3")
-    async with experiments() as s:
-        runs = await opened(s)
-        assert list(runs.experiments) == ["long", "small"]
-        await s.sees("bad.toml: key", within=s.toast)
 
 
 async def test_the_mouse_does_it_all(own_files):
@@ -384,37 +368,28 @@ async def test_lanes_that_share_the_machine_are_told_of_and_can_be_stopped(own_f
         assert not s.lane("asyncio").on
 
 
-async def test_details_and_help(own_files):
+async def test_details_and_help_and_any_size_will_do(own_files):
     async with experiments() as s:
         await opened(s)
         await s.press("down", "d")
-        await s.until(lambda: isinstance(s.app.screen, ReadDialog), "details")
+        assert isinstance(s.app.screen, ReadDialog)
         await s.sees("A. Writer, 2020: Two Engines", "one machine; Python 3.9", "fresh process", "alone.")
         await s.press("escape", "question_mark")
-        await s.until(lambda: isinstance(s.app.screen, HelpScreen), "help")
+        assert isinstance(s.app.screen, HelpScreen)
         await s.sees("what has been measured stays", "here ÷ published", "median")
-
-
-async def test_where_there_is_little_room_one_thing_is_shown_at_a_time(own_files):
-    async with experiments((80, 24)) as s:
-        await opened(s)
-        await s.press("down")
+        await s.press("escape")
+        for size in ((40, 12), (20, 6), (100, 24), (200, 60)):
+            await s.pilot.resize_terminal(*size)
+            await s.press("c", "right", "d", "escape", "question_mark", "escape")
+        # Where there is little room one thing is shown at a time.
+        await s.pilot.resize_terminal(80, 24)
+        await s.press("c", "c")  # round to the first
         await s.sees("2 of 2 small Are two engines alike?", within=s.query("ExperimentList"))
-        for seen in (table(s), s.query("SizeChart"), s.query("RunChart"), table(s)):
-            panes = [table(s), s.query("SizeChart"), s.query("RunChart")]
-            await s.until(lambda seen=seen: seen.region.height > 9, f"{seen}")
+        panes = [table(s), s.query("SizeChart"), s.query("RunChart")]
+        for seen in (*panes, panes[0]):
             assert [pane for pane in panes if pane.region.height] == [seen]
+            assert seen.region.height > 9
             await s.press("c")
-
-
-@pytest.mark.parametrize("size", [(40, 12), (20, 6), (100, 24), (200, 60)])
-async def test_any_size_will_do(size, own_files):
-    async with stage((120, 40), make_run_lab=fast_lab()) as s:
-        await opened(s)
-        await s.press("down")
-        await s.pilot.resize_terminal(*size)
-        await s.press("c", "right", "d", "escape", "question_mark", "escape")
-        await s.settle()
 
 
 def test_colours_are_those_of_the_lanes_and_never_twice_the_same():
@@ -442,11 +417,7 @@ def test_a_forecast_is_no_finer_than_it_is(seconds, text):
     assert format_forecast(seconds) == text
 
 
-GOLDEN = Path(__file__).parent / "golden" / "experiments-120x40.txt"
-
-
 async def test_a_finished_run_looks_as_its_golden_file_does(own_files, monkeypatch):
-    # To write it anew: CONCWATCH_GOLDEN=write python -m pytest tests/test_experiments_screen.py -k golden
     monkeypatch.setattr("concwatch.ui.widgets.status_bar.MACHINE", "CPython 3.11.7 · 2 cores")
     async with experiments() as s:
         runs = await opened(s)
@@ -458,7 +429,4 @@ async def test_a_finished_run_looks_as_its_golden_file_does(own_files, monkeypat
                 run.trail = [(second / 4, (20 << 20) + cell.size * 4_000 * second) for second in range(9)]
         s.app.screen.look()
         await s.sees("in 12 s")
-        lines = s.lines()
-    if os.environ.get("CONCWATCH_GOLDEN") == "write":
-        GOLDEN.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert lines == GOLDEN.read_text(encoding="utf-8").splitlines()
+        looks_golden(s.lines(), GOLDEN / "experiments-120x40.txt")

@@ -13,12 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from concwatch.experiments.formats import (
+    FORMATS,
+    check,
+    report_csv,
+    report_json,
+    report_markdown,
+    report_pyperf,
+    save,
+    why_not_pyperf,
+)
 from concwatch.experiments.loading import decode
-from concwatch.experiments.outputs import FORMATS, check, save
 from concwatch.experiments.report import Occasion, sheets
-from concwatch.experiments.report_data import report_csv, report_json
-from concwatch.experiments.report_markdown import report_markdown
-from concwatch.experiments.report_pyperf import report_pyperf, why_not_pyperf
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.experiments.sentences import sentence
 from concwatch.experiments.table import WIDTH, table_lines

@@ -14,8 +14,7 @@ from concwatch.cli import main
 from concwatch.commands.run_table import COLUMNS as SHOWN
 from concwatch.comparing.recorded import read_recording
 from concwatch.comparing.side import COMPARED
-from concwatch.experiments.cell import BOTH, READINGS, TRACED, Cell
-from concwatch.experiments.measure import run_once
+from concwatch.experiments.cell import BOTH, READINGS, TRACED, Cell, run_once
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS

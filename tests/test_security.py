@@ -17,7 +17,7 @@ import concwatch
 from concwatch.comparing.comparison import compare
 from concwatch.comparing.reading import read_side
 from concwatch.experiments import loading as experiments
-from concwatch.experiments.outputs import check
+from concwatch.experiments.formats import check
 from concwatch.files import LARGEST, MOST_DOTS, read_toml
 from concwatch.lab.catalog import find
 from concwatch.pictures.drawing import can_draw
@@ -74,7 +74,7 @@ UNSAFE = {"pickle", "marshal", "shelve", "dill", "yaml"}
 IMPORTERS = {
     "commands/group.py",  # one of its own commands
     "experiments/programs/tiny_tasks.py",  # the event loop that a published experiment names
-    "experiments/report_pyperf.py",  # pyperf
+    "experiments/formats.py",  # pyperf
     "system/processes.py",  # its own other half, which is not sent to other hosts
     "worker/user_function.py",  # what the workload module:function names
 }

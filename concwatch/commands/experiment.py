@@ -16,8 +16,8 @@ from concwatch.commands.progress import ExperimentProgress
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import OUTPUT, REPEATS, SIZES
 from concwatch.console import print_columns, print_error, print_lines
+from concwatch.experiments.formats import STANDARD_OUTPUT, check, save
 from concwatch.experiments.loading import load, shipped
-from concwatch.experiments.outputs import STANDARD_OUTPUT, check, save
 from concwatch.experiments.report import Occasion, attribution
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.experiments.table import table_lines

@@ -10,6 +10,10 @@ from concwatch.lab.forecast import forecast, walls_of, weigh
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.measure.figures import BY_NAME, Figure
+from concwatch.measure.measurement import measure
+from concwatch.measure.result import Outcome, Plan, Result
+from concwatch.units import format_count
+from concwatch.worker.burst import Burst
 from concwatch.worker.workloads import parse
 
 BURST, HOLD = "burst", "hold"
@@ -42,6 +46,10 @@ OVERHEAD = 0.7
 
 WAKING = 0.00002
 """CPU seconds of waking one of very many sleepers, for the forecast of time."""
+
+
+NEAR_ALL = 0.99
+"""Share of a cell's tasks that must have been live at once."""
 
 
 @dataclass(frozen=True)
@@ -115,3 +123,26 @@ class Cell:
         demand = replace(weigh(row, self.settings), walls=walls_of(row, self.settings, capacity.walls))
         held = forecast(self.size + self.older, [demand], capacity.budget.room, bound=capacity.budget.bound)
         return None if held.fits else held.why()
+
+
+class NotMeasuredError(Exception):
+    """A run gave no figures; its text says why."""
+
+
+async def run_once(lab: Lab, cell: Cell) -> Result:
+    """Run ``cell`` once on a lab of its own, which has one lane and is closed then.
+
+    Raises:
+        NotMeasuredError: there are no figures, and why.
+    """
+    burst = Burst(cell.size, cell.chunks, cell.older, cell.read_after) if cell.action == BURST else None
+    (result,) = await measure(lab, [Plan(cell.size, cell.seconds, burst, stop=False)])
+    peak = lab.lanes[0].worker.tally.peak_live
+    enough = result.outcome is Outcome.SHORT and peak >= cell.size * NEAR_ALL
+    if result.outcome is not Outcome.DONE and not enough:
+        live = f": {format_count(peak)} of {format_count(cell.size)} live"
+        limited = result.outcome is Outcome.LIMITED
+        raise NotMeasuredError(f"{result.reason}{live if limited else ''}")
+    if not result.figures:
+        raise NotMeasuredError("its worker ended before anything could be read")
+    return result

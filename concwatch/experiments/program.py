@@ -12,8 +12,7 @@ from typing import NoReturn
 
 from msgspec import structs
 
-from concwatch.experiments.cell import Cell
-from concwatch.experiments.measure import NotMeasuredError
+from concwatch.experiments.cell import Cell, NotMeasuredError
 from concwatch.lab.catalog import AT
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import page_problem

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from concwatch.experiments.cell import Cell
+from concwatch.experiments.cell import Cell, NotMeasuredError, run_once
 from concwatch.experiments.experiment import Entry, Experiment, entries
-from concwatch.experiments.measure import NotMeasuredError, run_once
 from concwatch.experiments.program import MissingError, run_program
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine

@@ -8,10 +8,9 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 
-from concwatch.experiments.cell import Cell
+from concwatch.experiments.cell import Cell, run_once
 from concwatch.experiments.experiment import Entry, entries
 from concwatch.experiments.loading import load
-from concwatch.experiments.measure import run_once
 from concwatch.lab.lab import Lab
 from concwatch.measure.units import SCALES
 from tests.apart import python

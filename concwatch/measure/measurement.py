@@ -3,13 +3,15 @@
 import asyncio
 import math
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import COMING
 from concwatch.lab.pages import page_problem
-from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.snapshot import Sample, Snapshot
+from concwatch.links.messages import Tick
 from concwatch.measure.figures import read
 from concwatch.measure.limited import limited_by
 from concwatch.measure.result import Outcome, Plan, Result
@@ -36,6 +38,10 @@ T = TypeVar("T")
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def _has_news(lane: Lane, sample: Sample, tick: Tick | None) -> bool:
+    return lane.sample != sample and lane.worker.tally.tick is not tick
 
 
 class Measurement:
@@ -144,13 +150,13 @@ class Measurement:
         """Have all tasks end, and see how long that takes and what memory stays."""
         lane, self._stopping = self._lane, True
         self._lab.set_target(lane, 0)
-        live, moved_at = lane.live, _now()
+        live, limit = lane.live, _now() + STUCK
 
         def over() -> bool:
-            nonlocal live, moved_at
+            nonlocal live, limit
             if lane.live != live:
-                live, moved_at = lane.live, _now()
-            return lane.worker.goal.reached is not None or _now() > moved_at + STUCK
+                live, limit = lane.live, _now() + STUCK
+            return lane.worker.goal.reached is not None or _now() > limit
 
         await self._until(over)
         await self._until(lambda: False, SETTLE)
@@ -176,12 +182,9 @@ class Measurement:
 
     def _why_failing(self, failed: int) -> str:
         self._lab.pages.watch()  # that its server has died says more than that it could not be reached
-        names = ("", self._lane.engine.name)
-        errors = [
-            event for event in self._lab.events.since(0) if event.severity == "error" and event.lane in names
-        ]
-        errors.sort(key=lambda event: event.lane != "")
-        why = f": {errors[0].text.splitlines()[0]}" if errors else ""
+        errors = [event for event in self._lab.events.since(0) if event.severity == "error"]
+        found = [event for name in ("", self._lane.engine.name) for event in errors if event.lane == name]
+        why = f": {found[0].text.splitlines()[0]}" if found else ""
         return f"{format_count(failed)} tasks failed{why}"
 
     def _describe(self) -> None:
@@ -202,13 +205,7 @@ class Measurement:
         """Wait for one more tick and one more sample, so that what has been reported by now is in them."""
         lane = self._lane
         for _ in range(2):
-            sample, tick = lane.sample, lane.worker.tally.tick
-            await self._until(
-                lambda sample=sample, tick=tick: (  # type: ignore[misc]  # bound here
-                    lane.sample != sample and lane.worker.tally.tick is not tick
-                ),
-                5.0,
-            )
+            await self._until(partial(_has_news, lane, lane.sample, lane.worker.tally.tick), 5.0)
 
     async def _until(self, done: Callable[[], bool], limit: float = math.inf, failed: bool = False) -> bool:
         """Wait until ``done``, a failure, or the end of ``limit`` seconds; return whether it was done."""
@@ -238,16 +235,16 @@ async def measure(
         Exception: whatever breaks the lab itself.
     """
     measurements = [
-        Measurement(lab, lane, plan, lambda text, name=lane.engine.name: progress(name, text))  # type: ignore[misc]
+        Measurement(lab, lane, plan, partial(progress, lane.engine.name))
         for lane, plan in zip(lab.lanes, plans, strict=True)
     ]
     for each in measurements:
         keep(each.result)
 
-    async def all_of_them() -> list[Result]:
+    async def run_all() -> list[Result]:
         return await asyncio.gather(*(each.run() for each in measurements))
 
-    return await while_stepping(lab, all_of_them())
+    return await while_stepping(lab, run_all())
 
 
 async def while_stepping(lab: Lab, work: Coroutine[None, None, T]) -> T:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from concwatch.lab.catalog import ON, Engine
 from concwatch.lab.events import Event
@@ -25,6 +26,11 @@ class EngineResult:
     results: list[Result] = field(default_factory=list)
     host: str = ""
     """Where it ran, if not on this machine; the engine's name ends with it."""
+
+    @classmethod
+    def of(cls, engine: Engine, tasks: int) -> "EngineResult":
+        """Return a row without results."""
+        return cls(engine.name, tasks, host=engine.host.name if engine.host else "")
 
     @property
     def own_name(self) -> str:
@@ -139,24 +145,19 @@ class Session:
         groups = self._groups()
         for tasks in self.sizes:
             for group in groups:
-                rows = {
-                    engine.name: EngineResult(
-                        engine.name, tasks, host=engine.host.name if engine.host else ""
-                    )
-                    for engine in group
-                }
-                for _ in range(self.repeats):
+                for number in range(self.repeats):
                     lab = make_lab(group)
-                    self.rows += [row for row in rows.values() if not row.results]
+                    if not number:
+                        self.rows += [EngineResult.of(engine, tasks) for engine in group]
                     try:
-                        await measure(
-                            lab,
-                            [Plan(tasks, self.seconds)] * len(group),
-                            lambda lane, text, lab=lab: progress(lab, lane, text),  # type: ignore[misc]
-                            lambda result, rows=rows: rows[result.engine].results.append(result),  # type: ignore[misc]
-                        )
+                        plans = [Plan(tasks, self.seconds)] * len(group)
+                        await measure(lab, plans, partial(progress, lab), self._keep)
                     finally:
                         self.events += lab.events.since(0)
+
+    def _keep(self, result: Result) -> None:
+        """Add a result to its row, which is one of the last."""
+        next(row for row in reversed(self.rows) if row.engine == result.engine).results.append(result)
 
     def _groups(self) -> list[list[Engine]]:
         """Return the engines that are measured at the same time: by themselves, on all hosts at once."""

@@ -53,14 +53,7 @@ def flags(moments: Iterable[Moment], now: float, window: float, columns: int) ->
 
 
 def _lettered(column: int, moment: Moment, taken: int, edge: int) -> Flag:
-    """Place a moment and its text: to the right of its line if it fits there, else to its left, else cut.
-
-    Args:
-        column: of the line.
-        moment: with a text.
-        taken: the first column that other texts leave free.
-        edge: the first column on the right that is not free.
-    """
+    """Place a moment's text right of its line, before ``edge``, or left, behind ``taken``, or cut it."""
     text, room = cut(moment.text, LONGEST_TEXT), edge - column - 1
     start, length = column + 1, cell_len(text)
     if length > room and column - length >= taken:
@@ -83,13 +76,10 @@ def cut(text: str, room: int) -> str:
 
 
 def draw_flags(row: list[Cell | None], placed: Iterable[Flag], *, floor: bool, top: bool) -> None:
-    """Draw what one row of the plot shows of ``placed``; a line of data hides a flag, but no tick or text.
+    """Draw what one row of the plot shows of ``placed``, the topmost last, into the row's cells.
 
-    Args:
-        row: the row's cells, changed in place; None where nothing passes.
-        placed: flags, the topmost last.
-        floor: whether the row is the lowest.
-        top: whether it is the highest.
+    A line of data hides a flag, but no tick, which stands on the ``floor``, and no text, which stands at
+    the ``top``.
     """
     for flag in placed:
         if not flag.tall:

@@ -57,20 +57,11 @@ Form = tuple[str, Sequence[tuple[str, str]]]
 
 
 def caption(title: str, entries: Sequence[Entry], width: int, brief: str = "") -> list[tuple[str, str]]:
-    """Return a title and as many entries as fit into ``width`` cells; a value is whole or not there.
+    """Return a title and as many entries as fit into ``width`` cells, each text with its style.
 
-    The units give way first, then all but two digits; with each of them the names, down to what tells them
-    apart; then the title, to ``brief`` or word by word, down to `SHORTEST_TITLE`; then entries are left off
-    from the end, with ``…``.
-
-    Args:
-        title: what the chart shows.
-        entries: what is told of each line.
-        width: cells there are.
-        brief: the title where there is little room.
-
-    Returns:
-        Texts in a row, each with its style.
+    A value is whole or not there. The units give way first, then all but two digits; with each of them the
+    names, down to what tells them apart; then the title, to ``brief`` or word by word, down to
+    `SHORTEST_TITLE`; then entries are left off from the end, with ``…``.
     """
     shortest, count, forms = min(len(brief or title), SHORTEST_TITLE), len(entries), list(_forms(entries))
 

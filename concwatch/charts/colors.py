@@ -14,13 +14,7 @@ OF_FEW = ("#ff0000", "#ffff00", "#00ffff", "#00ff00", "#ff00ff", "#ffffff")
 
 
 def lane_color(index: int, dark: bool, few: bool = False) -> str:
-    """Return the colour of lane ``index`` as ``#rrggbb``; after the last they come again.
-
-    Args:
-        index: of the lane.
-        dark: whether the background is.
-        few: whether the terminal has 16 colours only.
-    """
+    """Return the colour of lane ``index`` as ``#rrggbb``; after the last they come again."""
     colors = OF_FEW if few else ON_DARK if dark else ON_LIGHT
     return colors[index % len(colors)]
 
@@ -31,15 +25,10 @@ def engine_order(lanes: Sequence[str]) -> list[str]:
 
 
 def series_colors(engines: Sequence[str], lanes: Sequence[str], dark: bool) -> list[str]:
-    """Return the colour of each series, ``#rrggbb``.
+    """Return the colour of each series, ``#rrggbb``, given their engines and those of the monitor's lanes.
 
     The first series of an engine has its lane's colour. A second one of the same engine, or one of an engine
     that is not there yet, takes a colour that is left.
-
-    Args:
-        engines: the engine of each series.
-        lanes: the engines of the monitor's lanes, in order.
-        dark: whether the background is.
     """
     order = engine_order(lanes)
     chosen: list[int | None] = [

@@ -13,21 +13,12 @@ Point = tuple[int, float]
 def decimate(
     times: Sequence[float], values: Sequence[float], start: float, end: float, columns: int
 ) -> list[Point]:
-    """Reduce a series to at most one lowest and one highest value for each column.
+    """Reduce a series to at most one lowest and one highest value for each column, in order of time.
 
-    What falls into a column never changes as the window moves on (see `column_grid`): the picture scrolls by
-    whole columns and does not flicker.
-
-    Args:
-        times: seconds, ascending.
-        values: one for each time; NaN and infinity are gaps.
-        start: left edge of the window, seconds.
-        end: right edge of the window, seconds.
-        columns: how many columns the window has.
-
-    Returns:
-        Points in the order of time. The last one before the window comes first, at a column below 0, so that
-        a line can enter from the left; a NaN stands where the line is broken.
+    What falls into a column never changes as the window moves on (see `column_grid`): the picture scrolls
+    by whole columns and does not flicker. NaN and infinity are gaps, and a NaN stands where the line is
+    broken. The last point before the window comes first, at a column below 0, so that a line can enter from
+    the left.
     """
     size, first = column_grid(end, end - start, columns)
     stop = min(bisect_right(times, end), len(values))

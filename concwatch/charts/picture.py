@@ -166,11 +166,7 @@ def _names(
 ) -> tuple[tuple[int, str, str], ...]:
     """Place the names of lines that reach the right edge each beside its end, or one row from it.
 
-    Args:
-        lines: those of the chart.
-        ends: the dot above the floor at which each ends; None for one that does not reach the edge.
-        rows: of the plot.
-        room: cells for a name.
+    ``ends`` are the dots above the floor at which lines end, None for one that does not reach the edge.
     """
     placed: dict[int, tuple[int, str, str]] = {}
     for line, end in zip(lines, ends, strict=True):

@@ -138,12 +138,9 @@ def _legend(plot: Plot, width: int, colored: bool) -> Iterator[Text]:
 
 
 def draw_chart(plot: Plot, width: int, colored: bool) -> list[Text]:
-    """Draw lines over seconds from 0, without a title; where there are no colours, their marks on them.
+    """Draw lines over seconds from 0, without a title, of which at least one value is finite.
 
-    Args:
-        plot: what to draw; at least one value is finite.
-        width: of the chart, cells.
-        colored: whether lines are told apart by colours.
+    Where lines are not told apart by colours, their marks stand on them.
     """
     columns, rows = width - LABEL_WIDTH - 1, HEIGHT - 2
     drawn = decimated(plot, 2 * columns)

@@ -104,15 +104,10 @@ def _steps(kind: Kind, least: float) -> Iterator[float]:
 
 
 def linear_scale(kind: Kind, peak: float, rows: int) -> Scale:
-    """Return the scale from 0 that shows ``peak`` with the least room lost.
+    """Return the scale from 0 that shows ``peak`` with the least room lost on ``rows`` of cells.
 
-    Ticks are a whole number of rows apart, so a label, its grid line and the value it names
-    always meet in one row, and the limits move only when ``peak`` outgrows them.
-
-    Args:
-        kind: what the values are.
-        peak: the highest value to show.
-        rows: height of the plot, cells.
+    Ticks are a whole number of rows apart, so a label, its grid line and the value it names always meet in
+    one row, and the limits move only when ``peak`` outgrows them.
     """
     needed = max(min(peak, kind.largest) * AIR, kind.calm)
     room = rows - 0.5  # the value of row 0 sits in the middle of its cell
@@ -156,16 +151,10 @@ DECIMAL_LADDERS = (Ladder((1, 2, 5), 10.0), *(Ladder((1,), 10.0**power) for powe
 
 
 def log_scale(kind: Kind, low: float, high: float, rows: int) -> Scale:
-    """Return the logarithmic scale over ``low`` to ``high`` with the densest ticks that fit.
+    """Return the logarithmic scale over ``low`` to ``high`` with the densest ticks that fit on ``rows``.
 
-    Bytes climb by a power of two from tick to tick, so their rows are evenly apart; the rest by
-    1-2-5 or by decades.
-
-    Args:
-        kind: what the values are.
-        low: the lowest value above zero to show.
-        high: the highest value to show.
-        rows: height of the plot, cells.
+    Bytes climb by a power of two from tick to tick, so their rows are evenly apart; the rest by 1-2-5 or by
+    decades.
     """
     low = min(max(low, kind.smallest), kind.largest)
     high = min(max(high, low), kind.largest)

@@ -63,12 +63,9 @@ def parse_size(text: str) -> tuple[int, int]:
 
 
 def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -> str:
-    """Return the picture as SVG; the same data always make the same.
+    """Return the picture as SVG of ``size`` pixels; the same data always make the same.
 
-    Args:
-        slide: what it shows.
-        size: width and height, in pixels.
-        scale: how much larger letters and strokes are than for `SIZE`.
+    ``scale`` makes letters and strokes larger than they are for `SIZE`.
     """
     plot, (width, height) = slide.plot, size
     unit = min(width / SIZE[0], height / SIZE[1]) * scale
@@ -181,13 +178,7 @@ def _wrapped(conditions: Sequence[str], room: int) -> list[str]:
 
 
 def conditions(settings: Settings, machine: Mapping[str, object], when: str) -> list[str]:
-    """Return what figures were taken under.
-
-    Args:
-        settings: what all lanes have in common.
-        machine: what `concwatch.system.machine.describe_machine` returns, or a recording has of it.
-        when: the date.
-    """
+    """Return what figures were taken under, as the foot of a slide has it: settings, machine and date."""
     memory = machine.get("memory_total")
     return [
         f"each task {describe(settings.workload)}",

@@ -57,15 +57,9 @@ def _stroke(columns: list[int], start: Dot, end: Dot) -> None:
 
 @lru_cache(maxsize=64)
 def rasterize(paths: tuple[Path, ...], columns: int, rows: int) -> tuple[str, ...]:
-    """Draw the paths of one line; a line that has not changed comes from the cache.
+    """Draw the paths of one line as rows of blocks and blanks, the top row first.
 
-    Args:
-        paths: within ``2 * columns`` by ``UP * rows`` dots; columns never go back.
-        columns: width in cells.
-        rows: height in cells.
-
-    Returns:
-        One string for each row, top row first, of blocks and blanks.
+    Paths lie within ``2 * columns`` by ``UP * rows`` dots, and never go back.
     """
     dots = [0] * (2 * columns)
     for path in paths:
@@ -86,14 +80,7 @@ def rasterize(paths: tuple[Path, ...], columns: int, rows: int) -> tuple[str, ..
 
 @lru_cache(maxsize=16)
 def below(rows: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
-    """Return which cells lie in the area below a line, floor and gaps left out.
-
-    Args:
-        rows: of the line, as `rasterize` returns them.
-
-    Returns:
-        For each row, top row first, whether each of its cells does.
-    """
+    """Return which cells of each row lie in the area below a line, floor and gaps left out."""
     height = len(rows)
     areas = []
     for column in zip(*rows, strict=True):
@@ -106,12 +93,7 @@ def below(rows: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
 
 @lru_cache(maxsize=16)
 def between(lower: tuple[str, ...], upper: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
-    """Return which cells lie between two lines, their own cells among them, the floor left out.
-
-    Args:
-        lower: the rows of the lower line, as `rasterize` returns them.
-        upper: those of the upper one.
-    """
+    """Return which cells of each row lie between two lines, or on one, the floor left out."""
     height = len(lower)
     areas = []
     for low, high in zip(zip(*lower, strict=True), zip(*upper, strict=True), strict=True):
@@ -124,11 +106,8 @@ def between(lower: tuple[str, ...], upper: tuple[str, ...]) -> tuple[tuple[bool,
 def merge(layers: list[tuple[str, str]], columns: int) -> list[Cell | None]:
     """Merge one row of all lines: each cell's character and colour, or None where no line passes.
 
-    Cells that lines share show the dots of all of them, and take turns in their colours.
-
-    Args:
-        layers: the characters and the colour of each line that passes the row, the topmost last.
-        columns: width in cells.
+    Cells that lines share show the dots of all of them, and take turns in their colours. ``layers`` are the
+    characters and the colour of each line that passes the row, the topmost last.
     """
     if not layers:
         return [None] * columns

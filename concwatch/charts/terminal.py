@@ -37,12 +37,8 @@ def _segments(
 ) -> list[Segment]:
     """Join neighbouring cells of one colour; a space has whatever colour stands before it.
 
-    Args:
-        margin: what stands before the cells, in its colour.
-        cells: None where ``blank`` is seen.
-        blank: a character and its colour.
-        background: ``#rrggbb`` behind it all, or None for what is there already.
-        shades: ``#rrggbb`` behind each cell, or None for the background.
+    ``margin`` stands before the cells, ``blank`` is seen where a cell is None, and ``shades`` lie behind
+    each.
     """
     run, color, behind = [margin[0]], margin[1], background
     segments = []
@@ -94,11 +90,7 @@ def paint(
 ) -> list[list[Segment]]:
     """Return the rows of ``picture``, each ``picture.width`` cells wide, the top row first.
 
-    Args:
-        picture: what `concwatch.charts.picture.compose` worked out.
-        axis_color: ``#rrggbb`` of axes and labels.
-        grid_color: ``#rrggbb`` of the lines from tick to tick.
-        background: ``#rrggbb`` behind it all, or None for what is there already.
+    Colours are ``#rrggbb``; without a background, what is there already stays.
     """
     rasters = [(rasterize(paths, picture.columns, picture.rows), color) for color, paths in picture.lines]
     shades = _shades(picture, background)

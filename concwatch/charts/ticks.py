@@ -30,14 +30,7 @@ def column_grid(end: float, length: float, columns: int) -> tuple[float, int]:
 
 
 def column_of(place: float, end: float, length: float, columns: int) -> int:
-    """Return the column of cells, from 0, in which ``place`` stands; it may lie outside the chart.
-
-    Args:
-        place: on the axis, in its unit.
-        end: the place at the right edge.
-        length: from the left edge to the right one.
-        columns: width of the plot, cells; a cell has two columns of dots.
-    """
+    """Return the column of cells, from 0, in which ``place`` stands; it may lie outside the chart."""
     width, first = column_grid(end, length, 2 * columns)
     return (math.floor(place / width) - first) // 2
 
@@ -69,10 +62,7 @@ def _all_fit(ticks: Sequence[Tick], columns: int) -> bool:
 def size_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
     """Return the ticks of a logarithmic axis of whole numbers: ``1``, ``10``, ``100``, ``1 k``, ….
 
-    Args:
-        end: the decimal logarithm of the number at the right end.
-        length: so many powers of ten lie between both ends.
-        columns: width of the plot, cells.
+    ``end`` is the decimal logarithm of the number at the right end, ``length`` so many powers of ten.
     """
     ticks: list[Tick] = []
     for ladder in DECIMAL_LADDERS:

@@ -78,14 +78,7 @@ class Chart(Widget, can_focus=True):
     """
 
     def __init__(self, plot: Plot, *, hint: str = "", id: str | None = None, classes: str = "") -> None:
-        """Make a chart.
-
-        Args:
-            plot: what it shows at first.
-            hint: what is seen while there are no lines.
-            id: the widget's id.
-            classes: the widget's classes.
-        """
+        """Make a chart of ``plot`` at first; ``hint`` is seen while there are no lines."""
         super().__init__(id=id, classes=classes)
         self.plot = plot
         """What is shown."""

@@ -154,11 +154,11 @@ class ChartGrid(Container):
         describe: Describe = _clock,
         calm: bool = False,
     ) -> None:
-        """Draw what is visible, if a frame is due.
+        """Draw the lanes' series up to ``now`` (seconds on the lab's clock), if a frame is due.
 
         Args:
             lanes: each lane with its series and colour.
-            now: seconds on the lab's clock.
+            now: the right edge.
             window: seconds from the left edge to the right one.
             moments: what to point out on the time axis.
             describe: returns in a few words what the cursor points at.

@@ -112,14 +112,14 @@ class CostTable(Table):
         baseline: Snapshot | None = None,
         most: int = 1_000,
     ) -> None:
-        """Show all lanes as they are now.
+        """Show all lanes as they are now, or as many as there is room for.
 
         Args:
             view: the lab at one moment.
             colors: ``#rrggbb``, one a lane.
             narrow: whether there is no frame, in which a legend would stand.
             tall: whether there is room for a line that says what limits a lane.
-            baseline: an earlier moment of the same lanes; below each lane then stands what has changed.
+            baseline: an earlier moment; below each lane then stands what has changed.
             most: lanes that there is room for.
         """
         if baseline is not None and len(baseline.lanes) != len(view.lanes):

@@ -42,12 +42,9 @@ class RunChart(Chart):
         super().__init__(Plot("RSS", BYTES), hint="memory over time comes here")
 
     def follow_lanes(self, lanes: Sequence[tuple[Lane, str]], now: float, seconds: float) -> None:
-        """Draw the last lanes one after the other, each in its colour.
+        """Draw the lanes of the last runs one after the other, each in its colour, the newest last.
 
-        Args:
-            lanes: the lane of each run with its colour, the newest last.
-            now: seconds on their clock.
-            seconds: how long it has been running.
+        ``now`` is on their clock; they have been running for so many ``seconds``.
         """
         window, names = span(seconds, LONGEST), {color: lane.engine.name for lane, color in lanes}
         parts: dict[str, tuple[array[float], array[float]]] = {}
@@ -105,12 +102,9 @@ class SizeChart(Chart):
     def compare(
         self, figures: Sequence[TableFigure], colors: Mapping[str, str], dim: Mapping[str, str]
     ) -> None:
-        """Draw the figures of one table.
+        """Draw the figures of one table, with ``#rrggbb`` by the name of the series.
 
-        Args:
-            figures: its lines.
-            colors: ``#rrggbb`` by the name of the series, of what was measured here.
-            dim: the same, of what was published.
+        ``colors`` are of what was measured here, ``dim`` of what was published.
         """
         own: dict[str, list[TableFigure]] = {}
         for figure in figures:

@@ -70,16 +70,14 @@ class ExperimentList(TextLines):
         each, first, last = self._layout()
         lines: list[Content] = []
         for index in range(first, last):
-            lines += self._lines(self._items[index], index == self._chosen, width, each)
+            item, chosen = self._items[index], index == self._chosen
+            bar = ("▌" if chosen else " ", "$accent")
+            name = Content.assemble(bar, (item.name, "bold" if chosen else ""))
+            texts = textwrap.wrap(item.title, max(1, width - 1), max_lines=max(1, each - 2), placeholder="…")
+            shown = [_row(name, Content.styled(item.mark, item.style), width)]
+            shown += [Content.assemble(bar, (text, "$dim")) for text in texts[: each - 1]]
+            lines += shown + [Content()] * (each - len(shown))
         return lines
-
-    def _lines(self, item: Item, chosen: bool, width: int, each: int) -> list[Content]:
-        bar = ("▌" if chosen else " ", "$accent")
-        name = Content.assemble(bar, (item.name, "bold" if chosen else ""))
-        lines = [_row(name, Content.styled(item.mark, item.style), width)]
-        texts = textwrap.wrap(item.title, max(1, width - 1), max_lines=max(1, each - 2), placeholder="…")
-        lines += [Content.assemble(bar, (text, "$dim")) for text in texts[: each - 1]]
-        return lines + [Content()] * (each - len(lines))
 
     def _one_line(self, width: int) -> Content:
         item = self._items[self._chosen]

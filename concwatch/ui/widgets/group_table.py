@@ -73,15 +73,9 @@ class GroupTable(Table):
     def show(
         self, groups: Sequence[GroupStatus], sorted_by: str, chosen: int, rows: int, opened: bool, note: str
     ) -> None:
-        """Show groups.
+        """Show ``groups`` in their order, as many as ``rows`` have room, and a ``note`` in the frame.
 
-        Args:
-            groups: in the order in which they stand.
-            sorted_by: the title of the column that they are sorted by.
-            chosen: the place of the one that the keys act on.
-            rows: how many have room.
-            opened: whether the chosen one shows where its tasks wait.
-            note: what stands in the frame below.
+        ``chosen`` is the place of the one that the keys act on; ``opened``: it shows where its tasks wait.
         """
         self._shown = (groups, sorted_by, chosen, rows, opened)
         self.follow()

@@ -131,14 +131,7 @@ class ResultTable(Vertical):
             yield Static(id="lessons")
 
     def show(self, runner: Runner, number: int, colors: Mapping[str, str], narrow: bool) -> None:
-        """Show a table of what ``runner`` has measured.
-
-        Args:
-            runner: what runs, has run or will run.
-            number: which of its tables, from 0.
-            colors: ``#rrggbb`` by the name of the series.
-            narrow: whether 80 cells must do.
-        """
+        """Show table ``number`` (from 0) of what ``runner`` has measured, each series in its colour."""
         sheet = sheets(runner)[number]
         table = sheet.table
         most = LONGEST_NAME_NARROW if narrow else LONGEST_NAME

@@ -21,12 +21,6 @@ class Slider(Widget, can_focus=True):
     """A logarithmic slider from 0 to ``maximum`` tasks, for mouse, wheel and keys.
 
     Every drag sends `Dragged` for each new number and ends with one message: `Changed`, or `Cancelled`.
-
-    Args:
-        value: The applied target, in tasks.
-        live: How many tasks are live now.
-        maximum: The right end, in tasks.
-        color: The colour of the filled part and the knob; empty for the one the style sheet gives.
     """
 
     ALLOW_SELECT = False
@@ -73,12 +67,7 @@ class Slider(Widget, can_focus=True):
     """The tasks the user's hand stands at during a drag, else nothing."""
 
     class Moved(Message):
-        """What every message of a slider carries.
-
-        Args:
-            slider: The slider it is about.
-            value: The number of tasks it now shows.
-        """
+        """What every message of a slider carries: the slider, and the number of tasks that it now shows."""
 
         def __init__(self, slider: Slider, value: int) -> None:
             super().__init__()

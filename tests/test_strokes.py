@@ -9,23 +9,14 @@ from hypothesis import strategies as st
 from concwatch.charts.strokes import UP, between, rasterize
 
 COLUMNS, ROWS = 20, 10
-QUADRANTS = {
-    "▖": 1,
-    "▘": 2,
-    "▌": 3,
-    "▗": 4,
-    "▄": 5,
-    "▚": 6,
-    "▙": 7,
-    "▝": 8,
-    "▞": 9,
-    "▀": 10,
-    "▛": 11,
-    "▐": 12,
-}
-QUADRANTS |= {"▟": 13, "▜": 14, "█": 15, " ": 0}
-DOTS = {1: (0, 0), 2: (0, 1), 4: (1, 0), 8: (1, 1)}
+QUADRANTS = " ▖▘▌▗▄▚▙▝▞▀▛▐▟▜█"
+"""By the quarters that are set: 1, 2, 4 and 8 for those of `DOTS`."""
+DOTS = ((0, 0), (0, 1), (1, 0), (1, 1))
 """Column and row of each quarter of a block, from its lower left corner."""
+
+PATHS = st.lists(
+    st.tuples(st.integers(0, 2 * COLUMNS - 1), st.integers(0, UP * ROWS - 1)), min_size=1, max_size=8
+).map(lambda path: tuple(sorted(path, key=lambda dot: dot[0])))
 
 
 def dots(rows):
@@ -34,8 +25,8 @@ def dots(rows):
         (2 * x + dx, UP * y + dy)
         for y, row in enumerate(reversed(rows))
         for x, character in enumerate(row)
-        for bit, (dx, dy) in DOTS.items()
-        if QUADRANTS[character] & bit
+        for bit, (dx, dy) in enumerate(DOTS)
+        if QUADRANTS.index(character) >> bit & 1
     }
 
 
@@ -53,12 +44,7 @@ def drawn_by_plotext(path):
     return figure.build().string(colorless=True).splitlines()
 
 
-paths = st.lists(
-    st.tuples(st.integers(0, 2 * COLUMNS - 1), st.integers(0, UP * ROWS - 1)), min_size=1, max_size=8
-).map(lambda path: tuple(sorted(path, key=lambda dot: dot[0])))
-
-
-@given(paths)
+@given(PATHS)
 @settings(max_examples=100)
 def test_a_line_runs_where_plotext_draws_it(path):
     ours, theirs = dots(rasterize((path,), COLUMNS, ROWS)), dots(drawn_by_plotext(path))
@@ -72,13 +58,12 @@ def test_a_line_runs_where_plotext_draws_it(path):
     assert all(beside(dot, ours) for dot in theirs)
 
 
-@given(paths)
+@given(PATHS)
 def test_a_line_has_no_holes_and_is_one_dot_thick(path):
     for start, end in itertools.pairwise(path):
         found = dots(rasterize(((start, end),), COLUMNS, ROWS))
         assert len(found) == max(abs(end[0] - start[0]), abs(end[1] - start[1])) + 1
-        columns = {x for x, _ in found}
-        assert columns == set(range(start[0], end[0] + 1))
+        assert {x for x, _ in found} == set(range(start[0], end[0] + 1))
         assert len({y for _, y in found}) == abs(end[1] - start[1]) + 1
 
 
@@ -91,9 +76,4 @@ def test_several_paths_do_not_touch():
 
 def test_a_band_holds_the_cells_from_its_lower_edge_to_its_upper_one_but_not_the_floor():
     rows = between(("   ", "   ", " ▄ ", "▄ ▄"), ("▄  ", " ▄ ", "  ▄", "   "))
-    assert rows == (
-        (True, False, False),
-        (True, True, False),
-        (True, True, True),
-        (False, False, False),
-    )
+    assert ["".join(" X"[inside] for inside in row) for row in rows] == ["X  ", "XX ", "XXX", "   "]

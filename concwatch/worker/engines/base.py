@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from time import monotonic
 
+from concwatch.worker.burst import Record
 from concwatch.worker.collector import Reserve
 from concwatch.worker.engines.file_wall import FileWall
 from concwatch.worker.goal import Counts, Goal
@@ -14,11 +15,14 @@ from concwatch.worker.timing import Timing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Deque, List, Optional, Tuple
+    from typing import Any, Callable, Deque, Generator, List, Optional, Tuple, Union
 
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
     from concwatch.worker.workloads import Workload
+
+    Waits = Generator[Union[float, List[Any], None], None, bool]
+    """What is to be waited for: seconds, the end of tasks, or None for being woken."""
 
 CPYTHON = sys.implementation.name == "cpython"
 CPYTHONS = ("trace", "gc", "lines")
@@ -139,6 +143,50 @@ class Engine:
         if self.counts.live or self.goal.target:
             raise ValueError(f"{self.counts.live} tasks are live: a burst expects none, and a target of 0")
         self.bursts.append(burst)
+
+    def run_burst(self, burst: Burst) -> Waits:
+        """Create each part at once and wait for all of it, as the published experiments do."""
+        self.goal.pause(burst.tasks)
+        older = self.create_list(burst.older, [])
+        record = Record(self.traced)
+        for size in burst.sizes():
+            record.begin_part()
+            self.collector.before_slice()
+            before = self.counts.created
+            tasks = self.create_list(size, older)
+            created = self.counts.created - before
+            record.created(created)
+            self.collector.after_slice()
+            if burst.read_after is not None:
+                yield burst.read_after
+                record.read()
+                record.live(self.count_live(tasks))
+            yield tasks
+            record.end_part()
+            self.count_burst(tasks)
+            del tasks
+            if created < size:
+                break
+        yield older
+        self.count_burst(older)
+        self.goal.resume()
+        self.send("burst", **record.fields())
+        self.on_reached()
+        return True
+
+    def create_list(self, count: int, older: List[Any]) -> List[Any]:
+        """Create and count so many tasks without a pause, up to a wall; return what is kept until they end.
+
+        ``older`` are those that there were before.
+        """
+        raise NotImplementedError
+
+    def count_live(self, tasks: List[Any]) -> int:
+        """Return how many of these tasks of a burst have not ended."""
+        return self.counts.live
+
+    def count_burst(self, tasks: List[Any]) -> None:
+        """Count the end of these tasks of a burst, where each does not count its own."""
 
     def apply_commands(self) -> None:
         """Apply what has come in since the last time."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import threading
 from time import monotonic, sleep
 
-from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import SLICE, Engine
 from concwatch.worker.engines.bodies import BODIES, Cancelled, find_body, spin_until
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, ClassVar, Dict, Optional
+    from typing import Any, Callable, ClassVar, Dict, List, Optional
 
     from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
+    from concwatch.worker.engines.base import Waits
     from concwatch.worker.workloads import Workload
 
     Body = Callable[[], object]
@@ -120,7 +120,7 @@ class BlockingEngine(Engine):
             self._wait()
             self.apply_commands()
             while self.bursts:
-                self._run_burst(self.bursts.popleft())
+                self._finish(self.run_burst(self.bursts.popleft()))
             while True:
                 wanted = self._wanted()
                 if wanted > 0:
@@ -182,39 +182,22 @@ class BlockingEngine(Engine):
             raise ValueError("older tasks that have not begun: only an event loop has them")
         super().ask_burst(burst)
 
-    def _run_burst(self, burst: Burst) -> None:
-        """Start the tasks of each part, and wait until they end."""
-        self.goal.pause(burst.tasks)
-        record = Record(self.traced)
-        for size in burst.sizes():
-            record.begin_part()
-            self.collector.before_slice()
-            before = self.counts.created
-            kept = self.start_many(size)
-            created = self.counts.created - before
-            record.created(created)
-            self.collector.after_slice()
-            if burst.read_after is not None:
-                sleep(burst.read_after)
-                record.read()
-                record.live(self.counts.live)
+    def _finish(self, waits: Waits) -> None:
+        """Go through a burst, waiting for what it is to wait for."""
+        for wait in waits:
+            if isinstance(wait, (int, float)):
+                sleep(wait)
+                continue
             while self.counts.live:
                 self._wait()
                 self.apply_commands()
-            record.end_part()
-            del kept
-            if created < size:
-                break
-        self.goal.resume()
-        self.send("burst", **record.fields())
-        self.on_reached()
 
-    def start_many(self, count: int) -> object:
-        """Start so many tasks without a pause, up to a wall; return what has to be kept until they end."""
+    def create_list(self, count: int, older: List[Any]) -> List[Any]:
+        """Start and count so many tasks without a pause, up to a wall."""
         for _ in range(count):
             if not self._start_counted(self.start_one):
                 break
-        return None
+        return []
 
     def _start_counted(self, start: Callable[[], None]) -> bool:
         """Start one task and count it; return whether there was no wall."""
@@ -270,7 +253,7 @@ class ThreadsEngine(BlockingEngine):
         """Start one thread; raises `RuntimeError` at a wall."""
         threading.Thread(target=self.task, args=() if created is None else (created,), daemon=True).start()
 
-    def start_many(self, count: int) -> object:
+    def create_list(self, count: int, older: List[Any]) -> List[Any]:
         """Make all threads, then start them, and keep them, as who joins them later does."""
         threads = [threading.Thread(target=self.task, daemon=True) for _ in range(count)]
         for thread in threads:

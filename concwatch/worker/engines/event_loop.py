@@ -149,13 +149,15 @@ class EventLoopEngine(LoopEngine):
         return task
 
     def create_list(self, count: int, older: List[asyncio.Task[object]]) -> List[asyncio.Task[object]]:
-        """Create so many tasks without a pause, up to a wall; none of them is watched."""
+        """Create and count so many tasks without a pause, up to a wall; none of them is watched."""
         create, body = self.loop.create_task, self._body
         try:
-            return [create(body()) for _ in range(count)]
+            tasks = [create(body()) for _ in range(count)]
         except MemoryError as error:
             self.hit_wall(error)
-            return list(asyncio.all_tasks(self.loop).difference(older, {asyncio.current_task()}))
+            tasks = list(asyncio.all_tasks(self.loop).difference(older, {asyncio.current_task()}))
+        self.counts.created += len(tasks)
+        return tasks
 
     def is_live(self, task: asyncio.Task[object]) -> bool:
         """Whether a task has not ended."""

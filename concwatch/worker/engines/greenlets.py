@@ -128,7 +128,7 @@ class GeventEngine(LoopEngine):
         task.rawlink(Begun(begun))
 
     def create_list(self, count: int, older: List[gevent.Greenlet]) -> List[gevent.Greenlet]:
-        """Create so many greenlets without a pause, up to a wall; none has begun yet, or is watched."""
+        """Create and count so many greenlets without a pause, up to a wall; none has begun, or is watched."""
         spawn, call, lengths = gevent.spawn, self._call, self._lengths
         tasks: List[gevent.Greenlet] = []
         try:
@@ -136,6 +136,7 @@ class GeventEngine(LoopEngine):
                 tasks.append(spawn(*call, lengths()) if lengths else spawn(*call))
         except MemoryError as error:
             self.hit_wall(error)
+        self.counts.created += len(tasks)
         return tasks
 
     def timed_ended(self, begun: float, task: gevent.Greenlet) -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from time import monotonic
 
-from concwatch.worker.burst import Record
 from concwatch.worker.engines.base import SLICE, Engine
 from concwatch.worker.timing import Begun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Generator, Iterable, List, Set, Union
+    from typing import Any, Callable, Iterable, List, Set
 
-    from concwatch.worker.burst import Burst
     from concwatch.worker.collector import Collector
-
-    Waits = Generator[Union[float, List[Any], None], None, bool]
+    from concwatch.worker.engines.base import Waits
 
 PROBE = 0.05
 """Seconds between two looks at how late the loop wakes."""
@@ -92,7 +89,7 @@ class LoopEngine(Engine):
             yield None
             self.apply_commands()
             while self.bursts:
-                yield from self._run_burst(self.bursts.popleft())
+                yield from self.run_burst(self.bursts.popleft())
             while True:
                 wanted = self.goal.wanted(self.counts.live)
                 if wanted > 0:
@@ -145,47 +142,18 @@ class LoopEngine(Engine):
             self.apply_commands()
         return self.counts.live < before
 
-    def _run_burst(self, burst: Burst) -> Waits:
-        """Create each part in a list and wait for all of it, as the published experiments do.
-
-        Nothing of ours is on a task meanwhile, so its end is counted when its part has ended.
-        """
-        self.goal.pause(burst.tasks)
-        older = self.create_list(burst.older, [])
-        self.counts.created += len(older)
-        record = Record(self.traced)
-        for size in burst.sizes():
-            record.begin_part()
-            self.collector.before_slice()
-            tasks = self.create_list(size, older)
-            record.created(len(tasks))
-            self.counts.created += len(tasks)
-            self.collector.after_slice()
-            if burst.read_after is not None:
-                yield burst.read_after
-                record.read()
-                record.live(sum(map(self.is_live, tasks)))
-            yield tasks
-            record.end_part()
-            for task in tasks:
-                self.ended(task)
-            if len(tasks) < size:
-                break
-        yield older
-        for task in older:
-            self.ended(task)
-        self.goal.resume()
-        self.send("burst", **record.fields())
-        self.on_reached()
-        return True
-
-    def create_list(self, count: int, older: List[Any]) -> List[Any]:
-        """Create so many tasks without a pause, up to a wall; ``older`` are those that were there before."""
-        raise NotImplementedError
-
     def is_live(self, task: Any) -> bool:
         """Whether a task has not ended."""
         raise NotImplementedError
+
+    def count_live(self, tasks: List[Any]) -> int:
+        """Return how many of these tasks of a burst have not ended."""
+        return sum(map(self.is_live, tasks))
+
+    def count_burst(self, tasks: List[Any]) -> None:
+        """Count the end of these tasks of a burst: nothing of ours has been on them."""
+        for task in tasks:
+            self.ended(task)
 
     def tasks(self) -> Iterable[Any]:
         """Return all live tasks."""

@@ -12,8 +12,7 @@ import pytest
 
 from concwatch.links.agent_link import AgentListener
 from concwatch.links.outside import REMOTE_EXEC
-from concwatch.watch.attach import why_not
-from concwatch.watch.place import Here
+from concwatch.watch.place import Here, why_not
 from concwatch.watch.watching import Watching
 from tests.agent_driver import EVERY
 
@@ -56,6 +55,13 @@ def until(condition, watching):
         assert time.monotonic() < deadline, [(lane.how, lane.reason) for lane in watching.lanes]
         watching.step()
         time.sleep(0.02)
+
+
+def until_status(pid, status):
+    deadline = time.monotonic() + LIMIT
+    while psutil.Process(pid).status() != status:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(
@@ -112,23 +118,22 @@ def test_a_newer_python_takes_the_agent_while_it_runs_and_goes_on_without_it(pyt
 @pytest.mark.skipif(not NEWER, reason="Python 3.14 and newer take an agent while they run: none was found")
 def test_an_idle_program_has_the_screen_say_that_it_is_waited_for():
     idle = "import time; print('there', flush=True)\nwhile True: time.sleep(600)"
-    with running(EVERY[NEWER[0]], "-c", idle) as program, attached(program.pid) as watching:
+    with running(EVERY[NEWER[0]], "-c", idle) as program:
         program.stdout.readline()
-        (lane,) = watching.lanes
-        until(lambda: lane.reason, watching)
-        assert (lane.how, lane.reason) == ("starting", "waits for the program to wake up")
+        until_status(program.pid, psutil.STATUS_SLEEPING)
+        with attached(program.pid) as watching:
+            (lane,) = watching.lanes
+            until(lambda: lane.reason, watching)
+            assert (lane.how, lane.reason) == ("starting", "waits for the program to wake up")
 
 
 def test_a_stopped_process_stays_stopped():
     with running(sys.executable, "-c", WAITS) as program:
         program.send_signal(signal.SIGSTOP)
-        process = psutil.Process(program.pid)
-        until_stopped = time.monotonic() + LIMIT
-        while process.status() != psutil.STATUS_STOPPED:
-            assert time.monotonic() < until_stopped
+        until_status(program.pid, psutil.STATUS_STOPPED)
         with attached(program.pid) as watching:
             assert watching.lanes[0].reason == "it is stopped: send it SIGCONT, then attach again"
-        assert process.status() == psutil.STATUS_STOPPED
+        assert psutil.Process(program.pid).status() == psutil.STATUS_STOPPED
         program.send_signal(signal.SIGCONT)
         program.stdin.close()
         assert program.wait(LIMIT) == 0
@@ -147,9 +152,7 @@ def test_itself_what_has_ended_and_what_was_never_there_are_refused_in_one_line(
     assert why_not(os.getpid()) == f"{os.getpid()} is concwatch itself: expected another process"
     with running("cat") as program:
         program.kill()
-        deadline = time.monotonic() + LIMIT
-        while psutil.Process(program.pid).status() != psutil.STATUS_ZOMBIE:
-            assert time.monotonic() < deadline
+        until_status(program.pid, psutil.STATUS_ZOMBIE)
         refusal = f"there is no process {program.pid}: expected one that runs"
         assert why_not(program.pid) == refusal  # it has ended, and waits for its parent
     assert why_not(program.pid) == refusal
@@ -160,11 +163,11 @@ def test_another_users_process_is_refused():
     with running("cat") as program:
         code = (
             "import os, sys; os.setgid(65534); os.setuid(65534); "
-            f"from concwatch.watch.attach import why_not; print(why_not({program.pid}))"
+            f"from concwatch.watch.place import why_not; print(why_not({program.pid}))"
         )
         path = os.pathsep.join(sys.path)
         done = subprocess.run(
-            [sys.executable, "-c", code.replace("os.setgid", "import concwatch.watch.attach; os.setgid")],
+            [sys.executable, "-c", code.replace("os.setgid", "import concwatch.watch.place; os.setgid")],
             capture_output=True,
             text=True,
             timeout=LIMIT,

@@ -166,7 +166,7 @@ def test_every_process_that_comes_of_it_is_a_lane(tmp_path, method):
             ("watch", "--json", "-", "--keep", "--host", "env A=1", "--", "true"),
             "--keep: a program on another host ends with its connection",
         ),
-        (("attach", "999999999"), "there is no process 999999999"),
+        (("attach", "999999999"), '"999999999" is no process: expected a PID'),
         (("attach",), "Missing argument 'PID...'"),
     ],
 )

@@ -12,9 +12,8 @@ from concwatch.commands.values import HOST, PID
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
 from concwatch.ui.session_recording import SessionRecording
-from concwatch.watch.attach import why_not
 from concwatch.watch.other_host import OtherHost
-from concwatch.watch.place import Here
+from concwatch.watch.place import Here, why_not
 from concwatch.watch.watching import Watching
 
 

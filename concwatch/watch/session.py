@@ -28,6 +28,7 @@ def watched(
     *,
     host: Host | None = None,
     output: int | None = None,
+    apart: bool = False,
     keep: bool = False,
     outcomes: bool = False,
     trace: bool = False,
@@ -40,6 +41,7 @@ def watched(
         command: the program and its arguments.
         host: where; None for this machine.
         output: a descriptor for its standard output; None leaves it this program's own.
+        apart: whether it gets a session of its own and nothing to read, and ``output`` takes its errors, too.
         keep: whether the program lives on when this one is killed; not on another host.
         outcomes: whether agents count how tasks end.
         trace: whether agents trace allocations.
@@ -48,73 +50,39 @@ def watched(
         ValueError: one line: it could not be started.
     """
     if host is not None:
-        with _followed_there(host, command, output or 1, outcomes, trace) as there:
-            yield there
+        place = OtherHost(host, command, lambda text: os.write(output or 1, text.encode()))
+        assert place.program is not None
+        watching = Watching(place, place.program, outcomes=outcomes, trace=trace)
+        try:
+            yield watching, place.program
+        finally:
+            watching.close()
         return
     listener = AgentListener()
     try:
-        program = Program(command, environment(str(listener.path), os.environ), output=output, keep=keep)
-        with _followed(listener, program, outcomes, trace) as watching:
+        variables = environment(str(listener.path), os.environ)
+        errors = output if apart else None
+        program = Program(command, variables, output=output, errors=errors, apart=apart, keep=keep)
+        watching = Watching(Here(listener, program), program, outcomes=outcomes, trace=trace)
+        try:
+            watching.step()
             yield watching, program
+        finally:
+            end(watching, program)
     finally:
         listener.close()
 
 
 @contextmanager
 def watched_apart(
-    command: Sequence[str],
-    *,
-    host: Host | None = None,
-    keep: bool = False,
-    outcomes: bool = False,
-    trace: bool = False,
+    command: Sequence[str], *, host: Host | None = None, **how: bool
 ) -> Iterator[tuple[Watching, Started, Path]]:
-    """Run a program beside a screen, as `watched` does: in a session of its own, with nothing to read.
-
-    What it writes goes to a file that stays.
-    """
-    with NamedTemporaryFile(prefix="concwatch-output-", suffix=".log", delete=False) as output:
-        if host is not None:
-            with _followed_there(host, command, output.fileno(), outcomes, trace) as there:
-                yield *there, Path(output.name)
-            return
-        listener = AgentListener()
-        try:
-            program = Program(
-                command,
-                environment(str(listener.path), os.environ),
-                output=output,
-                errors=output,
-                apart=True,
-                keep=keep,
-            )
-            with _followed(listener, program, outcomes, trace) as watching:
-                yield watching, program, Path(output.name)
-        finally:
-            listener.close()
-
-
-@contextmanager
-def _followed(listener: AgentListener, program: Program, outcomes: bool, trace: bool) -> Iterator[Watching]:
-    watching = Watching(Here(listener, program), program, outcomes=outcomes, trace=trace)
-    try:
-        watching.step()
-        yield watching
-    finally:
-        end(watching, program)
-
-
-@contextmanager
-def _followed_there(
-    host: Host, command: Sequence[str], output: int, outcomes: bool, trace: bool
-) -> Iterator[tuple[Watching, Started]]:
-    place = OtherHost(host, command, lambda text: os.write(output, text.encode()))
-    assert place.program is not None
-    watching = Watching(place, place.program, outcomes=outcomes, trace=trace)
-    try:
-        yield watching, place.program
-    finally:
-        watching.close()
+    """Run a program beside a screen, as `watched` does; what it writes goes to a file that stays."""
+    with (
+        NamedTemporaryFile(prefix="concwatch-output-", suffix=".log", delete=False) as output,
+        watched(command, host=host, output=output.fileno(), apart=True, **how) as (watching, program),
+    ):
+        yield watching, program, Path(output.name)
 
 
 def _wait(watching: Watching, condition: Callable[[], bool]) -> None:

@@ -70,6 +70,7 @@ def test_bad_input_is_one_line_that_names_it_and_what_was_expected(said, argumen
 def test_a_function_that_no_engine_can_run_is_bad_input_and_else_fails_its_lane(tmp_path, monkeypatch):
     (tmp_path / "jobs.py").write_text("def plain(): pass\n")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.05)
     command = ("run", "asyncio", "--tasks", "5", "--workload", "jobs:plain", "--seconds", "0.1", "--json")
     wrong = 'workload "jobs:plain": plain is a plain function: an event loop needs a coroutine function'
     assert refused(*command).startswith(wrong)

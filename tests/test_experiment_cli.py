@@ -109,7 +109,8 @@ def test_without_a_name_all_that_are_shipped_are_listed():
 
 
 @pytest.mark.real
-def test_a_run_of_ones_own_file_ends_with_the_table_and_all_files(files):
+def test_a_run_of_ones_own_file_ends_with_the_table_and_all_files(files, monkeypatch):
+    monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.05)
     arguments = ("tiny.toml", "--repeats", "2", "--sizes", "10", "--json", "a.json", "--markdown", "a.md")
     result = run(*arguments, "--csv", "a.csv")
     told = json.loads((files / "a.json").read_text())

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine, find, known
+from concwatch.lab.cost import NEAR_ALL
 from concwatch.lab.forecast import forecast, walls_of, weigh
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -46,10 +47,6 @@ OVERHEAD = 0.7
 
 WAKING = 0.00002
 """CPU seconds of waking one of very many sleepers, for the forecast of time."""
-
-
-NEAR_ALL = 0.99
-"""Share of a cell's tasks that must have been live at once."""
 
 
 @dataclass(frozen=True)

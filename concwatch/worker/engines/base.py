@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from concwatch.worker.workloads import Workload
 
     Waits = Generator[Union[float, List[Any], None], None, bool]
-    """What is to be waited for: seconds, the end of tasks, or None for being woken."""
+    """Waits for seconds (0: until all that is ready has run), for the end of tasks, or (None) to be woken."""
 
 CPYTHON = sys.implementation.name == "cpython"
 CPYTHONS = ("trace", "gc", "lines")
@@ -143,6 +143,37 @@ class Engine:
         if self.counts.live or self.goal.target:
             raise ValueError(f"{self.counts.live} tasks are live: a burst expects none, and a target of 0")
         self.bursts.append(burst)
+
+    def hold(self) -> Waits:
+        """Hold the goal, for ever; each engine has its own way to wait for what this yields."""
+        while True:
+            yield None
+            self.apply_commands()
+            while self.bursts:
+                yield from self.run_burst(self.bursts.popleft())
+            while True:
+                wanted = self.wanted()
+                if wanted > 0:
+                    yield from self.grow(wanted)
+                elif wanted < 0 and not (yield from self.shrink(-wanted)):
+                    break  # look again when something ends
+                self.apply_commands()
+                if wanted == 0:
+                    break
+                self.report_reached()
+            self.report_reached()
+
+    def wanted(self) -> int:
+        """Return how many tasks to create now, or, if negative, to cancel."""
+        return self.goal.wanted(self.counts.live)
+
+    def grow(self, wanted: int) -> Waits:
+        """Create some of the tasks wanted, within about `SLICE`."""
+        raise NotImplementedError
+
+    def shrink(self, excess: int) -> Waits:
+        """Have the excess end; return whether it goes on at once, or only when something has ended."""
+        raise NotImplementedError
 
     def run_burst(self, burst: Burst) -> Waits:
         """Create each part at once and wait for all of it, as the published experiments do."""

@@ -116,23 +116,15 @@ class BlockingEngine(Engine):
 
     def serve(self) -> None:
         """Hold the goal."""
-        while True:
-            self._wait()
-            self.apply_commands()
-            while self.bursts:
-                self._finish(self.run_burst(self.bursts.popleft()))
-            while True:
-                wanted = self._wanted()
-                if wanted > 0:
-                    self._grow(wanted)
-                elif wanted < 0:
-                    self._shrink(-wanted)
-                    break  # each task that ends wakes us
-                self.apply_commands()
-                if wanted == 0:
-                    break
-                self.report_reached()
-            self.report_reached()
+        for wait in self.hold():
+            if wait is None:
+                self._wait()
+            elif isinstance(wait, list):
+                while self.counts.live:
+                    self._wait()
+                    self.apply_commands()
+            else:
+                sleep(wait)
 
     def _wait(self) -> None:
         """Wait until woken."""
@@ -152,9 +144,10 @@ class BlockingEngine(Engine):
     def _start_chosen(self) -> None:
         self.start_one(self.timing.chosen())
 
-    def _wanted(self) -> int:
+    def wanted(self) -> int:
+        """Return how many tasks to create now, or, if negative, to cancel."""
         with self._guard:
-            return self.goal.wanted(self.counts.live)
+            return super().wanted()
 
     def _claim(self) -> bool:
         """Take one task's share of the excess, if there is any left."""
@@ -164,13 +157,22 @@ class BlockingEngine(Engine):
             self._cancelling += 1
             return True
 
-    def _grow(self, wanted: int) -> None:
+    def grow(self, wanted: int) -> Waits:
+        """Start some of the tasks wanted; they run meanwhile, so that nothing is to be waited for."""
         began = monotonic()
         made = 0
         self.collector.before_slice()
         while made < wanted and monotonic() - began < SLICE and self._start_counted(self._start_chosen):
             made += 1
         self.collector.after_slice()
+        yield from ()
+        return True
+
+    def shrink(self, excess: int) -> Waits:
+        """Have the excess end: each task that does wakes the engine."""
+        self._shrink(excess)
+        yield from ()
+        return False
 
     def _shrink(self, count: int) -> None:
         """Have ``count`` tasks end; returns before they have."""
@@ -181,16 +183,6 @@ class BlockingEngine(Engine):
         if burst.older:
             raise ValueError("older tasks that have not begun: only an event loop has them")
         super().ask_burst(burst)
-
-    def _finish(self, waits: Waits) -> None:
-        """Go through a burst, waiting for what it is to wait for."""
-        for wait in waits:
-            if isinstance(wait, (int, float)):
-                sleep(wait)
-                continue
-            while self.counts.live:
-                self._wait()
-                self.apply_commands()
 
     def create_list(self, count: int, older: List[Any]) -> List[Any]:
         """Start and count so many tasks without a pause, up to a wall."""

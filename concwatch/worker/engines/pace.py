@@ -58,10 +58,7 @@ class Lateness:
 
 
 class LoopEngine(Engine):
-    """An engine all of whose tasks take turns on the main thread, and so with the engine itself.
-
-    `hold` has the whole procedure and yields what is to be waited for; each loop waits in its own way.
-    """
+    """An engine all of whose tasks take turns on the main thread, and so with the engine itself."""
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
@@ -79,34 +76,11 @@ class LoopEngine(Engine):
         """Seconds a timer of the loop fired late, at worst since the last call, one overdue now included."""
         return self.lateness.take()
 
-    def hold(self) -> Waits:
-        """Hold the goal, for ever.
-
-        Yields what is to be waited for: None for being woken, seconds (0: until all that is ready has run,
-        in its order), or a list of tasks for their end.
-        """
-        while True:
-            yield None
-            self.apply_commands()
-            while self.bursts:
-                yield from self.run_burst(self.bursts.popleft())
-            while True:
-                wanted = self.goal.wanted(self.counts.live)
-                if wanted > 0:
-                    yield from self._grow(min(wanted, self.batch.size))
-                elif wanted < 0 and not (yield from self._shrink()):
-                    break  # the rest ignores that it is to end; look again when something ends
-                self.apply_commands()
-                if wanted == 0:
-                    break
-                self.report_reached()
-            self.report_reached()
-
-    def _grow(self, count: int) -> Waits:
-        """Create a slice of tasks, and have each take its first step."""
+    def grow(self, wanted: int) -> Waits:
+        """Create a slice of the tasks wanted, and have each take its first step."""
         began = monotonic()
         self.collector.before_slice()
-        left = count
+        left = count = min(wanted, self.batch.size)
         try:
             while left:
                 skipped = self.timing.skip(left)
@@ -126,8 +100,8 @@ class LoopEngine(Engine):
         self.batch.took(monotonic() - began, count)
         return True
 
-    def _shrink(self) -> Waits:
-        """End the excess, in slices; return whether any has ended."""
+    def shrink(self, excess: int) -> Waits:
+        """End the excess, in slices; return whether any has ended: the rest may ignore that it is to end."""
         before = self.counts.live
         tasks = [task for task in self.tasks() if task not in self.ending]
         while self.excess() > 0 and tasks:

@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -26,6 +27,12 @@ settings.load_profile("same")
 os.environ["CONCWATCH_SETTINGS"] = os.devnull
 
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="concwatch-state-")
+
+# Nor does a shell that forbids to keep compiled modules have hundreds of processes compile the same again.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "compiled")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 # Nor by nohup, or by a shell that runs this in the background: what is started here would ignore signals.
 if hasattr(signal, "SIGHUP"):

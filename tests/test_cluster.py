@@ -122,6 +122,27 @@ async def test_dask_workers_that_leave_and_join_are_lanes_that_go_and_come(clust
 
 
 @pytest.mark.real
+async def test_a_scheduler_that_dies_loses_its_lanes():
+    from concwatch.hosts.cluster import Cluster
+
+    before = psutil.Process().children()
+    own = Cluster("local:1")
+    try:
+        (process,) = (each for each in psutil.Process().children() if each not in before)
+        async with running(own) as lab:
+            (lane,) = lab.lanes
+            lab.set_target(lane, 1_000)
+            await until(lambda: lane.live == 1_000, lambda: lab.events.since(0))
+            pid = lane.worker.tally.ready.pid
+            process.kill()
+            await until(lambda: lane.state is State.LOST, lambda: lab.events.since(0))
+            assert lane.worker.reason == "the connection ended: the scheduler of the cluster is gone"
+            await all_gone(pid)
+    finally:
+        own.close()
+
+
+@pytest.mark.real
 def test_commands_take_a_cluster_and_leave_nothing():
     done = invoke("run", "asyncio", "--tasks", 1_000, "--seconds", 0, "--together", "--cluster", "local:2")
     assert done.exit_code == 0, done.output

@@ -354,7 +354,9 @@ class Cluster:
                 self._connected.set_result(None)
             while True:
                 await self._wait(LOOK)
-                if self._stop.is_set() or client.status != "running":
+                if client.status != "running":
+                    return
+                if self._stop.is_set():
                     break
                 async with asyncio.timeout(CONNECT_LIMIT):
                     await self._look(client)

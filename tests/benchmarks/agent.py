@@ -10,9 +10,8 @@ from collections.abc import Mapping
 
 import psutil
 
-from tests.agent_driver import Monitor, finish
+from tests.agent_driver import EVERY, Monitor, finish
 from tests.benchmarks.figures import MIB, Measured, Row, alternate, benchmark
-from tests.test_other_pythons import PYTHONS
 
 CREATES = """
 import asyncio, sys, time
@@ -87,8 +86,11 @@ asyncio.run(main())
 
 THIS = sys.executable
 
-VERSIONS = {"3.9": None, "3.11": THIS, "3.13": None, "uvloop": THIS}
-"""Name of a row → the interpreter, where it is this one."""
+VERSIONS = {
+    "uvloop": THIS,
+    **{name: EVERY.get(f"CPython {name}") for name in ("3.9", "3.11", "3.13", "3.14")},
+}
+"""Name of a row → the interpreter, where it is there."""
 
 OTHERS = {"aiomonitor": "aiomonitor", "OpenTelemetry": "opentelemetry.instrumentation.asyncio"}
 """What else tells of tasks, and the module by which it is seen whether it is there."""
@@ -119,8 +121,7 @@ def measure_task(quick: bool) -> Mapping[str, Measured]:
     """Measure the nanoseconds of CPU time that one task costs more."""
     rows = {}
     count = str(20_000 if quick else 200_000)
-    for name, default in VERSIONS.items():
-        python = default or PYTHONS.get(f"CPython {name}")
+    for name, python in VERSIONS.items():
         if python is None:
             continue
         found = alternate(

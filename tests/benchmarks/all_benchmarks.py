@@ -10,6 +10,7 @@ from tests.benchmarks import (  # noqa: F401, I001
     truth,
     agent,
     services,
+    agent_truth,
     hosts,
 )
 from tests.benchmarks.figures import BENCHMARKS as BENCHMARKS

@@ -1,4 +1,7 @@
-"""Real services under watch: what they lose by it, what they survive, which tasks and leaks are seen."""
+"""Real services under watch: what they lose by it, what they survive, and that each process is seen.
+
+Over 300 lines: half of them are the programs that are watched, and those that send requests.
+"""
 
 import contextlib
 import json
@@ -17,11 +20,9 @@ import psutil
 
 from concwatch.system.child import concwatch_command
 from concwatch.watch.session import watched_apart
-from concwatch.watch.watching import Watching
-from tests.agent_driver import PATIENCE, Monitor, Process
+from tests.agent_driver import PATIENCE
 from tests.benchmarks.figures import Measured, Row, benchmark, quiet
 from tests.benchmarks.terminal import Terminal
-from tests.test_other_pythons import PYTHONS
 
 APP = """
 import asyncio, json, sys
@@ -59,55 +60,96 @@ else:
     uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="critical", access_log=False)
 """
 
-CLIENT = """
+ASKS = """
 import asyncio, json, sys, time
 import uvloop
 
-port, connections, seconds, rate = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
-REQUEST = b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"
-answered = failed = 0
-
 class Asks(asyncio.Protocol):
+    answered, waits = 0, False
     def connection_made(self, transport):
-        self.transport, self.got, self.due = transport, b"", time.monotonic()
-        self.ask()
+        self.transport, self.got = transport, b""
     def ask(self):
-        self.transport.write(REQUEST)
+        self.waits = True
+        self.transport.write(b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
     def data_received(self, data):
-        global answered, failed
         self.got += data
         head, found, body = self.got.partition(b"\\r\\n\\r\\n")
-        if not found or len(body) < 5:
-            return
-        self.got = b""
-        answered += 1
-        failed += not head.startswith(b"HTTP/1.1 200")
-        if rate:
-            self.due = max(self.due + connections / rate, time.monotonic() - 1)
-            asyncio.get_running_loop().call_later(max(0, self.due - time.monotonic()), self.ask)
-        else:
-            self.ask()
+        if found and len(body) >= 5:
+            self.got, self.waits = b"", False
+            self.answered += 1
+            self.take(head.startswith(b"HTTP/1.1 200"))
+"""
+"""A connection that asks again and again: ``take`` says when, and is given whether the answer was a page."""
+
+STEADY_CLIENT = (
+    ASKS
+    + """
+port, connections, rate = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+failed, ended = 0, False
+
+class Steadily(Asks):
+    def connection_made(self, transport):
+        super().connection_made(transport)
+        self.due = time.monotonic()
+        self.ask()
+    def take(self, page):
+        global failed
+        failed += not page
+        self.due = max(self.due + connections / rate, time.monotonic() - 1)
+        asyncio.get_running_loop().call_later(max(0, self.due - time.monotonic()), self.ask)
     def connection_lost(self, error):
         global failed
         failed += not ended
 
-ended = False
 async def main():
-    global ended, rate
-    loop = asyncio.get_running_loop()
-    for _ in range(connections):
-        await loop.create_connection(Asks, "127.0.0.1", port)
-    await asyncio.sleep(0.5)
-    first, began = answered, time.monotonic()
-    if seconds:
-        await asyncio.sleep(seconds)
-    else:
-        await loop.run_in_executor(None, sys.stdin.read)
+    global ended
+    loop, began = asyncio.get_running_loop(), time.monotonic()
+    made = [(await loop.create_connection(Steadily, "127.0.0.1", port))[1] for _ in range(connections)]
+    await loop.run_in_executor(None, sys.stdin.read)
     ended = True
-    rate = (answered - first) / (time.monotonic() - began)
+    answered = sum(each.answered for each in made)
+    rate = answered / (time.monotonic() - began)
     print(json.dumps({"answered": answered, "failed": failed, "rate": rate}))
 uvloop.run(main())
 """
+)
+
+CLIENT_IN_TURNS = (
+    ASKS
+    + """
+ports, connections = json.loads(sys.argv[1]), int(sys.argv[2])
+seconds, turns = float(sys.argv[3]), int(sys.argv[4])
+
+class InTurns(Asks):
+    asking = False
+    def take(self, page):
+        assert page
+        if self.asking:
+            self.ask()
+
+async def main():
+    loop, services = asyncio.get_running_loop(), []
+    for port in ports:
+        made = [await loop.create_connection(InTurns, "127.0.0.1", port) for _ in range(connections)]
+        services.append([protocol for _, protocol in made])
+    found = [[] for _ in ports]
+    for turn in range(turns):
+        for number in (range(len(ports)), reversed(range(len(ports))))[turn % 2]:
+            asks, began = services[number], time.monotonic()
+            before = sum(each.answered for each in asks)
+            for each in asks:
+                each.asking = True
+                each.ask()
+            await asyncio.sleep(seconds)
+            found[number].append((sum(each.answered for each in asks) - before) / (time.monotonic() - began))
+            for each in asks:
+                each.asking = False
+            while any(each.waits for each in asks):
+                await asyncio.sleep(0.001)
+    print(json.dumps(found))
+uvloop.run(main())
+"""
+)
 
 
 def _port() -> int:
@@ -133,69 +175,6 @@ def _until(condition: Callable[[], object], what: str, step: Callable[[], None] 
             raise AssertionError(f"no {what} within {PATIENCE:.0f} s")
         time.sleep(0.005)
     return time.monotonic()
-
-
-@contextlib.contextmanager
-def _client(
-    port: int, connections: int, seconds: float, rate: float = 0.0
-) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", CLIENT, *map(str, (port, connections, seconds, rate))]
-    client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        yield client
-    finally:
-        client.kill()
-        client.communicate()
-
-
-TAKES_TURNS = """
-import asyncio, json, sys, time
-import uvloop
-
-ports, connections = json.loads(sys.argv[1]), int(sys.argv[2])
-seconds, turns = float(sys.argv[3]), int(sys.argv[4])
-REQUEST = b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"
-
-class Asks(asyncio.Protocol):
-    answered, asking = 0, False
-    def connection_made(self, transport):
-        self.transport, self.got, self.waits = transport, b"", False
-    def ask(self):
-        self.waits = True
-        self.transport.write(REQUEST)
-    def data_received(self, data):
-        self.got += data
-        head, found, body = self.got.partition(b"\\r\\n\\r\\n")
-        if not found or len(body) < 5:
-            return
-        assert head.startswith(b"HTTP/1.1 200"), head
-        self.got, self.waits = b"", False
-        self.answered += 1
-        if self.asking:
-            self.ask()
-
-async def main():
-    loop, services = asyncio.get_running_loop(), []
-    for port in ports:
-        made = [await loop.create_connection(Asks, "127.0.0.1", port) for _ in range(connections)]
-        services.append([protocol for _, protocol in made])
-    found = [[] for _ in ports]
-    for turn in range(turns):
-        for number in (range(len(ports)), reversed(range(len(ports))))[turn % 2]:
-            asks, began = services[number], time.monotonic()
-            before = sum(each.answered for each in asks)
-            for each in asks:
-                each.asking = True
-                each.ask()
-            await asyncio.sleep(seconds)
-            found[number].append((sum(each.answered for each in asks) - before) / (time.monotonic() - began))
-            for each in asks:
-                each.asking = False
-            while any(each.waits for each in asks):
-                await asyncio.sleep(0.001)
-    print(json.dumps(found))
-uvloop.run(main())
-"""
 
 
 @contextlib.contextmanager
@@ -240,7 +219,7 @@ def measure_requests(quick: bool) -> Mapping[str, Measured]:
             _serving(kind, False, folder, core, other) as bare,
         ):
             ports, turns = json.dumps([watched, bare]), "4" if quick else "10"
-            command = [sys.executable, "-c", TAKES_TURNS, ports, "32", "0.5", turns]
+            command = [sys.executable, "-c", CLIENT_IN_TURNS, ports, "32", "0.5", turns]
             client = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             os.sched_setaffinity(client.pid, {other})
             found = json.loads(client.communicate(timeout=PATIENCE)[0])
@@ -263,7 +242,9 @@ def measure_kills(quick: bool) -> Mapping[str, Measured]:
         service = subprocess.Popen([sys.executable, str(app), "aiohttp", str(port), "agent"])
         try:
             _until(lambda: _answer(port) == b"0", "answer without hooks")
-            with _client(port, 20, 0.0, 2_000.0) as client:
+            command = [sys.executable, "-c", STEADY_CLIENT, str(port), "20", "2000"]
+            client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            try:
                 for _ in range(3 if quick else 50):
                     with Terminal("-m", "concwatch", "attach", str(service.pid)) as screen:
                         screen.until(lambda: _answer(port) == b"1", "hook")
@@ -271,6 +252,8 @@ def measure_kills(quick: bool) -> Mapping[str, Measured]:
                         began = time.monotonic()
                         gone.append(_until(lambda: _answer(port) == b"0", "end of hooks") - began)
                 told = json.loads(client.communicate("", timeout=PATIENCE)[0])
+            finally:
+                client.kill()
             assert service.poll() is None
         finally:
             service.kill()
@@ -281,88 +264,6 @@ def measure_kills(quick: bool) -> Mapping[str, Measured]:
         ),
         "hooks": Measured([max(gone)]),
     }
-
-
-COUNTS = """
-import asyncio, json, sys, threading
-made = {}
-for number in range(20):
-    exec(f"async def job{number}(event=None):\\n    await (event.wait() if event else asyncio.sleep(0))")
-def job(number, event=None):
-    name = f"job{number}"
-    row = made.setdefault(name, [0, 0])
-    row[0] += 1
-    row[1] += event is not None
-    return globals()[name](event)
-each = int(sys.argv[1]) // 20
-async def nested():
-    return [await asyncio.create_task(job(3)) for _ in range(each)]
-async def main():
-    loop, event = asyncio.get_running_loop(), asyncio.Event()
-    for _ in range(each // 100):
-        await asyncio.gather(*[job(0) for _ in range(100)])
-    for _ in range(each // 100):
-        async with asyncio.TaskGroup() as group:
-            for _ in range(100):
-                group.create_task(job(1))
-    for _ in range(each):
-        await asyncio.wait_for(asyncio.ensure_future(job(2)), 10)
-    thread = threading.Thread(target=lambda: asyncio.run(nested()))
-    thread.start()
-    while thread.is_alive():
-        await asyncio.sleep(0.01)
-    def ask():
-        for _ in range(each):
-            asyncio.run_coroutine_threadsafe(job(4), loop).result()
-    await loop.run_in_executor(None, ask)
-    if hasattr(asyncio, "eager_task_factory"):
-        loop.set_task_factory(asyncio.eager_task_factory)
-    for _ in range(each):
-        await loop.create_task(job(5))
-    loop.set_task_factory(None)
-    held = []
-    for number in range(6, 20):
-        for index in range(each):
-            held.append(loop.create_task(job(number, event if index % 7 == 0 else None)))
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.1)
-    print(json.dumps(made), flush=True)
-    await loop.run_in_executor(None, sys.stdin.read)
-asyncio.run(main())
-"""
-
-
-@benchmark(
-    "agent-counts",
-    *(
-        Row(name, f"200,000 tasks over 20 names on {name}: created or live ones told wrongly", "", "≤ 0")
-        for name in ("3.11", "3.12", "3.13")
-    ),
-)
-def measure_counts(quick: bool) -> Mapping[str, Measured]:
-    """Compare what is counted with the program's own record, of tasks made in seven ways."""
-    rows = {}
-    for name in ("3.11", "3.12", "3.13"):
-        python = sys.executable if name == "3.11" else PYTHONS.get(f"CPython {name}")
-        if python is None:
-            continue
-        with Monitor() as monitor:
-            program = monitor.start(COUNTS, str(20_000 if quick else 200_000), python=python)
-            made = json.loads(program.stdout.readline())
-            process = monitor.process()
-
-            def wrong(process: Process = process, made: Mapping[str, list[int]] = made) -> int:
-                told = {job: process.named(job) or {"created": 0, "live": 0} for job in made}
-                pairs = (
-                    (told[job]["created"] - row[0], told[job]["live"] - row[1]) for job, row in made.items()
-                )
-                return sum(abs(created) + abs(live) for created, live in pairs)
-
-            with contextlib.suppress(AssertionError):
-                _until(lambda wrong=wrong: not wrong(), "agreement")
-            total = sum(created for created, _ in made.values())
-            rows[name] = Measured([float(wrong())], detail={"tasks": total})
-    return rows
 
 
 CHILDREN = """
@@ -437,119 +338,4 @@ def measure_lanes(quick: bool) -> Mapping[str, Measured]:
     return {
         "latest": Measured([max(latest)], detail={"each": [round(each, 2) for each in latest]}),
         "missed": Measured([float(missed)]),
-    }
-
-
-LEAKS = """
-import asyncio, math, random, sys
-kind, seed = sys.argv[1], int(sys.argv[2])
-chance = random.Random(seed)
-async def request(mean): await asyncio.sleep(chance.expovariate(1 / mean))
-async def leaky(): await asyncio.Event().wait()
-async def returns(): return bytes(100)
-async def serve(rate, mean, leaks=0.0, burst=0, retain=0.0):
-    loop = asyncio.get_running_loop()
-    began, last, owed, leak, kept, due = loop.time(), loop.time(), 0.0, 0.0, 0.0, 0
-    while True:
-        await asyncio.sleep(0.02)
-        now = loop.time()
-        owed += rate(now - began) * (now - last) * chance.uniform(0.5, 1.5)
-        leak += leaks * (now - last)
-        kept += retain * (now - last)
-        last = now
-        while owed >= 1:
-            owed -= 1
-            hold(asyncio.ensure_future(request(mean)))
-        while leak >= 1:
-            leak -= 1
-            ALL.append(asyncio.ensure_future(leaky()))
-        while kept >= 1:
-            kept -= 1
-            ALL.append(asyncio.ensure_future(returns()))
-        if burst and now - began > due:
-            due += 7
-            for _ in range(burst):
-                hold(asyncio.ensure_future(request(mean)))
-ALL, PENDING = [], set()
-def hold(task):
-    PENDING.add(task)
-    task.add_done_callback(PENDING.discard)
-asyncio.run(serve(**eval(kind)))
-"""
-
-SOUND = {
-    "steady, fast": "dict(rate=lambda t: 500, mean=0.1)",
-    "steady, slow": "dict(rate=lambda t: 20, mean=2)",
-    "few, long": "dict(rate=lambda t: 2, mean=10)",
-    "bursty": "dict(rate=lambda t: 100, mean=0.3, burst=400)",
-    "only bursts": "dict(rate=lambda t: 0, mean=1, burst=300)",
-    "daily swing": "dict(rate=lambda t: 200 * (1 + math.sin(t / 10)), mean=0.2)",
-    "rising half of a swing": "dict(rate=lambda t: 100 * (1 - math.cos(t / 22)), mean=0.5)",
-    "growing load": "dict(rate=lambda t: 20 + 5 * t, mean=0.5)",
-    "load in steps": "dict(rate=lambda t: 100 * (1 + int(t // 15)), mean=0.3)",
-    "falling load": "dict(rate=lambda t: max(5, 300 - 5 * t), mean=0.3)",
-}
-LEAKING = {
-    "1 a second under 500": "dict(rate=lambda t: 500, mean=0.1, leaks=1)",
-    "2 a second under 100": "dict(rate=lambda t: 100, mean=0.3, leaks=2)",
-    "1 a second under bursts": "dict(rate=lambda t: 50, mean=0.3, burst=300, leaks=1)",
-    "1 a second in a swing": "dict(rate=lambda t: 100 * (1 + math.sin(t / 10)), mean=0.2, leaks=1)",
-    "3 a second as load grows": "dict(rate=lambda t: 20 + 3 * t, mean=0.5, leaks=3)",
-    "5 a second alone": "dict(rate=lambda t: 0, mean=1, leaks=5)",
-    "every tenth": "dict(rate=lambda t: 45, mean=0.2, leaks=5)",
-    "20 a second": "dict(rate=lambda t: 200, mean=0.2, leaks=20)",
-    "retained, 2 a second": "dict(rate=lambda t: 100, mean=0.2, retain=2)",
-    "retained, 1 a second under 300": "dict(rate=lambda t: 300, mean=0.1, retain=1)",
-}
-STARTER = """
-import json, subprocess, sys
-children = [subprocess.Popen([sys.executable, sys.argv[1], *each]) for each in json.loads(sys.argv[2])]
-for child in children: child.wait()
-"""
-
-
-def _called_out(watching: Watching) -> dict[int, set[str]]:
-    """Return the coroutines that were called a leak, by process."""
-    found: dict[int, set[str]] = {}
-    for lane in watching.lanes:
-        named = {group.report.name for group in lane.groups.values() if group.leak or group.leaks}
-        told = [event.text for event in watching.events.since(0) if event.lane == lane.lane]
-        named |= {
-            name for name in ("leaky", "returns", "request", "serve") if any(name in text for text in told)
-        }
-        found[lane.pid] = named
-    return found
-
-
-@benchmark(
-    "agent-leaks",
-    Row("named", "20 services for 60 s: leaks that were not named by their coroutine", "of 10", "≤ 0"),
-    Row("false", "the same: coroutines that were called a leak and are none", "", "≤ 0"),
-)
-def measure_leaks(quick: bool) -> Mapping[str, Measured]:
-    """Watch twenty real services at once, half of them with a leak."""
-    services = {**SOUND, **LEAKING}
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("leaks.py", LEAKS), ("starter.py", STARTER)):
-            (Path(folder) / name).write_text(text)
-        arguments = [[kind, str(number)] for number, kind in enumerate(services.values())]
-        command = [sys.executable, f"{folder}/starter.py", f"{folder}/leaks.py", json.dumps(arguments)]
-        with watched_apart(command) as (watching, _, output):
-            end = time.monotonic() + (20 if quick else 65)
-            while time.monotonic() < end:
-                watching.step()
-                time.sleep(0.02)
-            called = _called_out(watching)
-            numbers = {lane.pid: psutil.Process(lane.pid).cmdline()[-1] for lane in watching.alive}
-        output.unlink()
-    names = list(services)
-    by_name = {names[int(word)]: called[pid] for pid, word in numbers.items() if word.isdigit()}
-    missed = [name for name in LEAKING if not by_name.get(name, set()) & {"leaky", "returns"}]
-    wrong = {name: found for name, words in by_name.items() if (found := words & {"request", "serve"})}
-    wrong |= {name: found for name in SOUND if (found := by_name.get(name, set()) - {"request", "serve"})}
-    return {
-        "named": Measured([float(len(missed))], detail={"missed": missed}),
-        "false": Measured(
-            [float(len(wrong))], detail={"false": {name: sorted(each) for name, each in wrong.items()}}
-        ),
     }

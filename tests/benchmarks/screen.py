@@ -19,7 +19,6 @@ from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.scale import StopScale
 from tests.benchmarks.figures import Measured, Row, against, alternate, benchmark, percentile, quiet
 from tests.benchmarks.terminal import CONCWATCH, Terminal
-from tests.made_recording import NAMES, made_lines
 
 # Four idle lanes.
 
@@ -250,73 +249,3 @@ def measure_release(quick: bool) -> Mapping[str, Measured]:
     measures = {name: partial(_release, traced) for name, traced in TRACING.items()}
     found = alternate(1 if quick else 7, **measures)
     return {name: Measured(values, detail={"worst": max(values)}) for name, values in found.items()}
-
-
-# Replay of an hour of six lanes at 10 Hz.
-
-HOUR = 3600.0
-SIZES = ((120, 40), (200, 60))
-WINDOWS = (0, 2, 3, 2, 2)
-"""How often ``]`` is pressed to come to each window from the one before: 15 s, 1 min, 10 min, 1 h, 8 h."""
-STILL = 0.25
-"""Seconds without a byte after which a picture is finished."""
-COLUMNS = range(50, 110)
-"""Where on the line that is played along a jump is clicked."""
-REPLAYED = ("1 threads", "made.jsonl", "─ RSS ", "─ compl", "vm.max_map_count", "quit")
-
-
-def _finished(terminal: Terminal, pressed: float) -> float:
-    """Return the milliseconds from a press to the last byte of the picture that it made."""
-    terminal.until(lambda: terminal.read_at > pressed)
-    while terminal.read(STILL):
-        pass
-    return (terminal.read_at - pressed) * 1e3
-
-
-def _replay(path: Path, size: tuple[int, int], jumps: int) -> tuple[float, list[float]]:
-    """Open the file once and jump about in it; return ms to the first frame, and of each jump."""
-    chance, took = random.Random(4), []
-    with Terminal(*CONCWATCH, "replay", str(path), size=size) as terminal:
-        row = size[1] - 2
-        terminal.until(
-            lambda: "00:0" in terminal.line(row) and all(part in terminal.text() for part in REPLAYED)
-        )
-        first = (terminal.read_at - terminal.began) * 1e3
-        terminal.type(" ")
-        terminal.type("[[")
-        terminal.run(0.5)
-        for presses in WINDOWS:
-            terminal.type("]" * presses)
-            terminal.run(0.5)
-            for _ in range(jumps):
-                column = chance.choice(COLUMNS)
-                at = terminal.mouse(0, row, column)
-                terminal.mouse(0, row, column, release=True)
-                took.append(_finished(terminal, at))
-            for key in ("\x1b[F", "\x1b[H", "\x1b[1;2C"):  # end, home, ten seconds on
-                took.append(_finished(terminal, terminal.type(key)))
-    return first, took
-
-
-@benchmark(
-    "replay",
-    Row("replay-open", "replay of an hour of six lanes: first whole frame", "ms", "≤ 1500 ms"),
-    Row("replay-jump", "a jump anywhere in it, at windows of 15 s to 8 h, p95", "ms", "≤ 100 ms"),
-)
-def measure_replay(quick: bool) -> Mapping[str, Measured]:
-    """Measure the first frame and jumps at two sizes of the terminal."""
-    opened, jumps = Measured(), Measured()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "made.jsonl"
-        path.write_bytes(b"".join(made_lines(HOUR / 10 if quick else HOUR, lanes=len(NAMES))))
-        opened.detail["MB"] = round(path.stat().st_size / 1e6, 1)
-        for round_ in range(2 if quick else 4):
-            quiet.wait()
-            size = SIZES[round_ % len(SIZES)]
-            first, took = _replay(path, size, 1 if quick else 3)
-            opened.values.append(first)
-            jumps.values += took
-            jumps.detail[f"{size[0]}x{size[1]}: slowest"] = round(max(took), 1)
-    jumps.detail["p50"] = percentile(jumps.values, 0.5)
-    slow = percentile(jumps.values, 0.95)
-    return {"replay-open": opened, "replay-jump": Measured([slow], detail=jumps.detail)}

@@ -6,10 +6,8 @@ The first lane is the one that something is done to, the second must not mind.
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, chdir, contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import psutil
@@ -43,58 +41,6 @@ TASKS = 50
 
 SLOWEST = 250
 """Threads that are started a second on a machine that is busy with ten times what it can do."""
-
-JOBS = '''
-import asyncio, os, sys, time
-
-def job(does):
-    """Make of a plain function a coroutine function of the name with an a before it, too."""
-    async def coroutine():
-        does()
-        await asyncio.sleep(3600)
-    globals()["a" + does.__name__] = coroutine
-    return does
-
-@job
-def leave():
-    os._exit(7)
-
-@job
-def exit():
-    sys.exit(3)
-
-@job
-def recurse():
-    recurse()
-
-@job
-def crash():
-    sys.setrecursionlimit(10**9)
-    def deeper(item):
-        return sorted([item], key=deeper)
-    deeper(0)
-
-@job
-def block():
-    time.sleep(5)
-
-@job
-def block_all():
-    "Hold the interpreter's own lock as well: no thread of the worker runs meanwhile."
-    sum(range(10**11))
-
-@job
-def fail():
-    raise ValueError("as every other")
-
-async def arefuse():
-    while True:
-        try:
-            await asyncio.sleep(3600)
-        except asyncio.CancelledError:
-            pass
-'''
-"""Workloads for threads; those for event loops have an "a" before their name."""
 
 
 @asynccontextmanager
@@ -233,8 +179,8 @@ class FaultyStage(Stage, RealLab):
         return self.card(self.faulty.engine.name)
 
     def give(self, job: str) -> None:
-        """Have the lanes' workload be one of `JOBS`."""
-        self.lab.set_workload(f"jobs:{'a' if self.faulty.engine.name in LOOPS else ''}{job}")
+        """Have the lanes' workload be one of `tests.faults.jobs`."""
+        self.lab.set_workload(f"tests.faults.jobs:{'a' if self.faulty.engine.name in LOOPS else ''}{job}")
 
     async def stalls(self) -> None:
         """See that the faulty lane is shown as stalled."""
@@ -283,14 +229,6 @@ async def nothing_left(patience: float) -> AsyncIterator[None]:
     assert not alive, alive
 
 
-@contextmanager
-def working_folder() -> Iterator[None]:
-    """Work in a folder meanwhile in which workers find `JOBS`."""
-    with TemporaryDirectory() as folder, chdir(folder):
-        Path("jobs.py").write_text(JOBS)
-        yield
-
-
 @asynccontextmanager
 async def driven(
     faulty: str | Sequence[str] = "asyncio", *, start_limit: float | None = None, workload: str = "sleep:0.2"
@@ -313,20 +251,19 @@ async def driven(
         return Lab([row, well], settings=Settings(workload, trace=False), open_link=open_link)
 
     async with nothing_left(0):
-        with working_folder():
-            app = ConcwatchApp(make_lab)
-            async with app.run_test(size=(120, 40), notifications=True) as pilot:
-                stage = FaultyStage(app, pilot, Workers(), None)
-                await stage.until(lambda: app.lab is not None and app.screen.query("LaneCard"), "a monitor")
-                if start_limit is not None:
-                    stage.faulty.start_limit = start_limit
-                stage.lab.set_target(stage.well, TASKS)
-                stage.lab.switch(stage.faulty, True)
-                await stage.until(lambda: stage.well.live == TASKS, "the healthy lane stands")
-                if real:
-                    await stage.becomes(State.RUNNING)
-                yield stage
-            await stage.lab.close()  # again: on a busy machine Textual does not wait until all have ended
+        app = ConcwatchApp(make_lab)
+        async with app.run_test(size=(120, 40), notifications=True) as pilot:
+            stage = FaultyStage(app, pilot, Workers(), None)
+            await stage.until(lambda: app.lab is not None and app.screen.query("LaneCard"), "a monitor")
+            if start_limit is not None:
+                stage.faulty.start_limit = start_limit
+            stage.lab.set_target(stage.well, TASKS)
+            stage.lab.switch(stage.faulty, True)
+            await stage.until(lambda: stage.well.live == TASKS, "the healthy lane stands")
+            if real:
+                await stage.becomes(State.RUNNING)
+            yield stage
+        await stage.lab.close()  # again: on a busy machine Textual does not wait until all have ended
 
 
 def lane_fault(

@@ -1,6 +1,5 @@
 """However the program ends, no worker outlives it, and the terminal is given back where a process can."""
 
-import os
 import random
 import signal
 import sys
@@ -13,7 +12,7 @@ from importlib.util import find_spec
 import psutil
 
 from tests.faults.fault import Impossible, fault, thorough
-from tests.faults.terminal import PATIENCE, Terminal, alive, set_size
+from tests.faults.terminal import PATIENCE, Terminal, alive
 
 GONE = 1.0
 """Seconds after which no worker may be alive."""
@@ -257,7 +256,7 @@ for suffix, what, arguments, ready in (
     (
         "-held",
         "run, with a task that lets nothing else of its worker run",
-        ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.holding:hold"),
+        ("run", "asyncio", "--tasks", "1", "--workload", "tests.faults.jobs:ablock_all"),
         held,
     ),
     (
@@ -270,88 +269,3 @@ for suffix, what, arguments, ready in (
     add_all(Program("run", what, arguments, ready, suffix), "kill", "sigterm")
 EXPERIMENT = ("experiment", "memory-per-task", "--sizes", "1k", "--repeats", "50")
 add_all(Program("experiment", "experiment", EXPERIMENT, has_family), "kill", "sigterm", "closed")
-
-# Streams that are gone, and such as are none.
-
-
-@fault(
-    "end-screen-input-gone",
-    "the terminal closed that the screen's keys come from",
-    times=TIMES,
-)
-def lose_screen_input() -> None:
-    """No worker alive after 1 s."""
-    ours, theirs = os.openpty()
-    set_size(theirs, (120, 40))
-    with Terminal(*CONCWATCH, streams={"stdin": theirs}) as terminal:
-        terminal.is_shown()
-        os.write(ours, b"3+")
-        terminal.says("10,000 live")
-        family, began = terminal.family(), time.monotonic()
-        os.close(ours)
-        judge(terminal, family, began, 129)
-
-
-@fault("end-run-output-gone", "the reader of run's standard output ended", times=TIMES)
-def lose_output() -> None:
-    """No worker alive after 1 s, exit status 141."""
-    ours, theirs = os.pipe()
-    with Terminal(*CONCWATCH, *RUN.arguments, streams={"stdout": theirs}) as terminal:
-        RUN.ready(terminal)
-        family, began = terminal.family(), time.monotonic()
-        os.close(ours)
-        judge(terminal, family, began, LOST)
-        assert "Traceback" not in terminal.text()
-
-
-def runs_on(terminal: Terminal, status: int, shown: str = "", lose: Sequence[int] = ()) -> None:
-    """See that a short run goes on to its end, whatever it loses once it runs."""
-    has_family(terminal)
-    family = terminal.family()
-    for descriptor in lose:
-        os.close(descriptor)
-    assert terminal.ended() == status, terminal.text()[-2000:]
-    judge(terminal, family, time.monotonic(), status)
-    assert shown in terminal.text(), terminal.text()
-    assert "Traceback" not in terminal.text()
-
-
-def lose_stream(name: str) -> None:
-    """End what a short run's stream leads to; the run goes on to its end and gives its result."""
-    ends = os.pipe()
-    ours, theirs = ends if name == "stderr" else ends[::-1]
-    with Terminal(*CONCWATCH, *BRIEF, streams={name: theirs}) as terminal:
-        runs_on(terminal, 0, "RSS/task", [ours])
-
-
-fault("end-run-error-gone", "the reader of run's standard error ended")(partial(lose_stream, "stderr"))
-fault("end-run-input-gone", "run's standard input ended")(partial(lose_stream, "stdin"))
-
-
-def redirected(*arguments: str, to: str) -> Terminal:
-    """Start the program by a shell that closes streams of it, or leads them elsewhere."""
-    command = f'exec "{sys.executable}" -m concwatch {" ".join(arguments)} {to}'
-    return Terminal("-c", "import os, sys; os.execv('/bin/sh', ['sh', '-c', sys.argv[1]])", command)
-
-
-def redirect(to: str, status: int, shown: str = "") -> None:
-    """Lead a short run's streams elsewhere; it goes on to its end, and says what is lost."""
-    with redirected(*BRIEF, to=to) as terminal:
-        runs_on(terminal, status, shown)
-
-
-fault("end-run-output-full", "run's standard output on a full disk")(
-    partial(redirect, ">/dev/full", 1, "No space left on device")
-)
-fault("end-run-streams-closed", "run with all its streams closed")(partial(redirect, "<&- >&- 2>&-", 0))
-
-
-@fault("end-screen-no-terminal", "the screen without a terminal")
-def no_terminal() -> None:
-    """One line says what is needed and what to use instead, exit status 2."""
-    for closed in ("0<&-", "0</dev/null", "1>/dev/null", "0</dev/null 2>&1 1>/dev/full"):
-        with redirected(to=closed) as terminal:
-            assert terminal.ended() == 2, terminal.text()
-            (line,) = terminal.text().strip().splitlines()
-            assert "needs a terminal" in line
-            assert 'use "concwatch run"' in line

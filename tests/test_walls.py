@@ -219,3 +219,12 @@ def test_a_wall_is_named_though_there_is_no_memory_to_look_for_it(monkeypatch, s
     ((report, fields),) = said
     assert (report, (fields["wall"], fields["value"])) == ("limit", named)
     assert engine.reserve.kept is not bool(short)
+
+
+def test_memory_that_cannot_be_read_is_unknown_and_not_gone(monkeypatch):
+    budget = memory.MemoryBudget(None)
+    monkeypatch.setattr(proc, "read_fields", lambda path: {})  # no file can be opened
+    with pytest.raises(OSError, match="cannot be read"):
+        memory_now()
+    budget.look(0)
+    assert not budget.nearly_gone

@@ -1,6 +1,7 @@
 """Workloads that misbehave, for threads; those for event loops have an "a" before their name."""
 
 import asyncio
+import contextlib
 import os
 import sys
 import time
@@ -60,7 +61,5 @@ def fail():
 
 async def arefuse():
     while True:
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(3600)
-        except asyncio.CancelledError:
-            pass

@@ -5,7 +5,6 @@ import contextlib
 import http.server
 import importlib.util
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -18,8 +17,6 @@ import aiohttp
 import psutil
 import pytest
 
-from concwatch.experiments.loading import decode
-from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import HOST, PageServer
 from concwatch.lab.settings import Settings
@@ -265,51 +262,3 @@ def test_without_aiohttp_the_command_line_says_what_to_install(monkeypatch):
     assert refused("run", "asyncio", "--tasks", "5", "--workload", "http").startswith(said)
     with pytest.raises(ValueError, match="needs aiohttp"):
         Lab([], settings=Settings("http"))
-
-
-def children():
-    """The page servers of this process."""
-    return {child for child in psutil.Process().children() if "page_server" in " ".join(child.cmdline())}
-
-
-FETCHING = b"""
-name = "fetching"
-title = "Fetching"
-about = "a"
-method = "m"
-[[table]]
-title = "time"
-reading = "burst_seconds"
-unit = "s"
-workload = "http:0.5"
-sizes = [10, 20]
-series = [{ engine = "asyncio" }]
-"""
-
-
-async def test_a_server_killed_in_mid_run_fails_its_cell_and_the_rest_of_the_experiment_runs():
-    servers = []
-
-    def open_pages():
-        servers.append(PageServer())
-        return servers[-1]
-
-    def make_lab(engines, settings):
-        return Lab(engines, settings=settings, open_pages=open_pages)
-
-    runner = Runner(decode(FETCHING, "fetching.toml"), Choice(repeats=1), make_lab)
-    before = children()
-    async with asyncio.timeout(PATIENCE):
-        running = asyncio.create_task(runner.run())
-        while not (runner.lab and runner.lab.lanes[0].live):  # noqa: ASYNC110  # nothing tells of it
-            await asyncio.sleep(0.01)
-        assert len(children() - before) == 1
-        os.kill(servers[0].pid, signal.SIGKILL)
-        await running
-    first, second = runner.figures()
-    assert first.state is CellState.FAILED
-    assert re.fullmatch(r"10 tasks failed: page server killed by SIGKILL.*", first.reason)
-    assert second.state is CellState.DONE
-    assert 0.5 <= second.here < PATIENCE
-    assert len(servers) == 2
-    assert all(gone(server.pid) for server in servers)

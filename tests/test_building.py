@@ -216,17 +216,6 @@ async def test_switched_off_while_it_is_built_nothing_runs_on(toy):
     assert alive(toy.runs) == []
 
 
-async def test_a_worker_that_does_not_start_once_built_fails_its_lane(toy):
-    toy.write(body='echo "not a program" > "$3"/worker')
-
-    async def act(lab, lane):
-        lab.switch(lane, True)
-        await until(lambda: lane.state is State.FAILED, "failed")
-        assert "could not be started" in lane.worker.reason
-
-    await in_lab(toy, act)
-
-
 # The command.
 
 

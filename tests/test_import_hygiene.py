@@ -2,12 +2,10 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from concwatch.lab.catalog import PYTHONS
-from concwatch.system.child import ROOT
 from tests.built import row_of
 from tests.worker_driver import Worker
 
@@ -109,19 +107,5 @@ def test_the_page_server_has_loaded_nothing_of_the_monitor_or_of_a_worker():
     assert not any(module.startswith("concwatch.worker") for module in loaded)
 
 
-def test_the_package_itself_imports_nothing():
-    assert bare("import concwatch") - bare("pass") == {"concwatch"}
-
-
-def test_the_wire_imports_nothing_either():
+def test_the_package_and_its_wire_import_nothing():
     assert bare("import concwatch.wire") - bare("pass") == {"__future__", "concwatch", "concwatch.wire"}
-
-
-def test_the_contracts_between_the_rooms_hold():
-    lint = Path(sys.executable).parent / "lint-imports"
-    if not lint.exists():
-        pytest.skip("import-linter is not installed: pip install concwatch[check]")
-    done = subprocess.run(
-        [str(lint), "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=80, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

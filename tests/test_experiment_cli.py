@@ -315,4 +315,4 @@ def test_the_line_of_progress_says_which_cell_and_run_it_is():
     async def text():
         return ExperimentProgress(runner).text()
 
-    assert "2 of 4 · threads 50 (1st of 3) · a" in asyncio.run(text())
+    assert "2 of 4 · threads 50 (run 1 of 3) · a" in asyncio.run(text())

@@ -31,7 +31,8 @@ Tables = Mapping[str, object]
 
 def settings_path() -> Path:
     """Return where the settings file is, or would be."""
-    return Path(os.environ.get(NAMED_BY) or Path(click.get_app_dir("concwatch"), "settings.toml"))
+    folder = click.get_app_dir("concwatch", roaming=False)
+    return Path(os.environ.get(NAMED_BY) or Path(folder, "settings.toml"))
 
 
 def read_tables() -> Tables:

@@ -35,11 +35,6 @@ class ProgressLine:
             print_note("\r\x1b[K", nl=False)
 
 
-def _ordinal(number: int) -> str:
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
-
-
 class ExperimentProgress:
     """Shows on standard error how far an experiment is.
 
@@ -92,7 +87,7 @@ class ExperimentProgress:
             text = f"{cells.index(current) + 1} of {len(cells)} · {self._names[current]}"
             repeats, run = runner.repeats(current), len(runner.outcomes[current].runs) + 1
             if repeats > 1:
-                text += f" ({_ordinal(min(run, repeats))} of {repeats})"
+                text += f" (run {min(run, repeats)} of {repeats})"
         return plain(f"{runner.experiment.name}: {text} · {format_forecast(runner.seconds_left)} left")
 
     def _print_cells_done(self) -> None:

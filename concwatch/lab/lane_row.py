@@ -8,7 +8,7 @@ from msgspec import structs
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import COMING, State
 from concwatch.lab.series import Series, Spread
-from concwatch.lab.snapshot import EngineFacts, LaneSnapshot, LaneStatus, Sample, blank_sample
+from concwatch.lab.snapshot import LaneSnapshot, LaneStatus, Sample, blank_sample
 
 SUMMED = (
     "rss", "created_per_second", "completed_per_second", "live", "cpu", "threads", "virtual", "created",
@@ -116,16 +116,12 @@ class LaneRow:
         self.lanes = lanes
         first = lanes[0].facts
         self.own_name = lanes[0].engine.own_name
-        self.facts = (
-            first
-            if len(lanes) == 1
-            else EngineFacts(
-                f"{self.own_name} × {len(lanes)}", first.task, first.queues, first.threads, first.grain
-            )
-        )
-        self.series = lanes[0].series if len(lanes) == 1 else Series()
+        several = len(lanes) > 1
+        name = f"{self.own_name} × {len(lanes)}"
+        self.facts = structs.replace(first, name=name, host="") if several else first
+        self.series = Series() if several else lanes[0].series
         """What they hold together."""
-        self.spread = self.series if len(lanes) == 1 else Spread()
+        self.spread = Spread() if several else self.series
         """What the median of them holds, and the least and the most."""
         self._even = even
         self._told = 0.0
@@ -164,13 +160,9 @@ class LaneRow:
         return None if None in reasons else reasons[0]
 
     def split(self, tasks: int, fits: Callable[[Lane], int]) -> Mapping[Lane, int]:
-        """Return how many tasks each lane is to hold: by what each host can hold, or the same number each.
+        """Return how many of ``tasks`` each lane is to hold: by what it ``fits``, or the same for each.
 
         Lanes that have failed or are lost get none while others can take them.
-
-        Args:
-            tasks: what all are to hold together.
-            fits: returns how many a lane can hold.
         """
         able = [lane for lane in self.lanes if not (lane.state.broken or lane.missing)] or list(self.lanes)
         weights = [1 if self._even() else max(0, fits(lane)) for lane in able]

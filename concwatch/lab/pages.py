@@ -51,10 +51,9 @@ def read_workload(text: str) -> str:
 
 
 class PageServer:
-    """A page server that runs; it ends with this process, whatever ends that.
+    """A page server that runs; on Linux it ends with the thread that made it, whatever ends that.
 
     Its socket listens before it is started, so the address is known at once and no request is ever refused.
-    Make it on the main thread: on Linux it dies with the thread that started it.
 
     Raises:
         ValueError: one line that says why there is none.

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from concwatch.lab.forecast import Fit
-from concwatch.lab.lane_state import STANDING, State
+from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.links.messages import BurstDone
 
@@ -134,11 +134,6 @@ class LaneSnapshot(Struct, frozen=True):
     def on(self) -> bool:
         """Whether there is a worker, and it is not on its way out."""
         return self.status.state.on
-
-    @property
-    def standing(self) -> bool:
-        """Whether its worker can be told what to do."""
-        return self.status.state in STANDING
 
     @property
     def live(self) -> int:

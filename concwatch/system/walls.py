@@ -40,10 +40,9 @@ STRICT_OVERCOMMIT = 2
 
 
 class Wall:
-    """One limit: the name it is looked up by, its value, and how much of it is used, in its own unit.
+    """One limit, in its own unit, of which one more thread takes ``a_thread``.
 
-    ``a_thread`` is how much one more thread takes, ``where`` the folder that sets it if that is a control
-    group's.
+    ``where`` is the folder that sets it if that is a control group's.
     """
 
     __slots__ = ("a_thread", "name", "used", "value", "where")

@@ -1,7 +1,4 @@
-"""Real workers, and what a fault does to them: behind the real screen, or in a lab without one.
-
-The first lane is the one that something is done to, the second must not mind.
-"""
+"""Real workers behind the screen or in a lab: something is done to the first, the second must not mind."""
 
 import asyncio
 import sys
@@ -45,12 +42,7 @@ SLOWEST = 250
 
 @asynccontextmanager
 async def pulse(what: str = "", judge_time: bool = True) -> AsyncIterator[None]:
-    """Watch the event loop and the memory of this process meanwhile, and judge what they suffered.
-
-    Args:
-        what: goes before the figures on standard error.
-        judge_time: whether to judge the CPU time between two heartbeats: others may be at work.
-    """
+    """Watch this process's memory meanwhile, and the CPU time between two heartbeats of its event loop."""
     process, late, busy = psutil.Process(), [], []
     sizes = [process.memory_info().rss]
 
@@ -233,13 +225,7 @@ async def nothing_left(patience: float) -> AsyncIterator[None]:
 async def driven(
     faulty: str | Sequence[str] = "asyncio", *, start_limit: float | None = None, workload: str = "sleep:0.2"
 ) -> AsyncIterator[FaultyStage]:
-    """Run the screen with a faulty lane, on and idle, and a healthy one, which holds `TASKS`.
-
-    Args:
-        faulty: an engine of the catalog, or the command that is its worker.
-        start_limit: seconds that the faulty worker may take until it stands.
-        workload: of both.
-    """
+    """Run the screen with a faulty lane, an engine's or a command's, and a healthy one that holds `TASKS`."""
     real = isinstance(faulty, str)
     row = find([faulty])[0] if real else Engine("toy", "one toy", 1_000)
     (well,) = find(["threads" if row.name in LOOPS else "asyncio"])
@@ -269,10 +255,7 @@ async def driven(
 def lane_fault(
     name: str, what: str, *faulty: str | Sequence[str], workload: str = "sleep:0.2", **options: Any
 ) -> Callable[[Callable[[FaultyStage], Any]], Callable[[FaultyStage], Any]]:
-    """Return the decorator that makes a fault of what is done to each of several lanes on the screen.
-
-    ``faulty`` are engines, of which the short round takes the first, or commands.
-    """
+    """Return the decorator that makes a fault of what is done to each of several lanes on the screen."""
 
     def add(act: Callable[[FaultyStage], Any]) -> Callable[[FaultyStage], Any]:
         async def inject() -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+import pytest
 
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import Snapshot
@@ -111,11 +112,7 @@ while True:
 """
 
 
-@lane_fault(
-    "words-long",
-    "a worker sends a line of 100 MB, and one without an end",
-    command(BEGINS + LONG),
-)
+@lane_fault("words-long", "a worker sends a line of 100 MB, and one without an end", command(BEGINS + LONG))
 async def long(s: FaultyStage) -> None:
     """Told once and skipped; memory within 20 MiB, the screen within 100 ms."""
     await stands(s)
@@ -147,12 +144,10 @@ def wrong_lines() -> Iterator[str]:
         right = {field.name: example(field.type) for field in fields if field.required}
         assert decode(json.dumps({"type": tag, **right}).encode()) is not None
         for field in fields:
-            wrong: list[object] = [{}, [[]], True]
-            if isinstance(example(field.type), str | list):
-                wrong += [7, -1.5]
-            else:
-                wrong += ["7", [], 10**30]
-                wrong += [-1] if (tag, field.name) not in MAY_BE_NEGATIVE else []
+            number = isinstance(example(field.type), int)
+            wrong: list[object] = [{}, [[]], True, *(("7", [], 10**30) if number else (7, -1.5))]
+            if number and (tag, field.name) not in MAY_BE_NEGATIVE:
+                wrong.append(-1)
             if field.name in ("engine", "runtime", "wall"):
                 wrong += ["x" * 1_000, "\x1b[2J", None]
             yield from (json.dumps({"type": tag, **right, field.name: value}) for value in wrong)
@@ -178,11 +173,8 @@ asked.get()
 async def types(s: FaultyStage) -> None:
     """None is taken; told once; after 100 lines its lane fails."""
     for line in LINES:
-        try:
-            read = decode(line.encode())
-        except ValueError:
-            continue
-        raise AssertionError(f"taken for a report: {line}: {read}")
+        with pytest.raises(ValueError):  # noqa: PT011  # its words are for a person
+            print("taken for a report:", line, decode(line.encode()))
     await stands(s)
     await s.tells("not a line of the wire")
     await goes_on(s)

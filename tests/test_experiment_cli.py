@@ -41,11 +41,7 @@ unit = "s"
 workload = "sleep:0.05"
 sizes = [10, 50]
 compare = { this = "threads", that = "asyncio" }
-[[table.series]]
-engine = "threads"
-published = { 10 = 0.1 }
-[[table.series]]
-engine = "asyncio"
+series = [{ engine = "threads", published = { 10 = 0.1 } }, { engine = "asyncio" }]
 """
 
 LONG = """
@@ -59,12 +55,7 @@ reading = "burst_seconds"
 unit = "s"
 sizes = [10]
 repeats = 1
-[[table.series]]
-engine = "asyncio"
-workload = "nop"
-[[table.series]]
-engine = "threads"
-workload = "sleep:600"
+series = [{ engine = "asyncio", workload = "nop" }, { engine = "threads", workload = "sleep:600" }]
 """
 
 

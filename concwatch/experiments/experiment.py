@@ -254,22 +254,19 @@ def entries(
     return found
 
 
+SHARED = (
+    "engine", "action", "workload", "trace", "gc", "threads", "stack", "chunks", "read_after", "seconds",
+)  # fmt: skip
+"""What a cell has as its series says it."""
+
+
 def _cell(series: Series, size: int, host: Host | None) -> Cell:
     return Cell(
-        engine=series.engine,
         size=size,
-        action=series.action,
-        workload=series.workload,
-        trace=series.trace,
-        gc=series.gc,
-        threads=series.threads,
-        stack=series.stack,
-        chunks=series.chunks,
         older=sum(smaller for smaller in series.sizes if smaller < size) if series.older else 0,
-        read_after=series.read_after,
-        seconds=series.seconds,
         program=str(series.program) if series.program else None,
         host=host,
         environment=tuple(sorted(series.environment.items())),
         repeats=series.repeats or (1 if size >= MILLION else REPEATS),
+        **{key: getattr(series, key) for key in SHARED},
     )

@@ -35,7 +35,7 @@ class ChartControl:
         others = [each for each in WINDOWS if (each > shown if step > 0 else each < shown)]
         self.chosen, self.grows = (min if step > 0 else max)(others, default=shown), False
         self._tell(f"charts show {format_seconds(self.chosen)}")
-        self.redraw()
+        self._grid.redraw()
 
     def logarithmic(self) -> None:
         """Switch the y axes between linear and logarithmic."""
@@ -46,12 +46,11 @@ class ChartControl:
         """Have the charts stand still, or catch up; collecting goes on."""
         self.paused = not self.paused
         self._tell("charts paused" if self.paused else "charts go on")
-        self.redraw()
+        self._grid.redraw()
 
     def next_chart(self) -> None:
         """Show the next chart that has a line, where there is room for one only."""
         self._grid.current = self._from(self._grid.current + 1)
-        self._changed()
 
     def zoom(self) -> None:
         """Enlarge one chart that has a line, the one in focus if it does, or show all again."""

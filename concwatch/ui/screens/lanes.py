@@ -280,6 +280,11 @@ class LanesScreen(Sized[None]):
         done = getattr(part, command)(*args)
         if isawaitable(done):
             await done
+        self.acted()
+
+    def acted(self) -> None:
+        """Show what a command has changed."""
+        self.look()
 
     @on(DescendantFocus)
     def _follow_focus(self, event: DescendantFocus) -> None:
@@ -306,22 +311,26 @@ class LanesScreen(Sized[None]):
 
     def ask(
         self,
-        answer: Callable[[Answer | None], None],
+        take: Callable[[Answer], object],
         title: str,
         value: str,
         read: Callable[[str], Answer],
         told: Callable[[Answer], str],
         choices: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        """Open the dialog of these arguments and have ``answer`` called with what comes of it."""
+        """Open the dialog of these arguments, and have ``take`` called with the answer, if one is given."""
         from concwatch.ui.screens.dialog import TypeDialog  # only here: the first frame need not wait for it
+
+        def answer(value: Answer | None) -> None:
+            if value is not None:
+                take(value)
+                self.acted()
 
         self.app.push_screen(TypeDialog(title, value, read, told, choices), answer)
 
     def sort(self, by: int) -> None:
         """Sort the cost table by the next column, or the one before; behind the last, as the lanes stand."""
         self.query_one(CostTable).sort(by)
-        self.look()
 
     def sort_by(self, title: str) -> None:
         """Sort the cost table by a column, or no more by that."""
@@ -332,7 +341,6 @@ class LanesScreen(Sized[None]):
     def baseline(self) -> None:
         """Freeze the present figures for the cost table to compare with, or let them go."""
         self._baseline = self._source.snapshot() if self._baseline is None else None
-        self.look()
 
     def help(self) -> None:
         """Show the keys and the words."""

@@ -50,7 +50,6 @@ class LabControls:
         on = not chosen.on or bool(broken)
         for each in broken if chosen.on and broken else chosen.lanes:
             self._lab.switch(each, on)
-        self._screen.look()
 
     def hold(self, tasks: int, lane: int | None = None) -> None:
         """Have a lane hold ``tasks``, once they are known to fit or a person wants them all the same."""
@@ -66,7 +65,6 @@ class LabControls:
                 self._lab.set_target(each, share)
             elif not self._asking:
                 self._ask_whether(each, found)
-        self._screen.look()
 
     def move(self, by: int, lane: int | None = None) -> None:
         """Have a lane hold so many tasks more."""
@@ -89,12 +87,8 @@ class LabControls:
         """Ask how many tasks a lane is to hold."""
         index = self._screen.selected if lane is None else lane
 
-        def answer(tasks: int | None) -> None:
-            if tasks is not None:
-                self.hold(tasks, index)
-
         self._screen.ask(
-            answer,
+            lambda tasks: self.hold(tasks, index),
             f"number of tasks: {self._row(index).name}",
             str(self._row(index).target),
             lambda text: parse_count(text, LARGEST_TARGET),
@@ -170,7 +164,6 @@ class LabControls:
     def stop_all(self) -> None:
         """Switch every lane off."""
         self._lab.stop_all()
-        self._screen.look()
 
     def workload(self) -> None:
         """Choose what each task does."""
@@ -181,17 +174,14 @@ class LabControls:
                 raise ValueError(f'"{USER}" is a pattern: expected names of your own, such as "shop:order"')
             return read_workload(text)
 
-        def answer(spec: str | None) -> None:
-            if spec is None:
-                return
+        def take(spec: str) -> None:
             try:
                 self._lab.set_workload(spec)
             except ValueError as error:  # the machine refused to start what serves the page
                 self._screen.notify(str(error), severity="error")
-            self._screen.look()
 
         self._screen.ask(
-            answer,
+            take,
             "what each task does",
             self._lab.settings.workload,
             read,
@@ -202,18 +192,15 @@ class LabControls:
     def refill(self) -> None:
         """Switch refill."""
         self._lab.set_refill(not self._lab.settings.refill)
-        self._screen.look()
 
     def trace(self) -> None:
         """Switch tracing."""
         self._lab.set_trace(not self._lab.settings.trace)
-        self._screen.look()
 
     def collector(self) -> None:
         """Take the next mode of the collector."""
         modes = list(MODES)
         self._lab.set_gc(modes[(modes.index(self._lab.settings.gc) + 1) % len(modes)])
-        self._screen.look()
 
     def mark(self) -> None:
         """Mark this moment with a note."""
@@ -224,13 +211,12 @@ class LabControls:
                 raise ValueError("a mark without a text is hard to tell from others: expected a few words")
             return " ".join(text.split())
 
-        def answer(text: str | None) -> None:
-            if text is not None:
-                self._lab.note(text, moment)
-                self._screen.charts.redraw()
+        def take(text: str) -> None:
+            self._lab.note(text, moment)
+            self._screen.charts.redraw()
 
         self._screen.ask(
-            answer,
+            take,
             "a note for this moment",
             f"mark {sum(mark.kind == NOTE for mark in self._lab.marks.since(0)) + 1}",
             read,
@@ -246,13 +232,8 @@ class LabControls:
                 raise ValueError("a pool of 0 threads runs nothing: expected a number from 1 to 100,000")
             return count
 
-        def answer(count: int | None) -> None:
-            if count is not None:
-                self._lab.set_threads(count)
-                self._screen.look()
-
         self._screen.ask(
-            answer,
+            self._lab.set_threads,
             "number of threads in the pool",
             str(self._lab.settings.threads or default_threads()),
             read,

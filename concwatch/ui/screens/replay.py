@@ -76,7 +76,6 @@ class ReplayControls:
 
     def _jump(self, moment: float) -> None:
         self._head.jump(moment, self._source.clock())
-        self._screen.moved()
 
     def play(self) -> None:
         """Play, or pause."""
@@ -85,7 +84,6 @@ class ReplayControls:
             self._head.pause(now)
         else:
             self._head.play(now)
-        self._screen.moved()
 
     def go(self, seconds: float) -> None:
         """Go so many seconds on, or back."""
@@ -128,18 +126,13 @@ class ReplayControls:
     def speed(self, step: int) -> None:
         """Play faster, or slower."""
         self._head.change_speed(step, self._source.clock())
-        self._screen.moved()
 
     def jump(self) -> None:
         """Ask for a moment."""
         duration = self._head.duration
 
-        def answer(moment: float | None) -> None:
-            if moment is not None:
-                self._jump(moment)
-
         self._screen.ask(
-            answer,
+            self._jump,
             "jump to a moment",
             format_moment(self._source.at, duration).strip(),
             lambda text: read_moment(text, duration),
@@ -263,7 +256,7 @@ class ReplayScreen(LanesScreen):
 
     # Where the play head goes.
 
-    def moved(self) -> None:
+    def acted(self) -> None:
         """Show where the play head is, once, after however many keys and moves of the mouse wait by now."""
         if not self._stale:
             self._stale = True
@@ -272,8 +265,7 @@ class ReplayScreen(LanesScreen):
     def _show_moved(self) -> None:
         playing = self.playing
         if playing.head.at(playing.clock()) == playing.at:  # it was let go where it was held
-            self._stale = False
-            self._show_playing()
+            self.look()
         else:
             self.charts.redraw()
 
@@ -281,9 +273,9 @@ class ReplayScreen(LanesScreen):
     def _hold(self, event: Transport.Held) -> None:
         self.set_focus(None)  # from now on the arrow keys are the play head's again
         self.playing.head.hold(event.moment, self.playing.clock())
-        self.moved()
+        self.acted()
 
     @on(Transport.Dropped)
     def _drop(self, event: Transport.Dropped) -> None:
         self.playing.head.drop(event.moment, self.playing.clock())
-        self.moved()
+        self.acted()

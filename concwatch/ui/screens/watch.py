@@ -1,6 +1,7 @@
 """The processes of a watched program, and whose tasks they run."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,6 @@ class GroupControls:
     def choose_process(self, number: int) -> None:
         """Show the tasks of process ``number``, or of all."""
         self._view.process = number
-        self._view.look()
 
     def next_process(self, step: int) -> None:
         """Choose the next process that is listed, or the one before."""
@@ -81,7 +81,6 @@ class GroupControls:
         self._view.choose_group(place)
         if self._view.opened:
             self.ask_where()
-        self._view.look()
 
     def next_group(self, step: int) -> None:
         """Choose the next group of the table, or the one before."""
@@ -91,7 +90,6 @@ class GroupControls:
     def sort_by(self, title: str) -> None:
         """Sort the table by a column."""
         self._view.sorted_by = title
-        self._view.look()
 
     def next_column(self, step: int) -> None:
         """Sort by the next column, or by the one before."""
@@ -104,7 +102,6 @@ class GroupControls:
         screen.opened = not screen.opened
         if screen.opened:
             self.ask_where()
-        screen.look()
 
     def ask_where(self) -> None:
         """Ask where the tasks of the chosen group wait, where there is somebody to ask."""
@@ -112,13 +109,8 @@ class GroupControls:
     def filter(self) -> None:
         """Ask for words, and show the groups in whose name or file they stand."""
 
-        def answer(words: str | None) -> None:
-            if words is not None:
-                self._view.words = words
-                self._view.look()
-
         self._view.ask(
-            answer,
+            partial(setattr, self._view, "words"),
             "show groups whose name or file contains",
             self._view.words,
             str.strip,
@@ -149,24 +141,17 @@ class WatchControls(GroupControls):
     def outcomes(self) -> None:
         """Count how tasks end, from now on, or no more."""
         self._watching.set_option("outcomes")
-        self._view.look()
 
     def trace(self) -> None:
         """Trace allocations, or no more."""
         self._watching.set_option("trace")
-        self._view.look()
 
     def mark(self) -> None:
         """Mark this moment, with a note."""
         moment = self._watching.clock()
 
-        def answer(text: str | None) -> None:
-            if text is not None:
-                self._watching.note(text, moment)
-                self._view.look()
-
         self._view.ask(
-            answer,
+            lambda text: self._watching.note(text, moment),
             f"a note for {format_clock(moment - self._watching.began)}",
             "",
             str.strip,

@@ -1,4 +1,4 @@
-"""What engines on a loop share: how they hold a goal, slices of the right size, how late the loop wakes."""
+"""What engines on a loop share: slices of tasks of the right size, and how late the loop wakes."""
 
 from __future__ import annotations
 

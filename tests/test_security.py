@@ -50,12 +50,17 @@ def sources() -> tuple[tuple[str, ast.AST], ...]:
     )
 
 
+def dotted(node: ast.expr) -> str:
+    """The dotted name of an expression, as far as it is one."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else "…"
+
+
 @cache
 def calls() -> tuple[tuple[str, str, ast.Call], ...]:
-    """Every call: its file, the dotted name of what is called, as far as it is one, and itself."""
-    return tuple(
-        (file, ast.unparse(node.func), node) for file, node in sources() if isinstance(node, ast.Call)
-    )
+    """Every call: its file, the dotted name of what is called, and itself."""
+    return tuple((file, dotted(node.func), node) for file, node in sources() if isinstance(node, ast.Call))
 
 
 # Whose code runs.

@@ -26,6 +26,13 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="bridges need Linux"),
 ]
 
+OTHERS = [name for name in PYTHONS if name.startswith("CPython")]
+
+
+def minor(name):
+    return int(name.split(".")[1])
+
+
 SERVICE = """
 import asyncio, os, subprocess, sys
 async def tick():
@@ -126,21 +133,11 @@ def test_every_process_there_is_counted_by_its_agent_and_nothing_is_left(way, se
     assert not list(folder.iterdir())
 
 
-@pytest.mark.parametrize("python", PYTHONS)
-def test_on_every_python_there(python, service, tmp_path):
-    if python.startswith("PyPy"):
-        pytest.skip("a bridge is CPython's")
+@pytest.mark.parametrize("python", [min(OTHERS, key=minor), max(OTHERS, key=minor)] if OTHERS else [])
+def test_on_the_oldest_and_the_newest_python_there(python, service, tmp_path, monkeypatch):
     (tmp_path / "settings.toml").write_text(f'[hosts.there]\ncommand = "env"\npython = "{PYTHONS[python]}"\n')
-    done = subprocess.run(
-        concwatch_command(
-            "watch", "--host", "there", "--json", "-", "--seconds", "5", "--", PYTHONS[python], service
-        ),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-        env={**os.environ, "CONCWATCH_SETTINGS": str(tmp_path / "settings.toml")},
-    )
+    monkeypatch.setenv("CONCWATCH_SETTINGS", str(tmp_path / "settings.toml"))
+    done = watch("there", "-", "--seconds", "5", "--", PYTHONS[python], service)
     assert figures(json.loads(done.stdout)) == [{"work": (300, 0), "tick": (20, 20), "main": (1, 1)}] * 2
 
 

@@ -26,6 +26,7 @@ class Collector:
     def __init__(self) -> None:
         self.seconds = 0.0
         self._began = 0.0
+        self._callbacks: List[Any] = getattr(gc, "callbacks", [])  # PyPy has none
         self._callback: Callable[[str, Dict[str, int]], None] = self._note
 
     def _note(self, phase: str, info: Dict[str, int]) -> None:
@@ -36,15 +37,12 @@ class Collector:
 
     def put(self) -> None:
         """Begin."""
-        callbacks = getattr(gc, "callbacks", None)  # PyPy has none
-        if callbacks is not None and self._callback not in callbacks:
-            callbacks.append(self._callback)
+        self._callbacks.append(self._callback)
 
     def take_back(self) -> None:
         """End."""
-        callbacks = getattr(gc, "callbacks", None)
-        if callbacks is not None and self._callback in callbacks:
-            callbacks.remove(self._callback)
+        if self._callback in self._callbacks:
+            self._callbacks.remove(self._callback)
 
 
 class _Probe:

@@ -288,16 +288,11 @@ def start(address: Optional[str]) -> None:
     """Begin; where another copy of the agent runs in this process already, have that one do it."""
     package = sys.modules[__package__]
     owner = sys.modules.setdefault(RUNNING, package)
-    if owner is not package:
-        owner.start(address)
-    else:
-        REPORTER.begin(address)
+    (REPORTER.begin if owner is package else owner.start)(address)
 
 
 def stop() -> None:
     """End."""
-    owner = sys.modules.get(RUNNING)
-    if owner is not None and owner is not sys.modules[__package__]:
-        owner.stop()
-    else:
-        REPORTER.end()
+    package = sys.modules[__package__]
+    owner = sys.modules.get(RUNNING, package)
+    (REPORTER.end if owner is package else owner.stop)()

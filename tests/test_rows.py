@@ -1,4 +1,6 @@
-"""Lines that are drawn one by one: in a widget of text, in the event log, in a chart's frame."""
+"""Lines that are drawn one by one: in a widget of text, in a table, in the event log."""
+
+from operator import itemgetter
 
 import pytest
 from textual.content import Content
@@ -7,8 +9,9 @@ from textual.style import Style
 from concwatch.lab.events import Event
 from concwatch.ui.renderables.ink import Inks
 from concwatch.ui.widgets.event_view import EventLines, EventView
+from concwatch.ui.widgets.table import Column, columns_for, headings
 from concwatch.ui.widgets.text_lines import TextLines
-from tests.screen import showing
+from tests.screen import pilot_of, showing
 
 BASE = Style.parse("#ffffff on #000000")
 
@@ -60,6 +63,7 @@ def test_styles_lie_upon_the_widgets_and_upon_each_other():
 async def test_a_line_that_has_not_changed_is_not_drawn_again(written):
     numbers = Numbers()
     async with showing(numbers).run_test() as pilot:
+        pilot = pilot_of(pilot)
         await pilot.pause()
         assert written == ["1", "2", "3"]
         written.clear()
@@ -78,56 +82,84 @@ async def test_a_line_that_has_not_changed_is_not_drawn_again(written):
         assert written == ["4", "5", "3", "6"]
 
 
+# Tables.
+
+COLUMNS = (
+    Column("live", 6, lambda row: f"{row[0]}", itemgetter(0), 1),
+    Column("failed", 6, lambda row: f"{row[1]}", itemgetter(1), 0, True),
+    Column("RSS", 9, lambda row: f"{row[2]} B*", itemgetter(2), marks=1),
+    Column("fits", 10, lambda row: "many", itemgetter(2), left=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("room", "rows", "titles"),
+    [
+        (99, [(1, 2, 3)], ["live", "failed", "RSS", "fits"]),
+        (99, [(1, 0, 3)], ["live", "RSS", "fits"]),
+        (31, [(1, 0, 3)], ["RSS", "fits"]),
+        (5, [(1, 0, 3)], ["RSS", "fits"]),
+    ],
+)
+def test_columns_give_way_in_turn_and_optional_ones_are_there_for_a_value(room, rows, titles):
+    assert [column.title for column in columns_for(COLUMNS, room, rows)] == titles
+
+
+@pytest.mark.parametrize("sorted_by", ["", "live", "fits"])
+def test_a_heading_stands_above_its_values_and_sorts_by_them(sorted_by):
+    columns = columns_for(COLUMNS, 99)
+    cells = headings(columns, sorted_by)
+    text = "".join(cell.draw(False).plain for cell in cells)
+    assert text.replace("▾", " ").split() == ["live", "RSS", "fits"]
+    assert len(text) == sum(column.width for column in columns) == 8 + 12 + 12
+    assert text.index("live") + len("live") == 8
+    assert text.index("fits") == 8 + 12 + 2
+    assert [cell.tap for cell in cells if cell.tap] == [f"do('sort_by', ('{c.title}',))" for c in columns]
+    assert ("▾ " + sorted_by in text) is bool(sorted_by)
+
+
+# The event log.
+
+
 def told(number, text):
     """An event of the lane a."""
     return Event(number, 1.0, "a", text)
 
 
-async def test_events_wrap_and_a_traceback_has_its_own_lines():
+async def test_events_wrap_and_a_traceback_has_its_own_lines_and_all_can_be_selected(written):
     view = EventView()
     async with showing(view).run_test(size=(40, 20)) as pilot:
+        pilot, lines = pilot_of(pilot), view.query_one(EventLines)
         view.show([told(1, "word " * 12), told(2, "failed\n  File\nValueError")], {})
         await pilot.pause()
-        lines = view.query_one(EventLines)
         assert lines.size.height == 6
         text = [lines.render_line(y).text.rstrip() for y in range(6)]
         assert text[0].startswith("00:00:01  a         word")
         assert text[3:] == ["00:00:01  a         failed", "  File", "ValueError"]
-
-
-@pytest.mark.parametrize("count", [0, 3, 9, 30])
-async def test_events_of_so_many_rows_have_them_however_many_there_are(count):
-    view = EventView(9)  # which is 6 lines high, 4 of them for rows
-    async with showing(view).run_test(size=(60, 20)) as pilot:
-        view.show([told(number, f"event {number}") for number in range(count)], {})
-        await pilot.pause()
-        lines = view.query_one(EventLines)
-        rows = [lines.render_line(y).text.strip() for y in range(lines.virtual_size.height)]
-        newest = [f"00:00:01  a         event {number}" for number in range(count)][-9:]
-        newest = newest or ["what happens is told here"]
-        least = newest + [""] * (4 - len(newest))
-        assert rows == [""] * (9 - len(least)) + least
-
-
-async def test_only_events_in_sight_are_drawn(written):
-    view = EventView()
-    async with showing(view).run_test(size=(60, 20)) as pilot:
-        view.show([told(number, f"event {number}") for number in range(100)], {})
-        await pilot.pause()
-        assert len(written) < 20
-        assert "event 99" in written[-1]
-
-
-async def test_text_of_events_can_be_selected():
-    view = EventView()
-    async with showing(view).run_test(size=(40, 20)) as pilot:
         view.show([told(1, "one"), told(2, "two words")], {})
         await pilot.pause()
-        lines = view.query_one(EventLines)
         await pilot.mouse_down(lines, offset=(20, 0))
         await pilot.hover(lines, offset=(22, 1))
         await pilot.mouse_up(lines, offset=(22, 1))
         await pilot.pause()
         assert pilot.app.screen.get_selected_text() == "one\n00:00:01  a         two"
-        backgrounds = {style.bgcolor for _, style, _ in lines.render_line(1)}
-        assert len(backgrounds) == 2
+        assert len({style.bgcolor for _, style, _ in lines.render_line(1)}) == 2
+        written.clear()
+        view.show([told(number, f"event {number}") for number in range(100)], {})
+        await pilot.pause()
+        assert len(written) < 20, "only those in sight are drawn"
+        assert "event 99" in written[-1]
+
+
+async def test_events_of_so_many_rows_have_them_however_many_there_are():
+    view = EventView(9)  # which is 6 lines high, 4 of them for rows
+    async with showing(view).run_test(size=(60, 20)) as pilot:
+        for count in (0, 3, 9, 30):
+            view.show([told(number, f"event {number}") for number in range(count)], {})
+            await pilot_of(pilot).pause()
+            lines = view.query_one(EventLines)
+            rows = [lines.render_line(y).text.strip() for y in range(lines.virtual_size.height)]
+            newest = [f"00:00:01  a         event {number}" for number in range(count)][-9:]
+            newest = newest or ["what happens is told here"]
+            least = newest + [""] * (4 - len(newest))
+            assert rows == [""] * (9 - len(least)) + least

@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -22,7 +23,8 @@ MIB = 1 << 20
 TIMES = [float(second) for second in range(61)]
 CLIMB = Line("asyncio", "#59c9f0", TIMES, [second * MIB for second in range(61)])
 LEVEL = Line("<threads>", "#ff7a85", TIMES, [30 * MIB] * 61)
-NAMESPACE = "{http://www.w3.org/2000/svg}"
+GAP = structs.replace(CLIMB, values=[10.0 * MIB] * 20 + [math.nan] * 20 + [10.0 * MIB] * 21)
+BAND = structs.replace(CLIMB, band=tuple([value * by for value in CLIMB.values] for by in (0.5, 2)))
 
 
 def slide(*lines):
@@ -31,7 +33,7 @@ def slide(*lines):
 
 
 def texts(svg):
-    return [text.text for text in ElementTree.fromstring(svg).iter(f"{NAMESPACE}text")]
+    return [text.text for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
 def test_title_names_values_ticks_and_conditions_stand_on_it():
@@ -48,37 +50,33 @@ def test_the_same_data_make_the_same_picture_of_the_size_that_is_asked_for():
     assert (root.get("width"), root.get("height")) == ("1920", "1080")
     places = [float(number) for number in re.findall(r"[ML](-?[\d.]+) ", one)]
     assert 0 <= min(places) <= max(places) <= 1920
+    png = to_png(draw_slide(slide(CLIMB), (640, 360)))
+    assert (png[:4], int.from_bytes(png[16:20]), int.from_bytes(png[20:24])) == (b"\x89PNG", 640, 360)
 
 
-def test_a_band_lies_between_its_edges():
-    half, twice = ([value * factor for value in CLIMB.values] for factor in (0.5, 2))
-    svg = draw_slide(slide(structs.replace(CLIMB, band=(half, twice))))
-    (band,) = re.findall(r'<path d="([^"]*)" fill="#59c9f0" fill-opacity="0.2"', svg)
+@pytest.mark.parametrize(
+    ("lines", "areas", "stretches"),
+    [((CLIMB,), 1, 1), ((CLIMB, LEVEL), 0, 1), ((GAP,), 2, 2), ((BAND,), 1, 1), ((BAND, LEVEL), 1, 1)],
+    ids=["alone", "two", "gap", "band", "band of two"],
+)
+def test_bands_and_lone_lines_have_their_area_and_gaps_are_left_open(lines, areas, stretches):
+    svg = draw_slide(slide(*lines))
+    shaded = "".join(re.findall(r'<path d="([^"]*)" fill="#59c9f0" fill-opacity="0.2"', svg))
     (line,) = re.findall(r'<path d="([^"]*)" fill="none" stroke="#59c9f0"', svg)
-
-    def highest(path):
-        return min(float(y) for _, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", path))
-
-    assert "100 MiB" in texts(svg)
-    assert highest(band) < highest(line)
-    assert band.count("M") == band.count("Z") == 1
-
-
-def test_a_lone_line_has_its_area_and_gaps_are_left_open():
-    assert 'fill-opacity="0.2"' in draw_slide(slide(CLIMB))
-    assert "fill-opacity" not in draw_slide(slide(CLIMB, LEVEL))
-    values = [10.0 * MIB] * 20 + [math.nan] * 20 + [10.0 * MIB] * 21
-    (path,) = re.findall(
-        r'<path d="([^"]*)" fill="none"', draw_slide(slide(Line("a", "#ffffff", TIMES, values)))
-    )
-    assert path.count("M") == 2
+    assert (shaded.count("M"), shaded.count("Z"), line.count("M")) == (areas, areas, stretches)
+    if BAND in lines:
+        shaded_top, top = (
+            min(float(y) for y in re.findall(r"[ML]-?[\d.]+ (-?[\d.]+)", path)) for path in (shaded, line)
+        )
+        assert shaded_top < top
+        assert "100 MiB" in texts(svg)
 
 
 def test_names_that_would_lie_on_each_other_are_moved_apart():
     close = [Line(name, "#ffffff", TIMES, [30 * MIB] * 61) for name in ("one", "two", "three")]
     svg = draw_slide(slide(*close))
     heights = [float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>(?:one|two|three)<', svg)]
-    assert min(b - a for a, b in zip(sorted(heights), sorted(heights)[1:], strict=False)) >= 20
+    assert min(after - before for before, after in pairwise(sorted(heights))) >= 20
 
 
 @pytest.mark.parametrize("text", ["", "1920", "1920x", "x1080", "10x10", "99999x99999", "19e2x1080"])
@@ -87,23 +85,20 @@ def test_a_size_that_is_none_is_one_line(text):
         parse_size(text)
 
 
-def test_it_is_drawn_as_png_in_its_own_size():
-    png = to_png(draw_slide(slide(CLIMB), (640, 360)))
-    assert png[:4] == b"\x89PNG"
-    assert (int.from_bytes(png[16:20]), int.from_bytes(png[20:24])) == (640, 360)
-
-
 def test_a_recording_is_exported_as_one_and_what_it_lacks_is_said(tmp_path):
     path = tmp_path / "made.jsonl"
     path.write_bytes(b"".join(made_lines(12.0, 4.0, 2)))
-    invoke = CliRunner().invoke
-    wanted = ("export", str(path), "--chart-svg", "--size=1920x1080", "--light", "--scale=2")
-    done = invoke(main, wanted)
+
+    def export(*options):
+        return CliRunner().invoke(main, ("export", str(path), "--chart-svg", *options))
+
+    wanted = ("--size=1920x1080", "--light", "--scale=2")
+    done = export(*wanted)
     assert done.exit_code == 0, done.stderr
     assert "RSS" in texts(done.stdout)
-    assert done.stdout == invoke(main, wanted).stdout
+    assert done.stdout == export(*wanted).stdout
     for option, expected in (("--metric=nothing", "is not one of"), ("--size=1x1", "expected pixels")):
-        wrong = invoke(main, ("export", str(path), "--chart-svg", option))
+        wrong = export(option)
         assert (wrong.exit_code, wrong.stdout) == (2, "")
         assert expected in wrong.stderr
 

@@ -128,7 +128,7 @@ class CostTable(Table):
         self._shown = (view, colors, narrow, baseline)
         self._limits = dict(self._limits_of(view)) if tall else {}
         self.follow()
-        self.note(self._legend(view, baseline, self.outer_size.width - len("╭─  ─╮")))
+        self.note(self._legend(baseline, self.outer_size.width - len("╭─  ─╮")))
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the heading and a line or two a lane, with the columns that have room."""
@@ -195,10 +195,9 @@ class CostTable(Table):
             text += f"{change + ' ' * column.marks:>{GAP + FIT_WIDTH if column.left else column.width}}"
         return text
 
-    def _legend(self, view: Snapshot, baseline: Snapshot | None, width: int) -> str:
+    def _legend(self, baseline: Snapshot | None, width: int) -> str:
         """Return what the marks mean: at length, or in a few words where there is no room for that."""
-        columns = columns_for(COLUMNS, width - self._names(view), view.lanes)
-        marks = {letter for lane in view.lanes for column in columns for letter in column.text(lane)}
+        marks = {letter for line in self._drawn for letter in line.plain}
         notes: list[tuple[str, str]] = []
         if baseline:
             notes.append((f"Δ since the baseline at {format_clock(baseline.elapsed)}",) * 2)

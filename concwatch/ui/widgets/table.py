@@ -57,14 +57,11 @@ def headings(columns: Sequence[Column[Row]], sorted_by: str) -> list[Cell]:
     cells = []
     for column in columns:
         chosen = column.title == sorted_by
-        text = Content.styled(
-            f"▾ {column.title}" if chosen else column.title, "bold $accent" if chosen else "bold $dim"
-        )
-        room = column.width - column.marks
-        if column.left:
-            room -= 0 if chosen else GAP
-            cells.append(Cell(column.width - column.marks - room))
-        cells += [Cell(room, text, do("sort_by", column.title), right=not column.left), Cell(column.marks)]
+        text = f"▾ {column.title}" if chosen else f"{'':{GAP}}{column.title}"
+        text = text if column.left else f"{text}{'':{column.marks}}"
+        style = "bold $accent" if chosen else "bold $dim"
+        tap = do("sort_by", column.title)
+        cells.append(Cell(column.width, Content.styled(text, style), tap, right=not column.left))
     return cells
 
 

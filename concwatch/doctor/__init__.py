@@ -1,1 +1,1 @@
-"""What this machine can hold and what would stop it: looked up, told, and proven for threads."""
+"""What this machine can hold and what would stop it: looked up, shown, and proven for threads."""

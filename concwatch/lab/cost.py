@@ -39,7 +39,7 @@ class Cost(Struct, frozen=True):
 
 
 class CostMeter:
-    """Follows one worker from its start and tells the bytes of a task whenever that can be told.
+    """Follows one worker from its start; ``cost`` is what a task takes, as soon as that is known.
 
     Bytes a task are the median, over the samples with (nearly) the most tasks live, of the growth of RSS over
     the idle worker's, divided by the live tasks. Samples between two ticks that many tasks came or went
@@ -110,7 +110,7 @@ class CpuMeter:
 
     def __init__(self) -> None:
         self.per_task: float | None = None
-        self._tells = False  # whether the worker itself knows what it has used
+        self._reports_cpu = False  # whether the worker itself knows what it has used
         self._idle = 0.0  # share of a core that the idle worker takes
         self._idle_since: tuple[float, float] | None = None  # time, CPU seconds
         # Time, CPU seconds and tasks created: at the last look, and before the first task.
@@ -123,8 +123,8 @@ class CpuMeter:
     def add(self, tick: Tick, reading: Reading, asked: bool) -> None:
         """Take one look at the worker; whether tasks are ``asked`` for now."""
         # What the worker says is of the very moment of its counters.
-        self._tells = self._tells or tick.cpu is not None
-        if self._tells and tick.cpu is None:
+        self._reports_cpu = self._reports_cpu or tick.cpu is not None
+        if self._reports_cpu and tick.cpu is None:
             return
         used = reading.cpu_seconds if tick.cpu is None else tick.cpu
         now, ended = tick.time, tick.completed + tick.failed

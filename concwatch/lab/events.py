@@ -13,7 +13,7 @@ KEPT = 1_000
 
 Severity = Literal["info", "warning", "error"]
 
-Say = Callable[[str, Severity], None]
+EventSink = Callable[[str, Severity], None]
 """Takes an event: what happened, and how bad that is."""
 
 NOTE = "note"

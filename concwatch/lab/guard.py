@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from concwatch.lab.capacity import Capacity
-from concwatch.lab.events import Say
+from concwatch.lab.events import EventSink
 from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import STANDING
@@ -43,7 +43,7 @@ def step_interval(left: float) -> float:
 class Guard:
     """Stops growth at the budget, and the largest lane when the machine itself runs out of memory."""
 
-    def __init__(self, lanes: Sequence[Lane], capacity: Capacity, say: Say) -> None:
+    def __init__(self, lanes: Sequence[Lane], capacity: Capacity, say: EventSink) -> None:
         """Watch over all ``lanes`` of a host."""
         self.budget = capacity.budget
         self._capacity = capacity
@@ -51,7 +51,7 @@ class Guard:
         self._say = say
         self._looked = 0.0
         self._last_total = 0
-        self._halted: set[Lane] = set()  # told to stop growing since something was asked for last
+        self._halted: set[Lane] = set()  # since something was asked for last
         self._stopped: Lane | None = None
         self._stopped_at = 0.0
 

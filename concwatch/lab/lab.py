@@ -105,7 +105,7 @@ class Lab(Observable):
         """Return the lanes of the host that one runs on."""
         return self.fleet.of(lane)
 
-    # What a person asks for. Every command marks itself.
+    # Commands; each marks itself.
 
     def switch(self, lane: Lane, on: bool) -> None:
         """Switch a lane on or off."""
@@ -200,7 +200,7 @@ class Lab(Observable):
         for lane in self.lanes:
             lane.apply(self.settings)
 
-    # What time brings.
+    # Time.
 
     def step(self, now: float | None = None) -> None:
         """Sample every lane once and watch over the budget."""
@@ -239,7 +239,7 @@ class Lab(Observable):
         if running and self.settings.workload not in running:
             self.settings = structs.replace(self.settings, workload=running[0])
 
-    # What there is, and what it is held against.
+    # Totals.
 
     @property
     def total_rss(self) -> int:

@@ -152,7 +152,7 @@ class Lane:
         """Why the engine cannot run here, as far as is known."""
         return self.worker.broken or self._missing
 
-    # What a person asks for.
+    # Commands.
 
     def switch_on(self, settings: Settings, now: float) -> None:
         """Start a worker for the last target, if there is none; one on its way out is waited for."""
@@ -190,7 +190,7 @@ class Lane:
         else:
             worker.apply(settings)
 
-    # What time brings.
+    # Time.
 
     def step(self, now: float) -> None:
         """Take in what has come, look at the process, and add one sample."""
@@ -237,7 +237,7 @@ class Lane:
 
     @property
     def status(self) -> LaneStatus:
-        """What changes seldom, as it is now; what its tasks would take is for the lab to say."""
+        """What changes seldom, without what its tasks would take, which the lab adds."""
         worker, goal, limit = self.worker, self.worker.goal, self.worker.goal.limit
         return LaneStatus(
             state=self.state,

@@ -112,7 +112,7 @@ class LaneRow:
     """One lane, or several that are steered as one."""
 
     def __init__(self, lanes: Sequence[Lane], even: Callable[[], bool] = lambda: False) -> None:
-        """Take ``lanes`` of one engine together; ``even`` tells whether each is to hold the same number."""
+        """Take ``lanes`` of one engine together; ``even`` returns whether each holds the same number."""
         self.lanes = lanes
         first = lanes[0].facts
         self.own_name = lanes[0].engine.own_name
@@ -124,13 +124,13 @@ class LaneRow:
         self.spread = Spread() if several else self.series
         """What the median of them holds, and the least and the most."""
         self._even = even
-        self._told = 0.0
+        self._followed = 0.0
 
     def of(self, lanes: Sequence[Lane]) -> "LaneRow":
         """Return the row of other lanes of the same engine, with what several held together until now."""
         row = LaneRow(lanes, self._even)
         if len(lanes) > 1 and len(self.lanes) > 1:
-            row.series, row.spread, row._told = self.series, self.spread, self._told
+            row.series, row.spread, row._followed = self.series, self.spread, self._followed
         return row
 
     @property
@@ -177,9 +177,9 @@ class LaneRow:
 
     def follow(self, lanes: Sequence[LaneSnapshot], time: float) -> None:
         """Keep the sample of all lanes together, if any was taken at ``time``."""
-        new = time > self._told and any(lane.sample.time == time for lane in lanes)
+        new = time > self._followed and any(lane.sample.time == time for lane in lanes)
         if isinstance(self.spread, Spread) and new:
-            self._told = time
+            self._followed = time
             samples = _samples(lanes)
             self.series.append(structs.replace(combined_sample(samples, 0), time=time))
             self.spread.take(samples, time)

@@ -23,12 +23,12 @@ class State(Enum):
 
     @property
     def broken(self) -> bool:
-        """Whether it has ended otherwise than it was told to."""
+        """Whether it ended without having been stopped."""
         return self in (State.FAILED, State.LOST)
 
 
 COMING = (State.BUILDING, State.STARTING)
-"""While a worker does not stand yet."""
+"""While a worker is not ready yet."""
 
 STANDING = (State.RUNNING, State.STALLED)
-"""While it can be told what to do."""
+"""While a worker takes commands."""

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from msgspec import structs
 
-from concwatch.lab.events import Say
+from concwatch.lab.events import EventSink
 from concwatch.lab.settings import Settings, fetches
 from concwatch.page_server import BACKLOG, PATH
 from concwatch.system.child import describe_exit, explain_start_error, python_command
@@ -114,7 +114,7 @@ class PageServer:
 class PageKeeper:
     """The page server of a lab: started when tasks are first to fetch, and anew where it has died."""
 
-    def __init__(self, open_pages: Callable[[], PageServer], say: Say) -> None:
+    def __init__(self, open_pages: Callable[[], PageServer], say: EventSink) -> None:
         self._open = open_pages
         self._say = say
         self._pages: PageServer | None = None

@@ -89,7 +89,7 @@ class TickRates:
         self._best = (math.nan, math.nan)
         self._last: Tick | None = None
         self._taken = -math.inf  # when the last call was that had a rate
-        self._told: tuple[float, float] = (0.0, 0.0)  # what all rates so far add up to over time
+        self._accounted: tuple[float, float] = (0.0, 0.0)  # what all rates so far add up to over time
         self._silent_since: Tick | None = (
             None  # the last tick before a silence that ended since the last call
         )
@@ -128,12 +128,14 @@ class TickRates:
             return found
         counts = (float(last.created), float(last.completed))
         if before is not None and last.time > before.time:
-            told = float(before.created), float(before.completed)
+            since = float(before.created), float(before.completed)
             seconds = last.time - before.time
-            if span > LONG * self._interval:  # so that what is told adds up to what there was
-                told, seconds = self._told, span
-            found = max(0.0, counts[0] - told[0]) / seconds, max(0.0, counts[1] - told[1]) / seconds
+            if span > LONG * self._interval:  # so that the rates add up to what there was
+                since, seconds = self._accounted, span
+            found = max(0.0, counts[0] - since[0]) / seconds, max(0.0, counts[1] - since[1]) / seconds
         known = math.isfinite(span) and not math.isnan(found[0])
-        self._told = (self._told[0] + found[0] * span, self._told[1] + found[1] * span) if known else counts
+        self._accounted = (
+            (self._accounted[0] + found[0] * span, self._accounted[1] + found[1] * span) if known else counts
+        )
         self._best, self._silent_since, self._taken = (math.nan, math.nan), None, now
         return found

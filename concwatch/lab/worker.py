@@ -9,7 +9,7 @@ from collections.abc import Callable
 from msgspec import structs
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.events import Say
+from concwatch.lab.events import EventSink
 from concwatch.lab.goal import Goal
 from concwatch.lab.lane_state import COMING, STANDING, State
 from concwatch.lab.memory_growth import MemoryGrowth
@@ -45,7 +45,7 @@ class Worker:
         link: Link | None,
         settings: Settings,
         target: int,
-        say: Say,
+        say: EventSink,
         *,
         now: float,
         hz: float,

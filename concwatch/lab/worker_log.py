@@ -1,6 +1,6 @@
 """What one worker adds to the event log: its reports as sentences, however many and whatever nonsense."""
 
-from concwatch.lab.events import Say, Severity
+from concwatch.lab.events import EventSink, Severity
 from concwatch.links.messages import BurstDone, Limit, Reached
 from concwatch.units import counted, format_bytes, format_count, format_rate, format_seconds
 
@@ -58,7 +58,7 @@ class WorkerLog:
     Time is passed in, in seconds.
     """
 
-    def __init__(self, say: Say, now: float) -> None:
+    def __init__(self, say: EventSink, now: float) -> None:
         self._say = say
         self._left = float(AT_ONCE)
         self._at = self._summary_due = now

@@ -228,8 +228,8 @@ async def measure(
     Args:
         lab: with one lane a plan.
         plans: in the order of its lanes.
-        progress: is told a lane's name, and what it is doing.
-        keep: is given each result as its measurement begins, to be read also when this is cancelled.
+        progress: called with a lane's name, and what it is doing.
+        keep: called with each result as its measurement begins, to be read also when this is cancelled.
 
     Raises:
         Exception: whatever breaks the lab itself.

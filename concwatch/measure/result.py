@@ -41,7 +41,7 @@ class Outcome(Enum):
 
 @dataclass
 class Result:
-    """What one measurement gave: bytes, seconds, tasks, per second. None is what could not be told."""
+    """What one measurement gave: bytes, seconds, tasks, per second. None is what is not known."""
 
     engine: str
     tasks: int = 0

@@ -140,7 +140,7 @@ class Session:
 
         Args:
             make_lab: makes a lab for some engines.
-            progress: is told the lab, a lane's name, and what it is doing.
+            progress: called with the lab, a lane's name, and what it is doing.
         """
         groups = self._groups()
         for tasks in self.sizes:

@@ -11,7 +11,7 @@ BUDGET = "memory budget"
 """The wall that concwatch itself sets."""
 
 DEFAULT_SHARE = 0.8
-"""Share of the available memory that workers may take unless told otherwise."""
+"""Share of the available memory that workers may take without another budget."""
 
 SPARED = 0.05
 """Share of the memory available at the start that is left to the machine, whoever takes the rest."""

@@ -39,7 +39,7 @@ def process_limits(name: str) -> Tuple[Optional[int], Optional[int]]:
 
 
 def limit_now() -> Optional[int]:
-    """Return the number of files that this process may have open, where that can be told."""
+    """Return the number of files that this process may have open, None where that is not known."""
     return process_limits("RLIMIT_NOFILE")[0]
 
 

@@ -1,6 +1,6 @@
 """Processes as the system lists them, read by the standard library: also on other hosts.
 
-Where there is no ``/proc``, `concwatch.system.elsewhere` tells the same.
+Where there is no ``/proc``, `concwatch.system.elsewhere` asks psutil.
 """
 
 from __future__ import annotations

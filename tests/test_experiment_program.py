@@ -11,9 +11,9 @@ import psutil
 import pytest
 
 from concwatch.experiments import program
-from concwatch.experiments.cell import Cell, NotMeasuredError
+from concwatch.experiments.cell import Cell, MissingError, NotMeasuredError
 from concwatch.experiments.loading import PROGRAMS, decode, load, shipped
-from concwatch.experiments.program import MissingError, find_runtime, run_program
+from concwatch.experiments.program import find_runtime, run_program
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.lab.lab import Lab
 from concwatch.lab.pythons import ask

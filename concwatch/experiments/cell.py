@@ -126,6 +126,10 @@ class NotMeasuredError(Exception):
     """A run gave no figures; its text says why."""
 
 
+class MissingError(NotMeasuredError):
+    """What a run needs is not on this machine, or is too little."""
+
+
 async def run_once(lab: Lab, cell: Cell) -> Result:
     """Run ``cell`` once on a lab of its own, which has one lane and is closed then.
 

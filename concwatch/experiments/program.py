@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from msgspec import structs
 
-from concwatch.experiments.cell import Cell, NotMeasuredError
+from concwatch.experiments.cell import Cell, MissingError, NotMeasuredError
 from concwatch.lab.catalog import AT
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import page_problem
@@ -49,10 +49,6 @@ DEFAULT_PROCESSES = 262_144
 """Processes that Erlang's virtual machine holds by default."""
 
 ELIXIR = structs.replace(ELIXIRC, name="elixir")
-
-
-class MissingError(NotMeasuredError):
-    """What a program needs is not on this machine."""
 
 
 def find_runtime(program: Path, engine: str, size: int) -> Runtime | None:

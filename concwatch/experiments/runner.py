@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from concwatch.experiments.cell import Cell, NotMeasuredError, run_once
+from concwatch.experiments.cell import Cell, MissingError, NotMeasuredError, run_once
 from concwatch.experiments.experiment import Entry, Experiment, entries
-from concwatch.experiments.program import MissingError, run_program
+from concwatch.experiments.program import run_program
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
@@ -137,25 +137,25 @@ class Runner:
 
     async def _run_cell(self, cell: Cell, outcome: CellOutcome) -> None:
         outcome.state = CellState.RUNNING
-        for _ in range(self.repeats(cell)):
-            self._run_began = asyncio.get_running_loop().time()
-            try:
-                self.lab = lab = self._make_lab([] if cell.program else [cell.worker()], cell.settings)
-            except ValueError as error:  # the Python, or what the lab itself needs, is not here
-                outcome.state, outcome.reason = CellState.SKIPPED, str(error)
-                return
-            why_not = cell.why_not(lab)
-            if why_not is not None:
-                await lab.close()
-                outcome.state, outcome.reason = CellState.SKIPPED, why_not
-                return
-            try:
-                outcome.runs.append(await (run_program if cell.program else run_once)(lab, cell))
-            except NotMeasuredError as error:
-                absent = isinstance(error, MissingError)
-                outcome.state, outcome.reason = CellState.SKIPPED if absent else CellState.FAILED, str(error)
-                return
-        outcome.state = CellState.DONE
+        try:
+            for _ in range(self.repeats(cell)):
+                self._run_began = asyncio.get_running_loop().time()
+                outcome.runs.append(await self._run_once(cell))
+            outcome.state = CellState.DONE
+        except NotMeasuredError as error:
+            absent = isinstance(error, MissingError)
+            outcome.state, outcome.reason = CellState.SKIPPED if absent else CellState.FAILED, str(error)
+
+    async def _run_once(self, cell: Cell) -> Result:
+        try:
+            self.lab = lab = self._make_lab([] if cell.program else [cell.worker()], cell.settings)
+        except ValueError as error:  # the Python, or what the lab itself needs, is not here
+            raise MissingError(str(error)) from None
+        why_not = cell.why_not(lab)
+        if why_not is not None:
+            await lab.close()
+            raise MissingError(why_not)
+        return await (run_program if cell.program else run_once)(lab, cell)
 
     def figures(self) -> list[TableFigure]:
         """Return every line of the result as it stands."""

@@ -71,7 +71,7 @@ SHELLS = (
 EVALUATORS = ("eval", "exec", "compile", "__import__", "runpy.run_path", "runpy.run_module")
 DEMO = "demos/demo.py"
 """Reads demos, which are Python files: one runs where somebody names it."""
-BRIDGE = "hosts/bridge.py"
+BRIDGE = "hosts/memory_files.py"
 """Compiles on another host what came with it."""
 REPLACEMENTS = "agent/replacements.py"
 """Compiles text of its own, with the names of the parameters of the function that it stands for."""

@@ -7,23 +7,23 @@ or when nothing has come from the other side for `SILENCE` seconds: a connection
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import platform
 import subprocess
 import sys
 import threading
-import zipfile
-from time import monotonic, process_time, sleep
+from time import monotonic, sleep
 
-from concwatch.system.proc import available_memory, busy_seconds, machine_memory, process_figures
+from concwatch.hosts.machine_report import host_report, survey_report, walls_report
+from concwatch.hosts.memory_files import compiled, runnable
+from concwatch.system.proc import process_figures
 from concwatch.system.spawn import NICENESS, child_setup
-from concwatch.system.walls import UNKNOWN_WALL, thread_walls, wall_hit
+from concwatch.system.walls import UNKNOWN_WALL, wall_hit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, BinaryIO, Callable, Dict, List, NoReturn, Optional, Tuple
+    from typing import Any, BinaryIO, Callable, Dict, List, NoReturn, Optional
 
     from concwatch.hosts.builder import Builder
     from concwatch.hosts.watcher import Watcher
@@ -46,48 +46,11 @@ LARGEST_PROGRAM = 1 << 28
 BLOCK = 1 << 14
 """Bytes of it that are read at once."""
 
-PYTHONS = (*(f"python3.{minor}" for minor in range(9, 20)), "pypy3")
-TOOLS = ("go", "cargo", "java", "node", "elixir", "erl", "dotnet", "mono", "uv")
-"""Programs that a survey looks for."""
-
 _START = (
     "import sys; sys.path[:] = [{archive!r}, *(folder for folder in sys.path if folder)]; "
     "import concwatch; del sys.path[0]; "
     "from concwatch.worker.serve import serve; serve({engine!r}, True)"
 )
-
-
-def memory_file(name: str, data: bytes) -> int:
-    """Return the descriptor of a file in memory, or of one without a name, that holds ``data``."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create(name, 0)  # kept across exec
-    else:
-        import tempfile
-
-        descriptor, path = tempfile.mkstemp()
-        os.unlink(path)
-        os.set_inheritable(descriptor, True)
-    with open(descriptor, "wb", closefd=False) as file:
-        file.write(data)
-    return descriptor
-
-
-def compiled(archive: str) -> int:
-    """Return the descriptor of a zip file with what a worker imports of ``archive``, compiled.
-
-    A worker that compiles it itself would weigh 0.7 MB more, and take a tenth of a second longer to start.
-    """
-    import io
-    import marshal
-
-    out = io.BytesIO()
-    header = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)  # by hash, never checked
-    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(out, "w") as target:
-        for name in source.namelist():
-            if not name.startswith("concwatch/hosts/"):
-                code = compile(source.read(name), f"{archive}/{name}", "exec", dont_inherit=True)
-                target.writestr(name + "c", header + marshal.dumps(code))
-    return memory_file("concwatch-worker", out.getvalue())
 
 
 class Output:
@@ -113,39 +76,6 @@ class Output:
     def send(self, type_: str, **fields: Any) -> None:
         """Write one report."""
         self.write(json.dumps({"type": type_, **fields}).encode() + b"\n")
-
-
-def host_report() -> Dict[str, Any]:
-    """Return what this machine is and does."""
-    total, available, group = available_memory(*machine_memory())
-    return {
-        "time": monotonic(),
-        "name": platform.node()[:200],
-        "system": f"{platform.system()} {platform.release()}"[:200],
-        "processor": platform.machine()[:200],
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_total": total,
-        "memory_available": available,
-        "memory_group": group,
-        "busy": busy_seconds(),
-        "own": process_time(),
-    }
-
-
-def _there(programs: Tuple[str, ...]) -> List[str]:
-    """Return those of ``programs`` that are on the path."""
-    import shutil  # only for who asks
-
-    return [program for program in programs if shutil.which(program)]
-
-
-def walls_report() -> List[Dict[str, Any]]:
-    """Return the limits on threads here."""
-    return [
-        {"name": wall.name, "value": wall.value, "used": wall.used, "a_thread": wall.a_thread}
-        for wall in thread_walls()
-    ]
 
 
 class Bridge:
@@ -185,7 +115,7 @@ class Bridge:
         elif type_ == "start":
             self._start(fields)
         elif type_ == "survey":
-            self._out.send("survey", pythons=_there(PYTHONS), tools=_there(TOOLS))
+            self._out.send("survey", **survey_report())
         elif type_ in ("watch", "attach"):
             self._watch_program(type_, fields)
         elif self._watcher is not None:
@@ -228,26 +158,18 @@ class Bridge:
 
     def _start(self, fields: Dict[str, Any]) -> None:
         """Start the worker: of an engine of Python's, a program that follows, or one that is built here."""
-        program, sources = (
-            self._read(min(int(fields.get(name, 0)), LARGEST_PROGRAM)) for name in ("size", "sources")
-        )
+        program, sources = (self._read(int(fields.get(name, 0))) for name in ("size", "sources"))
         variables = fields.get("environment", {})
         here = {"system": platform.system(), "processor": platform.machine()}
-        there = {name: fields.get(name) for name in here}
-        unlike = [f"{there[name]}: this is {value}" for name, value in here.items() if there[name] != value]
+        unlike = [(fields.get(name), value) for name, value in here.items() if fields.get(name) != value]
         if program and not unlike:
-            file = memory_file("concwatch-program", program)
-            # A program that is still open for writing cannot be run.
-            kept = [os.open(f"/proc/self/fd/{file}", os.O_RDONLY)]
-            os.set_inheritable(kept[0], True)
-            os.close(file)
+            kept = [runnable("concwatch-program", program)]
             self._run([f"/proc/self/fd/{kept[0]}", *fields.get("arguments", [])], variables, kept)
         elif sources:
-            # Of this thread the other side's signs of life are waited for.
             work = (fields["ways"], sources, fields["engine"], variables)
-            threading.Thread(target=self._build, args=work, daemon=True).start()
+            threading.Thread(target=self._build, args=work, daemon=True).start()  # this one goes on reading
         elif program:
-            self._refuse(f"the program is built for {unlike[0]}")
+            self._refuse("the program is built for {}: this is {}".format(*unlike[0]))
         else:
             kept = [compiled(self._archive)]
             code = _START.format(archive=f"/proc/self/fd/{kept[0]}", engine=fields["engine"])
@@ -276,7 +198,7 @@ class Bridge:
 
     def _read(self, size: int) -> bytes:
         """Read so many bytes, and show signs of life meanwhile: over a slow connection that takes a while."""
-        parts, left, told = [], size, monotonic()
+        parts, left, told = [], min(size, LARGEST_PROGRAM), monotonic()
         while left:
             part = self._lines.read(min(left, BLOCK))
             if not part:

@@ -8,16 +8,13 @@ import asyncio
 import itertools
 import logging
 import re
-import subprocess
 import sys
 import threading
 import uuid
 import warnings
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
-from time import monotonic
+from contextlib import suppress
 from typing import Any
 
 import distributed
@@ -26,11 +23,9 @@ from distributed.versions import VersionMismatchWarning
 
 from concwatch import wire
 from concwatch.hosts import plugin
+from concwatch.hosts.cluster_pipe import ClusterPipe
 from concwatch.hosts.host import PYTHON, Host
-from concwatch.links.link import Arrival, Ended
-from concwatch.links.output import OUT, Output
-from concwatch.system.child import last_words
-from concwatch.system.spawn import child_setup
+from concwatch.hosts.local_cluster import local_cluster
 from concwatch.text import one_line, plain
 
 LOCAL = "local:"
@@ -38,9 +33,6 @@ LOCAL = "local:"
 
 CONNECT_LIMIT = 8.0
 """Seconds that a scheduler may take to answer."""
-
-START_LIMIT = 60.0
-"""Seconds that a local cluster may take to start on a busy machine."""
 
 CLOSE_LIMIT = 3.0
 """Seconds that the end of the connection, and of a local cluster, may take."""
@@ -51,117 +43,16 @@ RUN_LIMIT = 10.0
 LOOK = 1.0
 """Seconds between two looks at which workers there are."""
 
-KILL_LIMIT = 0.4
-"""Seconds in which a bridge that is to end reports it, or counts as ended."""
-
-ACKNOWLEDGED = plugin.WINDOW // 4
-"""Bytes that have been taken in before a Dask worker is told so."""
-
 OLDEST = 2026
 """The year of the oldest release of Dask that is known to work."""
 
-LEFT = "ended: its Dask worker has left the cluster"
-GONE = "ended: the scheduler of the cluster is gone"
+LEFT, GONE = "ended: its Dask worker has left the cluster", "ended: the scheduler of the cluster is gone"
 
 register_pickle_by_value(plugin)
 warnings.simplefilter("ignore", VersionMismatchWarning)  # `_check_versions` refuses what does not work
 for _name in ("distributed", "distributed.client", "tornado.application"):
     _log = logging.getLogger(_name)  # Dask's own would be written across the screen
     _log.handlers, _log.propagate = [logging.NullHandler()], False
-
-
-class ClusterPipe:
-    """A program beside a Dask worker, by its standard streams: a `concwatch.hosts.host.Pipe`."""
-
-    def __init__(self, order: Callable[[str, object], None], beat: Callable[[int], None]) -> None:
-        """Have the plugin follow what is given to ``order``; ``beat`` takes the number of a sign of life."""
-        self._order, self._beat = order, beat
-        self._came: deque[tuple[int, Any]] = deque()
-        # It never has to pause: the plugin sends no more than has been acknowledged.
-        self._output = Output(lambda fd: None, lambda fd: None)
-        self._taken = 0
-        self._killed: float | None = None
-        self._over = False
-        self.echoed = 0.0
-        """When the last answer to a sign of life came."""
-
-    def take(self, what: int, value: Any) -> None:
-        """Take a report of the plugin. Called by the thread of the cluster."""
-        if what == OUT and b'"echo"' in value:
-            self.echoed = monotonic()
-        self._came.append((what, value))
-
-    @property
-    def last_words(self) -> str:
-        """The line of its standard error, so far, that says most about its end."""
-        return self._output.last_words
-
-    def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Return what has come since the last call."""
-        while self._came and not self._over:
-            what, value = self._came.popleft()
-            if what == plugin.EXIT:
-                self._over = True
-                self._output.exited(value)
-            elif what == plugin.FAILED:
-                self._end(one_line(plain(value)))
-            else:
-                self._taken += len(value)
-                self._output.feed(what, value)
-        if self._killed is not None and not self._over and monotonic() - self._killed > KILL_LIMIT:
-            self._end("was ended")
-        if self._taken >= ACKNOWLEDGED and not self._over:
-            self._order(plugin.TAKEN, self._taken)
-            self._taken = 0
-        return self._output.arrivals()
-
-    def _end(self, reason: str) -> None:
-        self._over = True
-        self._output.end(Ended(reason, ran=False))
-
-    def send(self, type_: str, **fields: Any) -> None:
-        """Send one line; what cannot arrive any more is dropped."""
-        if type_ == "beat":
-            self._beat(fields["number"])
-        elif not self._over:
-            self._order(plugin.DATA, wire.encode(type_, **fields))
-
-    def kill(self) -> None:
-        """End it by force, now."""
-        if self._killed is None:
-            self._killed = monotonic()
-            self._order(plugin.CLOSE, None)
-
-
-@asynccontextmanager
-async def _local_workers(count: int) -> AsyncIterator[str]:
-    """Run a Dask cluster here, in a process that ends with this one; yield the scheduler's address."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "concwatch.hosts.local_cluster", str(count)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=child_setup(0),
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        async with asyncio.timeout(START_LIMIT):
-            address = (await process.stdout.readline()).decode().strip()
-        if not address:
-            errors = (await process.stderr.read()).decode(errors="replace")
-            raise ValueError(f"it does not start: {one_line(last_words(errors))}")
-        yield address
-    finally:
-        process.stdin.close()
-        try:
-            async with asyncio.timeout(CLOSE_LIMIT):
-                await process.wait()
-        except TimeoutError:
-            process.kill()  # its workers notice, and end at once
-            await process.wait()
 
 
 class Cluster:
@@ -234,12 +125,10 @@ class Cluster:
         """Send an order, behind those that wait."""
         if order[0] not in self._pipes:
             return
-        waiting = self._orders.get(address)
-        if waiting is not None:
-            waiting.append(order)
-            return
-        self._orders[address] = [order]
-        self._start(self._send_orders(address))
+        if address not in self._orders:
+            self._orders[address] = []
+            self._start(self._send_orders(address))
+        self._orders[address].append(order)
 
     async def _send_orders(self, address: str) -> None:
         """Send what waits for one Dask worker, in order; the worker that does not take it has left."""
@@ -319,7 +208,7 @@ class Cluster:
         if not self._address.startswith(LOCAL):
             await self._stay_connected(self._address)
             return
-        async with _local_workers(int(self._address.removeprefix(LOCAL))) as address:
+        async with local_cluster(int(self._address.removeprefix(LOCAL))) as address:
             await self._stay_connected(address)
 
     async def _stay_connected(self, address: str) -> None:

@@ -1,13 +1,58 @@
-"""A Dask cluster on this machine, to try one and for tests: ends with its standard input."""
+"""A Dask cluster on this machine, to try one and for tests: a process that ends with its standard input."""
 
+import asyncio
+import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-import dask
-from distributed import LocalCluster
+from concwatch.system.child import last_words
+from concwatch.system.spawn import child_setup
+from concwatch.text import one_line
+
+START_LIMIT = 60.0
+"""Seconds that a local cluster may take to start on a busy machine."""
+
+CLOSE_LIMIT = 3.0
+"""Seconds that the cluster gets to end by itself."""
+
+
+@asynccontextmanager
+async def local_cluster(count: int) -> AsyncIterator[str]:
+    """Run a Dask cluster here, in a process that ends with this one; yield the scheduler's address."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "concwatch.hosts.local_cluster", str(count)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=child_setup(0),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(START_LIMIT):
+            address = (await process.stdout.readline()).decode().strip()
+        if not address:
+            errors = (await process.stderr.read()).decode(errors="replace")
+            raise ValueError(f"it does not start: {one_line(last_words(errors))}")
+        yield address
+    finally:
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(CLOSE_LIMIT):
+                await process.wait()
+        except TimeoutError:
+            process.kill()  # its workers notice, and end at once
+            await process.wait()
 
 
 def main(workers: int) -> None:
     """Run so many Dask workers, each a process; print the scheduler's address."""
+    import dask  # only in that process
+    from distributed import LocalCluster
+
     dask.config.set({"distributed.admin.low-level-log-length": 100})  # of events that have been sent on
     with LocalCluster(
         n_workers=workers,

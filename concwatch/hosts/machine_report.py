@@ -1,0 +1,52 @@
+"""What a bridge reports of its machine; standard library, Python 3.9."""
+
+from __future__ import annotations
+
+import os
+import platform
+from time import monotonic, process_time
+
+from concwatch.system.proc import available_memory, busy_seconds, machine_memory
+from concwatch.system.walls import thread_walls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List
+
+PYTHONS = (*(f"python3.{minor}" for minor in range(9, 20)), "pypy3")
+TOOLS = ("go", "cargo", "java", "node", "elixir", "erl", "dotnet", "mono", "uv")
+"""Programs that a survey looks for."""
+
+
+def host_report() -> Dict[str, Any]:
+    """Return what this machine is and does."""
+    total, available, group = available_memory(*machine_memory())
+    return {
+        "time": monotonic(),
+        "name": platform.node()[:200],
+        "system": f"{platform.system()} {platform.release()}"[:200],
+        "processor": platform.machine()[:200],
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_total": total,
+        "memory_available": available,
+        "memory_group": group,
+        "busy": busy_seconds(),
+        "own": process_time(),
+    }
+
+
+def walls_report() -> List[Dict[str, Any]]:
+    """Return the limits on threads here."""
+    return [
+        {"name": wall.name, "value": wall.value, "used": wall.used, "a_thread": wall.a_thread}
+        for wall in thread_walls()
+    ]
+
+
+def survey_report() -> Dict[str, List[str]]:
+    """Return which Pythons and which programs of other languages are on the path."""
+    import shutil  # only for who asks
+
+    kinds = {"pythons": PYTHONS, "tools": TOOLS}
+    return {kind: [name for name in names if shutil.which(name)] for kind, names in kinds.items()}

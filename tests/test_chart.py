@@ -16,7 +16,7 @@ from concwatch.charts.plot import Plot
 from concwatch.charts.scales import BYTES, RATE
 from concwatch.ui.widgets import chart as chart_file
 from concwatch.ui.widgets.chart import Chart, PictureRow
-from tests.screen import showing
+from tests.screen import pilot_of, showing
 
 MIB = 1024**2
 TIMES = [float(second) for second in range(61)]
@@ -52,6 +52,7 @@ async def test_a_chart_shows_lines_and_their_values_or_what_to_do_and_is_framed_
     chart = Chart(rss(), hint="switch a lane on")
     gaps = (Line("a", "#ff0000", TIMES, [math.nan] * 61), Line("b", "#00ff00", [], []))
     async with showing(chart).run_test(size=(44, 14)) as pilot:
+        pilot = pilot_of(pilot)
         for plot, *texts in (
             (rss(), "switch a lane on"),
             (rss(RED, BLUE, GREEN), "RSS  thre 159M asyn 29.5M uvlo 318M", "300 MiB┤", "-60s", "now"),
@@ -72,6 +73,7 @@ async def test_only_what_changes_a_cell_is_painted_and_any_size_and_theme_is_fol
     chart = Chart(rss())
     with patch.object(chart_file, "paint", wraps=chart_file.paint) as paint:
         async with showing(chart).run_test(size=(44, 14)) as pilot:
+            pilot = pilot_of(pilot)
             for plot, painted in (
                 (rss(RED), 1),
                 (rss(RED, end=60.01), 1),

@@ -8,10 +8,11 @@ from textual.style import Style
 
 from concwatch.lab.events import Event
 from concwatch.ui.renderables.ink import Inks
+from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.event_view import EventLines, EventView
 from concwatch.ui.widgets.table import Column, columns_for, headings
 from concwatch.ui.widgets.text_lines import TextLines
-from tests.screen import pilot_of, showing
+from tests.screen import pilot_of, showing, stage
 
 BASE = Style.parse("#ffffff on #000000")
 
@@ -116,6 +117,18 @@ def test_a_heading_stands_above_its_values_and_sorts_by_them(sorted_by):
     assert text.index("fits") == 8 + 12 + 2
     assert [cell.tap for cell in cells if cell.tap] == [f"do('sort_by', ('{c.title}',))" for c in columns]
     assert ("▾ " + sorted_by in text) is bool(sorted_by)
+
+
+async def test_a_click_on_a_heading_sorts_the_cost_table_and_another_leaves_it_as_the_lanes_stand():
+    async with stage() as s:
+        await s.switch_on("threads", tasks=10)
+        await s.switch_on("uvloop", tasks=100)
+        await s.run(1)
+        table = s.monitor.query_one(CostTable)
+        for sign, first in (("▾", "uvloop"), ("", "threads")):
+            await s.tap("live", within=table)
+            heading, row, *_ = (line.plain for line in table.rows(112))
+            assert ("▾ live" in heading, row.split()[0]) == (bool(sign), first)
 
 
 # The event log.

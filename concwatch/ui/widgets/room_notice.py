@@ -16,20 +16,6 @@ def has_room(size: Size) -> bool:
     return size.width >= NEEDED.width and size.height >= NEEDED.height
 
 
-def _told(size: Size) -> str:
-    return f"{size.width} × {size.height}"
-
-
-def notice(size: Size) -> Content:
-    """Return the lines, the most needed first: of a very small terminal the end is cut off."""
-    return Content.assemble(
-        (_told(size), "bold"),
-        " is too small: ",
-        ("concwatch", "bold"),
-        f" needs {_told(NEEDED)}, better {_told(GOOD)}. Keys still work; q quits.",
-    )
-
-
 class RoomNotice(Static):
     """Covers a screen while the terminal is too small for it; all below goes on."""
 
@@ -49,8 +35,17 @@ class RoomNotice(Static):
 
     def __init__(self, size: Size) -> None:
         """Show what is needed for a terminal of ``size``."""
-        super().__init__(notice(size))
+        super().__init__()
+        self.show(size)
 
     def show(self, size: Size) -> None:
-        """Show that the terminal now has ``size``."""
-        self.update(notice(size))
+        """Show that the terminal now has ``size``, the most needed first: the end may be cut off."""
+        now, needed, good = (f"{each.width} × {each.height}" for each in (size, NEEDED, GOOD))
+        self.update(
+            Content.assemble(
+                (now, "bold"),
+                " is too small: ",
+                ("concwatch", "bold"),
+                f" needs {needed}, better {good}. Keys still work; q quits.",
+            )
+        )

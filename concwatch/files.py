@@ -35,6 +35,19 @@ def write_whole(path: Path, content: str | bytes) -> None:
             part.unlink(missing_ok=True)
 
 
+def new_path(folder: Path, stem: str, *suffixes: str) -> Path:
+    """Return a path in ``folder`` with the first of ``suffixes``, such that no file has its name with any.
+
+    Args:
+        folder: where the file is to be.
+        stem: its name; if that is taken, ``-2`` and so on are added.
+        suffixes: those of the files that are to stand there together.
+    """
+    stems = (stem, *(f"{stem}-{number}" for number in range(2, 1000)))
+    free = (each for each in stems if not any((folder / f"{each}{suffix}").exists() for suffix in suffixes))
+    return folder / f"{next(free)}{suffixes[0]}"
+
+
 def why_not_writable(path: Path) -> str | None:
     """Return why ``path`` could not be written, found out by trying beside it; None when it could."""
     try:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from textual.screen import Screen
 
 from concwatch.charts.slide import Slide, draw_slide
-from concwatch.files import write_whole
+from concwatch.files import new_path, write_whole
 from concwatch.pictures.drawing import HOW_TO_GET, can_draw
 from concwatch.pictures.png import draw_png
 from concwatch.ui.widgets.chart import Chart
@@ -71,8 +71,7 @@ def picture_path(folder: Path, now: datetime, subject: str = "") -> Path:
     """Return a name that carries the time, and that no picture in ``folder`` has."""
     word = re.sub(r"\W+", "-", subject.lower()).strip("-")
     stem = "-".join(filter(None, ("concwatch", word, f"{now:%Y-%m-%d-%H%M%S}")))
-    names = (folder / f"{stem}{suffix}.svg" for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
-    return next(path for path in names if not path.exists() and not path.with_suffix(".png").exists())
+    return new_path(folder, stem, ".svg", ".png")
 
 
 def chart_to_save(screen: Screen[object]) -> Chart | None:

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from concwatch.files import new_path
 from concwatch.lab.catalog import Engine
 from concwatch.units import format_bytes
 
@@ -66,7 +67,7 @@ class SessionRecording:
             self.folder.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             raise ValueError(f'"{self.folder}" is a file: expected a folder') from None
-        path = _new_path(self.folder, datetime.now())
+        path = new_path(self.folder, f"concwatch-{datetime.now():%Y-%m-%d-%H%M%S}", ".jsonl")
         self._recorder = Recorder(path, open_writer(path), called(), engines)
         self._recorder.follow(lab)
         return self._recorder
@@ -78,10 +79,3 @@ class SessionRecording:
         self._recorder.stop(why)
         self.paths.append(self._recorder.path)
         return self._recorder
-
-
-def _new_path(folder: Path, now: datetime) -> Path:
-    """Return a name that carries the time, and that no file in ``folder`` has."""
-    stem = f"concwatch-{now:%Y-%m-%d-%H%M%S}"
-    names = (f"{stem}{suffix}.jsonl" for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
-    return next(folder / name for name in names if not (folder / name).exists())

@@ -103,6 +103,10 @@ class ExperimentsScreen(Leaving[None]):
         self.set_interval(FRAME, self.look)
         self.call_after_refresh(self.look)
 
+    def look_now(self) -> None:
+        """Have everything show this very moment: for a picture."""
+        self.look()
+
     @property
     def _chosen_name(self) -> str:
         return self._names[self.chosen]
@@ -111,18 +115,12 @@ class ExperimentsScreen(Leaving[None]):
     def _experiment(self) -> Experiment:
         return self._runs.experiments[self._chosen_name]
 
-    def look_now(self) -> None:
-        """Have everything show this very moment: for a picture."""
-        self.look()
-
     def look(self) -> None:
         """Have everything show how far the runs are."""
         if is_ending(self.app):
             return
         view = self._lab.snapshot()
         self.query_one(StatusBar).show(view, False, self._runs.told or "experiments")
-        if not self._names:
-            return
         self.query_one(ExperimentList).show([self._item(name) for name in self._names], self.chosen)
         self.query_one(AboutPanel).show(self._experiment)
         self.query_one(RunBar).show(self._runs, self._chosen_name, sum(lane.live for lane in view.lanes))
@@ -194,19 +192,17 @@ class ExperimentsScreen(Leaving[None]):
 
     def action_choose(self, index: int) -> None:
         """Have the keys act on experiment number ``index``, from 0."""
-        if self._names and index != self.chosen:
+        if index != self.chosen:
             self.chosen, self.table = index, 0
             self.look()
 
     def action_move(self, by: int) -> None:
         """Choose the next experiment, or one before."""
-        if self._names:
-            self.action_choose((self.chosen + by) % len(self._names))
+        self.action_choose((self.chosen + by) % len(self._names))
 
     def action_turn(self, by: int) -> None:
         """Show the next table, or one before."""
-        if self._names:
-            self.action_table((self.table + by) % len(self._experiment.table))
+        self.action_table((self.table + by) % len(self._experiment.table))
 
     def action_table(self, number: int) -> None:
         """Show table ``number``, from 0."""
@@ -215,8 +211,6 @@ class ExperimentsScreen(Leaving[None]):
 
     def action_run(self) -> None:
         """Run the chosen experiment; while another runs, show that one."""
-        if not self._names:
-            return
         if self._runs.running is not None:
             self.action_choose(self._names.index(self._runs.running))
         else:
@@ -249,10 +243,9 @@ class ExperimentsScreen(Leaving[None]):
 
     def action_details(self) -> None:
         """Show all that is known of the chosen experiment."""
-        if self._names:
-            experiment = self._experiment
-            notes = [(table.title, " ".join(table.note.split())) for table in experiment.table]
-            self.app.push_screen(ReadDialog(experiment.title, describe(experiment), notes))
+        experiment = self._experiment
+        notes = [(table.title, " ".join(table.note.split())) for table in experiment.table]
+        self.app.push_screen(ReadDialog(experiment.title, describe(experiment), notes))
 
     def action_help(self) -> None:
         """Show the keys and the words."""

@@ -75,7 +75,8 @@ class Group:
         self.leak = False
         """Whether it has been found to grow with nothing to explain it."""
         self.live_peak = 0
-        self._meter, self._retained = GrowthMeter(), GrowthMeter()
+        self.meter, self.retained_meter = GrowthMeter(), GrowthMeter()
+        """How the live tasks grow, and the finished ones that something still holds."""
         self._moved = MovedMemory()
         self._created, self._ended = Trailing(RATE_SECONDS), Trailing(RATE_SECONDS)
         self._began = time
@@ -96,31 +97,11 @@ class Group:
         self.live_peak = max(self.live_peak, report.live)
         self._created.add(time, report.created)
         self._ended.add(time, report.ended)
-        self._meter.add(time, report.live, report.created)
+        self.meter.add(time, report.live, report.created)
         if rss is not None:
             self._moved.add(time, report.live, rss)
         if report.retained is not None:
-            self._retained.add(time, report.retained, 0)
-
-    @property
-    def leaks(self) -> bool:
-        """Whether live tasks grow now beyond chance with nothing to explain it."""
-        return self._meter.leaks
-
-    @property
-    def retains(self) -> bool:
-        """Whether more and more finished tasks are still held by something."""
-        return self._retained.leaks
-
-    @property
-    def growth(self) -> Growth | None:
-        """How fast the live tasks grow."""
-        return self._meter.growth
-
-    @property
-    def retained_growth(self) -> Growth | None:
-        """How fast the finished tasks grow that something still holds."""
-        return self._retained.growth
+            self.retained_meter.add(time, report.retained, 0)
 
     @property
     def status(self) -> GroupStatus:
@@ -138,18 +119,19 @@ class Group:
             created=report.created,
             ended=report.ended,
             since=report.since,
-            created_per_second=_known(self._created.rate),
-            ended_per_second=_known(self._ended.rate),
+            created_per_second=known_rate(self._created),
+            ended_per_second=known_rate(self._ended),
             failed=report.failed,
             retained=report.retained,
             mean_life=self._live_seconds / ended if ended > 0 else None,
             oldest=report.oldest,
-            growth=self.growth,
+            growth=self.meter.growth,
             rss=self._moved.at(report.live),
             leak=self.leak,
             waits=self.waits,
         )
 
 
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def known_rate(counter: Trailing) -> float | None:
+    """Return what a counter counted a second; None while that is not known."""
+    return counter.rate if math.isfinite(counter.rate) else None

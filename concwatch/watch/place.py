@@ -17,7 +17,7 @@ from concwatch.system.processes import look
 from concwatch.watch.program import Program
 
 
-class Looks(Protocol):
+class ProcessReader(Protocol):
     """What reads the figures of one process."""
 
     def read(self) -> Reading | None:
@@ -86,7 +86,7 @@ class Place(Protocol):
         """Return why there is no agent in a process; nothing while one may still come."""
         ...
 
-    def look(self, pid: int) -> Looks:
+    def look(self, pid: int) -> ProcessReader:
         """Return what reads the figures of a process.
 
         Raises:
@@ -173,7 +173,7 @@ class Here:
             return self._attached[pid]
         return why_outside(pid, str(self._listener.path))
 
-    def look(self, pid: int) -> Looks:
+    def look(self, pid: int) -> ProcessReader:
         """Return what reads the figures of a process.
 
         Raises:

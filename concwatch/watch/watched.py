@@ -17,8 +17,8 @@ from concwatch.links.agent_messages import AgentEnd, AgentReady, AgentTick, Grou
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import Error, TracedLines
 from concwatch.system.process import Reading
-from concwatch.watch.group import Group
-from concwatch.watch.place import Looks
+from concwatch.watch.group import Group, known_rate
+from concwatch.watch.place import ProcessReader
 
 STALL = 1.0
 """Seconds without a report from which on a process is stalled; its agent has a thread of its own."""
@@ -51,7 +51,7 @@ class WatchedProcess:
         name: str,
         say: Say,
         now: float,
-        look: Callable[[int], Looks],
+        look: Callable[[int], ProcessReader],
         host: str = "",
     ) -> None:
         self.number, self.pid, self.ppid, self.began = number, pid, ppid, now
@@ -67,8 +67,6 @@ class WatchedProcess:
         self.tick: AgentTick | None = None
         self.groups: dict[int, Group] = {}
         """By the agent's own number."""
-        self.rest = 0
-        """Groups that are not told apart."""
         self.lines: TracedLines | None = None
         self.reading: Reading | None = None
         self.rss_first: int | None = None
@@ -87,7 +85,7 @@ class WatchedProcess:
         self._switches = Trailing(1.0)
         self._tick_at = now
         try:
-            self._sampler: Looks | None = look(pid)
+            self._sampler: ProcessReader | None = look(pid)
         except LookupError:
             self._sampler = None
 
@@ -103,11 +101,6 @@ class WatchedProcess:
     def live(self) -> int | None:
         """Its live tasks; None where nobody counts them."""
         return self.tick.live if self.tick else None
-
-    @property
-    def link(self) -> Agent | None:
-        """The connection to its agent."""
-        return self._link
 
     def connect(self, link: Agent, ready: AgentReady, now: float, name: str = "") -> None:
         """Follow the process by its agent from now on; ``name`` is what to call it if not by its own word."""
@@ -200,8 +193,6 @@ class WatchedProcess:
                 self.groups[number] = Group(report, groups.time)
         for number, group in self.groups.items():
             group.take(fresh.get(number, group.report), groups.time, rss)
-        if groups.rest is not None:
-            self.rest = groups.rest.groups
 
     def _look(self, now: float) -> None:
         reading = self._sampler.read() if self._sampler else None
@@ -230,8 +221,8 @@ class WatchedProcess:
         known: dict[str, Any] = {}
         if tick is not None:
             known = {
-                "created_per_second": _known(self._created.rate),
-                "completed_per_second": _known(self._ended.rate),
+                "created_per_second": known_rate(self._created),
+                "completed_per_second": known_rate(self._ended),
                 "live": tick.live,
                 "lag": tick.lag,
                 "tick_time": tick.time,
@@ -260,7 +251,7 @@ class WatchedProcess:
         """Mark the groups that leak, and ask where their tasks wait."""
         for number, group in self.groups.items():
             called = sum(one.leak for one in self.groups.values())
-            if not group.leak and called < MOST_CALLED and (group.leaks or group.retains):
+            if not group.leak and called < MOST_CALLED and (group.meter.leaks or group.retained_meter.leaks):
                 group.leak = True
                 self.send("waits", group=number)
 
@@ -292,7 +283,3 @@ class WatchedProcess:
             born=self.began,
             tracing=self.tick is not None and self.tick.traced is not None,
         )
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

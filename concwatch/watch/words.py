@@ -35,9 +35,10 @@ def details(lane: WatchedProcess) -> list[tuple[str, str]]:
 
 def leak_sentence(group: Group) -> str:
     """Return what grows, how fast, and where most of it waits."""
-    report, growth = group.report, group.growth if group.leaks else group.retained_growth
+    report, live_grows = group.report, group.meter.leaks
+    growth = (group.meter if live_grows else group.retained_meter).growth
     where = f" ({short_place(report.file)}:{report.line})" if report.file else ""
-    what = "grows" if group.leaks else "has finished tasks that something still holds: they grow"
+    what = "grows" if live_grows else "has finished tasks that something still holds: they grow"
     rate = (
         f" by {format_count(round(growth.per_minute))} a minute, "
         f"95 % {format_count(round(growth.low))} to {format_count(round(growth.high))}"

@@ -166,8 +166,8 @@ class Bridge:
             kept = [runnable("concwatch-program", program)]
             self._run([f"/proc/self/fd/{kept[0]}", *fields.get("arguments", [])], variables, kept)
         elif sources:
-            work = (fields["ways"], sources, fields["engine"], variables)
-            threading.Thread(target=self._build, args=work, daemon=True).start()  # this one goes on reading
+            work = (fields["ways"], sources, fields["engine"], variables)  # while this thread goes on reading
+            threading.Thread(target=self._build, args=work, daemon=True).start()
         elif program:
             self._refuse("the program is built for {}: this is {}".format(*unlike[0]))
         else:
@@ -176,9 +176,7 @@ class Bridge:
             safe_path = ["-P"] if sys.version_info >= (3, 11) else []
             self._run([sys.executable, *safe_path, "-c", code], variables, kept)
 
-    def _build(
-        self, ways: List[Dict[str, Any]], sources: bytes, engine: str, variables: Dict[str, str]
-    ) -> None:
+    def _build(self, ways: List[Any], sources: bytes, engine: str, variables: Dict[str, str]) -> None:
         """Build the worker and start it."""
         from concwatch.hosts.builder import Builder, folder  # only for who asks
 

@@ -118,6 +118,8 @@ class Group:
         self.endings = count()
         """Counts ends where each is told (trio)."""
         self.direct = self.since = self.ended = self.live = self.retained = 0
+        self.uncounted = 0
+        """Live tasks that the last scan found beyond all that were counted, the first time."""
         self.completed = self.failed = self.cancelled = 0
         self.noted: List[Tuple[Any, float, str]] = []
         """A weak reference, the time of creation, the creating line, of some tasks, oldest first."""

@@ -168,12 +168,15 @@ class Scan:
                 group.take_ends()
                 continue
             found = live.get(key, 0)
-            # What is there beyond all that was counted went past the counting.
             if before is None:
                 group.since += found
             else:
-                group.direct += max(0, found - (group.created() + group.since - group.ended))
-            group.live = found
+                # What is there beyond all that was counted went past the counting; or a thread has created
+                # a task this moment, and counts it next: then the next scan finds nothing.
+                beyond = max(0, found - (group.created() + group.since - group.ended))
+                group.direct += min(beyond, group.uncounted)
+                group.uncounted = beyond - min(beyond, group.uncounted)
+            group.live = found - group.uncounted
             group.retained = retained.get(key, 0)
             known = (before or {}).get(key, 0) + group.direct + group.since
             group.ended = max(group.ended, known - found)

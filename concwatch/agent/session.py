@@ -203,7 +203,7 @@ class Session:
         connection = self._connection
         connection.patience = LAST_PATIENCE
         until = monotonic() + LAST_PATIENCE
-        for turns in (self._turns, self._scan.next()):
+        for turns in (self._turns, self._scan.next(), self._scan.next()):  # two: see `Group.uncounted`
             for _ in turns or ():
                 if monotonic() > until:
                     break

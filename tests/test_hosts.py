@@ -631,7 +631,7 @@ async def _soon(look):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", ["node", "erlang", "java-virtual"])
+@pytest.mark.parametrize("name", ["node", "erlang"])
 async def test_other_languages_run_there(tmp_path, name):
     engine = ENGINES[name]
     if reason := engine.missing():
@@ -737,7 +737,7 @@ async def test_over_a_slow_link_that_loses_segments_figures_keep_their_meaning(s
     async with over(server, delay=0.2, loss=0.01) as (_, lane):
         await _soon(lambda: lane.delay is not None and lane.sample.rss_per_task)
         number = lane.worker.tally.tick.number
-        await _soon(lambda: lane.worker.tally.tick.number >= number + 20 and lane.state is State.RUNNING)
+        await _soon(lambda: lane.worker.tally.tick.number >= number + 10 and lane.state is State.RUNNING)
         assert lane.delay >= 0.4  # there and back
         assert 1_000 < lane.sample.rss_per_task < 1_600
         assert lane.live == 10_000

@@ -111,25 +111,39 @@ def entries(*pairs):
 
 @given(title=st.sampled_from(["RSS", "tasks created / s"]), pairs=ENTRIES, width=st.integers(12, 90))
 def test_a_caption_fits_and_cuts_no_value_and_no_name_below_what_tells_it_apart(title, pairs, width):
-    parts = [text for text, _ in caption(title, entries(*pairs), width)]
-    assert len("".join(parts)) <= width
-    assert parts[0] in (title, "tasks created", "tasks") or parts[0].endswith("…")
-    shown = [text for text in parts[1:] if text.strip() and "…" not in text]
-    for (name, value), cut, told in zip(pairs, shown[::2], shown[1::2], strict=False):
+    parts = caption(title, entries(*pairs), width)
+    texts = [text for text, _ in parts]
+    assert len("".join(texts)) <= width
+    assert texts[0] in (title, "tasks created", "tasks")
+    names, values = ([text for text, style in parts if style == each] for each in ("red", "bold red"))
+    assert len(names) == len(pairs) or "…" in texts[-1]
+    assert len(values) in (0, len(pairs))
+    for cut, (name, _) in zip(names, pairs, strict=False):
         assert sum(other.startswith(cut) for other, _ in pairs) == 1 or cut == name
-        assert told[0] == value[0]
-    assert "…" in parts[-1] or len(shown) == 2 * len(pairs) or not shown
+    for cut, (_, value) in zip(values, pairs, strict=False):
+        assert cut[0] == value[0]
 
 
-def test_a_caption_gives_up_units_names_digits_its_title_and_entries_in_turn():
+def test_a_caption_gives_up_units_names_digits_its_title_blanks_values_and_entries_in_turn():
     rates = entries(("threads", "185/s"), ("asyncio", "2.81 k/s"), ("uvloop", "3.42 k/s"))
     for width, text in (
-        (62, "created / s  threads 185/s  asyncio 2.81 k/s  uvloop 3.42 k/s"),
-        (51, "created / s  threads 185 asyncio 2.81k uvloop 3.42k"),
-        (44, "created / s  thre 185 asyn 2.81k uvlo 3.42k"),
-        (34, "created / s  t 185 a 2.81k u 3.42k"),
-        (32, "created / s  t 185 a 2.8k u 3.4k"),
-        (30, "created  t 185 a 2.8k u 3.4k"),
-        (20, "created / s  t 185 …"),
+        (62, "completed / s  threads 185 asyncio 2.81k uvloop 3.42k"),
+        (70, "completed / s  threads 185/s  asyncio 2.81 k/s  uvloop 3.42 k/s"),
+        (46, "completed / s  thre 185 asyn 2.81k uvlo 3.42k"),
+        (38, "completed / s  t 185 a 2.81k u 3.42k"),
+        (35, "completed / s  t 185 a 2.8k u 3.4k"),
+        (30, "done / s  t 185 a 2.8k u 3.4k"),
+        (28, "done / s  t185 a2.8k u3.4k"),
+        (25, "completed / s  th as uv"),
+        (17, "done / s  t a u"),
+        (14, "done / s  t …"),
+        (8, "done / s"),
+        (5, "done…"),
     ):
-        assert "".join(part for part, _ in caption("created / s", rates, width)) == text
+        assert "".join(part for part, _ in caption("completed / s", rates, width, "done / s")) == text
+
+
+def test_a_caption_keeps_a_blank_between_a_name_that_ends_in_a_digit_and_its_value():
+    hosts = entries(("web1", "2.81 k/s"), ("web2", "3.42 k/s"))
+    assert "".join(part for part, _ in caption("rate", hosts, 25)) == "rate  web1 2.8k web2 3.4k"
+    assert "".join(part for part, _ in caption("rate", hosts, 24)) == "rate  web1 web2"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from concwatch.charts.decimation import decimate
+from concwatch.charts.decimation import crest, decimate
 from concwatch.charts.lines import Line
 from concwatch.charts.picture import LABEL_WIDTH, compose
 from concwatch.charts.plot import Plot
@@ -172,6 +172,19 @@ def test_closed_columns_do_not_change_as_the_window_moves():
     before, soon, later = (decimate(times, values, end - 60, end, 60) for end in (80.0, 80.4, 83.0))
     assert [(c - 3, v) for c, v in before if 3 <= c < 59] == [(c, v) for c, v in later if 0 <= c < 56]
     assert [(c, v) for c, v in before if 0 <= c < 59] == [(c, v) for c, v in soon if 0 <= c < 59]
+
+
+def test_a_logarithmic_axis_has_a_line_through_what_is_highest_where_values_jump():
+    jumps = plot(line([1e-6, 1e-2] * 30 + [1e-2]), kind=SECONDS, logarithmic=True)
+    columns = zip(*[text[LABEL_WIDTH + 6 :] for text in draw(jumps)[1]], strict=True)
+    assert {sum(cell in BLOCKS for cell in column) for column in columns} == {1}
+
+
+def test_the_highest_of_a_few_columns_ends_at_a_gap():
+    nan = math.nan
+    points = [(0, 5.0), (0, 9.0), (1, 2.0), (2, nan), (3, 1.0), (4, 3.0), (5, 2.0), (7, 0.0)]
+    rows = [(column, f"{value:g}") for column, value in crest(points, 2)]
+    assert rows == [(0, "9"), (1, "9"), (2, "nan"), (3, "1"), (4, "3"), (5, "3"), (7, "0")]
 
 
 # What is drawn.

@@ -4,16 +4,16 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec import Struct
 from rich.cells import cell_len
 
+from concwatch.charts.annotations import cut
 from concwatch.charts.lines import Line
 from concwatch.charts.plot import Plot
 from concwatch.charts.scales import Kind
-
-SHORTEST_TITLE = 8
-"""Cells a chart's title keeps when it makes room for values."""
 
 LATE = 0.5
 """Seconds in which the newest samples may wait for what the next tick tells of them."""
@@ -52,52 +52,103 @@ def legend(plot: Plot) -> list[Entry]:
     ]
 
 
-Form = tuple[str, Sequence[tuple[str, str]]]
-"""What stands between entries, and the name and value of each."""
+class Form(NamedTuple):
+    """How the entries of a title are written."""
+
+    texts: Sequence[tuple[str, str]]
+    """The name and the value of each, as long as they are to be."""
+    gap: str = " "
+    """What stands between entries."""
+    glue: str = " "
+    """What stands between a name and its value."""
+
+    def cells(self, shown: int) -> int:
+        """Return how many cells the first so many entries take behind a title, with ``…`` for the others."""
+        parts = [f"{name}{self.glue}{value}" if value else name for name, value in self.texts[:shown]]
+        if shown < len(self.texts):
+            parts.append("…")
+        return cell_len(self.gap.join(parts)) + 2 if parts else 0
 
 
 def caption(title: str, entries: Sequence[Entry], width: int, brief: str = "") -> list[tuple[str, str]]:
     """Return a title and as many entries as fit into ``width`` cells, each text with its style.
 
-    A value is whole or not there. The units give way first, then all but two digits; with each of them the
-    names, down to what tells them apart; then the title, to ``brief`` or word by word, down to
-    `SHORTEST_TITLE`; then entries are left off from the end, with ``…``.
+    A name or a value is whole, shortened to what still tells it, or not there. The units give way first, then
+    all but two digits; with each of them the names, down to what tells them apart; then the title, to
+    ``brief`` or to its first words; then the blanks within entries; then all values; and at last entries from
+    the end, with ``…``.
     """
-    shortest, count, forms = min(len(brief or title), SHORTEST_TITLE), len(entries), list(_forms(entries))
-
-    def cells(form: Form, shown: int) -> int:
-        gap, pairs = form
-        texts = [f"{name} {value}".strip() for name, value in pairs[:shown]]
-        return cell_len(gap.join([*texts, *(["…"] if shown < count else [])])) + 2 if count else 0
-
-    options = [(room, form, count) for room in (len(title), shortest) for form in forms]
-    options += [(shortest, forms[-1], shown) for shown in range(count - 1, -1, -1)]
-    _, form, shown = next((each for each in options if each[0] + cells(*each[1:]) <= width), options[-1])
-    room = max(width - cells(form, shown), min(width, shortest))
-    heading = title if len(title) <= room else _shorten(brief or title, room)
-    gap, pairs = form
+    headings = _headings(title, brief)
+    heading, form, shown = next(_fitting(headings, entries, width), (cut(headings[-1], width), Form(()), 0))
+    gap, glue = form.gap, form.glue
     parts = [(heading, "")]
-    for index, ((name, value), entry) in enumerate(zip(pairs[:shown], entries, strict=False)):
+    for index, ((name, value), entry) in enumerate(zip(form.texts[:shown], entries, strict=False)):
         parts += [(gap if index else "  ", ""), (name, entry.color)]
-        parts += [(" ", ""), (value, f"bold {entry.color}")] if value else []
-    if shown < count and len(heading) + cells(form, shown) <= width:
+        parts += [(glue, ""), (value, f"bold {entry.color}")] if value else []
+    if shown < len(form.texts):
         parts.append((gap + "…" if shown else "  …", ""))
     return parts
 
 
-def _forms(entries: Sequence[Entry]) -> Iterator[Form]:
-    """Yield how entries can be written, the longest first."""
-    yield "  ", [(entry.name, entry.value) for entry in entries]
-    least = apart([entry.name for entry in entries])
-    for shorten in (_without_unit, lambda value: _rounded(_without_unit(value))):
-        for length in CUTS if any(entry.value for entry in entries) else CUTS[:1]:
-            yield (
-                " ",
-                [
-                    (entry.name[: max(length, at_least)], shorten(entry.value))
-                    for entry, at_least in zip(entries, least, strict=True)
-                ],
-            )
+def _fitting(
+    headings: Sequence[str], entries: Sequence[Entry], width: int
+) -> Iterator[tuple[str, Form, int]]:
+    """Yield what fits into ``width`` cells, the best first: a title, how entries are written, how many."""
+    count = len(entries)
+    for forms in (_spaced, _tight, _names_alone):
+        sized = [(form, form.cells(count)) for form in forms(entries)]
+        for heading in headings:
+            room = width - cell_len(heading)
+            yield from ((heading, form, count) for form, cells in sized if cells <= room)
+    heading, form = headings[-1], _names_alone(entries)[-1]
+    for shown in range(count - 1, -1, -1):
+        if cell_len(heading) + form.cells(shown) <= width:
+            yield heading, form, shown
+
+
+def _headings(title: str, brief: str) -> list[str]:
+    """Return a title and how it can be shortened: to ``brief``, or else word by word."""
+    words = title.split(" ")
+    shorter = (" ".join(words[:count]) for count in range(len(words) - 1, 0, -1))
+    return [title, brief] if brief else [title, *(text for text in shorter if text[-1:].isalnum())]
+
+
+def _spaced(entries: Sequence[Entry]) -> list[Form]:
+    """Return how entries can be written with their values, the longest first."""
+    cuts = _cut_names(tuple([entry.name for entry in entries]))
+    short = [_without_unit(entry.value) for entry in entries]
+    return [
+        Form([(entry.name, entry.value) for entry in entries], "  "),
+        *(
+            Form(list(zip(names, values, strict=True)))
+            for values in (short, list(map(_rounded, short)))
+            for names in cuts
+        ),
+    ]
+
+
+def _tight(entries: Sequence[Entry]) -> list[Form]:
+    """Return how entries are written without blanks, if then a name and its value are still two."""
+    names = _cut_names(tuple([entry.name for entry in entries]))[-1]
+    values = [_rounded(_without_unit(entry.value)) for entry in entries]
+    unclear = any(name[-1:].isdigit() for name in names)
+    return [] if unclear else [Form(list(zip(names, values, strict=True)), glue="")]
+
+
+def _names_alone(entries: Sequence[Entry]) -> list[Form]:
+    """Return how entries can be written without their values, the longest first."""
+    cuts = _cut_names(tuple([entry.name for entry in entries]))
+    return [Form([(name, "") for name in names]) for names in cuts]
+
+
+@lru_cache(maxsize=64)
+def _cut_names(names: tuple[str, ...]) -> Sequence[Sequence[str]]:
+    """Return names cut to each of `CUTS`, none below what tells it from all others."""
+    least = apart(names)
+    return [
+        [name[: max(length, at_least)] for name, at_least in zip(names, least, strict=True)]
+        for length in CUTS
+    ]
 
 
 def apart(names: Sequence[str]) -> list[int]:
@@ -122,11 +173,3 @@ def _rounded(value: str) -> str:
         return value
     found = float(number[0])
     return f"{found:.{0 if found >= 10 else 1}f}{value[number.end() :]}"
-
-
-def _shorten(title: str, room: int) -> str:
-    """Return as many whole words of a title as there is room for, or the beginning of the first."""
-    if len(title) <= room:
-        return title
-    words = title[: room + 1].rpartition(" ")[0].rstrip(" /·")
-    return words or title[: max(0, room - 1)].rstrip() + "…"

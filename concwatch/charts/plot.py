@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from concwatch.charts.annotations import Moment
-from concwatch.charts.decimation import Point, decimate
+from concwatch.charts.decimation import Point, crest, decimate
 from concwatch.charts.lines import LaneSeries, Line, lines_of
 from concwatch.charts.scales import Kind, Scale, linear_scale, log_scale
 from concwatch.charts.table import BY_METRIC, ChartSpec
 from concwatch.charts.ticks import Across, age_ticks
+
+CREST = 1 / 13
+"""Part of a logarithmic chart's width of which a line shows the highest value."""
 
 
 class Plot(Struct, frozen=True):
@@ -43,10 +46,11 @@ def plotted(spec: ChartSpec, lanes: Sequence[LaneSeries], now: float, window: fl
     other = lines_of(spec.other, lanes, now - window) if spec.other else []
     if not other:
         return Plot(spec.title, spec.kind, lines, now, window, spec.brief)
-    title = spec.both if lines else BY_METRIC[spec.other].title
+    instead = BY_METRIC[spec.other]
+    title, brief = (spec.both, "") if lines else (instead.title, instead.brief)
     named = {line.name: line for line in other + lines}
     shown = [named[lane.name] for lane in lanes if lane.name in named]
-    return Plot(title, spec.kind, shown, now, window)
+    return Plot(title, spec.kind, shown, now, window, brief)
 
 
 class Drawn(Struct, frozen=True):
@@ -62,7 +66,8 @@ def decimated(plot: Plot, columns: int) -> list[Drawn]:
     """Reduce every line of ``plot`` to what so many columns can show."""
 
     def reduce(line: Line, values: Sequence[float]) -> list[Point]:
-        return decimate(line.times, values, plot.end - plot.length, plot.end, columns)
+        points = decimate(line.times, values, plot.end - plot.length, plot.end, columns)
+        return crest(points, round(CREST * columns)) if plot.logarithmic and not line.mark else points
 
     return [
         Drawn(line, reduce(line, line.values), [reduce(line, edge) for edge in line.band or ()])

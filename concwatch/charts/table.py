@@ -41,7 +41,14 @@ CHARTS = (
     ChartSpec("rss", "RSS", BYTES, "drag a slider, or press + for 10,000", 1),
     ChartSpec("live", "live tasks", COUNT, "started and not yet ended", 5, brief="live"),
     ChartSpec("created_per_second", "created / s", RATE, "tasks started a second", 3),
-    ChartSpec("completed_per_second", "completed / s", RATE, "tasks that ended by themselves a second", 4),
+    ChartSpec(
+        "completed_per_second",
+        "completed / s",
+        RATE,
+        "tasks that ended by themselves a second",
+        4,
+        brief="done / s",
+    ),
     ChartSpec(
         "traced",
         "tracemalloc",
@@ -53,7 +60,7 @@ CHARTS = (
         other="heap",
         both="traced · heap",
     ),
-    ChartSpec("heap", "runtime heap", BYTES),
+    ChartSpec("heap", "runtime heap", BYTES, brief="heap"),
     ChartSpec("lag", "wake-up lag", SECONDS, "how late a sleeper is woken", 6, plain=False, brief="lag"),
     ChartSpec("cpu", "CPU", SHARE, "CPU time a second, of one core", 7, plain=False),
     ChartSpec(

@@ -736,7 +736,7 @@ async def test_every_size_shows_what_it_has_room_for_and_none_crashes():
         # A scrollbar beside the lanes leaves their sliders as wide as they were.
         side, width = s.monitor.query_one("#side"), s.slider("asyncio").size.width
         assert not side.show_vertical_scrollbar
-        await s.pilot.resize_terminal(120, 36)
+        await s.pilot.resize_terminal(120, 34)
         assert side.show_vertical_scrollbar
         assert s.slider("asyncio").size.width == width
 

@@ -26,13 +26,10 @@ async def test_no_text_is_cut_and_every_lane_chart_and_way_out_is_there(trace, m
         for size in SIZES:
             await s.pilot.resize_terminal(*size)
             assert not [line for line in s.lines() if "…" in re.sub(BY_DESIGN, "", line)], size
-            await s.sees(*lanes, "w ", "? help", "q quit")
+            await s.sees(*lanes, "w ", "f refill", "t traced", "? help", "q quit")
+            if size[0] >= 80:
+                await s.sees("g collector", "stop all")
             await s.sees("0 B└", "now", within=s.chart("rss"))
-            for title in s.shown_charts():
-                chart = next(
-                    chart for chart in s.monitor.query(type(s.chart("rss"))) if chart.plot.title == title
-                )
-                assert len(chart.legend()) in (0, len(engines))
             await s.press("question_mark")
             await s.sees("esc")
             await s.press("escape")

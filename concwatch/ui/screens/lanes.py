@@ -255,7 +255,9 @@ class LanesScreen(Sized[None]):
         for card, lane in zip(self.query(LaneCard), view.lanes, strict=True):
             card.show(lane, view.settings.refill)
         self.query_one(CommonPanel).show(view)
-        self.query_one(Side).note(f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}")
+        side = self.query_one(Side)
+        side.make_room(len(view.lanes))
+        side.note(f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}")
 
     def show_table(self, view: Snapshot) -> None:
         """Have the table show a snapshot."""

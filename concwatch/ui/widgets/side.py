@@ -12,6 +12,9 @@ from concwatch.units import format_short
 PADDING = 1
 """Cells before a lane's slider."""
 
+CARD_ROWS, SETTING_ROWS = 4, 6
+"""Rows of a lane with the gap below it, and of the settings that stand below all lanes."""
+
 
 class Side(VerticalScroll, can_focus=False):
     """Scrolls through the lanes; a change of what stands in its frame draws the frame's last row alone."""
@@ -33,6 +36,11 @@ class Side(VerticalScroll, can_focus=False):
             if start > len(line):
                 line += "─" * (start - len(line)) + label
         self.border_title = Content.assemble(self.TITLE, (line.removeprefix(self.TITLE).rstrip("─"), "$dim"))
+
+    def make_room(self, lanes: int) -> None:
+        """Close the gaps between so many lanes if with them the settings below would be out of sight."""
+        rows = self.content_size.height
+        self.set_class(0 < rows < lanes * CARD_ROWS + SETTING_ROWS, "-close")
 
     def note(self, text: str) -> None:
         """Have ``text`` stand at the lower end of the frame."""

@@ -1,6 +1,7 @@
 """How the whole suite runs."""
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -66,6 +67,12 @@ def pytest_runtest_protocol(item):
     _unmarked = "" if item.get_closest_marker("real") else item.nodeid
     yield
     _unmarked = ""
+
+
+def pytest_collection_finish(session):
+    """Have the collector pass over all modules and tests from now on: a fifth of the time of tests on fakes."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_asyncio_loop_factories(item):

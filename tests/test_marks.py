@@ -125,6 +125,7 @@ async def test_the_baseline_is_what_the_cost_table_compares_with():
             return [line.split()[2:4] for line in s.lines() if " Δ  " in line]
 
         await s.sees("Δ since the baseline at 00:00:05", within=table)
+        await s.sees("baseline: the present figures", within=s.monitor.query_one("EventView"))
         assert [change[0] for change in changes()] == ["=", "="]
         s.lab.set_target(s.lane("asyncio"), 15_000)
         await s.run(5)

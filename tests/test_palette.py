@@ -4,7 +4,7 @@ import pytest
 from textual.color import Color
 
 from concwatch.charts.colors import ON_DARK, ON_LIGHT
-from concwatch.ui.palette import ALL_THEMES, TEXT, contrast, readable
+from concwatch.ui.palette import ALL_THEMES, FEW_COLORS, TEXT, THEMES, contrast, readable
 from tests.screen import stage
 
 TEXTS = ("foreground", "primary", "accent", "warning", "error", "success", "dim")
@@ -41,3 +41,16 @@ async def test_the_screen_takes_every_theme():
             s.app.theme = name
             await s.settle()
             await s.sees("100 live", f"theme {name}")
+
+
+@pytest.mark.parametrize("name", [THEMES[0].name, "atom-one-light", FEW_COLORS])
+async def test_what_stops_all_is_a_button_in_every_theme(name):
+    async with stage() as s:
+        s.app.theme = name
+        panel = s.monitor.query_one("CommonPanel")
+        await s.sees("stop all", within=panel)
+        x, y = s.place("stop all", panel)
+        button, setting = (
+            s.app.screen.get_style_at(panel.region.x + at, panel.region.y + y) for at in (x, 1)
+        )
+        assert button.reverse or button.bgcolor != setting.bgcolor

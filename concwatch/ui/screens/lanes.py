@@ -97,7 +97,7 @@ class LanesScreen(Sized[None]):
             source: what is shown.
             size: of the terminal at first, in cells.
             aside: says in a few words what else runs.
-            tell: hears what is done to the charts.
+            tell: hears what is done to charts and table.
         """
         # Textual would find these classes at the first resize only, and style everything twice.
         super().__init__(
@@ -106,6 +106,7 @@ class LanesScreen(Sized[None]):
         )
         self._source = source
         self._aside = aside
+        self._tell = tell
         self._marks = MarkView(source)
         self._grid = ChartGrid()
         self.charts = ChartControl(self._grid, self.look, tell)
@@ -343,6 +344,7 @@ class LanesScreen(Sized[None]):
     def baseline(self) -> None:
         """Freeze the present figures for the cost table to compare with, or let them go."""
         self._baseline = self._source.snapshot() if self._baseline is None else None
+        self._tell("baseline: the present figures" if self._baseline else "no baseline")
 
     def help(self) -> None:
         """Show the keys and the words."""

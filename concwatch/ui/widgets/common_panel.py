@@ -76,7 +76,7 @@ class CommonPanel(ClickableLines):
         line: list[Cell] = []
         for row in ROWS:
             label = f"{row.label} " if row.label and not row.brief else ""
-            shown = (row.brief or row.shown)(view)
+            shown = self._framed((row.brief or row.shown)(view), row)
             text = Content.assemble((f"{row.key} ", KEY), (label, LABEL), shown)
             width -= 1 + text.cell_length
             if width < 0:
@@ -84,9 +84,15 @@ class CommonPanel(ClickableLines):
             line += (Cell(1), Cell(text.cell_length, text, do(row.action)))
         return (line,)
 
-    @staticmethod
-    def _line(row: Row, view: Snapshot, width: int) -> Content:
+    def _line(self, row: Row, view: Snapshot, width: int) -> Content:
         note = ("  RSS ≈ ×2", "$warning") if row.action == "trace" and view.settings.trace else ""
         label = f"{row.label:11}" if row.label else ""
-        text = Content.assemble((f"{row.key} ", KEY), (label, LABEL), row.shown(view), note)
+        text = Content.assemble(
+            (f"{row.key} ", KEY), (label, LABEL), self._framed(row.shown(view), row), note
+        )
         return text.truncate(max(0, width - 2), ellipsis=True).pad(1, 1)
+
+    def _framed(self, shown: Content, row: Row) -> Content:
+        """Have what has no label look like a button, also where a theme has no other ground for it."""
+        colors = self.app.theme_variables
+        return shown if row.label or colors["panel"] != colors["background"] else shown.stylize("reverse")

@@ -6,6 +6,7 @@ import pytest
 
 from concwatch.lab.catalog import SHOWN, known
 from concwatch.lab.settings import ON_SCREEN, Settings
+from concwatch.ui.widgets.chart import Chart
 from tests.screen import stage
 
 BY_DESIGN = r"$^"
@@ -30,6 +31,12 @@ async def test_no_text_is_cut_and_every_lane_chart_and_way_out_is_there(trace, m
             if size[0] >= 80:
                 await s.sees("g collector", "stop all")
             await s.sees("0 B└", "now", within=s.chart("rss"))
+            empty = [
+                chart.plot.title
+                for chart in s.monitor.query(Chart)
+                if chart.size.height and not chart.picture
+            ]
+            assert set(empty) <= {"context switches / s"}, "the fakes tell of no switches"
             await s.press("question_mark")
             await s.sees("esc")
             await s.press("escape")

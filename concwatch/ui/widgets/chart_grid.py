@@ -1,6 +1,6 @@
 """The charts on the screen, side by side; `concwatch.charts.table` says which there are."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import structs
 from textual import on
@@ -30,6 +30,9 @@ FRAMES_A_WINDOW = 300
 LEAST_FRAME, CALM_FRAME = 0.2, 0.5
 """Seconds between two frames at least; the same while the number of tasks does not change."""
 
+BY_PLACE = [spec.metric for spec in ON_SCREEN]
+"""What the charts show, in their order."""
+
 Describe = Callable[[float, float], str]
 """Returns what there is to say of a moment, and of so many seconds that end with it."""
 
@@ -50,6 +53,10 @@ class ChartGrid(Container):
         layers: charts caption;
         & Chart { layer: charts; }
         & .extra, & .more { display: none; }
+        &.-untraced {
+            & #chart-traced { display: none; }
+            & #chart-rss { column-span: 2; }
+        }
         & #caption {
             layer: caption;
             dock: bottom;
@@ -173,11 +180,9 @@ class ChartGrid(Container):
             return
         self._due = now + min(2.0, max(CALM_FRAME if calm else LEAST_FRAME, window / FRAMES_A_WINDOW))
         self._show_cursor()
-        charts = {
-            spec.metric: chart
-            for spec, chart in zip(ON_SCREEN, self.query(Chart), strict=True)
-            if chart.display
-        }
+        every = dict(zip(BY_PLACE, self.query(Chart), strict=True))
+        self._give_way(every)
+        charts = {metric: chart for metric, chart in every.items() if chart.display}
         for metric, chart in charts.items():
             plot = plotted(BY_METRIC[metric], lanes, now, window)
             spares = [each for each in BY_METRIC[metric].spare if each not in charts]
@@ -187,6 +192,15 @@ class ChartGrid(Container):
             chart.show(
                 structs.replace(plot, moments=moments, logarithmic=self.logarithmic, cursor=self.cursor)
             )
+
+    def _give_way(self, charts: Mapping[str, Chart]) -> None:
+        """Leave to the first chart the room of that of traced memory, while all others are seen and it is empty."""
+        all_others = all(chart.display for metric, chart in charts.items() if metric != "traced")
+
+        def drawn(metric: str) -> bool:
+            return bool(plotted(BY_METRIC[metric], self._lanes, self._now, self.window).lines)
+
+        self.set_class(all_others and drawn("rss") and not drawn("traced"), "-untraced")
 
     def redraw(self) -> None:
         """Let the next `show` draw, however soon it comes."""

@@ -194,7 +194,7 @@ class ChartGrid(Container):
             )
 
     def _give_way(self, charts: Mapping[str, Chart]) -> None:
-        """Leave to the first chart the room of that of traced memory, while all others are seen and it is empty."""
+        """Leave to the first chart the room of traced memory, while all others are seen and it is empty."""
         all_others = all(chart.display for metric, chart in charts.items() if metric != "traced")
 
         def drawn(metric: str) -> bool:

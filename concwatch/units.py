@@ -230,7 +230,7 @@ def parse_seconds(text: str) -> float:
     Raises:
         ValueError: naming ``text`` and what was expected.
     """
-    expected = 'a time: expected seconds from 0, such as "200ms", "1.5s" or "0.2"'
+    expected = 'a time: expected seconds from 0, such as "200ms", "1.5s" or "2min"'
     return _parse(text, _SECOND_FACTORS, LARGEST_COUNT, expected)
 
 

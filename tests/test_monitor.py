@@ -733,11 +733,14 @@ async def test_every_size_shows_what_it_has_room_for_and_none_crashes():
                 assert s.app.screen.query("#field")
                 await s.press("escape", "l", *["c"] * (len(CHARTS) - 1))
         await s.sees("● on", "10,000 live", within=s.card("asyncio"))
-        # A scrollbar beside the lanes leaves their sliders as wide as they were.
+
+
+async def test_a_scrollbar_beside_the_lanes_leaves_their_sliders_as_wide_as_they_were():
+    async with stage(engines=SIX) as s:
         side, width = s.monitor.query_one("#side"), s.slider("asyncio").size.width
         assert not side.show_vertical_scrollbar
         await s.pilot.resize_terminal(120, 34)
-        assert side.show_vertical_scrollbar
+        await s.until(lambda: side.show_vertical_scrollbar, "a scrollbar")
         assert s.slider("asyncio").size.width == width
 
 

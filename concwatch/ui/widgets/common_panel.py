@@ -67,22 +67,26 @@ class CommonPanel(ClickableLines):
         self.follow()
 
     def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return a setting a line, or as many as fit where the panel is one line high."""
-        view = self._view
+        """Return a setting a line, or as many in each as fit where the panel has fewer lines."""
+        view, height = self._view, self.outer_size.height
         if view is None:
             return ()
-        if self.outer_size.height > 1:
+        if height >= len(ROWS):
             return [(Cell(width, self._line(row, view, width), do(row.action)),) for row in ROWS]
-        line: list[Cell] = []
+        lines: list[list[Cell]] = [[]]
+        left = width
         for row in ROWS:
             label = f"{row.label} " if row.label and not row.brief else ""
             shown = self._framed((row.brief or row.shown)(view), row)
             text = Content.assemble((f"{row.key} ", KEY), (label, LABEL), shown)
-            width -= 1 + text.cell_length
-            if width < 0:
-                break
-            line += (Cell(1), Cell(text.cell_length, text, do(row.action)))
-        return (line,)
+            left -= 1 + text.cell_length
+            if left < 0:
+                if len(lines) == height:
+                    break
+                lines.append([])
+                left = width - 1 - text.cell_length
+            lines[-1] += (Cell(1), Cell(text.cell_length, text, do(row.action)))
+        return lines
 
     def _line(self, row: Row, view: Snapshot, width: int) -> Content:
         note = ("  RSS ≈ ×2", "$warning") if row.action == "trace" and view.settings.trace else ""

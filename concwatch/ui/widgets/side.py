@@ -38,9 +38,10 @@ class Side(VerticalScroll, can_focus=False):
         self.border_title = Content.assemble(self.TITLE, (line.removeprefix(self.TITLE).rstrip("─"), "$dim"))
 
     def make_room(self, lanes: int) -> None:
-        """Close the gaps between so many lanes if with them the settings below would be out of sight."""
+        """Close the gaps between so many lanes, and then the settings up, if else some were out of sight."""
         rows = self.content_size.height
         self.set_class(0 < rows < lanes * CARD_ROWS + SETTING_ROWS, "-close")
+        self.set_class(0 < rows < lanes * (CARD_ROWS - 1) + SETTING_ROWS, "-closer")
 
     def note(self, text: str) -> None:
         """Have ``text`` stand at the lower end of the frame."""

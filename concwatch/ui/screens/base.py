@@ -7,6 +7,7 @@ from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette
 from textual.events import Click, Resize
+from textual.geometry import Size
 from textual.screen import Screen
 
 from concwatch.ui.keys import Row
@@ -33,6 +34,33 @@ class Sized(Screen[Answer]):
         """Leave out a size that the terminal has no more; the present one is told too."""
         if event.size != self.app.size:
             event.prevent_default()
+
+
+class StyledOnce(Sized[Answer]):
+    """A screen whose widgets are styled once before its first frame.
+
+    Textual finds the classes of a screen's size at the first resize only, and then styles every widget again.
+    """
+
+    def __init__(self, size: Size) -> None:
+        """Have the classes of a terminal of this size, in cells, from the start."""
+        width = _last_reached(self.HORIZONTAL_BREAKPOINTS, size.width)
+        super().__init__(classes=f"{width} {_last_reached(self.VERTICAL_BREAKPOINTS, size.height)}")
+        self._laid_out = False
+
+    def update_node_styles(self, animate: bool = True) -> None:
+        """Style every widget anew, but for the first frame, for which all have just been styled."""
+        if self._laid_out:
+            super().update_node_styles(animate)
+
+    def on_resize(self, _: Resize, /) -> None:
+        """Style widgets anew from now on."""
+        self._laid_out = True
+
+
+def _last_reached(breakpoints: Sequence[tuple[int, str]] | None, cells: int) -> str:
+    """Return the class of the last of ``breakpoints`` that ``cells`` reach."""
+    return [name for least, name in breakpoints or () if cells >= least][-1]
 
 
 class Leaving(Sized[Answer]):

@@ -1,6 +1,9 @@
-"""What every screen of lanes has: cards, charts, costs, events, and how one looks at them."""
+"""What every screen of lanes has: cards, charts, costs, events, and the commands that change how they look.
 
-from collections.abc import Callable, Iterable, Sequence
+Over 300 lines, since all of it shows the same snapshot.
+"""
+
+from collections.abc import Callable, Iterable
 from functools import partial
 from inspect import isawaitable
 from typing import ClassVar, TypeVar
@@ -20,7 +23,7 @@ from concwatch.ui import keys
 from concwatch.ui.chart_control import ChartControl
 from concwatch.ui.mark_view import MarkView
 from concwatch.ui.palette import FEW_COLORS
-from concwatch.ui.screens.base import Sized, is_ending
+from concwatch.ui.screens.base import StyledOnce, is_ending
 from concwatch.ui.source import Source
 from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.ui.widgets.common_panel import CommonPanel
@@ -51,12 +54,7 @@ FRAME = 0.1
 """Seconds between two looks."""
 
 
-def size_class(breakpoints: Sequence[tuple[int, str]], cells: int) -> str:
-    """Return the class of the last of ``breakpoints`` that ``cells`` reach."""
-    return [name for least, name in breakpoints if cells >= least][-1]
-
-
-class LanesScreen(Sized[None]):
+class LanesScreen(StyledOnce[None]):
     """Shows the lanes of a source, and passes what a person does on to the controls of it.
 
     A key runs ``do`` with the name of a command: a method of the controls, of the charts' control, or of the
@@ -99,11 +97,7 @@ class LanesScreen(Sized[None]):
             aside: says in a few words what else runs.
             tell: hears what is done to charts and table.
         """
-        # Textual would find these classes at the first resize only, and style everything twice.
-        super().__init__(
-            classes=f"{size_class(self.HORIZONTAL_BREAKPOINTS, size.width)} "
-            f"{size_class(self.VERTICAL_BREAKPOINTS, size.height)}"
-        )
+        super().__init__(size)
         self._source = source
         self._aside = aside
         self._tell = tell
@@ -119,7 +113,6 @@ class LanesScreen(Sized[None]):
         self._told = 0
         self._live: list[int] = []
         self._colors: list[str] = []
-        self._laid_out = False
         self._arranging = False
 
     # What is seen.
@@ -170,15 +163,6 @@ class LanesScreen(Sized[None]):
     def foot(self) -> Iterable[Widget]:
         """Return the lines at the bottom."""
         return [KeyBar(keys.bar(self.KEYS))]
-
-    def update_node_styles(self, animate: bool = True) -> None:
-        """Style everything anew, but not as the screen is shown for the first time.
-
-        Textual asks for it then too; but every widget has just been styled, when it was made, and the first
-        frame need not wait for the same again.
-        """
-        if self._laid_out:
-            super().update_node_styles(animate)
 
     def on_mount(self) -> None:
         """Begin to follow."""
@@ -354,8 +338,6 @@ class LanesScreen(Sized[None]):
 
     def on_resize(self, _: Resize) -> None:
         """Fill the new room at once."""
-        if is_ending(self.app):
-            return
-        self._laid_out = True
-        self._grid.redraw()
-        self.call_after_refresh(self.look)
+        if not is_ending(self.app):
+            self._grid.redraw()
+            self.call_after_refresh(self.look)

@@ -169,7 +169,7 @@ def test_every_program_of_the_article_runs(engine, path, own):
         ("asyncio", "tiny_tasks.py", 6_000),
         ("threads", "count_primes.py", 1),
         pytest.param("java-virtual", "PinnedVirtual.java", 20, marks=pytest.mark.apart),
-        pytest.param("go", "small_objects.go", 10, marks=pytest.mark.apart),
+        pytest.param("go", "small_objects.go", 1_000, marks=pytest.mark.apart),
     ],
 )
 def test_every_program_of_today_tells_its_own_seconds(engine, name, size):

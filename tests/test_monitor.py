@@ -735,6 +735,18 @@ async def test_every_size_shows_what_it_has_room_for_and_none_crashes():
         await s.sees("● on", "10,000 live", within=s.card("asyncio"))
 
 
+async def test_where_there_is_room_for_two_charts_the_second_gives_way_to_the_next():
+    async with stage((120, 24), settings=Settings(trace=True)) as s:
+        await s.switch_on("asyncio", tasks=10_000)
+        await s.run(3)
+        seen = [s.shown_charts()]
+        for _ in range(6):
+            await s.press("c")
+            await s.sees("now", within=next(reversed([*s.monitor.query("Chart.-current")])))
+            seen.append(s.shown_charts())
+        assert seen == [CHARTS[:2], *([CHARTS[0], title] for title in CHARTS[2:7]), CHARTS[:2]]
+
+
 async def test_a_scrollbar_beside_the_lanes_leaves_their_sliders_as_wide_as_they_were():
     async with stage(engines=SIX) as s:
         side, width = s.monitor.query_one("#side"), s.slider("asyncio").size.width

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from concwatch.charts.table import ON_SCREEN, WINDOWS, span
+from concwatch.charts.table import ON_SCREEN, PAIR, WINDOWS, span
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.units import format_seconds
@@ -49,8 +49,11 @@ class ChartControl:
         self._grid.redraw()
 
     def next_chart(self) -> None:
-        """Show the next chart that has a line, where there is room for one only."""
-        self._grid.current = self._from(self._grid.current + 1)
+        """Show the next chart that has a line, where there is room for one only, or for two."""
+        shown = self._grid.current
+        if self._grid.has_class("-row"):
+            shown = max(shown, PAIR - 1)  # the first two are seen at once
+        self._grid.current = self._from(shown + 1)
 
     def zoom(self) -> None:
         """Enlarge one chart that has a line, the one in focus if it does, or show all again."""

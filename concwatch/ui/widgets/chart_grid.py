@@ -72,7 +72,7 @@ class ChartGrid(Container):
     """
 
     current: reactive[int] = reactive(0)
-    """Which chart is shown where there is room for one only."""
+    """Which chart is shown where there is room for one only, or beside the first where there is for two."""
     single: reactive[bool] = reactive(False)
     """Whether one chart takes all the room; it does so too where two, one above the other, have none."""
     logarithmic: reactive[bool] = reactive(False)
@@ -98,6 +98,8 @@ class ChartGrid(Container):
             places = [
                 name for name, first in (("later", PAIR), ("extra", FEW), ("more", MANY)) if index >= first
             ]
+            if index == PAIR - 1:
+                places.append("second")
             current = "-current" if index == self.current else ""
             yield PointingChart(
                 Plot(spec.title, spec.kind),
@@ -111,6 +113,7 @@ class ChartGrid(Container):
         """Bring up the chart that is to be seen alone."""
         for index, chart in enumerate(self.query(Chart)):
             chart.set_class(index == current, "-current")
+        self.set_class(current >= PAIR, "-turned")
         self._due = 0.0
 
     def watch_single(self) -> None:

@@ -143,6 +143,11 @@ def test_a_caption_gives_up_units_names_digits_its_title_blanks_values_and_entri
         assert "".join(part for part, _ in caption("completed / s", rates, width, "done / s")) == text
 
 
+def test_a_long_name_keeps_seven_letters_where_there_is_room_for_them():
+    parts = caption("live tasks", entries(("asyncio × 4, median", "10 k")), 32)
+    assert "".join(text for text, _ in parts) == "live tasks  asyncio 10k"
+
+
 def test_a_caption_keeps_a_blank_between_a_name_that_ends_in_a_digit_and_its_value():
     hosts = entries(("web1", "2.81 k/s"), ("web2", "3.42 k/s"))
     assert "".join(part for part, _ in caption("rate", hosts, 25)) == "rate  web1 2.8k web2 3.4k"

@@ -18,7 +18,7 @@ from concwatch.charts.scales import Kind
 LATE = 0.5
 """Seconds in which the newest samples may wait for what the next tick tells of them."""
 
-CUTS = (99, 4, 3, 2, 1)
+CUTS = (99, 7, 4, 3, 2, 1)
 """Letters to which names are cut in turn, if so few tell them apart."""
 
 NO_VALUE = "–"
@@ -146,7 +146,7 @@ def _cut_names(names: tuple[str, ...]) -> Sequence[Sequence[str]]:
     """Return names cut to each of `CUTS`, none below what tells it from all others."""
     least = apart(names)
     return [
-        [name[: max(length, at_least)] for name, at_least in zip(names, least, strict=True)]
+        [name[: max(length, at_least)].rstrip(" ,") for name, at_least in zip(names, least, strict=True)]
         for length in CUTS
     ]
 

@@ -218,7 +218,7 @@ async def test_a_demos_picture_shows_an_experiment_as_it_is_then(own_files, monk
     for text in (
         "✓ done",
         "done (quick): 5 of 5 cells",
-        "by size  thre coro anot",
+        "by size  threads corouti another",
         "○ published  ● here",
     ):
         assert text in seen

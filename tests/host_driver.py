@@ -59,9 +59,11 @@ class Remote:
         return self.of(Ended)[0]
 
     async def refusal(self):
-        """Wait for why there is no worker, in one line."""
+        """Wait for why there is no worker, in one line, and for its end."""
         await self.until(lambda: self.of(Ended) or self.of(Error))
         (line,) = (self.of(Error) or self.of(Ended))[:1]
+        self.link.kill()
+        await self.end()
         text = line.message if isinstance(line, Error) else line.reason
         assert "\n" not in text
         return text

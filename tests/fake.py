@@ -73,6 +73,7 @@ class FakeLink:
         self._began = None
         self._now = self._silent_until = 0.0
         self._counts = _Counts()
+        self._timed = []  # of the cohorts that have completed since the last tick, one task each
         self._cohorts = deque()  # when, how many complete; oldest first
         self._unheard = []  # sent while it was silent
         self._most_live = 0.0
@@ -208,6 +209,7 @@ class FakeLink:
         counts = self._counts
         while self._cohorts and self._cohorts[0][0] <= now:
             counts.completed += self._cohorts.popleft()[1]
+            self._timed.append(self._duration() or 0.0)
         if self._burst is not None:
             over, done = self._burst
             self._most_live = max(self._most_live, counts.live)
@@ -277,6 +279,7 @@ class FakeLink:
         counts, costs = self._counts, self.costs
         created, completed, cancelled = int(counts.created), int(counts.completed), int(counts.cancelled)
         live = created - completed - cancelled
+        timed, self._timed = tuple(self._timed), []
         return Tick(
             time=self._now,
             created=created,
@@ -290,6 +293,7 @@ class FakeLink:
             traced=int(600_000 + live * costs.traced) if self._trace else None,
             tracer=int(400_000 + live * costs.tracer) if self._trace else None,
             heap=None if costs.heap is None else 300_000 + live * costs.heap,
+            durations=timed,
         )
 
 

@@ -280,12 +280,23 @@ def test_a_lost_host_gets_none_while_others_can_take_them():
 
 def test_several_hosts_together_have_sums_worst_cases_and_means_over_their_tasks():
     one = blank_sample(
-        0, 1.0, rss=10, live=100, lag=0.5, rss_per_task=1_000.0, measured_live=100, tick_time=7.0
+        0,
+        1.0,
+        rss=10,
+        live=100,
+        lag=0.5,
+        rss_per_task=1_000.0,
+        measured_live=100,
+        tick_time=7.0,
+        duration=2.0,
     )
-    two = blank_sample(1, 2.0, rss=20, live=300, lag=0.1, rss_per_task=2_000.0, measured_live=300)
+    two = blank_sample(
+        1, 2.0, rss=20, live=300, lag=0.1, rss_per_task=2_000.0, measured_live=300, duration=3.0
+    )
     both = combined_sample([one, two], 5)
     assert (both.lane, both.time, both.rss, both.live, both.lag) == (5, 2.0, 30, 400, 0.5)
     assert both.rss_per_task == 1_750
+    assert both.duration == 3
     assert both.tick_time is None
     assert both.traced is None
 
@@ -300,6 +311,17 @@ def test_a_folded_row_keeps_the_sum_over_time():
     assert row.series.last("live") == 1_000
     assert row.series.last("rss") == sum(lane.rss for lane in row.lanes)
     assert row.name == "asyncio × 2"
+    for lane in row.lanes:
+        made.lab.set_target(lane, 0)
+    made.until(lambda: not any(lane.live for lane in row.lanes))
+    made.pass_(1)
+    retained = [lane.sample.rss for lane in row.lanes]
+    assert row.series.last("retained") == sum(retained)
+    assert [each.last("retained") for each in (row.spread, *row.spread.band)] == [
+        sum(retained) / 2,
+        min(retained),
+        max(retained),
+    ]
 
 
 # The system's own words.

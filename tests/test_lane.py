@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
+from concwatch.lab.tally import Tally
 from concwatch.lab.worker import START_LIMIT, STOP_LIMIT
 from concwatch.lab.worker_log import MOST_GARBAGE
 from concwatch.links.link import Ended, Flood, Garbage, Noise
-from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready
+from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
+from concwatch.system.process import Reading
 from concwatch.worker.burst import Burst
 from tests.lab_driver import Bench, HandLinks, end, hand_bench, standing, tick
 
@@ -434,6 +436,24 @@ def test_a_new_workload_and_nothing_else_forgets_the_cost_of_the_old_one():
     assert lane.sample.rss_per_task is None
     bench.hear(tick(1.3, 1_000))
     assert not lane.status.clean
+
+
+def test_a_sample_has_the_median_of_the_durations_heard_last_while_there_are_tasks_and_then_what_stays():
+    tally = Tally(0.0, 10.0)
+    tally.add_reading(Reading(5_000, 0.0, 3))
+    heard = [
+        (Tick(0.1, 9, 9, 0, 0, 0), None),
+        (Tick(0.2, 9, 6, 3, 0, 0, durations=(5.0, 0.123456, 0.1)), 0.123),
+        (Tick(0.3, 9, 6, 3, 0, 0), 0.123),
+        (Tick(0.4, 9, 0, 9, 0, 0, durations=(5.0,)), None),
+    ]
+    for each, duration in heard:
+        assert tally.add_tick(each, each.time, True) is None
+        sample = tally.sample(each.time, 0, 0.0)
+        assert (sample.duration, sample.retained) == (duration, None if each.live else 5_000)
+    tally.add_tick(Tick(0.5, 19, 9, 10, 0, 0, durations=(1.0,)), 0.5, True)
+    tally.workload_changed()
+    assert tally.sample(0.5, 0, 0.0).duration is None, "that was another workload"
 
 
 def test_samples_keep_to_the_rate_however_often_the_lab_steps_or_the_worker_ticks():

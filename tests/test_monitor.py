@@ -35,7 +35,7 @@ SIX = [engine for engine in CATALOG if engine.name in COSTS and engine.name != "
 NAMES = ["threads", "pool", "asyncio", "uvloop"]
 CHARTS = [
     "RSS", "tracemalloc", "created / s", "completed / s", "live tasks", "wake-up lag", "CPU",
-    "context switches / s",
+    "context switches / s", "task duration", "retained",
 ]  # fmt: skip
 
 # Lanes: switch, slider, number.
@@ -717,7 +717,8 @@ async def test_every_size_shows_what_it_has_room_for_and_none_crashes():
     async with stage(settings=Settings(trace=True)) as s:
         await s.switch_on("asyncio", "uvloop", tasks=10_000)
         await s.run(2)
-        shown = {(120, 40): CHARTS[:4], (80, 24): CHARTS[:1], (200, 60): CHARTS[:6], (210, 60): CHARTS}
+        shown = {(120, 40): CHARTS[:4], (80, 24): CHARTS[:1], (200, 60): CHARTS[:6], (239, 60): CHARTS[:8]}
+        shown |= {(210, 60): CHARTS[:8], (240, 60): [*CHARTS[:9], "threads"]}
         small = [(40, 10), (20, 5), (1, 1), (3, 60), (200, 3)]
         for size in (*shown, *small, (120, 40)):
             await s.pilot.resize_terminal(*size)
@@ -725,7 +726,7 @@ async def test_every_size_shows_what_it_has_room_for_and_none_crashes():
                 assert s.shown_charts() == charts
                 await s.sees(*charts, *(["10,000"] if size != (80, 24) else []))
                 columns = {chart.region.x for chart in s.monitor.query(Chart) if chart.display}
-                assert len(columns) == {1: 1, 4: 2, 6: 3, 8: 4}[len(charts)]
+                assert len(columns) == {1: 1, 4: 2, 6: 3, 8: 4, 10: 5}[len(charts)]
             if size in small:
                 await s.press("p", "c", "p", "l", "question_mark")
                 assert isinstance(s.app.screen, HelpScreen)

@@ -33,7 +33,7 @@ from tests.virtual_time import fast
 
 RAW = {
     "lane", "time", "traced", "virtual", "tick_time", "gc", "measured_live", "cpu_seconds",
-    "switches", "others",
+    "switches", "others", "duration",
 }  # fmt: skip
 """Columns of a recording that are no figures, but what figures are made of."""
 

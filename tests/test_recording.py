@@ -23,6 +23,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from concwatch.cli import main
 from concwatch.lab.events import KEPT
@@ -488,6 +489,30 @@ def test_a_header_alone_is_a_recording_of_nothing():
     assert found.snapshot(0.0).lanes[0].status.state is State.OFF
     assert found.series_until(1.0)[0].since("rss", 0.0) == (array("d"), array("d"))
     assert found.largest_target(0) == 1_000_000
+
+
+def test_a_recording_from_before_there_were_durations_is_read(tmp_path):
+    path = tmp_path / "a.jsonl"
+    bench = Bench("asyncio", settings=Settings("sleep:1", trace=True))
+    recorder = record(bench, path)
+    bench.lab.set_target(bench.lab.lanes[0], 1_000)
+    bench.pass_(5)
+    (newer,) = finished(recorder).lanes
+    assert newer.sample(math.inf).duration == 1
+    place = COLUMNS.index("duration")
+    first, *lines = path.read_text().splitlines(keepends=True)
+    older = [json.dumps(json.loads(first) | {"columns": [*COLUMNS[:place], *COLUMNS[place + 1 :]]})]
+    for line in lines:
+        values = json.loads(line)
+        if isinstance(values, list):
+            del values[place : place + 1]
+        older.append(json.dumps(values))
+    older.append("[0,true]")
+    found = parse("\n".join(older).encode(), "a")
+    assert found.damaged == 1
+    assert [*found.lanes[0].samples()] == [replace(each, duration=None) for each in newer.samples()]
+    traced, expected = (lane.series.until(math.inf).since("traced", 2.0) for lane in (found.lanes[0], newer))
+    assert traced == expected
 
 
 # What goes wrong while it is written.

@@ -43,3 +43,8 @@ async def test_no_text_is_cut_and_every_lane_chart_and_way_out_is_there(trace, m
             await s.press("question_mark")
             await s.sees("esc")
             await s.press("escape")
+        if size == SIZES[-1]:
+            for lane in s.lab.lanes:
+                s.lab.set_target(lane, 0)
+            await s.run(20)
+            await s.sees("retained", "B└", "now", within=s.chart("retained"))

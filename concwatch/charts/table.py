@@ -10,7 +10,7 @@ WINDOWS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 8 
 SPANS = (10.0, 15.0, 20.0, 30.0, 45.0, *WINDOWS[2:])
 """Seconds that a chart shows while it has not yet as much to show as was chosen."""
 
-PAIR, FEW, MANY = 2, 4, 6
+PAIR, FEW, MANY, MOST = 2, 4, 6, 8
 """Charts on a screen that has no room for all: in one row, in two, in two longer ones."""
 
 
@@ -72,6 +72,25 @@ CHARTS = (
         plain=False,
         brief="switches",
     ),
+    ChartSpec(
+        "duration",
+        "task duration",
+        SECONDS,
+        "how long tasks took that have just ended: the median",
+        9,
+        plain=False,
+        brief="duration",
+    ),
+    ChartSpec(
+        "retained",
+        "retained",
+        BYTES,
+        "memory that stays once all tasks have ended",
+        10,
+        plain=False,
+        spare=("threads",),
+    ),
+    ChartSpec("threads", "threads", COUNT, plain=False),
 )
 """In the order of plain text."""
 

@@ -17,7 +17,7 @@ SUMMED = (
 )  # fmt: skip
 """Figures of a sample of which several hosts together have the sum."""
 
-WORST = ("lag", "stalled", "others")
+WORST = ("lag", "stalled", "others", "duration")
 """Those of which they have the highest."""
 
 WEIGHED = ("rss_per_task", "traced_per_task", "cpu_per_task")

@@ -49,11 +49,17 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     switches: Count | None = None
     switches_per_second: float | None = None
     others: float | None = None
+    duration: float | None = None
     # What is seldom known comes last: a recording leaves out the nulls at the end.
     traced: Count | None = None
     tracer: Count | None = None
     traced_per_task: float | None = None
     heap: Count | None = None
+
+    @property
+    def retained(self) -> int | None:
+        """Bytes resident once all tasks have ended; None while there are some, or have been none."""
+        return self.rss if self.live == 0 and self.created else None
 
 
 COLUMNS = Sample.__struct_fields__

@@ -1,6 +1,7 @@
 """What is known of one worker since its start, by each tick and each look at its process."""
 
 import math
+from statistics import median
 from typing import Any
 
 from concwatch.lab.cost import CostMeter, CpuMeter
@@ -62,6 +63,7 @@ class Tally:
         self._switches = Trailing(1.0)
         self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
         self.lags, self.durations, self.delays = Histogram(), Histogram(), Histogram()
+        self._duration: float | None = None  # the median of those in the last tick that had any
         self._unjudged: Reading | None = None  # taken since the last tick
 
     def add_tick(self, tick: Tick, now: float, asked: bool, reached: Reached | None = None) -> str | None:
@@ -85,6 +87,10 @@ class Tally:
             self.lags.add((tick.lag,))
             self.longest_stall = max(self.longest_stall or 0.0, tick.lag)
         self.durations.add(tick.durations or ())
+        if tick.durations:
+            self._duration = float(f"{median(tick.durations):.3g}")
+        if not tick.live:
+            self._duration = None
         self.delays.add(tick.delays or ())
         self.count_live(tick.live)
         if self._unjudged is not None:
@@ -112,7 +118,7 @@ class Tally:
         """Note that tasks do something else from now on."""
         self.meter.changed(not self.untouched)
         self._cpu.changed()
-        self.durations, self.delays = Histogram(), Histogram()
+        self.durations, self.delays, self._duration = Histogram(), Histogram(), None
 
     def grew(self, reached: Reached, before: tuple[Load, float] | None, now: tuple[Load, float]) -> None:
         """Note how fast a target was created, and what share of the cores others had meanwhile.
@@ -153,6 +159,7 @@ class Tally:
             cpu=round(self._used.rate, 4) if self._used.span else reading.cpu if reading else None,
             cpu_per_task=self._cpu.per_task,
             others=self.others,
+            duration=self._duration,
         )
 
     def _cost(self) -> dict[str, Any]:

@@ -11,9 +11,9 @@ to have happened later than it did. Memory is in bytes, rates are in tasks a sec
 what was not known. Among samples of the same lane, and objects of the same type, ``time`` never goes back,
 save that a mark may be put on a moment of the past.
 
-Whole numbers are written exactly; a sample's ``time``, ``tick_time``, ``lag``, ``gc`` and ``cpu_seconds`` to
-the microsecond, its ``cpu`` and ``others`` to 0.0001; other numbers are rounded to 5 significant digits. A
-number that happens to be whole has no point.
+Whole numbers are written exactly; a sample's ``time``, ``lag`` and ``gc`` to the microsecond, its
+``tick_time``, ``cpu_seconds``, ``cpu`` and ``others`` to 0.0001, its ``duration`` to 3 significant digits;
+other numbers are rounded to 5. A number that happens to be whole has no point.
 
 Lanes
 =====
@@ -56,6 +56,8 @@ say is ``null``: the lines of the charts break there. The header's ``columns`` n
     ``switches``                 context switches of the worker's process so far; null where it cannot tell
     ``switches_per_second``      over the last second
     ``others``                   share of the cores that other programs and lanes had in the last second
+    ``duration``                 seconds that the tasks took that were timed last, the median; null where no
+                                 task is live or none was timed
     ``traced``                   bytes that the tracer knows of; null while nothing is traced
     ``tracer``                   bytes that the tracer itself takes; null while nothing is traced
     ``traced_per_task``          traced bytes of a task; null before that can be told
@@ -84,7 +86,8 @@ Objects
                    the system's; ``grain``, bytes that its runtime takes from the system at once;
                    ``host``, where it runs, if not on this machine
     ``budget``     memory that all workers might take together, as the recording began
-    ``columns``    list of strings: the places of a sample; of version 3 are those above, in that order
+    ``columns``    list of strings: the places of a sample; of version 3 are those above, in that order; older
+                   recordings lack ``duration``
 
 ``lab``: a lab comes in. It holds until the next.
     ``time``, ``rate``, ``budget``
@@ -269,7 +272,7 @@ Line = LabLine | JoinLine | GroupsLine | LaneLine | SettingsLine | OwnLine | Eve
 
 _encoder = json.Encoder()
 
-_DECIMALS = {"tick_time": 6, "lag": 6, "gc": 6, "cpu_seconds": 6, "cpu": 4, "others": 4}
+_DECIMALS = {"lag": 6, "gc": 6, "tick_time": 4, "cpu_seconds": 4, "cpu": 4, "others": 4}
 """Columns that are written with so many decimals."""
 
 _PLACES = [_DECIMALS.get(column) for column in COLUMNS]

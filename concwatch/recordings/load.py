@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import isnan, nan
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -31,6 +32,9 @@ SHORTEST = 8
 SPARE_LINES = 10_000
 """Lines that may be shorter all the same."""
 
+OLDER = tuple(column for column in COLUMNS if column != "duration")
+"""Columns of recordings that were written before there was that one."""
+
 CHUNK = 1_000
 """Samples decoded at once: what they take stays in the processor's cache."""
 
@@ -38,6 +42,7 @@ _any_line = msgspec.json.Decoder(_AnyLine)
 _header = msgspec.json.Decoder(Header)
 _line = msgspec.json.Decoder(Line)
 _sample = msgspec.json.Decoder(Sample)
+_values = msgspec.json.Decoder(list[Any])
 
 _KNOWN = {line.__struct_config__.tag for line in Line.__args__}
 ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -88,7 +93,7 @@ def read_header(line: bytes, name: str) -> Header:
         header = _header.decode(line)
     except ERRORS as error:
         raise ValueError(f'"{name}": its first line is damaged: {one_line(str(error))}: {EXPECTED}') from None
-    if header.columns[: len(COLUMNS)] != COLUMNS:
+    if header.columns[: len(COLUMNS)] != COLUMNS and header.columns[: len(OLDER)] != OLDER:
         raise ValueError(f"{unknown}its samples have other columns")
     return header
 
@@ -114,6 +119,8 @@ def parse(text: bytes, name: str, lack: str = "") -> Recording:
     objects: list[bytes] = []
     for line in lines:
         (samples[line[: line.find(b",")]] if line[:1] == b"[" else objects).append(line)
+    if header.columns[: len(COLUMNS)] != COLUMNS:
+        samples = defaultdict(list, {key: [*map(_as_today, group)] for key, group in samples.items()})
     damaged: list[bytes] = []
     known = list(_read_objects(objects, damaged))
     lanes = _read_lanes(header, known, samples, damaged)
@@ -127,6 +134,15 @@ def parse(text: bytes, name: str, lack: str = "") -> Recording:
 
 
 _CUT = {DAMAGED: "its compressed text is damaged: cut off after", WRITTEN: "being written, so far"}
+
+
+def _as_today(line: bytes) -> bytes:
+    """Return a sample that was written with the columns of `OLDER` as it is written today."""
+    try:
+        values = dict(zip(OLDER, _values.decode(line), strict=False))
+        return msgspec.json.encode([values.get(column) for column in COLUMNS])
+    except (*ERRORS, OverflowError):
+        return b""  # it cannot be read
 
 
 def _read_objects(lines: Sequence[bytes], damaged: list[bytes]) -> Iterator[Line]:

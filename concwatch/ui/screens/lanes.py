@@ -61,7 +61,13 @@ class LanesScreen(StyledOnce[None]):
     screen itself.
     """
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide"), (210, "-huge")]
+    HORIZONTAL_BREAKPOINTS = [
+        (0, "-narrow"),
+        (100, "-normal"),
+        (160, "-wide"),
+        (210, "-huge"),
+        (240, "-vast"),
+    ]
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (19, "-short"), (34, "-tall"), (50, "-roomy")]
 
     SUBJECT: ClassVar[str] = ""

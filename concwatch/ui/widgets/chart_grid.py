@@ -14,7 +14,7 @@ from concwatch.charts.annotations import Moment
 from concwatch.charts.lines import LaneSeries
 from concwatch.charts.picture import SMALLEST
 from concwatch.charts.plot import Plot, plotted
-from concwatch.charts.table import BY_METRIC, FEW, MANY, ON_SCREEN, PAIR
+from concwatch.charts.table import BY_METRIC, FEW, MANY, MOST, ON_SCREEN, PAIR
 from concwatch.ui.widgets.chart import Chart, PointingChart
 from concwatch.units import format_clock
 
@@ -42,7 +42,7 @@ def _clock(moment: float, span: float) -> str:
 
 
 class ChartGrid(Container):
-    """Lays the charts out: two by two, three by two where there is room, or one at a time."""
+    """Lays the charts out: two by two, up to five by two where there is room, or one at a time."""
 
     DEFAULT_CSS = """
     ChartGrid {
@@ -52,7 +52,7 @@ class ChartGrid(Container):
         height: 1fr;
         layers: charts caption;
         & Chart { layer: charts; }
-        & .extra, & .more { display: none; }
+        & .extra, & .more, & .most { display: none; }
         &.-untraced {
             & #chart-traced { display: none; }
             & #chart-rss { column-span: 2; }
@@ -95,9 +95,8 @@ class ChartGrid(Container):
     def compose(self) -> ComposeResult:
         """Yield a chart for each row of the table."""
         for index, spec in enumerate(ON_SCREEN):
-            places = [
-                name for name, first in (("later", PAIR), ("extra", FEW), ("more", MANY)) if index >= first
-            ]
+            firsts = (("later", PAIR), ("extra", FEW), ("more", MANY), ("most", MOST))
+            places = [name for name, first in firsts if index >= first]
             if index == PAIR - 1:
                 places.append("second")
             current = "-current" if index == self.current else ""

@@ -889,6 +889,12 @@ def test_derived_figures_keep_five_digits(value):
         assert len(f"{found:e}".partition("e")[0].replace(".", "").strip("-").rstrip("0")) <= 5
 
 
+def test_a_number_that_is_whole_once_it_is_rounded_has_no_point():
+    sample = blank_sample(0, 1.5, rss=10, lag=0.0, cpu=1.0, tick_time=7.00001, gc=1e-7, others=0.0)
+    line = specification.encode(specification.written(sample, 0, 0.0))
+    assert line.count(b".") == 1, "only the time has one"
+
+
 def test_the_specification_names_every_column():
     text = specification.__doc__
     places = [text.index(f"    ``{column}``") for column in COLUMNS]

@@ -297,18 +297,21 @@ def cut_time(seconds: float) -> float:
 def written(sample: Sample, lane: int, began: float) -> Sample:
     """Return a sample as lane number ``lane`` of a recording has it that ``began`` then."""
     values: list[Any] = [
-        value if not isinstance(value, float) else rounded(value) if places is None else round(value, places)
+        value if not isinstance(value, float) else rounded(value, places)
         for value, places in zip(structs.astuple(sample), _PLACES, strict=True)
     ]
     time = cut_time(sample.time - began)  # that which stood as it began is from before
     return structs.replace(Sample(*values), lane=lane, time=time)
 
 
-def rounded(value: float | None) -> float | None:
-    """Return a number as recordings have it: 5 significant digits, and an int if it is whole then."""
+def rounded(value: float | None, places: int | None = None) -> float | None:
+    """Return a number as recordings have it: an int if it is whole once it has been rounded.
+
+    That is to ``places`` decimals, or to 5 significant digits.
+    """
     if value is None or not math.isfinite(value):
         return None
-    short = float(f"{value:.5g}")
+    short = float(f"{value:.5g}") if places is None else round(value, places)
     return int(short) if short.is_integer() and abs(short) < 2**53 else short
 
 

@@ -108,7 +108,7 @@ class Browser:
         return self._ask("POST", f"/session/{self._session}/{what}", how)
 
     def command(self, name, **params):
-        """Give a command of Chromium's own protocol."""
+        """Send a command of Chromium's own protocol."""
         self.do("goog/cdp/execute", cmd=name, params=params)
 
     def open(self, url):
@@ -118,7 +118,7 @@ class Browser:
         return self.do("execute/sync", script=script, args=[])
 
     def window(self, width, height, dots):
-        """Give the page so many pixels, each of so many dots a side."""
+        """Set the page to so many pixels, each of so many dots a side."""
         self.command(
             "Emulation.setDeviceMetricsOverride",
             width=width,

@@ -110,7 +110,7 @@ def dot(pen: TTGlyphPen, x: float, y: float, radius: float) -> None:
 
 
 def rename(font: TTFont, style: str) -> None:
-    """Give the font a name of its own; what is said of copyright and licence stays."""
+    """Rename the font; what is said of copyright and licence stays."""
     names = font["name"]
     full = f"{FAMILY} {style}".removesuffix(" Regular")
     own = {1: FAMILY, 2: style, 3: f"{full} {VERSION}", 4: full, 5: f"Version {VERSION}"}

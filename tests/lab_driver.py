@@ -50,7 +50,7 @@ class HandLink:
         self.out.extend(arrivals)
 
     def stand(self, time=0.0, **ready):
-        """Say all that a worker says until its lane runs, when every command was accepted."""
+        """Report all that a worker reports until its lane runs, when every command was accepted."""
         can = ready.pop("can", ("trace", "gc", "trim"))
         self.say(Ready("toy", "Toy 1.0", 4242, can=can, **ready))
         self.say(*(Applied(type_, 0.0) for type_ in ("workload", "refill", *can[:2], "rate")), tick(time))

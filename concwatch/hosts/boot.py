@@ -11,7 +11,7 @@ size = globals().get("size", 0)  # bytes of the archive that follows
 
 
 def refuse(message: str) -> None:
-    """Say in one line of the wire why nothing can run here, and end."""
+    """Report in one line of the wire why nothing can run here, and end."""
     text = message.replace("\\", "/").replace('"', "'")
     sys.stdout.write('\n{"type": "error", "command": null, "message": "%s"}\n' % text)
     sys.stdout.flush()

@@ -227,7 +227,7 @@ class Bridge:
         threading.Thread(target=self._look, daemon=True).start()
 
     def _refuse(self, message: str) -> NoReturn:
-        """Say why there is no worker, and end."""
+        """Report why there is no worker, and end."""
         self._out.send("error", command=None, message=message)
         os._exit(2)
 

@@ -161,7 +161,7 @@ async def install(name: str, dask_worker: Worker) -> None:
 
 
 def give_orders(name: str, orders: Sequence[Order], dask_worker: Worker) -> bool:
-    """Give orders to the plugin; return whether it is there."""
+    """Pass orders to the plugin; return whether it is there."""
     bridges = dask_worker.plugins.get(name)
     if bridges is not None:
         bridges.obey(orders)

@@ -62,7 +62,7 @@ class Fleet:
         return next(lanes for lanes in self.hosts if lane.engine.host == lanes.host)
 
     def follow_cluster(self) -> None:
-        """Give lanes to hosts that have joined the cluster, and note which have left."""
+        """Add lanes for hosts that have joined the cluster, and note which have left."""
         if self._cluster is None:
             return
         there = self._cluster()

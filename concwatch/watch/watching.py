@@ -196,7 +196,7 @@ class Watching(Observable):
         lane.end(reason, now, failed=program is not None and lane.pid == program.pid and bool(program.status))
 
     def _call_out(self) -> None:
-        """Tell of each group that leaks, once; agents have said meanwhile where its tasks wait."""
+        """Log each group that leaks, once; agents have reported meanwhile where its tasks wait."""
         for lane in self.alive:
             for group in lane.untold_leaks():
                 self.log(lane.lane, leak_sentence(group), "warning")

@@ -104,7 +104,7 @@ class Terminal:
             self._ours = -1
 
     def resize(self, columns: int, lines: int) -> None:
-        """Give the terminal another size, of which the kernel tells the program by SIGWINCH."""
+        """Set the size of the terminal, of which the kernel tells the program by SIGWINCH."""
         set_size(self._theirs, (columns, lines))
 
     def read(self, seconds: float = 0.05) -> bool:

@@ -56,7 +56,7 @@ def low(lower: Callable[[Sequence[str]], tuple[Sequence[str], int]]) -> tuple[Wr
 
 @contextmanager
 def own_cgroup() -> Iterator[Wrap]:
-    """Give what runs a command in a control group of its own, in which ``pids.max`` may be lowered."""
+    """Return what runs a command in a control group of its own, in which ``pids.max`` may be lowered."""
     folder = CGROUP / f"concwatch-fault-{os.getpid()}"
     try:
         folder.mkdir()

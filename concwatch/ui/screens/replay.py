@@ -140,7 +140,7 @@ class ReplayControls:
         )
 
     def refuse(self) -> None:
-        """Say, once, that nothing can be switched here."""
+        """Show a notice, once, that nothing can be switched here."""
         if not self._refused:
             self._refused = True
             self._screen.notify(REFUSAL, timeout=REFUSAL_SECONDS)

@@ -8,13 +8,13 @@ from typing import Any
 from concwatch.text import one_line
 from concwatch.units import format_bytes
 
-LARGEST = 1 << 18
+MAX_SIZE = 1 << 18
 """Bytes of a file that a person writes."""
-MOST_DOTS = 200
+MAX_DOTS = 200
 """In a line of TOML."""
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Write ``content`` into a neighbour of ``path`` that takes its place once it is whole.
 
     What is no ordinary file (a pipe, ``/dev/null``) is written to as it stands.
@@ -98,7 +98,7 @@ def read_file(path: Path) -> bytes:
         OSError: it cannot be read.
     """
     with path.open("rb") as file:
-        return file.read(LARGEST + 1)
+        return file.read(MAX_SIZE + 1)
 
 
 def read_toml(data: bytes, file: str) -> dict[str, Any]:
@@ -107,11 +107,11 @@ def read_toml(data: bytes, file: str) -> dict[str, Any]:
     Raises:
         ValueError: one line that names the file, and its line, and says why it is not TOML, or too large.
     """
-    if len(data) > LARGEST:
-        raise ValueError(f"{file}: more than {format_bytes(LARGEST)}: expected a file that a person writes")
+    if len(data) > MAX_SIZE:
+        raise ValueError(f"{file}: more than {format_bytes(MAX_SIZE)}: expected a file that a person writes")
     for number, text in enumerate(data.split(b"\n"), 1):
-        if text.count(b".") > MOST_DOTS:  # to read keys of so many parts takes the square of their number
-            raise ValueError(f"{file}: not TOML: more than {MOST_DOTS} dots in a line (at line {number})")
+        if text.count(b".") > MAX_DOTS:  # to read keys of so many parts takes the square of their number
+            raise ValueError(f"{file}: not TOML: more than {MAX_DOTS} dots in a line (at line {number})")
     import tomllib  # only here: most have no file
 
     try:

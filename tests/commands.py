@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from concwatch.files import write_whole
+from concwatch.files import write_atomically
 
 FORK = multiprocessing.get_context("fork")
 """All is imported once."""
@@ -100,4 +100,4 @@ def in_process(function: Callable[..., Any], *arguments: object, seconds: float)
 def save(path: str | None, text: str) -> None:
     """Write a file whole, if one is wanted."""
     if path:
-        write_whole(Path(path), text)
+        write_atomically(Path(path), text)

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from concwatch.links.agent_link import AgentListener
-from concwatch.links.outside import REMOTE_EXEC
+from concwatch.links.injection import REMOTE_EXEC
 from concwatch.watch.place import Here, why_not
 from concwatch.watch.watching import Watching
 from tests.agent_driver import EVERY

@@ -28,7 +28,7 @@ from concwatch.experiments.report import Occasion, sheets
 from concwatch.experiments.runner import CellState, Choice, Runner
 from concwatch.experiments.sentences import sentence
 from concwatch.experiments.table import WIDTH, table_lines
-from concwatch.files import why_not_writable, write_whole
+from concwatch.files import why_not_writable, write_atomically
 from concwatch.measure.result import Result
 from concwatch.units import format_figure
 
@@ -383,7 +383,7 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
     file.write_text("old")
     link.symlink_to(file)
     assert why_not_writable(link) is None
-    write_whole(link, "new – whole")
+    write_atomically(link, "new – whole")
     assert link.is_symlink()  # what it points to is replaced, not the link
     assert file.read_text(encoding="utf-8") == "new – whole"
 
@@ -393,16 +393,16 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
         with pytest.raises(OSError, match="No space left"):
-            write_whole(file, "newer")
+            write_atomically(file, "newer")
     part.write_text("mine")
     monkeypatch.setattr("os.urandom", bytes)  # so that the neighbour is there already
     assert why_not_writable(file) == "File exists"
     with pytest.raises(FileExistsError):
-        write_whole(file, "newer")
+        write_atomically(file, "newer")
     assert (part.read_text(), file.read_text(encoding="utf-8")) == ("mine", "new – whole")
     assert sorted(tmp_path.iterdir()) == sorted([file, link, part])
     assert why_not_writable(Path("/dev/null")) is None
-    write_whole(Path("/dev/null"), "gone")
+    write_atomically(Path("/dev/null"), "gone")
     assert Path("/dev/null").is_char_device()
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from concwatch.system.open_files import is_refusal, limit_now
+from concwatch.system.open_files import is_too_many_files, open_file_limit
 from concwatch.worker.engines.file_wall import FileWall
 from concwatch.worker.goal import Counts, Goal
 
@@ -33,7 +33,7 @@ REFUSED = OSError(errno.EMFILE, "Too many open files")
     ],
 )
 def test_an_error_is_of_this_wall_if_one_of_those_behind_it_is(error, refusal):
-    assert is_refusal(error) is refusal
+    assert is_too_many_files(error) is refusal
 
 
 class Bench:
@@ -73,7 +73,7 @@ def test_what_stands_is_the_target_at_once_and_told_when_no_task_fails_any_more(
     bench.tick()
     assert bench.told == []
     bench.tick()
-    assert bench.told == [(150, 500, "ulimit -n", limit_now(), "Too many open files")]
+    assert bench.told == [(150, 500, "ulimit -n", open_file_limit(), "Too many open files")]
     bench.tick()
     assert len(bench.told) == 1
     assert bench.goal.wanted(bench.counts.live) == 0

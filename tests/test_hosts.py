@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concwatch.hosts import package
-from concwatch.hosts.host import Host, apart, configured, find
+from concwatch.hosts.host import Host, find_host, read_hosts, with_unique_names
 from concwatch.hosts.link import Program, is_static
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import open_process
@@ -70,21 +70,21 @@ WEB2 = Host("web2", ("nice",))
 )
 def test_a_host_is_a_command_and_called_by_its_last_word(monkeypatch, text, name, command):
     monkeypatch.setattr(shutil, "which", lambda program: f"/bin/{program}")
-    assert find(text, {}) == Host(name, command)
+    assert find_host(text, {}) == Host(name, command)
 
 
 def test_a_name_of_the_settings_goes_before_a_command_and_local_is_here():
-    known = configured({"env": {"command": "ssh -T far", "python": "python3.12"}})
-    assert find(" env ", known) == Host("env", ("ssh", "-T", "far"), "python3.12")
-    assert find("local", known) is None
+    known = read_hosts({"env": {"command": "ssh -T far", "python": "python3.12"}})
+    assert find_host(" env ", known) == Host("env", ("ssh", "-T", "far"), "python3.12")
+    assert find_host("local", known) is None
 
 
 def test_hosts_of_one_name_are_numbered_and_the_same_twice_is_refused():
     again = Host("web1", ("env", "web1"))
-    assert [host.name for host in apart([WEB1, again, WEB2])] == ["web1", "web1#2", "web2"]
+    assert [host.name for host in with_unique_names([WEB1, again, WEB2])] == ["web1", "web1#2", "web2"]
     for twice in ([WEB1, WEB2, WEB1], [None, None], [WEB1, again, again]):
         with pytest.raises(ValueError, match="twice: expected each host once"):
-            apart(twice)
+            with_unique_names(twice)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_hosts_of_one_name_are_numbered_and_the_same_twice_is_refused():
 )
 def test_wrong_settings_are_one_line(tables, told):
     with pytest.raises(ValueError, match=told) as error:
-        configured(tables)
+        read_hosts(tables)
     assert "\n" not in str(error.value)
 
 

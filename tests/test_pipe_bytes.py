@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.links.pipe_bytes import MOST_BYTES, MOST_LINES, PipeLines
+from concwatch.links.pipe_bytes import MAX_BYTES, MAX_LINES, PipeLines
 from concwatch.wire import LONGEST_LINE
 
 
@@ -34,8 +34,8 @@ def test_lines_are_the_same_wherever_they_come_apart(lines, cuts):
 
 def test_many_lines_are_given_little_by_little():
     pipe = PipeLines()
-    pipe.feed(b"x\n" * (2 * MOST_LINES + 5))
-    assert [len(pipe.lines()) for _ in range(4)] == [MOST_LINES, MOST_LINES, 5, 0]
+    pipe.feed(b"x\n" * (2 * MAX_LINES + 5))
+    assert [len(pipe.lines()) for _ in range(4)] == [MAX_LINES, MAX_LINES, 5, 0]
 
 
 def test_a_line_too_long_is_told_once_and_skipped_to_its_end():
@@ -54,11 +54,11 @@ def test_a_line_too_long_is_told_once_and_skipped_to_its_end():
 
 def test_it_is_full_of_bytes_or_of_a_line_until_it_is_looked_at():
     pipe = PipeLines()
-    for _ in range(MOST_BYTES // 1_000_000):
+    for _ in range(MAX_BYTES // 1_000_000):
         pipe.feed(b"x" * 999_999 + b"\n")
         pipe.lines()
     assert not pipe.full
     pipe.feed(b"x" * 200_000)
     assert pipe.full
-    pipe.looked()
+    pipe.reset()
     assert not pipe.full

@@ -14,7 +14,7 @@ from concwatch.lab.lane import open_process
 from concwatch.links.link import Ended, Flood, Garbage, Noise
 from concwatch.links.messages import Applied, Error, Ready, Tick
 from concwatch.links.output import NOISE_KEPT
-from concwatch.links.pipe_bytes import MOST_LINES
+from concwatch.links.pipe_bytes import MAX_LINES
 from concwatch.links.process import WorkerProcess
 from concwatch.system.child import describe_exit
 from concwatch.wire import LONGEST_LINE
@@ -111,13 +111,13 @@ async def test_whole_lines_are_read_however_they_come_and_garbage_is_told(run, h
 
 
 async def test_a_flood_of_reports_is_taken_in_little_by_little_and_none_is_lost(run):
-    count = 20 * MOST_LINES
+    count = 20 * MAX_LINES
     child = run(f"for n in range({count}): say(type='error', message=str(n))\nsys.stdin.read()")
     looks = []
     while len(child.of(Error)) < count:
         looks.append([arrival for arrival in child.look() if isinstance(arrival, Error)])
         await asyncio.sleep(0.005)
-    assert max(map(len, looks)) <= MOST_LINES
+    assert max(map(len, looks)) <= MAX_LINES
     assert [int(error.message) for error in child.of(Error)] == list(range(count))
     assert not child.of(Garbage)
 

@@ -18,7 +18,7 @@ from concwatch.comparing.comparison import compare
 from concwatch.comparing.reading import read_side
 from concwatch.experiments import loading as experiments
 from concwatch.experiments.formats import check
-from concwatch.files import LARGEST, MOST_DOTS, read_toml
+from concwatch.files import MAX_DOTS, MAX_SIZE, read_toml
 from concwatch.lab.catalog import find
 from concwatch.pictures.drawing import can_draw
 from concwatch.pictures.png import draw_png
@@ -284,9 +284,9 @@ def test_what_is_all_line_ends_is_no_recording():
 
 
 def test_a_text_file_is_no_larger_than_a_person_writes_them():
-    read_toml(b"a=1\n" + b"#" * (LARGEST - 4), "x.toml")
+    read_toml(b"a=1\n" + b"#" * (MAX_SIZE - 4), "x.toml")
     with pytest.raises(ValueError, match=r"x\.toml: more than 256 KiB"):
-        read_toml(b"#" * (LARGEST + 1), "x.toml")
-    read_toml(b"a." * MOST_DOTS + b"b=1", "x.toml")
+        read_toml(b"#" * (MAX_SIZE + 1), "x.toml")
+    read_toml(b"a." * MAX_DOTS + b"b=1", "x.toml")
     with pytest.raises(ValueError, match=r"x\.toml: not TOML: more than 200 dots in a line \(at line 2\)"):
-        read_toml(b"\n" + b"a." * (MOST_DOTS + 1) + b"b=1", "x.toml")
+        read_toml(b"\n" + b"a." * (MAX_DOTS + 1) + b"b=1", "x.toml")

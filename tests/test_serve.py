@@ -27,8 +27,8 @@ from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
 from concwatch.ui.in_page import page_environment
 from concwatch.web import session
 from concwatch.web.listening import listen, url
-from concwatch.web.page_input import InputFilter, fitting
-from concwatch.web.site import Site, may_use
+from concwatch.web.page_input import InputFilter, clamp_size
+from concwatch.web.site import Site, is_allowed
 from tests.browser import MISSING, PATIENCE, Browser, until
 from tests.command_line import PROGRAM, invoke, refused
 
@@ -92,7 +92,7 @@ def test_the_address_is_one_that_a_browser_here_can_open(host, shown):
 )
 def test_a_page_from_elsewhere_may_not_use_it(host, origin, names, may):
     headers = {"Host": host} | ({"Origin": origin} if origin else {})
-    assert may_use(make_mocked_request("GET", "/ws", headers=headers), names) is may
+    assert is_allowed(make_mocked_request("GET", "/ws", headers=headers), names) is may
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_page_from_elsewhere_may_not_use_it(host, origin, names, may):
     ],
 )  # fmt: skip
 def test_a_size_is_brought_within_bounds(asked, given):
-    assert fitting(*asked) == given
+    assert clamp_size(*asked) == given
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_a_size_is_brought_within_bounds(asked, given):
 )
 def test_a_page_types_letters_and_keys_that_there_are_and_no_sizes(pieces, taken):
     typed = InputFilter()
-    assert ("".join(map(typed.take, pieces)) == "".join(pieces)) is taken
-    assert typed.take("q") == "q"
+    assert ("".join(map(typed.filter, pieces)) == "".join(pieces)) is taken
+    assert typed.filter("q") == "q"
 
 
 # Sessions with programs that misbehave.

@@ -226,5 +226,5 @@ def test_memory_that_cannot_be_read_is_unknown_and_not_gone(monkeypatch):
     monkeypatch.setattr(proc, "read_fields", lambda path: {})  # no file can be opened
     with pytest.raises(OSError, match="cannot be read"):
         memory_now()
-    budget.look(0)
+    budget.update(0)
     assert not budget.nearly_gone

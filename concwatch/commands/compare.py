@@ -50,7 +50,7 @@ def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str
     from concwatch.comparing.reading import read_both
     from concwatch.comparing.report import as_object, report_markdown, table_lines
     from concwatch.console import print_lines
-    from concwatch.files import write_whole
+    from concwatch.files import write_atomically
 
     try:
         _check(a, b, json, markdown)
@@ -60,7 +60,7 @@ def command(a: Path, b: Path, fail_over: float | None, json: bool, markdown: str
     lost = False
     if markdown is not None and markdown != STANDARD_OUTPUT:
         try:
-            write_whole(Path(markdown), report_markdown(comparison))
+            write_atomically(Path(markdown), report_markdown(comparison))
         except OSError as error:
             print_error(f'--markdown: "{markdown}" not written: {error.strerror or error}')
             lost = True

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from concwatch.files import read_file, read_toml
-from concwatch.hosts.host import Host, configured
+from concwatch.hosts.host import Host, read_hosts
 from concwatch.text import unknown
 
 SCREEN = "screen"
@@ -61,7 +61,7 @@ def hosts(tables: Tables) -> dict[str, Host]:
     """
     table = tables.get(HOSTS)
     rows = table.items() if isinstance(table, dict) else ()
-    return configured({name: value for name, value in rows if isinstance(value, dict)})
+    return read_hosts({name: value for name, value in rows if isinstance(value, dict)})
 
 
 def prefix(name: str) -> str:

@@ -21,7 +21,7 @@ from concwatch.demos import stage
 from concwatch.demos.captures import FILMS, FORMATS, Captures, check_formats
 from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import Played, play
-from concwatch.files import why_not_writable, write_whole
+from concwatch.files import why_not_writable, write_atomically
 from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.pictures.drawing import PicturesMissing
 from concwatch.system.child import concwatch_command
@@ -233,7 +233,7 @@ def _write(captures: Captures, folder: Path) -> bool:
     """Write the files, each whole or not at all; return whether all could be written."""
     try:
         for name, content in captures.files():
-            write_whole(folder / name, content)
+            write_atomically(folder / name, content)
             click.echo(f"saved {folder / name}, {format_bytes((folder / name).stat().st_size)}", err=True)
     except OSError as error:
         print_error(f"not saved in {folder}: {error.strerror}: expected a folder with room to write in")

@@ -11,7 +11,7 @@ from concwatch.commands import completion
 from concwatch.commands.chart import charts_of, check_chart
 from concwatch.commands.values import OUTPUT, STANDARD_OUTPUT, Parsed, number
 from concwatch.console import print_error
-from concwatch.files import is_same_file, write_whole
+from concwatch.files import is_same_file, write_atomically
 from concwatch.lab.snapshot import COLUMNS
 from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
 from concwatch.recordings.load import load
@@ -102,7 +102,7 @@ def command(
         sys.stdout.buffer.flush()
         return
     try:
-        write_whole(Path(out), b"".join(content))
+        write_atomically(Path(out), b"".join(content))
     except OSError as error:
         print_error(f'"{out}" not written: {error.strerror}')
         sys.exit(1)

@@ -43,7 +43,7 @@ SCREEN: dict[str, dict[str, Any]] = {
         "type": HOST,
         "multiple": True,
         "help": 'Where lanes run: a command that reaches it, such as "ssh -T web1" or "docker exec -i api", '
-        f'a name from the settings, or "{hosts.HERE}". Can be repeated.',
+        f'a name from the settings, or "{hosts.LOCAL}". Can be repeated.',
     },
     "--cluster": {
         "type": CLUSTER,
@@ -141,7 +141,7 @@ def connect(chosen: Sequence[Host | None], address: str | None) -> "tuple[list[H
             raise click.UsageError(f"--cluster {error}") from None
         click.get_current_context().call_on_close(cluster.close)
     try:
-        return hosts.apart([*chosen, *(cluster.hosts if cluster else ())]), cluster
+        return hosts.with_unique_names([*chosen, *(cluster.hosts if cluster else ())]), cluster
     except ValueError as error:
         raise click.UsageError(f"--host: {error}") from None
 

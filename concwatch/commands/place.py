@@ -11,7 +11,7 @@ import msgspec
 
 from concwatch.charts.table import WINDOWS
 from concwatch.console import BAD_INPUT, print_error
-from concwatch.files import write_whole
+from concwatch.files import write_atomically
 from concwatch.ui.in_page import in_page, take_size
 
 if sys.platform != "win32":
@@ -94,7 +94,7 @@ def keep(kept: Kept) -> None:
     path = kept_path()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, msgspec.json.encode(kept))
+        write_atomically(path, msgspec.json.encode(kept))
 
 
 class Place:

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from concwatch.commands import configuration
 from concwatch.commands.configuration import SCREEN, options_of, takes
 from concwatch.console import BAD_INPUT, print_columns, print_error, print_json
-from concwatch.files import write_whole
+from concwatch.files import write_atomically
 from concwatch.layout import Piece
 from concwatch.text import flat, plain
 from concwatch.units import UNKNOWN
@@ -131,7 +131,7 @@ def _write(path: Path, commands: Mapping[str, click.Command]) -> None:
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, "is there already")
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, "\n".join([*lines, ""]))
+        write_atomically(path, "\n".join([*lines, ""]))
     except OSError as error:
         raise click.UsageError(f"--init: {path}: {error.strerror}: expected a name for a new file") from None
     click.echo(plain(str(path)))

@@ -234,7 +234,9 @@ def _one_of(kind: str, known: Callable[[], Sequence[str]]) -> Parsed:
 
 
 OUTPUT = OutputFile()
-HOST = Parsed("host", lambda text: hosts.find(text, known_hosts()), lambda: [hosts.HERE, *known_hosts()])
+HOST = Parsed(
+    "host", lambda text: hosts.find_host(text, known_hosts()), lambda: [hosts.LOCAL, *known_hosts()]
+)
 SIZE = Parsed("size", _budget)
 SECONDS = Parsed("seconds", number(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
 RATE = Parsed("hz", number(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))

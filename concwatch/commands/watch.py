@@ -14,7 +14,7 @@ from concwatch.commands.place import Place, check_place
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import HOST, SECONDS, Parsed
 from concwatch.console import print_error, print_json
-from concwatch.files import why_not_writable, write_whole
+from concwatch.files import why_not_writable, write_atomically
 from concwatch.hosts.host import Host
 from concwatch.measure.expect import COMPARISONS
 from concwatch.ui.session_recording import SessionRecording
@@ -161,7 +161,7 @@ def write_json(path: Path, report: object) -> None:
     """Write a report into a file."""
     import json  # only here: the screen has no use for it
 
-    write_whole(path, json.dumps(report, indent=2) + "\n")
+    write_atomically(path, json.dumps(report, indent=2) + "\n")
 
 
 async def _follow(watching: Watching, program: Started, seconds: float | None) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from msgspec.structs import asdict
 
 from concwatch.comparing.side import COMPARED, Fact, Side, Subject, joined, lane_figures, machine_facts
-from concwatch.hosts.host import HERE
+from concwatch.hosts.host import LOCAL
 from concwatch.lab.catalog import ON
 from concwatch.measure.measured import Measured
 from concwatch.units import format_count
@@ -86,7 +86,7 @@ def _on_host(lane: Lane) -> str:
 def _facts(lane: Lane) -> dict[str, Fact]:
     peak = lane.peak_live or 0
     return {
-        "host": Fact(lane.host or HERE),
+        "host": Fact(lane.host or LOCAL),
         "worker": Fact(joined([lane.runtime or "", *lane.flags])),
         "tracing": Fact("on" if lane.traced else "off"),
         "collector": Fact(lane.gc),

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from concwatch.demos.lane import DemoFailed
 from concwatch.demos.stage import Play
-from concwatch.hosts.host import configured
+from concwatch.hosts.host import read_hosts
 from concwatch.lab.catalog import SHOWN, Engine, find
 from concwatch.text import nearest, one_line
 from concwatch.ui.palette import ALL_THEMES
@@ -127,7 +127,7 @@ def _read(module: ModuleType, path: Path) -> Demo:
     if head.THEME and head.THEME not in ALL_THEMES:
         raise ValueError(f'unknown theme "{head.THEME}"{nearest(head.THEME, ALL_THEMES)}')
     engines = find(head.ENGINES) if head.ENGINES else SHOWN
-    hosts = configured({name: {"command": command} for name, command in head.HOSTS.items()})
+    hosts = read_hosts({name: {"command": command} for name, command in head.HOSTS.items()})
     if hosts:
         engines = [engine.on(host) for engine in engines for host in hosts.values()]
     strangers = set(head.OPTIONAL) - {engine.name for engine in engines}

@@ -85,11 +85,11 @@ def _advice(
             return None
         others = [other for other in walls if other is not wall]
         # As much as what comes next allows, rounded up to a power of two; that is then the wall.
-        need = wall.used + (engine_fit(engine, first.workload, room, others).tasks + 1) * wall.a_thread
+        need = wall.used + (engine_fit(engine, first.workload, room, others).tasks + 1) * wall.per_thread
         value = min(1 << (need - 1).bit_length(), LARGEST.get(name, need * 2))
         if value <= wall.value:
             return None
-        others.append(Wall(name, value, wall.used, wall.a_thread, wall.where))
+        others.append(Wall(name, value, wall.used, wall.per_thread, wall.where))
         commands = wall_commands(wall, value)
     after = engine_fit(engine, first.workload, room, others)
     return structs.replace(advice, commands=commands, tasks=after.tasks, then=after.wall)

@@ -26,7 +26,7 @@ from concwatch.experiments.report import (
     sheets,
 )
 from concwatch.experiments.runner import CellOutcome, Runner, TableFigure
-from concwatch.files import write_whole
+from concwatch.files import write_atomically
 from concwatch.layout import markdown, markdown_table, without_unknown
 from concwatch.measure.result import Result
 from concwatch.measure.units import SCALES, SECONDS
@@ -275,7 +275,7 @@ def save(places: Mapping[str, str], runner: Runner, occasion: Occasion) -> tuple
             if place == STANDARD_OUTPUT:
                 output = text
             else:
-                write_whole(Path(place), text)
+                write_atomically(Path(place), text)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             problems.append(f'--{name}: "{place}" not written: {why}')

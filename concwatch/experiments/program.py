@@ -23,7 +23,7 @@ from concwatch.measure.result import Result
 from concwatch.runtimes.building import BuildError, build, tool_version
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
 from concwatch.runtimes.runtime import HERE, Runtime
-from concwatch.system.child import describe_exit, end_session, explain_start_error, last_words, start_child
+from concwatch.system.child import describe_exit, error_line, explain_start_error, kill_session, start_child
 from concwatch.system.process import Sampler
 from concwatch.units import format_seconds
 
@@ -188,14 +188,14 @@ async def _run(engine: str, command: Sequence[str], variables: Mapping[str, str]
     except TimeoutError:
         raise NotMeasuredError(f"not over within {format_seconds(LONGEST_BURST)}: given up") from None
     finally:
-        end_session(process.pid)
+        kill_session(process.pid)
         await _watch(process, began, run)
         await asyncio.wait(reading, timeout=LAST_WORDS)
         for task in reading:
             task.cancel()
     out, noise = (end.decode(errors="replace") for end in ends)
     if process.returncode:
-        _raise_failure(process.returncode, last_words(noise))
+        _raise_failure(process.returncode, error_line(noise))
     if "peak_rss" not in run.figures:
         raise NotMeasuredError("ended before its memory could be read")
     for name, pattern in REPORTED.items():

@@ -40,9 +40,9 @@ class ClusterPipe:
         self._came.append((what, value))
 
     @property
-    def last_words(self) -> str:
+    def error_line(self) -> str:
         """The line of its standard error, so far, that says most about its end."""
-        return self._output.last_words
+        return self._output.error_line
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
         """Return what has come since the last call."""

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from concwatch.links.link import Arrival
 from concwatch.text import nearest, one_line
 
-HERE = "local"
+LOCAL = "local"
 """The name of this machine among hosts."""
 
 PYTHON = "python3"
@@ -23,7 +23,7 @@ class Pipe(Protocol):
     """When the last answer to a sign of life came."""
 
     @property
-    def last_words(self) -> str:
+    def error_line(self) -> str:
         """The line of its standard error, so far, that says most about its end."""
         ...
 
@@ -68,7 +68,7 @@ def _short_name(command: Sequence[str]) -> str:
     return one_line(words[-1].rpartition("@")[2].rpartition("/")[2])[:40] or "host"
 
 
-def _configured(name: str, table: object) -> Host:
+def _read_host(name: str, table: object) -> Host:
     """Read the table of a host in the settings.
 
     Raises:
@@ -94,7 +94,7 @@ def _split(text: str) -> tuple[str, ...]:
     return words
 
 
-def configured(tables: object) -> dict[str, Host]:
+def read_hosts(tables: object) -> dict[str, Host]:
     """Return the hosts of the settings by name; ``tables`` is what stands there below ``hosts``.
 
     Raises:
@@ -102,34 +102,34 @@ def configured(tables: object) -> dict[str, Host]:
     """
     if not isinstance(tables, Mapping):
         raise ValueError('hosts: expected tables, such as [hosts.web1] with command = "ssh -T web1"')
-    return {name: _configured(name, table) for name, table in tables.items()}
+    return {name: _read_host(name, table) for name, table in tables.items()}
 
 
-def find(text: str, known: Mapping[str, Host]) -> Host | None:
+def find_host(text: str, known: Mapping[str, Host]) -> Host | None:
     """Return the host that a person names, by a name of the settings or by its command.
 
     Args:
-        text: as it was typed; `HERE` is this machine, for which None is returned.
+        text: as it was typed; `LOCAL` is this machine, for which None is returned.
         known: the hosts of the settings.
 
     Raises:
         ValueError: one line: there is no such host or command.
     """
     text = text.strip()
-    if text == HERE:
+    if text == LOCAL:
         return None
     if text in known:
         return known[text]
     command = _split(text)
     if shutil.which(command[0]) is None:
         raise ValueError(
-            f'unknown host "{text[:60]}": expected {HERE}, a name from the settings, '
+            f'unknown host "{text[:60]}": expected {LOCAL}, a name from the settings, '
             f'or a command such as "ssh -T web1"{nearest(text, known)}'
         )
     return Host(_short_name(command), command)
 
 
-def apart(hosts: Sequence[Host | None]) -> list[Host | None]:
+def with_unique_names(hosts: Sequence[Host | None]) -> list[Host | None]:
     """Return hosts so that each has a name of its own: of several with one name the next are numbered.
 
     Raises:
@@ -137,7 +137,7 @@ def apart(hosts: Sequence[Host | None]) -> list[Host | None]:
     """
     found: dict[str, Host | None] = {}
     for host in hosts:
-        name, number = host.name if host else HERE, 1
+        name, number = host.name if host else LOCAL, 1
         while name in found:
             if host is None or found[name] in (host, structs.replace(host, name=name)):
                 raise ValueError(f"{name} twice: expected each host once")

@@ -212,7 +212,7 @@ class HostLink:
     def _end(self, ended: Ended) -> Ended:
         """Return how the worker ended, by what has come before the connection's end."""
         if self._status is not None:
-            words = self._pipe.last_words
+            words = self._pipe.error_line
             return Ended(describe_exit(self._status) + (f": {words}" if words else ""))
         if self._connected:
             reason = self._broken or f"the connection {ended.reason}"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from concwatch.system.child import last_words
+from concwatch.system.child import error_line
 from concwatch.system.spawn import child_setup
 from concwatch.text import one_line
 
@@ -36,7 +36,7 @@ async def local_cluster(count: int) -> AsyncIterator[str]:
             address = (await process.stdout.readline()).decode().strip()
         if not address:
             errors = (await process.stderr.read()).decode(errors="replace")
-            raise ValueError(f"it does not start: {one_line(last_words(errors))}")
+            raise ValueError(f"it does not start: {one_line(error_line(errors))}")
         yield address
     finally:
         process.stdin.close()

@@ -39,7 +39,7 @@ def host_report() -> Dict[str, Any]:
 def walls_report() -> List[Dict[str, Any]]:
     """Return the limits on threads here."""
     return [
-        {"name": wall.name, "value": wall.value, "used": wall.used, "a_thread": wall.a_thread}
+        {"name": wall.name, "value": wall.value, "used": wall.used, "a_thread": wall.per_thread}
         for wall in thread_walls()
     ]
 

@@ -19,9 +19,9 @@ from time import monotonic, sleep
 
 from concwatch.agent.inject import environment, script
 from concwatch.agent.places import accept, socket_paths
-from concwatch.links.outside import inject, name_of, why_outside
+from concwatch.links.injection import inject, process_name, why_no_agent
 from concwatch.system.proc import process_figures
-from concwatch.system.processes import children_of, look, pids
+from concwatch.system.processes import children_of, find_process, pids
 from concwatch.system.spawn import end_with_parent
 
 TYPE_CHECKING = False
@@ -104,7 +104,7 @@ class Watcher:
     def attach(self, fields: dict[str, Any]) -> None:
         """Have a process that runs already report, if it can be made to; else it is seen from outside."""
         pid = int(fields["pid"])
-        found = look(pid)
+        found = find_process(pid)
         if found is None:
             message = f"there is no process {pid}: expected one that runs"
             self._out.send("error", command="attach", message=message)
@@ -173,7 +173,9 @@ class Watcher:
         """Send a signal to what is left of the program's group; return whether anything is."""
         assert self._program is not None
         self._program.poll()
-        left = [found.pid for found in map(look, pids()) if found and found.group == self._program.pid]
+        left = [
+            found.pid for found in map(find_process, pids()) if found and found.group == self._program.pid
+        ]
         for pid in left:
             try:
                 os.kill(pid, number)
@@ -239,13 +241,15 @@ class Watcher:
 
     def _processes(self) -> None:
         """Report the program's processes and those attached to."""
-        self._known = {pid for pid in set(self._known) if look(pid)}
+        self._known = {pid for pid in set(self._known) if find_process(pid)}
         rows = []
-        for pid in sorted(self._known | {pid for pid in self._attached if look(pid)})[:MOST]:
-            found, figures = look(pid), process_figures(pid)
+        for pid in sorted(self._known | {pid for pid in self._attached if find_process(pid)})[:MOST]:
+            found, figures = find_process(pid), process_figures(pid)
             if found is not None and figures is not None:
-                why = self._attached[pid] if pid in self._attached else why_outside(pid, self._address)
-                rows.append({"pid": pid, "ppid": found.parent, "name": name_of(pid), "why": why, **figures})
+                why = self._attached[pid] if pid in self._attached else why_no_agent(pid, self._address)
+                rows.append(
+                    {"pid": pid, "ppid": found.parent, "name": process_name(pid), "why": why, **figures}
+                )
         with self._lock:  # one at a time, the older first
             self._out.send("processes", time=monotonic(), rows=rows)
 

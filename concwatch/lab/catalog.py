@@ -12,7 +12,7 @@ from concwatch.lab.pythons import LEAST, Interpreter, ask
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
 from concwatch.system.child import ROOT
-from concwatch.system.walls import MAPS_A_THREAD, Wall
+from concwatch.system.walls import MAPS_PER_THREAD, Wall
 from concwatch.text import nearest
 
 # Why not "-m": that puts the working directory first on the path, where a user's own queue.py would be taken
@@ -50,7 +50,7 @@ class Engine(Struct, frozen=True):
     """RSS in bytes that one sleeping task takes, until this machine has been measured."""
     threads: bool = False
     """Whether each task takes a thread of the system's, so that the limits on threads bind it."""
-    maps: int = MAPS_A_THREAD
+    maps: int = MAPS_PER_THREAD
     """Memory maps that one of its threads takes."""
     needs: tuple[str, ...] = ()
     """Python packages that must be there."""
@@ -147,7 +147,7 @@ class Engine(Struct, frozen=True):
 
 
 def _built(
-    name: str, task: str, bytes_per_task: int, grain: int, threads: bool = False, maps: int = MAPS_A_THREAD
+    name: str, task: str, bytes_per_task: int, grain: int, threads: bool = False, maps: int = MAPS_PER_THREAD
 ) -> Engine:
     """Return the row of an engine in another language; ``grain`` in KiB."""
     return Engine(

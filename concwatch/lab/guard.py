@@ -7,7 +7,7 @@ from concwatch.lab.events import EventSink
 from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lane import Lane
 from concwatch.lab.lane_state import STANDING
-from concwatch.system.memory import BUDGET, SPARED
+from concwatch.system.memory import BUDGET, RESERVED
 from concwatch.units import format_bytes, format_percent
 
 LOOK = 1.0
@@ -109,7 +109,7 @@ class Guard:
         releasing = self._stopped is not None and not self._stopped.idle
         if self._growing or releasing or now >= self._looked + LOOK:
             self._looked = now
-            self.budget.look(self._capacity.taken)
+            self.budget.update(self._capacity.taken)
             self._relieve(now)
 
     def _grant(self) -> None:
@@ -159,7 +159,7 @@ class Guard:
         self._say(
             f"{memory.bound}: {format_bytes(memory.available)} left of the "
             f"{format_bytes(self.budget.start.available)} available at the start, "
-            f"less than {format_percent(SPARED)}: the largest lane is stopped",
+            f"less than {format_percent(RESERVED)}: the largest lane is stopped",
             "warning",
         )
         took = format_bytes(largest.rss)

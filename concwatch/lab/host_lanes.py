@@ -5,7 +5,7 @@ from functools import partial
 
 from msgspec import structs
 
-from concwatch.hosts.host import HERE, Host
+from concwatch.hosts.host import LOCAL, Host
 from concwatch.lab.capacity import Capacity
 from concwatch.lab.events import Severity
 from concwatch.lab.guard import Guard
@@ -52,7 +52,7 @@ class OtherMachine:
         if self.figures is None or figures.time >= self.figures.time:
             self.figures = figures
         if not self.walls:
-            self.walls = [Wall(wall.name, wall.value, wall.used, wall.a_thread) for wall in figures.walls]
+            self.walls = [Wall(wall.name, wall.value, wall.used, wall.per_thread) for wall in figures.walls]
 
     def status(self, name: str, busy: float | None, delay: float | None) -> HostStatus | None:
         """Return what a snapshot says of it; None before it has answered.
@@ -114,7 +114,7 @@ class HostLanes:
             log: takes an event.
         """
         self.host = host
-        self.name = host.name if host else HERE
+        self.name = host.name if host else LOCAL
         self.lanes: list[Lane] = []
         self.machine = machine
         self.present = True
@@ -137,7 +137,7 @@ class HostLanes:
             if machine.figures is None:
                 return
             if not known:
-                self.capacity.budget.look(0)
+                self.capacity.budget.update(0)
         self.guard.watch(now)
 
     @property

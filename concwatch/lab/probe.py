@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from concwatch.lab.catalog import Engine
 from concwatch.links.messages import Error, Ready, decode
-from concwatch.system.child import describe_exit, explain_start_error, last_words
+from concwatch.system.child import describe_exit, error_line, explain_start_error
 from concwatch.system.spawn import child_setup
 from concwatch.units import format_seconds
 
@@ -46,5 +46,5 @@ def _why_not(engine: Engine) -> str | None:
                 return None
             case Error(message=message):
                 return engine.broken(message)
-    words = last_words(done.stderr.decode(errors="replace"))
+    words = error_line(done.stderr.decode(errors="replace"))
     return engine.broken(describe_exit(done.returncode) + (f": {words}" if words else ""))

@@ -13,7 +13,7 @@ from typing import Protocol
 from concwatch import wire
 from concwatch.links.agent_messages import AgentReport, decode_report
 from concwatch.links.link import Ended, Garbage
-from concwatch.links.pipe_bytes import MOST_LINES, PipeLines
+from concwatch.links.pipe_bytes import MAX_LINES, PipeLines
 
 SOCKET = "agent.sock"
 BACKLOG = 128
@@ -23,7 +23,7 @@ BLOCK = 1 << 16
 """Bytes read at once."""
 
 
-def peer(connection: socket.socket) -> tuple[int, int]:
+def peer_credentials(connection: socket.socket) -> tuple[int, int]:
     """Return the pid and the user of the process at the other end; the own user where the system has no word.
 
     Raises:
@@ -48,7 +48,7 @@ class Agent(Protocol):
         """Whether the connection stands."""
         ...
 
-    def arrivals(self, most: int = MOST_LINES) -> Sequence[AgentReport | Garbage | Ended]:
+    def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | Garbage | Ended]:
         """Return what has come since the last call, so many at most; `Ended` is the last."""
         ...
 
@@ -62,11 +62,11 @@ class Agent(Protocol):
 
 
 class AgentLink:
-    """One connection to an agent. Never blocks, and takes in no more than is looked at."""
+    """One connection to an agent. Never blocks, and takes in no more than is reset at."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
-        self.pid = peer(connection)[0]
+        self.pid = peer_credentials(connection)[0]
         """The process at the other end, by the system's word; 0 where it has none."""
         self._socket: socket.socket | None = connection
         self._lines = PipeLines()
@@ -77,11 +77,11 @@ class AgentLink:
         """Whether the connection stands."""
         return self._socket is not None
 
-    def arrivals(self, most: int = MOST_LINES) -> Sequence[AgentReport | Garbage | Ended]:
+    def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | Garbage | Ended]:
         """Return what has come since the last call, so many at most; `Ended` is the last."""
         over = self._read()
         found: list[AgentReport | Garbage | Ended] = self._lines.reports(decode_report, most)
-        self._lines.looked()
+        self._lines.reset()
         if over and not self._lines.waiting:
             self.close()
             found.append(Ended("the agent's connection ended"))
@@ -145,7 +145,7 @@ class AgentListener:
             except OSError:
                 return found
             try:
-                if peer(connection)[1] in (os.geteuid(), 0):
+                if peer_credentials(connection)[1] in (os.geteuid(), 0):
                     found.append(AgentLink(connection))
                     continue
             except OSError:

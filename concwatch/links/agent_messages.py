@@ -8,80 +8,80 @@ from msgspec import Meta, Struct
 from concwatch.links.messages import (
     Applied,
     Clock,
+    Count,
     Error,
+    Int64,
     Seconds,
+    ShortText,
+    TextList,
     TracedLines,
-    Value,
-    Whole,
-    WordList,
-    Words,
     line_decoder,
 )
 
-MOST_GROUPS = 200
+MAX_GROUPS = 200
 """Groups in one report."""
 
 
 class AgentReady(Struct, tag="ready", frozen=True):
     """The agent stands, and counts from now on."""
 
-    name: Words
-    pid: Value
-    ppid: Value
-    runtime: Words
-    protocol: Whole = 1
-    flags: WordList = ()
-    can: WordList = ()
+    name: ShortText
+    pid: Int64
+    ppid: Int64
+    runtime: ShortText
+    protocol: Count = 1
+    flags: TextList = ()
+    can: TextList = ()
 
 
 class LoopLag(Struct, frozen=True):
     """One running event loop."""
 
-    name: Words
+    name: ShortText
     lag: Seconds = 0.0
-    kind: Words = ""
+    kind: ShortText = ""
 
 
 class ThreadCount(Struct, frozen=True):
     """Live threads of one target."""
 
-    name: Words
-    count: Whole
+    name: ShortText
+    count: Count
 
 
 class Executor(Struct, frozen=True):
     """One thread pool."""
 
-    name: Words
-    threads: Whole = 0
-    queued: Whole = 0
+    name: ShortText
+    threads: Count = 0
+    queued: Count = 0
 
 
 class Limiter(Struct, frozen=True):
     """AnyIO's limiters of threads together."""
 
-    used: Whole = 0
+    used: Count = 0
     total: float = 0
-    waiting: Whole = 0
+    waiting: Count = 0
 
 
 class AgentTick(Struct, tag="tick", frozen=True):
     """The whole process at one moment; what could not be had is None."""
 
     time: Clock
-    number: Whole = 0
-    created: Whole = 0
-    live: Whole | None = None
-    ended: Whole | None = None
-    since: Whole | None = None
-    scan_created: Whole | None = None
+    number: Count = 0
+    created: Count = 0
+    live: Count | None = None
+    ended: Count | None = None
+    since: Count | None = None
+    scan_created: Count | None = None
     scan_time: Clock | None = None
-    existing: Whole | None = None
-    retained: Whole | None = None
-    queued: Whole | None = None
-    completed: Whole | None = None
-    failed: Whole | None = None
-    cancelled: Whole | None = None
+    existing: Count | None = None
+    retained: Count | None = None
+    queued: Count | None = None
+    completed: Count | None = None
+    failed: Count | None = None
+    cancelled: Count | None = None
     lag: Seconds | None = None
     loops: tuple[LoopLag, ...] = ()
     threads: tuple[ThreadCount, ...] = ()
@@ -90,76 +90,76 @@ class AgentTick(Struct, tag="tick", frozen=True):
     gc: Seconds | None = None
     cpu: Seconds | None = None
     agent_cpu: Seconds | None = None
-    traced: Whole | None = None
-    tracer: Whole | None = None
-    flags: WordList = ()
-    name: Words = ""
+    traced: Count | None = None
+    tracer: Count | None = None
+    flags: TextList = ()
+    name: ShortText = ""
     """What the process is called from now on; empty where that has not changed."""
 
 
 class GroupReport(Struct, frozen=True):
     """The tasks of one coroutine function, as the last scan found them."""
 
-    group: Whole
-    name: Words
-    file: Words = ""
-    line: Whole = 0
-    kind: Words = "asyncio"
+    group: Count
+    name: ShortText
+    file: ShortText = ""
+    line: Count = 0
+    kind: ShortText = "asyncio"
     own: bool = False
-    created: Whole = 0
-    live: Whole = 0
-    ended: Whole = 0
-    since: Whole = 0
-    retained: Whole | None = None
-    completed: Whole | None = None
-    failed: Whole | None = None
-    cancelled: Whole | None = None
+    created: Count = 0
+    live: Count = 0
+    ended: Count = 0
+    since: Count = 0
+    retained: Count | None = None
+    completed: Count | None = None
+    failed: Count | None = None
+    cancelled: Count | None = None
     oldest: Seconds | None = None
-    starts: WordList = ()
+    starts: TextList = ()
 
 
 class Rest(Struct, frozen=True):
     """The groups that are not among the first together."""
 
-    groups: Whole = 0
-    created: Whole = 0
-    live: Whole = 0
-    ended: Whole = 0
-    since: Whole = 0
-    retained: Whole | None = None
+    groups: Count = 0
+    created: Count = 0
+    live: Count = 0
+    ended: Count = 0
+    since: Count = 0
+    retained: Count | None = None
 
 
 class Groups(Struct, tag="groups", frozen=True):
     """The groups that have changed since they were last reported."""
 
     time: Clock
-    groups: Annotated[tuple[GroupReport, ...], Meta(max_length=MOST_GROUPS)]
+    groups: Annotated[tuple[GroupReport, ...], Meta(max_length=MAX_GROUPS)]
     rest: Rest | None = None
 
 
 class WaitPlace(Struct, frozen=True, rename={"in_": "in"}):
     """A line at which tasks of a group wait, and how many."""
 
-    where: Words
-    tasks: Whole
-    in_: Words = ""
-    on: Words = ""
+    where: ShortText
+    tasks: Count
+    in_: ShortText = ""
+    on: ShortText = ""
 
 
 class OldestTask(Struct, frozen=True):
     """The oldest task of a group that is known."""
 
     age: Seconds
-    where: Words = ""
-    start: Words | None = None
+    where: ShortText = ""
+    start: ShortText | None = None
 
 
 class Waits(Struct, tag="waits", frozen=True):
     """Where the tasks of a group wait, the most frequent place first."""
 
-    group: Whole
-    looked: Whole = 0
-    live: Whole = 0
+    group: Count
+    looked: Count = 0
+    live: Count = 0
     waits: tuple[WaitPlace, ...] = ()
     oldest: OldestTask | None = None
 

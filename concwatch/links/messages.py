@@ -14,13 +14,13 @@ from concwatch.text import one_line
 from concwatch.wire import PROTOCOL
 
 # No real figure is beyond these, and what is within them can be added, divided, drawn and written.
-Whole = Annotated[int, Meta(ge=0, le=1 << 53)]
+Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 """A count, or bytes; a double still has it exactly."""
 
-Difference = Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
+SignedCount = Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
 """Bytes more, or fewer."""
 
-Value = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+Int64 = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 """The value of a limit of the system's."""
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
@@ -29,101 +29,103 @@ Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
 """Seconds since whenever."""
 
-Words = Annotated[str, Meta(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]*$")]
-"""A few words that are shown as they are: none of them may command a terminal."""
+ShortText = Annotated[
+    str, Meta(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]*$")
+]
+"""A few words that are quoted as they are: none of them may command a terminal."""
 
-Times = Annotated[tuple[Seconds, ...], Meta(max_length=10_000)]
+Durations = Annotated[tuple[Seconds, ...], Meta(max_length=10_000)]
 """Durations, one a task."""
 
-MOST_WORDS = 1_000
-"""Words in a list."""
+MAX_TEXTS = 1_000
+"""ShortText in a list."""
 
-WordList = Annotated[tuple[Words, ...], Meta(max_length=MOST_WORDS)]
+TextList = Annotated[tuple[ShortText, ...], Meta(max_length=MAX_TEXTS)]
 
 
 class Ready(msgspec.Struct, tag="ready", frozen=True):
     """The worker stands."""
 
-    engine: Words
-    runtime: Words
-    pid: Value
-    protocol: Whole = PROTOCOL
-    flags: WordList = ()
-    can: WordList = ()
-    workloads: WordList = ()
+    engine: ShortText
+    runtime: ShortText
+    pid: Int64
+    protocol: Count = PROTOCOL
+    flags: TextList = ()
+    can: TextList = ()
+    workloads: TextList = ()
 
 
 class Tick(msgspec.Struct, tag="tick", frozen=True):
     """The worker's own counters at one moment; ``time`` in seconds of the worker's clock."""
 
     time: Clock
-    created: Whole
-    live: Whole
-    completed: Whole
-    failed: Whole
-    cancelled: Whole
-    queued: Whole = 0
+    created: Count
+    live: Count
+    completed: Count
+    failed: Count
+    cancelled: Count
+    queued: Count = 0
     lag: Seconds = 0.0
     gc: Seconds | None = None
-    traced: Whole | None = None
-    tracer: Whole | None = None
-    heap: Whole | None = None
-    number: Whole | None = None
+    traced: Count | None = None
+    tracer: Count | None = None
+    heap: Count | None = None
+    number: Count | None = None
     cpu: Seconds | None = None
-    switches: Whole | None = None
-    durations: Times | None = None
-    delays: Times | None = None
+    switches: Count | None = None
+    durations: Durations | None = None
+    delays: Durations | None = None
 
 
 class Reached(msgspec.Struct, tag="reached", frozen=True):
     """A target has been met."""
 
-    target: Whole
-    live: Whole
-    created: Whole
-    cancelled: Whole
+    target: Count
+    live: Count
+    created: Count
+    cancelled: Count
     seconds: Seconds
 
 
 class BurstDone(msgspec.Struct, tag="burst", frozen=True):
     """A burst has ended; seconds, CPU seconds, bytes."""
 
-    tasks: Whole
+    tasks: Count
     create_seconds: Seconds
     create_cpu: Seconds
     seconds: Seconds
     cpu: Seconds
-    live: Whole | None = None
+    live: Count | None = None
     """Tasks live at the reading; None without one."""
-    traced: Difference | None = None
+    traced: SignedCount | None = None
 
 
 class Limit(msgspec.Struct, tag="limit", frozen=True):
     """The machine refused another task."""
 
-    standing: Whole
-    wanted: Whole
-    wall: Words
-    value: Value | None = None
+    standing: Count
+    wanted: Count
+    wall: ShortText
+    value: Int64 | None = None
     detail: str = ""
 
 
 class Applied(msgspec.Struct, tag="applied", frozen=True):
     """A command has taken effect."""
 
-    command: Words
+    command: ShortText
     seconds: Seconds
-    flags: WordList | None = None
+    flags: TextList | None = None
 
 
 class TracedLine(msgspec.Struct, frozen=True):
     """A line that holds traced memory."""
 
-    file: Words
-    line: Whole
-    bytes: Whole
+    file: ShortText
+    line: Count
+    bytes: Count
     grown: int = 0
-    blocks: Whole = 0
+    blocks: Count = 0
 
 
 class TracedLines(msgspec.Struct, tag="lines", frozen=True):
@@ -136,33 +138,33 @@ class Error(msgspec.Struct, tag="error", frozen=True):
     """A command was refused, or a task failed for the first time."""
 
     message: str
-    command: Words | None = None
+    command: ShortText | None = None
     detail: str | None = None
 
 
-class WallFigures(msgspec.Struct, frozen=True):
+class WallFigures(msgspec.Struct, frozen=True, rename={"per_thread": "a_thread"}):
     """A limit on threads of another host."""
 
-    name: Words
-    value: Value
-    used: Value
-    a_thread: Whole = 1
+    name: ShortText
+    value: Int64
+    used: Int64
+    per_thread: Count = 1
 
 
 class HostFigures(msgspec.Struct, tag="host", frozen=True):
     """Another host as its bridge finds it: bytes, and seconds of its own clock."""
 
     time: Clock
-    name: Words
-    system: Words
-    processor: Words
-    python: Words
+    name: ShortText
+    system: ShortText
+    processor: ShortText
+    python: ShortText
     cores: Annotated[int, Meta(ge=1, le=1 << 20)]
-    memory_total: Whole
-    memory_available: Whole
+    memory_total: Count
+    memory_available: Count
     busy: Seconds
     own: Seconds
-    memory_group: Words | None = None
+    memory_group: ShortText | None = None
     walls: Annotated[tuple[WallFigures, ...], Meta(max_length=100)] = ()
 
 
@@ -170,30 +172,30 @@ class ProcessFigures(msgspec.Struct, tag="process", frozen=True):
     """A worker's process as its bridge sees it: bytes, and seconds of that host's clock."""
 
     time: Clock
-    rss: Whole
-    virtual: Whole
-    peak_rss: Whole
-    threads: Whole
+    rss: Count
+    virtual: Count
+    peak_rss: Count
+    threads: Count
     cpu_seconds: Seconds
 
 
 class Echo(msgspec.Struct, tag="echo", frozen=True):
     """A bridge has heard of us."""
 
-    number: Whole
+    number: Count
 
 
 class Survey(msgspec.Struct, tag="survey", frozen=True):
     """What else is on another host."""
 
-    pythons: WordList = ()
-    tools: WordList = ()
+    pythons: TextList = ()
+    tools: TextList = ()
 
 
 class Building(msgspec.Struct, tag="building", frozen=True):
     """The worker is still being built: what happens there."""
 
-    text: Words
+    text: ShortText
 
 
 class Built(msgspec.Struct, tag="built", frozen=True):
@@ -212,7 +214,7 @@ class WorkerEnded(msgspec.Struct, tag="ended", frozen=True):
 class Started(msgspec.Struct, tag="started", frozen=True):
     """The program that is watched on another host has started."""
 
-    pid: Value
+    pid: Int64
 
 
 class Exited(msgspec.Struct, tag="exited", frozen=True):
@@ -230,15 +232,15 @@ class Output(msgspec.Struct, tag="output", frozen=True):
 class ProcessRow(msgspec.Struct, frozen=True):
     """One process of it: as `ProcessFigures`."""
 
-    pid: Value
-    ppid: Value
+    pid: Int64
+    ppid: Int64
     name: str
     why: str
     """Why there is no agent in it, if there is none; nothing while one may still come."""
-    rss: Whole
-    virtual: Whole
-    peak_rss: Whole
-    threads: Whole
+    rss: Count
+    virtual: Count
+    peak_rss: Count
+    threads: Count
     cpu_seconds: Seconds
 
 
@@ -252,8 +254,8 @@ class Processes(msgspec.Struct, tag="processes", frozen=True):
 class AgentLine(msgspec.Struct, tag="agent", frozen=True):
     """A line of an agent's, or that its connection has ended."""
 
-    connection: Whole
-    pid: Value
+    connection: Count
+    pid: Int64
     """The process at the other end."""
     report: msgspec.Raw
     """As `concwatch.agent` specifies it; null at the end."""
@@ -307,7 +309,7 @@ def line_decoder(reports: UnionType, what: str) -> Callable[[bytes], Any]:
                     return None
             except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
                 pass
-            raise ValueError(one_line(f"not a line of {what}: {shown(line)}: {error}")) from None
+            raise ValueError(one_line(f"not a line of {what}: {quoted(line)}: {error}")) from None
 
     return decode_line
 
@@ -316,7 +318,7 @@ decode: Callable[[bytes], Report | HostReport | None] = line_decoder(Report | Ho
 """Read one line of a worker's, or of a bridge's; see `line_decoder`."""
 
 
-def shown(line: bytes) -> str:
+def quoted(line: bytes) -> str:
     """Quote the beginning of what came."""
     return repr(line[:60].decode(errors="replace"))
 

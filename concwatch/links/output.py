@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 
 from concwatch.links.link import Arrival, Ended, Flood, Garbage, Noise
-from concwatch.links.messages import decode, shown
+from concwatch.links.messages import decode, quoted
 from concwatch.links.pipe_bytes import PipeBytes, PipeLines
-from concwatch.system.child import describe_exit, last_words
+from concwatch.system.child import describe_exit, error_line
 
 OUT, ERR = 1, 2
 """The pipes of a worker, by their descriptors there."""
 
 NOISE_KEPT = 4_000
-"""Bytes of standard error kept between two looks, and shown when the worker dies."""
+"""Bytes of standard error kept between two looks, and quoted when the worker dies."""
 
 
 class Output:
@@ -49,13 +49,13 @@ class Output:
 
     def exited(self, status: int) -> None:
         """Take the end of a process by its exit status, with what its standard error says of it."""
-        words = self.last_words
+        words = self.error_line
         self.end(Ended(describe_exit(status) + (f": {words}" if words else "")))
 
     @property
-    def last_words(self) -> str:
+    def error_line(self) -> str:
         """The line of standard error, so far, that says most about the end."""
-        return last_words(self._last_noise.decode(errors="replace"))
+        return error_line(self._last_noise.decode(errors="replace"))
 
     def arrivals(self) -> Sequence[Arrival]:
         """Return what has come since the last call; a flood little by little."""
@@ -70,7 +70,7 @@ class Output:
             if flooded:  # nobody waits for the end of a worker that floods
                 found.append(Garbage(f"the last {len(rest):,} bytes that it sent are not read"))
             elif rest.strip():
-                found.append(Garbage(f"ended in the middle of a line: {shown(rest)}"))
+                found.append(Garbage(f"ended in the middle of a line: {quoted(rest)}"))
             found.append(self._ended)
             self._ended = None
         return found
@@ -83,7 +83,7 @@ class Output:
         if ERR in self._paused:
             floods.append(Flood("writes more to standard error than is read of it: it has to wait"))
         for fd, pipe in self._pipes.items():
-            pipe.looked()
+            pipe.reset()
             if fd in self._paused and not pipe.full:
                 self._paused.remove(fd)
                 self._resume(fd)

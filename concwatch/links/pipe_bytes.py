@@ -6,10 +6,10 @@ from typing import Any
 from concwatch.links.link import Garbage
 from concwatch.wire import LONGEST_LINE
 
-MOST_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
 """Bytes taken from one pipe between two looks; 40 MiB a second at ten looks a second."""
 
-MOST_LINES = 1_000
+MAX_LINES = 1_000
 """Lines given at one look; a worker that keeps to the wire sends ten."""
 
 
@@ -26,9 +26,9 @@ class PipeBytes:
     @property
     def full(self) -> bool:
         """Whether no more should be read before the next look."""
-        return self._count >= MOST_BYTES
+        return self._count >= MAX_BYTES
 
-    def looked(self) -> None:
+    def reset(self) -> None:
         """Begin to count anew."""
         self._count = 0
 
@@ -60,7 +60,7 @@ class PipeLines(PipeBytes):
         """Whether a whole line waits to be given."""
         return b"\n" in self._unread
 
-    def lines(self, most: int = MOST_LINES) -> list[bytes | None]:
+    def lines(self, most: int = MAX_LINES) -> list[bytes | None]:
         """Return the next whole lines, ``most`` at most, without their ends; None for one too long."""
         found: list[bytes | None] = []
         begin = 0
@@ -74,7 +74,7 @@ class PipeLines(PipeBytes):
             found.append(None)
         return found
 
-    def reports(self, decode: Callable[[bytes], Any], most: int = MOST_LINES) -> list[Any]:
+    def reports(self, decode: Callable[[bytes], Any], most: int = MAX_LINES) -> list[Any]:
         """Return what the next whole lines report by ``decode``; `Garbage` for what it refuses."""
         found: list[Any] = []
         for line in self.lines(most):

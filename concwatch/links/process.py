@@ -126,9 +126,9 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         return self._sampler.read() if self._sampler else None
 
     @property
-    def last_words(self) -> str:
+    def error_line(self) -> str:
         """The line of its standard error, so far, that says most about its end."""
-        return self._output.last_words
+        return self._output.error_line
 
     def send(self, type_: str, **fields: object) -> None:
         """Send one command; before the process runs it waits, after its end it is dropped."""

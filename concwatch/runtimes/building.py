@@ -11,7 +11,7 @@ from pathlib import Path
 from concwatch.runtimes import store
 from concwatch.runtimes.runtime import TIME_LIMIT, Runtime
 from concwatch.runtimes.tool import Found, Tool
-from concwatch.system.child import end_session, start_child
+from concwatch.system.child import kill_session, start_child
 from concwatch.units import format_seconds
 
 VERSION_LIMIT = 20.0
@@ -139,7 +139,7 @@ async def _output(
         raise BuildError(f"{Path(command[0]).name} was not done within {format_seconds(limit)}") from None
     finally:
         if process.returncode is None:
-            end_session(process.pid)
+            kill_session(process.pid)
             with contextlib.suppress(TimeoutError):  # what left the session may hold the pipe open
                 async with asyncio.timeout(LAST_WORDS):
                     await process.communicate()

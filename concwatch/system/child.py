@@ -56,8 +56,8 @@ async def start_child(
 
 def explain_start_error(error: BaseException) -> str:
     """Return why a process could not be started: the system's words, and the limit where one was hit."""
-    if open_files.is_refusal(error):
-        wall, value = open_files.WALL, open_files.limit_now()
+    if open_files.is_too_many_files(error):
+        wall, value = open_files.WALL, open_files.open_file_limit()
     elif isinstance(error, BlockingIOError | RuntimeError):  # no process more, or no thread to await its end
         wall, value = wall_hit()
     else:
@@ -66,7 +66,7 @@ def explain_start_error(error: BaseException) -> str:
     return f"{words}: {wall}" + ("" if value is None else f" ({format_count(value)})")
 
 
-def end_session(pid: int) -> None:
+def kill_session(pid: int) -> None:
     """End a process and all that it has started: they are a session of their own."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
@@ -86,7 +86,7 @@ def describe_exit(status: int) -> str:
     return f"exited with status {status}"
 
 
-def last_words(noise: str) -> str:
+def error_line(noise: str) -> str:
     """Return the line of what a process wrote that says why it ended: the last, or the one called fatal.
 
     V8 and Go say so first, and what comes then is where they were; Rust adds a note on how to see more.

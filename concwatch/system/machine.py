@@ -52,9 +52,9 @@ def _busy_seconds() -> float:
             return busy_seconds()
     except (OSError, ValueError):
         return math.nan
-    from concwatch.system import elsewhere  # psutil takes 3 ms to load
+    from concwatch.system import psutil_fallback  # psutil takes 3 ms to load
 
-    return elsewhere.busy_seconds()
+    return psutil_fallback.busy_seconds()
 
 
 def cores() -> int:

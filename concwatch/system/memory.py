@@ -13,7 +13,7 @@ BUDGET = "memory budget"
 DEFAULT_SHARE = 0.8
 """Share of the available memory that workers may take without another budget."""
 
-SPARED = 0.05
+RESERVED = 0.05
 """Share of the memory available at the start that is left to the machine, whoever takes the rest."""
 
 
@@ -39,9 +39,9 @@ def memory_now() -> Memory:
         if not total:
             raise OSError("the machine's memory cannot be read")
         return bound_memory(*available_memory(total, available))
-    from concwatch.system import elsewhere  # psutil takes 3 ms to load
+    from concwatch.system import psutil_fallback  # psutil takes 3 ms to load
 
-    return bound_memory(*elsewhere.machine_memory(), None)
+    return bound_memory(*psutil_fallback.machine_memory(), None)
 
 
 def bound_memory(total: int, available: int, group: str | None) -> Memory:
@@ -52,28 +52,28 @@ def bound_memory(total: int, available: int, group: str | None) -> Memory:
 class MemoryBudget:
     """What all workers may take together: so many bytes, and never the last of what the machine has."""
 
-    def __init__(self, size: int | None, look: Callable[[], Memory] = memory_now) -> None:
+    def __init__(self, size: int | None, read: Callable[[], Memory] = memory_now) -> None:
         """Look at the machine before any worker is started.
 
         Args:
             size: bytes of RSS; None for `DEFAULT_SHARE` of what is available.
             look: returns the machine's memory.
         """
-        self._look = look
-        self._asked = size
-        self._begin(look())
+        self._read_memory = read
+        self._requested = size
+        self._begin(read())
 
     def _begin(self, memory: Memory) -> None:
         self.start = self.now = memory
         """The machine's memory before any worker was started, and at the last look."""
-        self.size = int(memory.available * DEFAULT_SHARE) if self._asked is None else self._asked
+        self.size = int(memory.available * DEFAULT_SHARE) if self._requested is None else self._requested
         self.machine_room = memory.available
         """Bytes that the machine has for workers: what they take themselves included."""
 
-    def look(self, taken: int) -> None:
+    def update(self, taken: int) -> None:
         """Look at the machine again, while workers take so many bytes."""
         with suppress(OSError):  # no file can be opened to look: what was seen last still stands
-            self.now = self._look()
+            self.now = self._read_memory()
         if not self.known:
             self._begin(self.now)
         self.machine_room = self.now.available + taken
@@ -86,18 +86,18 @@ class MemoryBudget:
     @property
     def room(self) -> float:
         """Bytes of RSS that all workers may take together, as the machine stands now."""
-        return min(self.size, self._unspared)
+        return min(self.size, self._unreserved)
 
     @property
     def bound(self) -> str:
         """What ends that room."""
-        return BUDGET if self.size <= self._unspared else self.now.bound
+        return BUDGET if self.size <= self._unreserved else self.now.bound
 
     @property
-    def _unspared(self) -> float:
-        return self.machine_room - self.start.available * SPARED
+    def _unreserved(self) -> float:
+        return self.machine_room - self.start.available * RESERVED
 
     @property
     def nearly_gone(self) -> bool:
         """Whether hardly anything is left of what was available at the start."""
-        return self.now.available <= self.start.available * SPARED
+        return self.now.available <= self.start.available * RESERVED

@@ -38,12 +38,12 @@ def process_limits(name: str) -> Tuple[Optional[int], Optional[int]]:
     return soft, hard
 
 
-def limit_now() -> Optional[int]:
+def open_file_limit() -> Optional[int]:
     """Return the number of files that this process may have open, None where that is not known."""
     return process_limits("RLIMIT_NOFILE")[0]
 
 
-def is_refusal(error: Optional[BaseException]) -> bool:
+def is_too_many_files(error: Optional[BaseException]) -> bool:
     """Return whether ``error`` comes from a file that could not be opened because too many are."""
     from errno import EMFILE  # only here, as everything that an idle worker can do without
 

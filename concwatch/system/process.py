@@ -72,6 +72,6 @@ class Sampler:
 def _figures(pid: int) -> "dict[str, Any] | None":
     if LINUX:
         return process_figures(pid)
-    from concwatch.system import elsewhere  # psutil takes 3 ms to load
+    from concwatch.system import psutil_fallback  # psutil takes 3 ms to load
 
-    return elsewhere.process_figures(pid)
+    return psutil_fallback.process_figures(pid)

@@ -1,6 +1,6 @@
 """Processes as the system lists them, read by the standard library: also on other hosts.
 
-Where there is no ``/proc``, `concwatch.system.elsewhere` asks psutil.
+Where there is no ``/proc``, `concwatch.system.psutil_fallback` asks psutil.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Process(NamedTuple):
     """When, on whatever clock: another process with the same pid has another time."""
 
 
-def look(pid: int) -> Process | None:
+def find_process(pid: int) -> Process | None:
     """Return a process that runs; None when it has ended or was never there."""
     if not LINUX:
-        found: Optional[Process] = _elsewhere().look(pid)
+        found: Optional[Process] = _fallback().find_process(pid)
         return found
     fields = read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     if len(fields) < 20 or fields[0] in _ENDED:
@@ -48,23 +48,23 @@ def look(pid: int) -> Process | None:
     return Process(pid, int(fields[1]), int(fields[2]), user, fields[0], float(fields[19]))
 
 
-def _elsewhere() -> Any:
+def _fallback() -> Any:
     """Return the module that asks psutil; no other host has need of it, so it is not sent there."""
-    return import_module("concwatch.system.elsewhere")
+    return import_module("concwatch.system.psutil_fallback")
 
 
 def pids() -> list[int]:
     """Return the numbers of all processes."""
     if LINUX:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return list(_elsewhere().pids())
+    return list(_fallback().pids())
 
 
 def children_of(parents: Iterable[int]) -> set[int]:
     """Return the processes that run below any of ``parents``."""
     children: dict[int, list[int]] = {}
     for pid in pids():
-        found = look(pid)
+        found = find_process(pid)
         if found is not None:
             children.setdefault(found.parent, []).append(pid)
     below: set[int] = set()
@@ -80,7 +80,7 @@ def command_of(pid: int) -> list[str]:
     """Return the words of a process's command line; none where it may not be looked at."""
     if LINUX:
         return read_text(f"/proc/{pid}/cmdline").split("\0")[:-1]
-    return list(_elsewhere().command_of(pid))
+    return list(_fallback().command_of(pid))
 
 
 def program_of(pid: int) -> str:
@@ -91,7 +91,7 @@ def program_of(pid: int) -> str:
     """
     if LINUX:
         return os.readlink(f"/proc/{pid}/exe").replace(" (deleted)", "")
-    return str(_elsewhere().program_of(pid))
+    return str(_fallback().program_of(pid))
 
 
 def variable_of(pid: int, name: str) -> str | None:
@@ -104,7 +104,7 @@ def variable_of(pid: int, name: str) -> str | None:
         with open(f"/proc/{pid}/environ", "rb") as file:
             entries = file.read().decode(errors="replace").split("\0")
         return dict(entry.partition("=")[::2] for entry in entries).get(name)
-    value: Optional[str] = _elsewhere().variable_of(pid, name)
+    value: Optional[str] = _fallback().variable_of(pid, name)
     return value
 
 

@@ -11,10 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Dict, List, Optional, Tuple
 
-MAPS_A_THREAD = 3
+MAPS_PER_THREAD = 3
 """Memory maps that one more thread needs: its stack, the guard page below it, and its share of arenas."""
 
-A_THREAD_TAKES = {"vm.max_map_count": MAPS_A_THREAD}
+UNITS_PER_THREAD = {"vm.max_map_count": MAPS_PER_THREAD}
 """How much of a limit one more thread takes, where that is not 1."""
 
 RESERVED_PIDS = 300
@@ -32,7 +32,7 @@ DEFAULT_STACK = 2 << 20
 ARENA = 64 << 20
 """Bytes of address space that GNU's C library sets aside for each of the first threads to allocate from."""
 
-ARENAS_A_CORE = 8
+ARENAS_PER_CORE = 8
 """How many such arenas it makes at most, the first thread's own included."""
 
 STRICT_OVERCOMMIT = 2
@@ -40,20 +40,20 @@ STRICT_OVERCOMMIT = 2
 
 
 class Wall:
-    """One limit, in its own unit, of which one more thread takes ``a_thread``.
+    """One limit, in its own unit, of which one more thread takes ``per_thread``.
 
     ``where`` is the folder that sets it if that is a control group's.
     """
 
-    __slots__ = ("a_thread", "name", "used", "value", "where")
+    __slots__ = ("name", "per_thread", "used", "value", "where")
 
     def __init__(
-        self, name: str, value: int, used: int, a_thread: Optional[int] = None, where: str = ""
+        self, name: str, value: int, used: int, per_thread: Optional[int] = None, where: str = ""
     ) -> None:
         self.name = name
         self.value = value
         self.used = used
-        self.a_thread = A_THREAD_TAKES.get(name, 1) if a_thread is None else a_thread
+        self.per_thread = UNITS_PER_THREAD.get(name, 1) if per_thread is None else per_thread
         self.where = where
 
     @property
@@ -64,7 +64,7 @@ class Wall:
     @property
     def threads(self) -> int:
         """How many more threads it has room for."""
-        return self.free // self.a_thread
+        return self.free // self.per_thread
 
 
 def read_text(path: str) -> str:
@@ -181,7 +181,7 @@ def _arenas_to_come(threads: int) -> int:
     """Return how many arenas will be made for the next threads of a process that has so many."""
     try:
         gnu = os.confstr("CS_GNU_LIBC_VERSION")
-        most = int(os.environ.get("MALLOC_ARENA_MAX", "0")) or ARENAS_A_CORE * len(os.sched_getaffinity(0))
+        most = int(os.environ.get("MALLOC_ARENA_MAX", "0")) or ARENAS_PER_CORE * len(os.sched_getaffinity(0))
     except (OSError, ValueError):  # another library, or a variable that is no number
         return 0
     return max(0, most - threads) if gnu else 0
@@ -243,6 +243,6 @@ def wall_hit(pid: str = "self") -> Tuple[str, Optional[int]]:
     walls = thread_walls(pid)
     if walls:
         wall = min(walls, key=lambda wall: wall.threads)
-        if wall.threads <= max(64, wall.value // wall.a_thread // 100):
+        if wall.threads <= max(64, wall.value // wall.per_thread // 100):
             return wall.name, wall.value
     return UNKNOWN_WALL, None

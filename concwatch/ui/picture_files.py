@@ -9,7 +9,7 @@ from msgspec import Struct
 from textual.screen import Screen
 
 from concwatch.charts.slide import Slide, draw_slide
-from concwatch.files import new_path, write_whole
+from concwatch.files import new_path, write_atomically
 from concwatch.pictures.drawing import HOW_TO_GET, can_draw
 from concwatch.pictures.png import draw_png
 from concwatch.ui.widgets.chart import Chart
@@ -48,7 +48,7 @@ async def save_picture(svg: str, folder: Path, subject: str = "") -> Saved:
         return Saved(f"saved {path}", (path,))
     drawn = path.with_suffix(".png")
     try:
-        write_whole(drawn, await draw_png(svg))
+        write_atomically(drawn, await draw_png(svg))
     except OSError as error:
         return Saved(f"saved {path}, but no PNG: {_told(error, drawn)}", (path,), severe=True)
     except ValueError as error:
@@ -59,7 +59,7 @@ async def save_picture(svg: str, folder: Path, subject: str = "") -> Saved:
 def _save_svg(svg: str, folder: Path, subject: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = picture_path(folder, datetime.now(), subject)
-    write_whole(path, svg)
+    write_atomically(path, svg)
     return path
 
 

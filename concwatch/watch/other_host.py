@@ -24,7 +24,7 @@ from concwatch.links.messages import (
     ProcessRow,
     Started,
 )
-from concwatch.links.pipe_bytes import MOST_LINES
+from concwatch.links.pipe_bytes import MAX_LINES
 from concwatch.system.child import describe_exit
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
@@ -38,7 +38,7 @@ END_LIMIT = 5.0
 """Seconds that the program there gets to end, and then the bridge."""
 
 MOST_WAITING = 10_000
-"""Reports of one agent that are kept until they are looked at."""
+"""Reports of one agent that are kept until they are reset at."""
 
 
 class RelayedAgent:
@@ -64,7 +64,7 @@ class RelayedAgent:
         """Note that nothing more will come."""
         self.open = False
 
-    def arrivals(self, most: int = MOST_LINES) -> Sequence[AgentReport | Garbage | Ended]:
+    def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | Garbage | Ended]:
         """Return what has come since the last call, so many at most; `Ended` is the last."""
         found: list[AgentReport | Garbage | Ended] = []
         while self._lines and len(found) < most:
@@ -253,7 +253,7 @@ class OtherHost:
         return _Reader(lambda: (self._at, self._rows[pid]) if pid in self._rows else None)
 
     def exists(self, pid: int) -> bool:
-        """Return whether a process was there when it was last looked, or its agent is."""
+        """Return whether a process was there when it was last reset, or its agent is."""
         return pid in self._rows or any(agent.open and agent.pid == pid for agent in self._agents.values())
 
     def load(self) -> Load:

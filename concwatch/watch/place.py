@@ -8,12 +8,12 @@ from typing import Protocol
 from concwatch.agent.inject import script
 from concwatch.agent.places import socket_paths
 from concwatch.lab.snapshot import HostStatus
-from concwatch.links.agent_link import Agent, AgentLink, AgentListener, peer
-from concwatch.links.outside import inject, name_of, why_outside
+from concwatch.links.agent_link import Agent, AgentLink, AgentListener, peer_credentials
+from concwatch.links.injection import inject, process_name, why_no_agent
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, memory_now
 from concwatch.system.process import Reading, Sampler
-from concwatch.system.processes import look
+from concwatch.system.processes import find_process
 from concwatch.watch.program import Program
 
 
@@ -143,7 +143,7 @@ class Here:
     def family(self) -> Collection[int]:
         """Return the processes of the program, and those attached to, that run."""
         own = self._program.family() if self._program else ()
-        return {*own, *(pid for pid in self._attached if look(pid))}
+        return {*own, *(pid for pid in self._attached if find_process(pid))}
 
     def facts(self, pid: int) -> tuple[int, str]:
         """Return a process's parent and what it is called.
@@ -151,10 +151,10 @@ class Here:
         Raises:
             LookupError: it has gone.
         """
-        found = look(pid)
+        found = find_process(pid)
         if found is None:
             raise LookupError(pid)
-        return found.parent, name_of(pid)
+        return found.parent, process_name(pid)
 
     def attach(self, pid: int, gdb: bool) -> None:
         """Have a process that runs already report, where it can be made to."""
@@ -171,7 +171,7 @@ class Here:
         """Return why there is no agent in a process; nothing while one may still come."""
         if pid in self._attached:
             return self._attached[pid]
-        return why_outside(pid, str(self._listener.path))
+        return why_no_agent(pid, str(self._listener.path))
 
     def look(self, pid: int) -> ProcessReader:
         """Return what reads the figures of a process.
@@ -179,13 +179,15 @@ class Here:
         Raises:
             LookupError: there is no such process.
         """
-        if look(pid) is None:
+        if find_process(pid) is None:
             raise LookupError(pid)
         return Sampler(pid)
 
     def exists(self, pid: int) -> bool:
         """Return whether a process is there."""
-        return os.path.exists(f"/proc/{pid}") if os.path.isdir("/proc/self") else look(pid) is not None
+        return (
+            os.path.exists(f"/proc/{pid}") if os.path.isdir("/proc/self") else find_process(pid) is not None
+        )
 
     def hosts(self, busy: float | None) -> tuple[HostStatus, ...]:
         """Return nothing: it is no other host."""
@@ -201,13 +203,13 @@ class Here:
 
 def listening(pid: int) -> AgentLink | None:
     """Connect to a process that called ``agent.start()``; None where it did not."""
-    found = look(pid)
+    found = find_process(pid)
     for path in socket_paths(pid, found.user) if found else ():
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.settimeout(1.0)
             connection.connect(path)
-            if found and peer(connection)[1] == found.user:
+            if found and peer_credentials(connection)[1] == found.user:
                 return AgentLink(connection)
         except OSError:
             pass
@@ -219,7 +221,7 @@ def why_not(pid: int) -> str | None:
     """Return why a process cannot be watched at all, in one line, or None."""
     if pid == os.getpid():
         return f"{pid} is concwatch itself: expected another process"
-    found = look(pid)
+    found = find_process(pid)
     if found is None:
         return f"there is no process {pid}: expected one that runs"
     if found.user != os.geteuid() and os.geteuid() != 0:

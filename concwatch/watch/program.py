@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import IO
 
 from concwatch.system.child import describe_exit, explain_start_error
-from concwatch.system.processes import Process, children_of, look, pids
+from concwatch.system.processes import Process, children_of, find_process, pids
 from concwatch.system.spawn import end_with_parent
 
 END_LIMIT = 5.0
@@ -90,7 +90,7 @@ class Program:
         self._known = {pid: known for pid, known in self._known.items() if _is_still(known)}
         own = {self.pid} if self.status is None else set()
         for pid in own | children_of(own | self._known.keys()):
-            found = look(pid)
+            found = find_process(pid)
             if found is not None:
                 self._known[pid] = found
         return self._known.keys()
@@ -105,7 +105,7 @@ class Program:
     def left(self) -> Collection[int]:
         """Return what it has left behind: processes of its group. One in a group of its own is a daemon."""
         # Beside a screen the group is the program's own; else that of a shell, with who knows what in it.
-        candidates = map(look, pids() if self._apart else self.family())
+        candidates = map(find_process, pids() if self._apart else self.family())
         return [found.pid for found in candidates if found and found.group == self._group != found.pid]
 
     def ask_left_to_end(self) -> None:
@@ -128,5 +128,5 @@ class Program:
 
 def _is_still(known: Process) -> bool:
     """Return whether a process runs, and is not another one with its pid."""
-    found = look(known.pid)
+    found = find_process(known.pid)
     return found is not None and found.started == known.started

@@ -135,7 +135,7 @@ class Watching(Observable):
         if now >= self._look_due:
             self._look_due = now + INTERVAL
             self.machine.look(())
-            self._budget.look(0)
+            self._budget.update(0)
         self.publish(now)
 
     def _meet(self, now: float) -> None:

@@ -3,7 +3,7 @@
 import re
 from typing import cast
 
-SMALLEST, LARGEST = (20, 5), (1_000, 500)
+MIN_SIZE, MAX_SIZE = (20, 5), (1_000, 500)
 """Columns and lines that a page may ask for. What is larger is a mistake, and would take gigabytes."""
 
 SEQUENCE = 32
@@ -27,7 +27,7 @@ class InputFilter:
     def __init__(self) -> None:
         self._end = ""
 
-    def take(self, text: str) -> str:
+    def filter(self, text: str) -> str:
         """Return ``text``, or nothing if together with what came before it is unsound."""
         whole = self._end + text
         numbers = (number for key in KEY.findall(whole) for number in re.split("[:;]", key))
@@ -37,10 +37,10 @@ class InputFilter:
         return text
 
 
-def fitting(width: object, height: object) -> tuple[int, int]:
+def clamp_size(width: object, height: object) -> tuple[int, int]:
     """Bring the size of a page, in columns and lines, within bounds; what is no number becomes 80 × 24."""
     size = []
-    for given, usual, least, most in zip((width, height), (80, 24), SMALLEST, LARGEST, strict=True):
+    for given, usual, least, most in zip((width, height), (80, 24), MIN_SIZE, MAX_SIZE, strict=True):
         try:
             number = int(cast("str", given))
         except (TypeError, ValueError, OverflowError):

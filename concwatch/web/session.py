@@ -15,7 +15,7 @@ from textual_serve.download_manager import DownloadManager
 
 from concwatch.text import one_line, plain
 from concwatch.ui.in_page import page_environment
-from concwatch.web.page_input import InputFilter, fitting
+from concwatch.web.page_input import InputFilter, clamp_size
 
 READY = b"__GANGLION__\n"
 """What Textual's driver for pages writes first; packets follow."""
@@ -103,7 +103,7 @@ class Session(AppService):
         transport.set_write_buffer_limits(MAX_BUFFERED)
         watching = asyncio.create_task(self._watch(transport))
         try:
-            await self.start(*fitting(request.query.get("width"), request.query.get("height")))
+            await self.start(*clamp_size(request.query.get("width"), request.query.get("height")))
             async for message in self._page:
                 self._last_heard = time.monotonic()
                 if message.type is WSMsgType.TEXT:
@@ -175,9 +175,9 @@ class Session(AppService):
             return
         match kind, *rest:
             case "stdin", str(typed):
-                await self.send_bytes(self._input_filter.take(typed).encode("utf-8", "replace"))
+                await self.send_bytes(self._input_filter.filter(typed).encode("utf-8", "replace"))
             case "resize", {"width": width, "height": height}:
-                await self.set_terminal_size(*fitting(width, height))
+                await self.set_terminal_size(*clamp_size(width, height))
             case "ping", said:
                 await self.remote_write_str(json.dumps(["pong", said]))
             case ["blur"]:

@@ -31,7 +31,7 @@ HEADERS = {
 }
 
 
-def may_use(request: web.Request, names: Collection[str]) -> bool:
+def is_allowed(request: web.Request, names: Collection[str]) -> bool:
     """Whether a request comes from a page of this server, as far as a browser tells.
 
     Any page on the web can have a visitor's browser connect to this machine, and a program that starts
@@ -73,7 +73,7 @@ class Site:
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if not may_use(request, self._names):
+            if not is_allowed(request, self._names):
                 raise web.HTTPForbidden(text=REFUSED)
             return await handler(request)
 

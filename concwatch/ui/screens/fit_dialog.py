@@ -7,7 +7,7 @@ from textual.content import Content
 from textual.widgets import Label, OptionList
 
 from concwatch.lab.forecast import MARGIN, Forecast
-from concwatch.system.memory import BUDGET, SPARED
+from concwatch.system.memory import BUDGET, RESERVED
 from concwatch.ui.screens.base import is_ending
 from concwatch.ui.screens.dialog import Dialog, choice_list
 from concwatch.units import format_count, format_percent
@@ -18,7 +18,7 @@ GUESSED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} more than usua
 def _what_happens(found: Forecast) -> str:
     """Return what becomes of tasks that will not fit, if they are started all the same."""
     if found.memory and found.wall != BUDGET:
-        return f"the lane is stopped at {format_percent(1 - SPARED)} of the memory"
+        return f"the lane is stopped at {format_percent(1 - RESERVED)} of the memory"
     return "growth stops there; nothing dies"
 
 

@@ -31,7 +31,7 @@ class FileWall:
 
     def hit_by(self, error: BaseException) -> bool:
         """Return whether a task that ended with ``error`` hit this wall; have the goal settled then."""
-        if not open_files.is_refusal(error):
+        if not open_files.is_too_many_files(error):
             return False
         self._fresh = True
         if self._pending.acquire(blocking=False):
@@ -62,4 +62,4 @@ class FileWall:
 
         hit, self._hit = self._hit, None
         if hit is not None and hit[1] == self._goal.target:  # else another target was asked for meanwhile
-            report(hit[1], hit[0], open_files.WALL, open_files.limit_now(), os.strerror(EMFILE))
+            report(hit[1], hit[0], open_files.WALL, open_files.open_file_limit(), os.strerror(EMFILE))

@@ -7,7 +7,7 @@ import psutil
 from concwatch.system.processes import Process
 
 
-def look(pid: int) -> Process | None:
+def find_process(pid: int) -> Process | None:
     """Return a process that runs; None when it has ended or was never there."""
     try:
         found = psutil.Process(pid)

@@ -10,7 +10,7 @@ import subprocess
 from concwatch.agent.inject import gdb_command
 from concwatch.agent.places import ADDRESS
 from concwatch.agent.process import called_by
-from concwatch.system.processes import command_of, look, mapped_files, program_of, variable_of
+from concwatch.system.processes import command_of, find_process, mapped_files, program_of, variable_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ INJECTION_LIMIT = 20.0
 HOW = "start it by concwatch watch, or call concwatch.agent.start() in its code"
 
 
-def name_of(pid: int) -> str:
+def process_name(pid: int) -> str:
     """Return what a process is called by its command line."""
     parts = command_of(pid)
     program = os.path.basename(parts[0])[:60] if parts else ""
@@ -41,7 +41,7 @@ def _program(pid: int) -> str:
         return ""
 
 
-def why_outside(pid: int, address: str) -> str:
+def why_no_agent(pid: int, address: str) -> str:
     """Return why there is no agent in a process, and what would bring one in.
 
     Args:
@@ -54,7 +54,9 @@ def why_outside(pid: int, address: str) -> str:
         return "it may not be looked at: expected a process of this user"
     if "python" not in program and "pypy" not in program:
         return f"{program} is no Python"
-    if any(option.startswith("-") and set(option[1:]) & set("IES") for option in _before_program(options)):
+    if any(
+        option.startswith("-") and set(option[1:]) & set("IES") for option in _interpreter_options(options)
+    ):
         return "its Python takes no sitecustomize (-I, -E or -S): call concwatch.agent.start() in its code"
     try:
         if variable_of(pid, ADDRESS) != address:
@@ -64,7 +66,7 @@ def why_outside(pid: int, address: str) -> str:
     return "its Python has not started the agent: it may be older than 3.9"
 
 
-def _before_program(options: Sequence[str]) -> Sequence[str]:
+def _interpreter_options(options: Sequence[str]) -> Sequence[str]:
     """Return the interpreter's own short options."""
     found: list[str] = []
     for option in options:
@@ -99,7 +101,7 @@ def inject(pid: int, file: str, gdb: bool) -> str | None:
     Returns:
         Why it will be seen from outside only, with what would bring more; None where an agent comes.
     """
-    found = look(pid)
+    found = find_process(pid)
     try:
         program = program_of(pid)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Grapheme clusters: what a terminal shows as one letter, in one cell or two."""
+"""Grapheme clusters: what a terminal shows as one letter, in one cell or two. Apart, since it needs Rich."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from rich.cells import split_graphemes
 
 
 def graphemes(text: str) -> Iterator[tuple[str, int]]:
-    """Yield each letter of ``text`` with all that combines with it, and the cells that it takes."""
-    for begin, end, width in split_graphemes(text)[0]:
+    """Yield the grapheme clusters of ``text``, each with the number of terminal cells that it takes."""
+    for start, end, width in split_graphemes(text)[0]:
         if width:
-            yield text[begin:end], width
+            yield text[start:end], width

@@ -11,8 +11,7 @@ from textual.geometry import Region
 from textual.widget import Widget
 
 from concwatch.charts.captions import Entry, caption
-from concwatch.charts.lines import Line
-from concwatch.charts.plot import Plot
+from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES, RATE
 from concwatch.ui.widgets import chart as chart_file
 from concwatch.ui.widgets.chart import Chart, PictureRow

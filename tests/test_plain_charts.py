@@ -15,20 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from concwatch.charts.lines import Line
 from concwatch.charts.plain import (
     HEIGHT,
     LABEL_WIDTH,
     LARGEST_WIDTH,
     SMALLEST_WIDTH,
+    chart_console,
     chart_lines,
     check_writes_charts,
     draw_chart,
     has_colors,
     is_dark,
-    paper_of,
 )
-from concwatch.charts.plot import Plot
+from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES
 from concwatch.charts.table import CHARTS
 from concwatch.charts.traces import Trace, traces_of_labs, traces_of_recording
@@ -232,7 +231,7 @@ def test_a_terminal_gets_the_width_and_the_colors_that_it_has(
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     with open(ours, "rb"), open(theirs, "w", encoding="utf-8") as terminal:
-        on = paper_of(terminal)
+        on = chart_console(terminal)
         found = (on.width, on.color_system, has_colors(on), is_dark())
         assert found == (width, system, colored, dark)
         lines = drawn([trace("threads", TIMES, [float(MIB)] * 100)], on)
@@ -241,7 +240,7 @@ def test_a_terminal_gets_the_width_and_the_colors_that_it_has(
 
 def test_what_is_no_terminal_has_80_columns_and_no_colors(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    on = paper_of(io.StringIO())
+    on = chart_console(io.StringIO())
     assert (on.width, has_colors(on)) == (80, False)
 
 

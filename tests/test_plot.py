@@ -11,11 +11,10 @@ from rich.cells import cell_len
 from rich.segment import Segment
 
 from concwatch.charts.decimation import crest, decimate
-from concwatch.charts.lines import Line
 from concwatch.charts.picture import LABEL_WIDTH, compose
-from concwatch.charts.plot import Plot
+from concwatch.charts.plot import Line, Plot
+from concwatch.charts.raster import rasterize
 from concwatch.charts.scales import BYTES, COUNT, RATE, SECONDS, SHARE, linear_scale, log_scale
-from concwatch.charts.strokes import rasterize
 from concwatch.charts.terminal import paint
 from concwatch.charts.ticks import age_ticks, elapsed_ticks, size_ticks
 

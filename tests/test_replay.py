@@ -21,7 +21,7 @@ from concwatch.ui.play_head import PlayHead
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, share_at
 from concwatch.ui.replay_app import ReplayApp
 from concwatch.ui.screens.replay import REFUSAL, ReplayScreen
-from concwatch.ui.widgets.lane_card import StillCard
+from concwatch.ui.widgets.lane_card import RecordedCard
 from concwatch.ui.widgets.transport import Transport
 from tests.made_recording import MACHINE, made_lines
 from tests.screen import Clock, Stage, Workers, pilot_of, stage
@@ -71,7 +71,7 @@ class ReplayStage(Stage):
 
     def card(self, name):
         """The card of one lane."""
-        return next(card for card in self.replay.query(StillCard) if name in self.text(card))
+        return next(card for card in self.replay.query(RecordedCard) if name in self.text(card))
 
     async def pass_(self, seconds):
         """Let so much of a person's time pass, and have the screen follow."""

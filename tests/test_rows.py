@@ -7,11 +7,10 @@ from textual.content import Content
 from textual.style import Style
 
 from concwatch.lab.events import Event
-from concwatch.ui.renderables.ink import Inks
 from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.event_view import EventLines, EventView
 from concwatch.ui.widgets.table import Column, columns_for, headings
-from concwatch.ui.widgets.text_lines import TextLines
+from concwatch.ui.widgets.text_lines import LineWriter, TextLines
 from tests.screen import pilot_of, showing, stage
 
 BASE = Style.parse("#ffffff on #000000")
@@ -30,9 +29,9 @@ class Numbers(TextLines):
 @pytest.fixture
 def written(monkeypatch):
     """Every line that is written, by its text."""
-    found, write = [], Inks.write
+    found, write = [], LineWriter.write
     monkeypatch.setattr(
-        Inks, "write", lambda self, line, width: found.append(line.plain) or write(self, line, width)
+        LineWriter, "write", lambda self, line, width: found.append(line.plain) or write(self, line, width)
     )
     return found
 
@@ -50,13 +49,13 @@ def written(monkeypatch):
     ],
 )
 def test_a_line_is_written_in_exactly_its_cells(line, width, shown):
-    strip = Inks(BASE).write(line, width)
+    strip = LineWriter(BASE).write(line, width)
     assert (strip.text, strip.cell_length) == (shown, width)
 
 
 def test_styles_lie_upon_the_widgets_and_upon_each_other():
     line = Content("abc").stylize("bold", 0, 2).stylize("#ff0000", 1, 3)
-    looks = [(text, bool(style.bold), style.color.name) for text, style, _ in Inks(BASE).write(line, 4)]
+    looks = [(text, bool(style.bold), style.color.name) for text, style, _ in LineWriter(BASE).write(line, 4)]
     assert looks[:2] == [("a", True, "#ffffff"), ("b", True, "#ff0000")]
     assert looks[2:] == [("c", False, "#ff0000"), (" ", False, "#ffffff")]
 
@@ -69,12 +68,12 @@ async def test_a_line_that_has_not_changed_is_not_drawn_again(written):
         assert written == ["1", "2", "3"]
         written.clear()
         numbers.numbers = (1, 5, 3)
-        numbers.follow()
-        numbers.follow()
+        numbers.update_lines()
+        numbers.update_lines()
         await pilot.pause()
         assert written == ["5"]
         numbers.numbers = (4, 5, 3, 6)
-        numbers.follow()
+        numbers.update_lines()
         await pilot.pause()
         assert numbers.size.height == 4
         written.clear()
@@ -115,7 +114,9 @@ def test_a_heading_stands_above_its_values_and_sorts_by_them(sorted_by):
     assert len(text) == sum(column.width for column in columns) == 8 + 12 + 12
     assert text.index("live") + len("live") == 8
     assert text.index("fits") == 8 + 12 + 2
-    assert [cell.tap for cell in cells if cell.tap] == [f"do('sort_by', ('{c.title}',))" for c in columns]
+    assert [cell.action for cell in cells if cell.action] == [
+        f"do('sort_by', ('{c.title}',))" for c in columns
+    ]
     assert ("▾ " + sorted_by in text) is bool(sorted_by)
 
 

@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec import structs
 
-from concwatch.charts.lines import Line
-from concwatch.charts.plot import Plot
+from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES
 from concwatch.charts.slide import Slide, draw_slide, parse_size
 from concwatch.charts.ticks import elapsed_ticks

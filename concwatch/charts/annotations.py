@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from rich.cells import cell_len
 
-from concwatch.charts.strokes import Cell
+from concwatch.charts.raster import Cell
 from concwatch.charts.ticks import column_of
 from concwatch.graphemes import graphemes
 
@@ -13,7 +13,7 @@ LONGEST_TEXT = 24
 """Cells of a mark's text that a chart shows."""
 
 
-class Moment(Struct, frozen=True):
+class Annotation(Struct, frozen=True):
     """Something to point out on the time axis."""
 
     time: float
@@ -37,7 +37,7 @@ class Flag(Struct, frozen=True):
     """The column where the text begins."""
 
 
-def flags(moments: Iterable[Moment], now: float, window: float, columns: int) -> tuple[Flag, ...]:
+def flags(moments: Iterable[Annotation], now: float, window: float, columns: int) -> tuple[Flag, ...]:
     """Place the moments that the chart shows; of several of a kind in a column the last is seen."""
     placed = [(column_of(moment.time, now, window, columns), moment) for moment in moments]
     inside = [(column, moment) for column, moment in placed if 0 <= column < columns]
@@ -52,7 +52,7 @@ def flags(moments: Iterable[Moment], now: float, window: float, columns: int) ->
     return (*ticks, *lines)
 
 
-def _lettered(column: int, moment: Moment, taken: int, edge: int) -> Flag:
+def _lettered(column: int, moment: Annotation, taken: int, edge: int) -> Flag:
     """Place a moment's text right of its line, before ``edge``, or left, behind ``taken``, or cut it."""
     text, room = cut(moment.text, LONGEST_TEXT), edge - column - 1
     start, length = column + 1, cell_len(text)

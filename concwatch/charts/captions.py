@@ -11,8 +11,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from concwatch.charts.annotations import cut
-from concwatch.charts.lines import Line
-from concwatch.charts.plot import Plot
+from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import Kind
 
 LATE = 0.5

@@ -8,10 +8,9 @@ from rich.cells import cell_len
 
 from concwatch.charts.annotations import Flag, cut, flags
 from concwatch.charts.decimation import Point
-from concwatch.charts.lines import Line
-from concwatch.charts.plot import Plot, decimated, y_scale
+from concwatch.charts.plot import Line, Plot, decimated, y_scale
+from concwatch.charts.raster import UP, Dot, Path
 from concwatch.charts.scales import Scale, Tick
-from concwatch.charts.strokes import UP, Dot, Path
 from concwatch.charts.ticks import column_of
 
 LABEL_WIDTH = 8

@@ -13,9 +13,8 @@ from rich.text import Text
 
 from concwatch.charts.colors import series_colors
 from concwatch.charts.decimation import Point
-from concwatch.charts.lines import Line
 from concwatch.charts.picture import LABEL_WIDTH
-from concwatch.charts.plot import Plot, decimated, stretches, y_scale
+from concwatch.charts.plot import Line, Plot, decimated, stretches, y_scale
 from concwatch.charts.table import IN_TEXT
 from concwatch.charts.ticks import elapsed_ticks
 from concwatch.charts.traces import Trace
@@ -64,7 +63,7 @@ def check_writes_charts(stream: TextIO) -> None:
         ) from None
 
 
-def paper_of(stream: TextIO) -> Console:
+def chart_console(stream: TextIO) -> Console:
     """Return the console whose width and colours charts on ``stream`` have: only a terminal's has any."""
     if not stream.isatty():
         return Console(file=io.StringIO(), width=WIDTH, color_system=None)

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from concwatch.charts.captions import NO_VALUE, value_text
 from concwatch.charts.decimation import Point
-from concwatch.charts.lines import Line
-from concwatch.charts.plot import Plot, decimated, stretches, y_scale
+from concwatch.charts.plot import Line, Plot, decimated, stretches, y_scale
 from concwatch.lab.settings import Settings, describe
 from concwatch.units import format_bytes
 

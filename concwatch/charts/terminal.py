@@ -8,7 +8,7 @@ from rich.style import Style
 
 from concwatch.charts.annotations import draw_cursor, draw_flags
 from concwatch.charts.picture import LABEL_WIDTH, Picture
-from concwatch.charts.strokes import Cell, below, between, merge, rasterize
+from concwatch.charts.raster import Cell, below, between, merge, rasterize
 
 SHADE = 0.28
 """How much of its colour the area below a lone line has, or a band; the rest is the background's."""

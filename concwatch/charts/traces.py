@@ -7,8 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from concwatch.charts.colors import lane_color
-from concwatch.charts.lines import Line, Samples
-from concwatch.charts.plot import Plot
+from concwatch.charts.plot import Line, Plot, Samples
 from concwatch.charts.slide import Slide, conditions
 from concwatch.charts.table import BY_METRIC
 from concwatch.charts.ticks import elapsed_ticks

@@ -47,6 +47,6 @@ def charts_of(recording: "Recording", to_terminal: bool) -> Iterator[bytes]:
 
 
 def _lines(traces: "Sequence[Trace]", to_terminal: bool) -> Iterator[str]:
-    from concwatch.charts.plain import chart_lines, paper_of
+    from concwatch.charts.plain import chart_console, chart_lines
 
-    return chart_lines(traces, paper_of(sys.stdout if to_terminal else io.StringIO()))
+    return chart_lines(traces, chart_console(sys.stdout if to_terminal else io.StringIO()))

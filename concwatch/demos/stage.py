@@ -242,7 +242,7 @@ class Stage:
             stack = self.app.screen_stack
             for screen in stack:
                 for bar in screen.query(CaptionBar):
-                    bar.say(text)
+                    bar.set_text(text)
             # In a dialog, and in what is seen behind it when it is gone.
             behind = next(screen for screen in reversed(stack) if not screen.is_modal)
             for screen in dict.fromkeys((behind, self.app.screen)):
@@ -283,7 +283,7 @@ class Stage:
             return
         badges = self.app.screen.query(KeyBadge)
         if badges:
-            badges.first().say(text)
+            badges.first().set_text(text)
         else:
             self.app.screen.mount(KeyBadge(text))
 

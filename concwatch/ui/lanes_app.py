@@ -24,7 +24,7 @@ from concwatch.ui.palette import ALL_THEMES, THEMES, readable
 from concwatch.ui.screens.base import Commands, Sized
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.session_recording import SessionRecording
-from concwatch.ui.widgets.room_notice import RoomNotice, has_room
+from concwatch.ui.widgets.size_notice import SizeNotice, is_large_enough
 from concwatch.units import format_bytes
 from concwatch.worker.collector import give_back
 
@@ -133,13 +133,13 @@ class LanesApp(InputQueue):
     def _follow_room(self, size: Size) -> None:
         """Cover every screen with what is needed while the terminal is too small for it, and only then."""
         for screen in self.screen_stack:
-            notices = screen.query_children(RoomNotice)
-            if has_room(size):
+            notices = screen.query_children(SizeNotice)
+            if is_large_enough(size):
                 notices.remove()
             elif notices:
                 notices.first().show(size)
             else:
-                screen.mount(RoomNotice(size))
+                screen.mount(SizeNotice(size))
 
     @property
     def chosen_theme(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from concwatch.charts.annotations import Moment
+from concwatch.charts.annotations import Annotation
 from concwatch.lab.events import KEPT, NOTE, Mark, mark_text
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.source import Source
@@ -31,7 +31,7 @@ class MarkView:
 
     def moments(
         self, view: Snapshot, seconds: float, colors: Mapping[str, str], common: str, note: str
-    ) -> list[Moment]:
+    ) -> list[Annotation]:
         """Return the marks of the last ``seconds``: notes with their text, commands as a tick.
 
         Those with a text are last, so that they are on top.
@@ -45,9 +45,9 @@ class MarkView:
         """
         began = view.time - view.elapsed
         return [
-            Moment(began + mark.time, note, mark.text)
+            Annotation(began + mark.time, note, mark.text)
             if mark.kind == NOTE
-            else Moment(began + mark.time, colors.get(mark.lane, common), "")
+            else Annotation(began + mark.time, colors.get(mark.lane, common), "")
             for mark in self._recent()
             if mark.time >= view.elapsed - seconds
         ]

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import structs
 
-from concwatch.charts.lines import Samples
+from concwatch.charts.plot import Samples
 from concwatch.lab.events import Event, Log, Mark
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane

@@ -5,11 +5,10 @@ import random
 import time
 from collections.abc import Callable, Mapping
 
-from concwatch.charts.lines import Line
 from concwatch.charts.picture import compose
-from concwatch.charts.plot import Plot
+from concwatch.charts.plot import Line, Plot
+from concwatch.charts.raster import rasterize
 from concwatch.charts.scales import BYTES, RATE, Kind
-from concwatch.charts.strokes import rasterize
 from concwatch.charts.terminal import paint
 from concwatch.pictures.film import Frame, make_film, read_scenes
 from concwatch.pictures.png import to_png

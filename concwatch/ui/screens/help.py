@@ -13,7 +13,7 @@ from concwatch.measure.figures import DOUBTS
 from concwatch.ui.keys import READING, bindings
 from concwatch.ui.screens.base import Leaving
 from concwatch.ui.widgets.cost_table import COLUMNS
-from concwatch.ui.widgets.glossary import Glossary
+from concwatch.ui.widgets.text_lines import Glossary
 
 WORDS = (
     ("task", "one thread, one pool job, or one asyncio Task"),

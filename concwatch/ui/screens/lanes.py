@@ -17,7 +17,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from concwatch.charts.colors import lane_color
-from concwatch.charts.lines import LaneSeries
+from concwatch.charts.plot import LaneSeries
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui import keys
 from concwatch.ui.chart_control import ChartControl
@@ -31,7 +31,7 @@ from concwatch.ui.widgets.cost_table import CostTable
 from concwatch.ui.widgets.event_view import SHOWN, EventView
 from concwatch.ui.widgets.key_bar import KeyBar
 from concwatch.ui.widgets.lane_card import LaneCard
-from concwatch.ui.widgets.side import Side
+from concwatch.ui.widgets.sidebar import Sidebar
 from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.status_bar import StatusBar
 from concwatch.units import format_bytes
@@ -74,7 +74,7 @@ class LanesScreen(StyledOnce[None]):
     """What is shown, for the title of the help."""
     MOUSE: ClassVar[str] = ""
     """What the mouse does, for the help."""
-    SIDE: type[Side] = Side
+    SIDE: type[Sidebar] = Sidebar
     """What holds the lanes."""
     CARD: type[LaneCard] = LaneCard
     """What shows a lane."""
@@ -151,7 +151,7 @@ class LanesScreen(StyledOnce[None]):
         self._choose_colors()
         self.set_reactive(LanesScreen.selected, chosen)
         *cards, _ = self.side()
-        await self.query_one(Side).mount_all(cards, before=0)
+        await self.query_one(Sidebar).mount_all(cards, before=0)
         self._arranging = False
         self._grid.redraw()
         self._told = -1
@@ -246,9 +246,9 @@ class LanesScreen(StyledOnce[None]):
         for card, lane in zip(self.query(LaneCard), view.lanes, strict=True):
             card.show(lane, view.settings.refill)
         self.query_one(CommonPanel).show(view)
-        side = self.query_one(Side)
+        side = self.query_one(Sidebar)
         side.make_room(len(view.lanes))
-        side.note(f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}")
+        side.set_subtitle(f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}")
 
     def show_table(self, view: Snapshot) -> None:
         """Have the table show a snapshot."""

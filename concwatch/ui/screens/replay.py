@@ -23,9 +23,9 @@ from concwatch.ui.renderables import transport_line
 from concwatch.ui.screens.base import is_ending
 from concwatch.ui.screens.lanes import FRAME, LanesScreen
 from concwatch.ui.widgets.chart import Chart
-from concwatch.ui.widgets.cost_table import PastCosts
+from concwatch.ui.widgets.cost_table import RecordedCosts
 from concwatch.ui.widgets.key_bar import KeyBar
-from concwatch.ui.widgets.lane_card import StillCard
+from concwatch.ui.widgets.lane_card import RecordedCard
 from concwatch.ui.widgets.status_bar import ReplayBar, StatusBar
 from concwatch.ui.widgets.transport import Playing, Transport
 from concwatch.units import counted, format_bytes
@@ -166,8 +166,8 @@ class ReplayScreen(LanesScreen):
     KEYS = keys.REPLAY
     BINDINGS = keys.bindings(keys.REPLAY)
     SUBJECT = "a recording, played back"
-    CARD = StillCard
-    COSTS = PastCosts
+    CARD = RecordedCard
+    COSTS = RecordedCosts
     EVENTS = 20  # fewer than a monitor has: older ones are a jump away, which need not wait for all of them
     EVENT_ROWS = 40  # nor for a layout
 
@@ -269,13 +269,13 @@ class ReplayScreen(LanesScreen):
         else:
             self.charts.redraw()
 
-    @on(Transport.Held)
-    def _hold(self, event: Transport.Held) -> None:
+    @on(Transport.Dragged)
+    def _hold(self, event: Transport.Dragged) -> None:
         self.set_focus(None)  # from now on the arrow keys are the play head's again
         self.playing.head.hold(event.moment, self.playing.clock())
         self.acted()
 
-    @on(Transport.Dropped)
-    def _drop(self, event: Transport.Dropped) -> None:
+    @on(Transport.Released)
+    def _drop(self, event: Transport.Released) -> None:
         self.playing.head.drop(event.moment, self.playing.clock())
         self.acted()

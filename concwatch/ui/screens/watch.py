@@ -14,8 +14,8 @@ from concwatch.text import plain
 from concwatch.ui import keys
 from concwatch.ui.screens.lanes import LanesScreen
 from concwatch.ui.widgets.group_table import COLUMNS, MOST, GroupTable
-from concwatch.ui.widgets.process_list import ALL, ProcessList, ProcessSide, listed
-from concwatch.ui.widgets.side import Side
+from concwatch.ui.widgets.process_list import ALL, ProcessList, ProcessSidebar, listed
+from concwatch.ui.widgets.sidebar import Sidebar
 from concwatch.units import format_bytes, format_clock, format_count
 from concwatch.watch.group import GroupStatus
 from concwatch.watch.ranking import identity, joined_groups, ranked
@@ -188,7 +188,7 @@ class WatchControls(GroupControls):
 class GroupView(LanesScreen):
     """Shows processes, and the groups of their tasks; what those are is for those who inherit."""
 
-    SIDE = ProcessSide
+    SIDE = ProcessSidebar
 
     process = ALL
     """The number of the process whose tasks are shown."""
@@ -236,7 +236,7 @@ class GroupView(LanesScreen):
         number = 0 if len(view.lanes) == 1 else self.process
         known = self.details_of(number) if 0 <= number < len(view.lanes) else ()
         self.query_one(ProcessList).show(view, self._colors, self.process, known)
-        self.query_one(Side).note(format_bytes(view.total_rss))
+        self.query_one(Sidebar).set_subtitle(format_bytes(view.total_rss))
 
     def show_table(self, view: Snapshot) -> None:
         """Have the table show the groups of the chosen process, or of all."""

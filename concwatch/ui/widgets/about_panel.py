@@ -8,7 +8,7 @@ from textual.widgets import Static
 from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.report import cite
 from concwatch.text import flat
-from concwatch.ui.widgets.glossary import Glossary
+from concwatch.ui.widgets.text_lines import Glossary
 
 OURS = "none: nothing is published that this could be held against"
 LABEL_WIDTH = 9
@@ -67,5 +67,5 @@ class AboutPanel(VerticalScroll, can_focus=False):
         self.border_title = Content(experiment.title)
         self.border_subtitle = "d all of it"
         self.query_one("#about", Static).update(Content(flat(experiment.about)))
-        self.query_one(Glossary).explain(facts(experiment))
+        self.query_one(Glossary).set_terms(facts(experiment))
         self.scroll_home(animate=False)

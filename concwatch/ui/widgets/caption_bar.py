@@ -32,9 +32,9 @@ class CaptionBar(Static):
     def __init__(self, caption: str) -> None:
         """Show ``caption``."""
         super().__init__()
-        self.say(caption)
+        self.set_text(caption)
 
-    def say(self, caption: str) -> None:
+    def set_text(self, caption: str) -> None:
         """Show another text."""
         self.update(Content.assemble(("▸ ", "$accent"), caption.replace("\n", "\n  ")))
 
@@ -68,7 +68,7 @@ class KeyBadge(Static):
         """Begin to wait."""
         self._hiding = self.set_timer(SHOWN, self._hide)
 
-    def say(self, text: str) -> None:
+    def set_text(self, text: str) -> None:
         """Show another text."""
         self.update(Content(text))
         self.display = True

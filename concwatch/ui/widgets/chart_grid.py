@@ -10,10 +10,9 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
-from concwatch.charts.annotations import Moment
-from concwatch.charts.lines import LaneSeries
+from concwatch.charts.annotations import Annotation
 from concwatch.charts.picture import SMALLEST
-from concwatch.charts.plot import Plot, plotted
+from concwatch.charts.plot import LaneSeries, Plot, plotted
 from concwatch.charts.table import BY_METRIC, FEW, MANY, MOST, ON_SCREEN, PAIR
 from concwatch.ui.widgets.chart import Chart, PointingChart
 from concwatch.units import format_clock
@@ -159,7 +158,7 @@ class ChartGrid(Container):
         lanes: Sequence[LaneSeries],
         now: float,
         window: float,
-        moments: Sequence[Moment] = (),
+        moments: Sequence[Annotation] = (),
         describe: Describe = _clock,
         calm: bool = False,
     ) -> None:

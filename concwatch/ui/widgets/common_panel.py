@@ -64,9 +64,9 @@ class CommonPanel(ClickableLines):
     def show(self, view: Snapshot) -> None:
         """Show the settings as they are now."""
         self._view = view
-        self.follow()
+        self.update_lines()
 
-    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return a setting a line, or as many in each as fit where the panel has fewer lines."""
         view, height = self._view, self.outer_size.height
         if view is None:

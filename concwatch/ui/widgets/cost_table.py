@@ -127,10 +127,10 @@ class CostTable(Table):
         self._most = most
         self._shown = (view, colors, narrow, baseline)
         self._limits = dict(self._limits_of(view)) if tall else {}
-        self.follow()
-        self.note(self._legend(baseline, self.outer_size.width - len("╭─  ─╮")))
+        self.update_lines()
+        self.set_subtitle(self._legend(baseline, self.outer_size.width - len("╭─  ─╮")))
 
-    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the heading and a line or two a lane, with the columns that have room."""
         if self._shown is None:
             return ()
@@ -209,7 +209,7 @@ class CostTable(Table):
         return whole if len(whole) <= width else brief
 
 
-class PastCosts(CostTable):
+class RecordedCosts(CostTable):
     """Shows what a task cost in a recording, where no advice on the figures helps any more."""
 
     ADVICE: ClassVar[Mapping[str, str]] = {}

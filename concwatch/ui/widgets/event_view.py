@@ -63,18 +63,18 @@ class EventLines(TextLines):
         """Begin with a word of what is to come; ``rows`` as `EventView` takes it."""
         super().__init__()
         self._count = rows or 0
-        self._said = NOTHING
+        self._lines = NOTHING
         self._places: Sequence[tuple[int, int]] = ()
         """Of each row: the line that it belongs to, and where in that it begins."""
 
-    def say(self, *lines: Content) -> None:
-        """Show ``lines`` from now on."""
-        before, self._said = len(self._drawn), lines
+    def set_lines(self, *lines: Content) -> None:
+        """Show ``cell_rows`` from now on."""
+        before, self._lines = len(self._drawn), lines
         self.refresh(layout=not self._count and len(self.rows(self._width)) != before)
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return the lines, wrapped; where their number is fixed the last of them, below blank ones."""
-        wrapped = [(y, *row) for y, line in enumerate(self._said) for row in _wrap(line, width)]
+        wrapped = [(y, *row) for y, line in enumerate(self._lines) for row in _wrap(line, width)]
         wrapped = wrapped[-self._count :]
         # The view is at the end, and begins with the first row.
         view = self.parent.content_size.height if isinstance(self.parent, Widget) else 0
@@ -88,7 +88,7 @@ class EventLines(TextLines):
 
     def render(self) -> Content:
         """Return all the text, to who selects some of it."""
-        return Content("\n").join(self._said)
+        return Content("\n").join(self._lines)
 
     def render_line(self, y: int) -> Strip:
         """Draw one row, with the place of each letter, by which Textual finds out what is selected."""
@@ -97,12 +97,12 @@ class EventLines(TextLines):
         if line < 0:
             return strip
         selected = self.text_selection.get_span(line) if self.text_selection else None
-        if selected is not None and self._inks:
+        if selected is not None and self._writer:
             start, end = selected
             row = self._drawn[y]
             end = len(row) if end < 0 else end - begin
             style = Style.from_styles(self.screen.get_component_styles("screen--selection"))
-            strip = self._inks.write(row.stylize(style, max(0, start - begin), max(0, end)), self._width)
+            strip = self._writer.write(row.stylize(style, max(0, start - begin), max(0, end)), self._width)
         return strip.apply_offsets(begin, line)
 
 
@@ -152,4 +152,4 @@ class EventView(VerticalScroll):
             for event in list(events)[-SHOWN:]
             for line in _tell(event, colors.get(event.lane, "$dim"), room)
         ]
-        self.query_one(EventLines).say(*(lines or NOTHING))
+        self.query_one(EventLines).set_lines(*(lines or NOTHING))

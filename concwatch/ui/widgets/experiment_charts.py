@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from textual.content import Content
 
 from concwatch.charts.captions import NO_VALUE, Entry
-from concwatch.charts.lines import Line
-from concwatch.charts.plot import Plot
+from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES, RATE, SECONDS, Kind
 from concwatch.charts.table import span
 from concwatch.charts.ticks import elapsed_ticks, size_ticks

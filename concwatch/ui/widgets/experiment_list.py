@@ -51,7 +51,7 @@ class ExperimentList(TextLines):
     def show(self, items: Sequence[Item], chosen: int) -> None:
         """Show ``items``, of which number ``chosen`` (from 0) is the one that the keys act on."""
         self._items, self._chosen = items, chosen
-        self.follow()
+        self.update_lines()
 
     def _layout(self) -> tuple[int, int, int]:
         """Return the lines of an item, and the first and the last + 1 item that is seen."""

@@ -78,10 +78,10 @@ class GroupTable(Table):
         ``chosen`` is the place of the one that the keys act on; ``opened``: it shows where its tasks wait.
         """
         self._shown = (groups, sorted_by, chosen, rows, opened)
-        self.follow()
-        self.note(note)
+        self.update_lines()
+        self.set_subtitle(note)
 
-    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the headings, and a line a group."""
         if self._shown is None:
             return ()

@@ -41,7 +41,7 @@ MARKS: dict[State, tuple[str, str]] = {
 }
 """What a lane's switch shows in each state, and its colour."""
 
-TAPS: dict[str, tuple[str, *tuple[int, ...]]] = {
+ACTIONS: dict[str, tuple[str, *tuple[int, ...]]] = {
     "state": ("switch",),
     "less": ("move", -STEP),
     "more": ("move", STEP),
@@ -124,7 +124,7 @@ class LaneCard(ClickableLines):
         self._asked, self._asked_until = "", -math.inf
         self._dragging = False
         self.slider = Slider(maximum=maximum, color=color)
-        """The lane's slider, in the line that `lines` leaves to it."""
+        """The lane's slider, in the line that `cell_rows` leaves to it."""
 
     def compose(self) -> ComposeResult:
         """Lay the slider over the text."""
@@ -137,9 +137,9 @@ class LaneCard(ClickableLines):
         self.slider.value = view.status.target
         self.slider.live = view.live
         self.slider.disabled = view.status.missing is not None
-        self.follow()
+        self.update_lines()
 
-    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return three lines, the slider's in the middle, or one where the card is one line high."""
         view = self._view
         if view is None:
@@ -178,9 +178,9 @@ class LaneCard(ClickableLines):
         last = [Cell(width, line, "holdings")]
         if self.NUDGES and not asked and not explains:
             last = [Cell(max(0, width - 10), line, "holdings")]
-            for tap, sign in (("less", "−"), ("more", "+")):
+            for action, sign in (("less", "−"), ("more", "+")):
                 nudge = Content.styled(f"{sign}{STEP // 1000}k", "$foreground" if self.selected else "$dim")
-                last += [Cell(1), Cell(4, nudge, tap)]
+                last += [Cell(1), Cell(4, nudge, action)]
         return (
             (Cell(max(0, width - 20), heading), Cell(20, state, "state", right=True)),
             (self.track(width),),
@@ -198,17 +198,17 @@ class LaneCard(ClickableLines):
 
     def watch_selected(self) -> None:
         """Mark the card."""
-        self.follow()
+        self.update_lines()
 
     def watch_color(self, color: str) -> None:
         """Pass the lane's colour on to the slider."""
         self.slider.color = color
-        self.follow()
+        self.update_lines()
 
-    async def tapped(self, tap: str) -> None:
+    async def run_cell_action(self, action: str) -> None:
         """Select the lane, and switch it, move its target, or ask for a number."""
         self.slider.focus()
-        await self._do(*TAPS.get(tap, ("number",)))
+        await self._do(*ACTIONS.get(action, ("number",)))
 
     async def _do(self, command: str, *args: object) -> None:
         await self.run_action(f"screen.{do(command, *args, self._lane)}")
@@ -218,7 +218,7 @@ class LaneCard(ClickableLines):
     def _show_forecast(self, event: Slider.Moved) -> None:
         event.stop()
         self._dragging = isinstance(event, Slider.Dragged)
-        self.follow()
+        self.update_lines()
 
     @on(Slider.Changed)
     async def _ask_target(self, event: Slider.Changed) -> None:
@@ -226,12 +226,12 @@ class LaneCard(ClickableLines):
         view = self._view
         if view is not None and not self._dragging:  # what is dragged has been told
             self._asked, self._asked_until = forecast(view, event.value), view.sample.time + SAID
-            self.follow()
+            self.update_lines()
         self._dragging = False
         await self._do("hold", event.value)
 
 
-class StillCard(LaneCard):
+class RecordedCard(LaneCard):
     """Shows a lane as it was recorded; a click chooses it, and says that nothing can be switched.
 
     Its slider only knows what it would show: the card draws that, for a jump would wait for six widgets more.
@@ -244,9 +244,9 @@ class StillCard(LaneCard):
         """Nothing stands over the text."""
         return ()
 
-    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the lines of a lane's card, with nothing to click."""
-        return [[cell._replace(tap="") for cell in line] for line in super().lines(width)]
+        return [[cell._replace(action="") for cell in line] for line in super().cell_rows(width)]
 
     def track(self, width: int) -> Cell:
         """Return a track with a stroke at what was asked for, where a slider has a knob to take hold of."""
@@ -263,5 +263,5 @@ class StillCard(LaneCard):
         event.stop()
         await self.run_action(f"screen.{do('choose', self._lane)}")
         x, y = event.screen_offset - self.content_region.offset
-        if y > 0 or x >= self.lines(self.content_size.width)[0][0].width:
+        if y > 0 or x >= self.cell_rows(self.content_size.width)[0][0].width:
             await self.run_action(f"screen.{do('refuse')}")

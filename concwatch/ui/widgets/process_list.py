@@ -6,7 +6,7 @@ from textual.content import Content
 
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
-from concwatch.ui.widgets.side import Side
+from concwatch.ui.widgets.sidebar import Sidebar
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 from concwatch.units import format_bytes, format_count, format_short
 
@@ -36,7 +36,7 @@ def listed(view: Snapshot) -> list[tuple[int, LaneSnapshot]]:
     return lanes[:MOST]
 
 
-class ProcessSide(Side):
+class ProcessSidebar(Sidebar):
     """The column that holds the processes."""
 
     TITLE = "processes"
@@ -60,9 +60,9 @@ class ProcessList(ClickableLines):
     ) -> None:
         """Show all processes at one moment, and ``details`` of the ``chosen`` one: labels and texts."""
         self._shown = (view, colors, chosen, details)
-        self.follow()
+        self.update_lines()
 
-    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the line of all, and one for each."""
         if self._shown is None:
             return ()

@@ -138,10 +138,10 @@ class ResultTable(Vertical):
         width = min(most, max(len(series.name) for series in table.series))
         if self._shown[0] is not table:  # a title that is set is drawn again, changed or not
             self.border_title = tabs([each.title for each in runner.experiment.table], number)
-        self.query_one("#heading", TextLines).say(heading(table, width))
+        self.query_one("#heading", TextLines).set_lines(heading(table, width))
         lines = [result_line(row, runner, colors[row.figure.entry.series.name], width) for row in sheet.rows]
         rows = self.query_one("#rows", TextLines)
-        rows.say(*lines)
+        rows.set_lines(*lines)
         room = rows.size.width
         cut = [
             row for row, line in zip(sheet.rows, lines, strict=True) if row.reason and line.cell_length > room

@@ -68,7 +68,7 @@ class RunBar(TextLines):
     def show(self, runs: ExperimentRuns, name: str, held: int) -> None:
         """Show how far the experiment ``name`` is, while the monitor's lanes hold so many tasks."""
         self._shown = runs, name, held
-        self.follow()
+        self.update_lines()
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return both lines for ``width`` cells."""

@@ -29,7 +29,7 @@ class StatusBar(TextLines):
     def show(self, view: Snapshot, paused: bool, aside: str = "") -> None:
         """Show the lab as it is now, whether the charts are paused, and what else there is to say."""
         self._shown = (view, paused, aside)
-        self.follow()
+        self.update_lines()
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return the one line: what ``width`` cells have room for; the rest is left out whole."""

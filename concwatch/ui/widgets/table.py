@@ -60,8 +60,8 @@ def headings(columns: Sequence[Column[Row]], sorted_by: str) -> list[Cell]:
         text = f"▾ {column.title}" if chosen else f"{'':{GAP}}{column.title}"
         text = text if column.left else f"{text}{'':{column.marks}}"
         style = "bold $accent" if chosen else "bold $dim"
-        tap = do("sort_by", column.title)
-        cells.append(Cell(column.width, Content.styled(text, style), tap, right=not column.left))
+        action = do("sort_by", column.title)
+        cells.append(Cell(column.width, Content.styled(text, style), action, right=not column.left))
     return cells
 
 
@@ -80,7 +80,7 @@ class Table(ClickableLines):
 
     _noted = ""
 
-    def note(self, text: str) -> None:
+    def set_subtitle(self, text: str) -> None:
         """Have ``text`` stand in the frame below."""
         if text != self._noted:  # to set it draws everything again
             self._noted = self.border_subtitle = text

@@ -1,16 +1,17 @@
-"""Lines of text that are drawn again only when they have changed, and ones whose cells can be clicked."""
+"""Widgets that draw lines of text themselves, and redraw only the lines that have changed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Self
 
+from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual import on
 from textual.content import Content
 from textual.events import Click, Leave, MouseDown, MouseMove
 from textual.geometry import Offset, Region, Size
 from textual.strip import Strip
+from textual.style import Style
 from textual.widget import Widget
-
-from concwatch.ui.renderables.ink import Inks
 
 
 def do(command: str, *args: object) -> str:
@@ -18,79 +19,134 @@ def do(command: str, *args: object) -> str:
     return f"do({command!r}, {args!r})"
 
 
-class TextLines(Widget):
-    """Lines of text of which those are drawn again that have changed, and no others.
+class LineWriter:
+    """Draws lines of text in the styles of one widget, without Textual's wrapping and alignment."""
 
-    What they say is handed to `say`, or depends on the width, and then `rows` gives it.
+    def __init__(self, base: Style, link: Callable[[], RichStyle] | None = None) -> None:
+        """Create a writer.
+
+        Args:
+            base: the widget's own style.
+            link: returns the style to add to text that runs an action when it is clicked.
+        """
+        self.base = base
+        self._link = link
+        self._styles: dict[str | Style, RichStyle] = {"": base.rich_style}
+
+    def _rich_style(self, style: str | Style) -> RichStyle:
+        found = self._styles.get(style)
+        if found is None:
+            found = (self.base + _parse(style)).rich_style
+            if self._link and "@click" in found.meta:
+                found += self._link()
+            self._styles[style] = found
+        return found
+
+    def write(self, line: Content, width: int) -> Strip:
+        """Return ``line`` in exactly ``width`` cells, padded, or truncated with ``…``."""
+        line = line.truncate(width, ellipsis=True)
+        room = width - line.cell_length
+        segments = self._segments(line)
+        if room:
+            segments.append(Segment(" " * room, self._rich_style("")))
+        return Strip(segments, width)
+
+    def _segments(self, line: Content) -> list[Segment]:
+        text, position = line.plain, 0
+        segments = []
+        for start, end, style in line.spans:
+            if start < position:  # spans overlap
+                return [
+                    Segment(text, self._rich_style(style))
+                    for text, style in line.render(self.base, "", _parse)
+                ]
+            if start > position:
+                segments.append(Segment(text[position:start], self._rich_style("")))
+            if end > start:
+                segments.append(Segment(text[start:end], self._rich_style(style)))
+            position = end
+        if position < len(text):
+            segments.append(Segment(text[position:], self._rich_style("")))
+        return segments
+
+
+def _parse(style: str | Style) -> Style:
+    return Style.parse(style) if isinstance(style, str) else style
+
+
+class TextLines(Widget):
+    """Shows lines of text, and redraws only those that have changed.
+
+    The lines are passed to `set_lines`; a subclass whose lines depend on the width overrides `rows`.
     """
 
     ALLOW_SELECT = False
 
-    _said: Sequence[Content] = ()
+    _lines: Sequence[Content] = ()
     _drawn: Sequence[Content] = ()
     _width = -1
-    """Cells for which `_drawn` is; -1 where everything is to be drawn, of lines that are asked for anew."""
-    _inks: Inks | None = None
+    """The width in cells that `_drawn` was made for; -1 to draw everything anew."""
+    _writer: LineWriter | None = None
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self._strips: dict[int, Strip] = {}
-        """Lines that have been drawn, by their numbers: each event of the mouse asks for the one below it."""
+        """Drawn lines by number: Textual requests one at each mouse event."""
 
-    def say(self, *lines: Content) -> None:
-        """Show ``lines`` from now on."""
-        self._said = lines
-        self.follow()
+    def set_lines(self, *lines: Content) -> None:
+        """Show ``lines``."""
+        self._lines = lines
+        self.update_lines()
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Return the lines for ``width`` cells."""
-        return self._said
+        """Return the lines for a width of ``width`` cells."""
+        return self._lines
 
     @property
     def _cells(self) -> int:
-        """Cells of a line; not asked of the layout, which would lay out anew for a widget out of sight."""
+        """The width in cells, computed here: Textual would lay out the screen for a widget out of sight."""
         return max(0, self.outer_size.width - self.styles.gutter.width)
 
-    def _rows_now(self) -> Sequence[Content]:
+    def _current_rows(self) -> Sequence[Content]:
         if (width := self._cells) != self._width:
             self._drawn, self._width = self.rows(width), width
             self._strips.clear()
         return self._drawn
 
     def render(self) -> Content:
-        """Return all lines, for who asks how many there are."""
-        return Content("\n").join(self._rows_now())
+        """Return all lines as one text."""
+        return Content("\n").join(self._current_rows())
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Count the lines: one too long for ``width`` cells is cut, and takes no second row."""
+        """Return the number of lines. Lines are truncated, not wrapped."""
         return len(self.rows(width))
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line."""
+        """Draw line ``y``."""
         style = self.visual_style
-        if self._inks is None or self._inks.base is not style:
-            self._inks = Inks(style, lambda: self.link_style)
+        if self._writer is None or self._writer.base is not style:
+            self._writer = LineWriter(style, lambda: self.link_style)
             self._strips.clear()
-        rows = self._rows_now()
+        rows = self._current_rows()
         if y not in self._strips:
-            self._strips[y] = self._inks.write(rows[y] if y < len(rows) else Content(), self._width)
+            self._strips[y] = self._writer.write(rows[y] if y < len(rows) else Content(), self._width)
         return self._strips[y]
 
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> Self:
-        """Draw ``regions`` again; without any, everything."""
+        """Redraw ``regions``, or everything if there are none."""
         if not regions:
-            self._width, self._inks = -1, None
+            self._width, self._writer = -1, None
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
-    def follow(self) -> None:
-        """Draw the lines again of which a cell would change."""
+    def update_lines(self) -> None:
+        """Get the lines again, and redraw those that have changed."""
         width, before, stale = self._cells, self._drawn, self._width < 0
         rows = self.rows(width)
         if width == self._width and len(rows) == len(before):
             for y, (old, new) in enumerate(zip(before, rows, strict=True)):
-                # Comparing contents compares their text alone.
+                # Content's own comparison ignores styles.
                 if old.plain != new.plain or old.spans != new.spans:
                     self._strips.pop(y, None)
                     self.refresh(Region(0, y, width, 1))
@@ -102,17 +158,58 @@ class TextLines(Widget):
         self._drawn, self._width = rows, width
 
 
+TERM_WIDTH = 13
+"""Default width of a glossary's first column, in cells."""
+
+
+class Glossary(TextLines):
+    """Shows terms and their meanings in two columns."""
+
+    DEFAULT_CSS = """
+    Glossary { height: auto; }
+    """
+
+    def __init__(self, terms: Sequence[tuple[str, str]], style: str, term_width: int = TERM_WIDTH) -> None:
+        """Create a glossary.
+
+        Args:
+            terms: each term with its meaning.
+            style: the style of the terms.
+            term_width: cells of the first column.
+        """
+        super().__init__()
+        self._terms = terms
+        self._style = style
+        self._term_width = term_width
+
+    def set_terms(self, terms: Sequence[tuple[str, str]]) -> None:
+        """Show other terms."""
+        self._terms = terms
+        self.update_lines()
+
+    def rows(self, width: int) -> Sequence[Content]:
+        """Return the lines; meanings wrap within their column."""
+        return list(self._wrapped(max(1, width - self._term_width)))
+
+    def _wrapped(self, width: int) -> Iterator[Content]:
+        for term, meaning in self._terms:
+            for number, line in enumerate(Content(meaning).wrap(width)):
+                first = "" if number else term
+                yield Content.assemble((f"{first:{self._term_width}}", self._style), line)
+
+
 class Cell(NamedTuple):
-    """A stretch of a line: its cells, its text, and what a click on it is called, if it can be clicked."""
+    """A part of a line: its width in cells, its text, and what a click on it does."""
 
     width: int
     content: Content = Content()
-    tap: str = ""
+    action: str = ""
+    """Passed to `ClickableLines.run_cell_action` on a click; empty if nothing happens."""
     right: bool = False
-    """Whether the text stands at the right end."""
+    """Whether the text is aligned to the right."""
 
     def draw(self, hovered: bool) -> Content:
-        """Return the text in exactly ``width`` cells, or its beginning and ``…``."""
+        """Return the text in exactly ``width`` cells, padded, or truncated with ``…``."""
         text = self.content if "\n" not in self.content.plain else self.content.first_line
         room = self.width - text.cell_length
         if room < 0:
@@ -123,62 +220,62 @@ class Cell(NamedTuple):
 
 
 class ClickableLines(TextLines):
-    """Lines of cells of which some can be clicked. The first frame would wait for a widget of each."""
+    """Lines of cells, some of which can be clicked. A widget for each would delay the first frame."""
 
     _mouse: Offset | None = None
-    """Where on the screen the mouse is, while it is here."""
+    """The mouse position on the screen while the mouse is over this widget."""
     _pressed = ""
 
-    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the cells of each line that has ``width`` cells; each tap stands in one cell only."""
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
+        """Return the cells of each line for a width of ``width`` cells. No two cells have the same action."""
         raise NotImplementedError
 
-    async def tapped(self, tap: str) -> None:
-        """Do what a click on ``tap`` does: run the screen's action of that name."""
-        await self.run_action(f"screen.{tap}")
+    async def run_cell_action(self, action: str) -> None:
+        """Run the screen's action of a cell that was clicked."""
+        await self.run_action(f"screen.{action}")
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Return the lines, with the cell under the mouse marked if it can be clicked."""
+        """Return the lines, with the cell under the mouse highlighted if it can be clicked."""
         hovered = self._hovered
         return [
-            Content.assemble(*(cell.draw(bool(cell.tap) and cell.tap == hovered) for cell in line)).truncate(
-                width
-            )
-            for line in self.lines(width)
+            Content.assemble(
+                *(cell.draw(bool(cell.action) and cell.action == hovered) for cell in line)
+            ).truncate(width)
+            for line in self.cell_rows(width)
         ]
 
     @property
     def _hovered(self) -> str:
-        return "" if self._mouse is None else self._tap_at(self._mouse)
+        return "" if self._mouse is None else self._action_at(self._mouse)
 
-    def _tap_at(self, where: Offset) -> str:
-        """Return the tap at a place of the screen, or an empty text."""
-        x, y = where - self.content_region.offset
-        lines = self.lines(self.content_size.width)
+    def _action_at(self, position: Offset) -> str:
+        """Return the action of the cell at a position on the screen, or an empty string."""
+        x, y = position - self.content_region.offset
+        lines = self.cell_rows(self.content_size.width)
         if x >= 0 and 0 <= y < len(lines):
             for cell in lines[y]:
                 x -= cell.width
                 if x < 0:
-                    return cell.tap
+                    return cell.action
         return ""
 
     @on(MouseMove)
     @on(Leave)
-    def _follow_mouse(self, event: MouseMove | Leave) -> None:
+    def _update_hover(self, event: MouseMove | Leave) -> None:
         if isinstance(event, MouseMove):
             self._mouse = event.screen_offset
         elif event.node is self:  # not a child's, which bubbles
             self._mouse = None
         self.styles.pointer = "pointer" if self._hovered else "default"
-        self.follow()
+        self.update_lines()
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """Remember what was pressed."""
-        self._pressed = self._tap_at(event.screen_offset)
+        """Remember the cell that was pressed."""
+        self._pressed = self._action_at(event.screen_offset)
 
     async def on_click(self, event: Click) -> None:
-        """Do what the tap does on which the button went down and came up."""
-        tap = self._tap_at(event.screen_offset)
-        if tap and tap == self._pressed:
+        """Run the action of a cell if the button was pressed and released over it."""
+        action = self._action_at(event.screen_offset)
+        if action and action == self._pressed:
             event.stop()
-            await self.tapped(tap)
+            await self.run_cell_action(action)

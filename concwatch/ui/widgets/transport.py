@@ -45,10 +45,10 @@ class Transport(ClickableLines):
             super().__init__()
             self.moment = moment
 
-    class Held(Moved):
+    class Dragged(Moved):
         """It stands there as long as the button is down."""
 
-    class Dropped(Moved):
+    class Released(Moved):
         """It was let go there."""
 
     def __init__(self, duration: float) -> None:
@@ -63,14 +63,14 @@ class Transport(ClickableLines):
     def show(self, playing: Playing) -> None:
         """Show where the play head is now."""
         self._playing = playing
-        self.follow()
+        self.update_lines()
 
     def show_marks(self, marks: Sequence[Mark], told: Sequence[str]) -> None:
         """Show these marks, in the order of time; ``told`` says what each is about, to who points at it."""
         self._marks, self._told = tuple(marks), told
-        self.follow()
+        self.update_lines()
 
-    def lines(self, width: int) -> Sequence[Sequence[Cell]]:
+    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the one line: button, place and length, speed where there is room, and the track."""
         playing, duration = self._playing, self._duration
         button, style = ("▶", "bold $success") if playing.moves else ("‖", "bold $warning")
@@ -101,7 +101,7 @@ class Transport(ClickableLines):
 
     def _cell(self, event: events.MouseEvent) -> tuple[int, int]:
         """Return the cell of the track that is under the mouse, and how many it has."""
-        *before, track = self.lines(self.content_size.width)[0]
+        *before, track = self.cell_rows(self.content_size.width)[0]
         return event.screen_offset.x - self.content_region.x - _width(before), track.width
 
     def _moment(self, event: events.MouseEvent) -> float:
@@ -131,7 +131,7 @@ class Transport(ClickableLines):
     def _hold(self, moment: float) -> None:
         if moment != self._held:
             self._held = moment
-            self.post_message(self.Held(moment))
+            self.post_message(self.Dragged(moment))
 
     def _explain(self, event: events.MouseMove) -> None:
         cell, width = self._cell(event)
@@ -161,7 +161,7 @@ class Transport(ClickableLines):
         if self._held is not None:
             moment, self._held = self._held, None
             self.release_mouse()
-            self.post_message(self.Dropped(moment))
+            self.post_message(self.Released(moment))
 
     @on(events.MouseScrollUp)
     @on(events.MouseScrollDown)
@@ -169,7 +169,7 @@ class Transport(ClickableLines):
         """Go a second back, or on."""
         event.stop()
         by = 1.0 if isinstance(event, events.MouseScrollDown) else -1.0
-        self.post_message(self.Dropped(self._playing.at + by))
+        self.post_message(self.Released(self._playing.at + by))
 
 
 def _width(cells: Sequence[Cell]) -> int:

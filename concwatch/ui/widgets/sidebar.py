@@ -16,7 +16,7 @@ CARD_ROWS, SETTING_ROWS = 4, 6
 """Rows of a lane with the gap below it, and of the settings that stand below all lanes."""
 
 
-class Side(VerticalScroll, can_focus=False):
+class Sidebar(VerticalScroll, can_focus=False):
     """Scrolls through the lanes; a change of what stands in its frame draws the frame's last row alone."""
 
     TITLE = "lanes"
@@ -43,7 +43,7 @@ class Side(VerticalScroll, can_focus=False):
         self.set_class(0 < rows < lanes * CARD_ROWS + SETTING_ROWS, "-close")
         self.set_class(0 < rows < lanes * (CARD_ROWS - 1) + SETTING_ROWS, "-closer")
 
-    def note(self, text: str) -> None:
+    def set_subtitle(self, text: str) -> None:
         """Have ``text`` stand at the lower end of the frame."""
         if self.border_subtitle == text:
             return

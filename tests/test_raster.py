@@ -6,7 +6,7 @@ import plotext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concwatch.charts.strokes import UP, between, rasterize
+from concwatch.charts.raster import UP, between, rasterize
 
 COLUMNS, ROWS = 20, 10
 QUADRANTS = " ▖▘▌▗▄▚▙▝▞▀▛▐▟▜█"

@@ -11,16 +11,16 @@ GOOD = Size(80, 24)
 """Columns and lines from which on nothing is left out but charts beside each other."""
 
 
-def has_room(size: Size) -> bool:
+def is_large_enough(size: Size) -> bool:
     """Whether a terminal of ``size`` has room for the screen."""
     return size.width >= NEEDED.width and size.height >= NEEDED.height
 
 
-class RoomNotice(Static):
+class SizeNotice(Static):
     """Covers a screen while the terminal is too small for it; all below goes on."""
 
     DEFAULT_CSS = """
-    RoomNotice {
+    SizeNotice {
         overlay: screen;
         constrain: none;
         position: absolute;

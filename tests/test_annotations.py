@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from concwatch.charts.annotations import Moment, cut, flags
+from concwatch.charts.annotations import Annotation, cut, flags
 from concwatch.charts.decimation import decimate
-from concwatch.charts.lines import Line
 from concwatch.charts.picture import LABEL_WIDTH, compose
-from concwatch.charts.plot import Plot
+from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES
 from concwatch.charts.terminal import paint
 from concwatch.charts.ticks import column_of, time_of
@@ -40,12 +39,16 @@ def test_the_moment_of_a_column_lies_in_it(now, window, columns, data):
 def test_a_mark_stands_where_the_sample_of_that_moment_does(now, window, columns, share):
     time = now - window * share
     points = [column for column, _ in decimate([time], [1.0], now - window, now, 2 * columns) if column >= 0]
-    places = [flag.column for flag in flags([Moment(time, "#ffffff")], now, window, columns)]
+    places = [flag.column for flag in flags([Annotation(time, "#ffffff")], now, window, columns)]
     assert [point // 2 for point in points] == places or not points
 
 
 def test_a_command_is_a_tick_on_the_axis_and_a_note_a_line_with_its_text():
-    found = rows(Moment(70.0, "#ff0000"), Moment(85.0, "#00ff00", "frozen"), Moment(39.0, "#ff0000", "left"))
+    found = rows(
+        Annotation(70.0, "#ff0000"),
+        Annotation(85.0, "#00ff00", "frozen"),
+        Annotation(39.0, "#ff0000", "left"),
+    )
     assert (found[-2][place(70.0)], {row[place(70.0)] for row in found[:-2]}) == ("▴", {" ", "┈"})
     assert all(row[place(85.0)] == "┊" for row in found[:-1])
     assert found[0][place(85.0) + 1 : place(85.0) + 7] == "frozen"
@@ -53,8 +56,10 @@ def test_a_command_is_a_tick_on_the_axis_and_a_note_a_line_with_its_text():
 
 
 def test_a_text_without_room_on_the_right_stands_on_the_left_and_one_too_long_is_cut():
-    assert rows(Moment(99.0, "#00ff00", "the very end"))[0][place(99.0) - 12 : place(99.0)] == "the very end"
-    assert "b" * 23 + "…" in rows(Moment(50.0, "#00ff00", "b" * 25))[0]
+    assert (
+        rows(Annotation(99.0, "#00ff00", "the very end"))[0][place(99.0) - 12 : place(99.0)] == "the very end"
+    )
+    assert "b" * 23 + "…" in rows(Annotation(50.0, "#00ff00", "b" * 25))[0]
     assert (cut("日本語", 5), cut("日本語", 6)) == ("日本…", "日本語")
 
 
@@ -63,8 +68,8 @@ def test_a_text_without_room_on_the_right_stands_on_the_left_and_one_too_long_is
     "text", ["a" * 200, "日本語のマーク", "🎉", "a👩\u200d👩\u200d👧b❤\ufe0f", "e\u0301e\u0301", "\u0301"]
 )
 def test_a_row_is_as_wide_as_all_others_whatever_the_text(time, text):
-    note = Moment(time, "#00ff00", text)
-    assert {cell_len(row) for row in rows(note, Moment(70.0, "#00ff00", "later"))} == {49}
+    note = Annotation(time, "#00ff00", text)
+    assert {cell_len(row) for row in rows(note, Annotation(70.0, "#00ff00", "later"))} == {49}
     assert text.lstrip("\u0301") in rows(note)[0] or len(text) > 24
 
 
@@ -73,7 +78,7 @@ def test_a_row_is_as_wide_as_all_others_whatever_the_text(time, text):
     st.integers(20, 60),
 )
 def test_texts_never_run_into_each_other_or_over_the_edge(notes, columns):
-    moments = [Moment(time, "#ffffff", text) for time, text in notes]
+    moments = [Annotation(time, "#ffffff", text) for time, text in notes]
     taken = set()
     for flag in flags(moments, 100.0, 60.0, columns):
         cells = {*range(flag.start, flag.start + cell_len(flag.text)), flag.column}

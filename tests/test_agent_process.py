@@ -303,7 +303,7 @@ def test_a_program_of_gevent_goes_on(monitor):
 
 def test_a_folder_that_others_may_enter_is_refused(tmp_path):
     tmp_path.chmod(0o755)
-    with pytest.raises(PermissionError, match="not a folder that only this user may enter"):
+    with pytest.raises(PermissionError, match="not a folder that only this user can access"):
         places.connect(str(tmp_path / "monitor"))
     tmp_path.chmod(0o700)
     (tmp_path / "link").symlink_to(tmp_path)

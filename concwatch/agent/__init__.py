@@ -1,146 +1,148 @@
-"""The agent: what reports the tasks of somebody's own program, from inside; this text specifies its wire.
+"""The agent: code that runs inside a user's program and reports its tasks. This text specifies its protocol.
 
-The agent runs in a *watched process*. It counts tasks as they are created, looks now and then at those that
-are live, and tells a monitor. It is the standard library alone, Python 3.9 syntax, and imports nothing else
-of concwatch, because it is loaded by programs that have no concwatch. (This file is long for its
-specification.)
+The agent runs in a *watched process*. It counts tasks as they are created, scans the live ones from time to
+time, and reports to a monitor. It uses the standard library alone and Python 3.9 syntax, and imports nothing
+else of concwatch, because it is loaded by programs that do not have concwatch installed.
 
     from concwatch import agent
 
-    agent.start()   # listen: a monitor may attach from now on; until then nothing is counted
+    agent.start()   # listen: a monitor may attach from now on; nothing is counted until one does
     agent.stop()
 
-How they meet
-=============
-Both sides talk over a Unix stream socket in a folder of mode 0700. Each checks by ``SO_PEERCRED``, where the
-system has it, that its peer runs as the same user or as root, and closes the connection otherwise.
+How they connect
+================
+Agent and monitor communicate over a Unix stream socket in a folder of mode 0700. Each uses ``SO_PEERCRED``,
+where the system has it, to check that its peer runs as the same user or as root, and closes the connection
+otherwise.
 
 ``watch``   The monitor listens, and starts the program with the path of its socket in the environment
             variable ``CONCWATCH_AGENT`` and the folder ``concwatch/agent/site`` first on ``PYTHONPATH``. Each
-            Python process that comes of it connects by itself, one connection a process. A fork connects
-            anew.
-``attach``  The monitor listens, and has the process run `concwatch.agent.inject.script` (through
+            Python process that the program starts connects by itself, one connection per process. A forked
+            process opens a connection of its own.
+``attach``  The monitor listens, and makes the process run `concwatch.agent.inject.script` (through
             ``sys.remote_exec``, or gdb): the process connects to that path.
-``start``   The process listens at the first of `concwatch.agent.places.socket_paths` of its pid that it can
-            have, ``…/concwatch-UID/PID.sock``; the monitor connects there. One monitor at a time: another one
-            waits.
+``start``   The process listens at the first of the `concwatch.agent.places.socket_paths` of its pid that it
+            can bind, ``…/concwatch-UID/PID.sock``; the monitor connects to it. It serves one monitor at a
+            time; another one waits.
 
-From the first byte all three are the same. When the connection ends, whoever closed it and however, the agent
-takes its hooks back within 5 s; after ``start`` it listens again.
+From the first byte on all three are the same. When the connection ends, for whatever reason, the agent
+removes its hooks within 5 s; after ``start`` it listens again.
 
 Lines
 =====
-As in `concwatch.wire`: UTF-8, a JSON object a line, ended by ``\\n``, at most 1 MiB; unknown keys and types
-are ignored by both sides; counts and bytes are whole numbers from 0 to 2**53, seconds may have a fraction, a
-time is on a clock that never goes back. Names are at most 200 characters, none of which commands a terminal.
-A report may hold lists of objects; a command is flat. No argument, value or environment variable of the
-program is ever sent. A monitor that reads too slowly loses ticks, never counts: all figures are totals since
-the agent began.
+As in `concwatch.wire`: UTF-8, one JSON object per line, ended by ``\\n``, at most 1 MiB; both sides ignore
+unknown keys and types; counts and bytes are whole numbers from 0 to 2**53, seconds may have a fraction, and
+times are on a monotonic clock. Names are at most 200 characters, without control characters. A report may
+contain lists of objects; a command is flat. Arguments, values and environment variables of the program are
+never sent. A monitor that reads too slowly misses ticks, but never counts: all figures are totals since the
+agent started.
 
 Reports, agent to monitor
 =========================
-``ready``: sent first. The process stands and is counted from now on.
+``ready``: sent first. The process is running, and its tasks are counted from now on.
     ``protocol``   1
     ``engine``     ``"agent"``
-    ``name``       what the process is called: the script's or module's name from its command line, and for a
-                   child of ``multiprocessing`` that child's name behind it: ``"crawl.py SpawnProcess-2"``
+    ``name``       the process's name: the script's or module's name from its command line, followed by the
+                   name of the child for a child of ``multiprocessing``: ``"crawl.py SpawnProcess-2"``
     ``pid``, ``ppid``  integers
     ``runtime``    ``"CPython 3.11.7"``
-    ``flags``      list of strings: ``"asyncio"``, ``"uvloop 0.21.0"``, ``"trio 0.30.0"``,
-                   ``"free-threaded"``: what of it is loaded. Also in ``applied``
-    ``can``        list of strings, the commands below that it understands; never ``"target"``
+    ``flags``      list of strings, which of these are loaded: ``"asyncio"``, ``"uvloop 0.21.0"``,
+                   ``"trio 0.30.0"``, ``"free-threaded"``. Also in ``applied``
+    ``can``        list of strings, which of the commands below it supports; never ``"target"``
     ``workloads``  an empty list
 
-``tick``: the whole process, 10 times a second unless told otherwise. Figures that cannot be had are absent.
+``tick``: the whole process, 10 times a second unless ``rate`` changes it. Figures that are not available are
+absent.
     ``time``       the agent's clock
-    ``number``     how many ticks were made, this one included
-    ``created``    tasks created since the agent began, now. Those made by ``asyncio.Task(coro)`` directly go
-                   past the counting: they are in from when a scan finds them alive, and as far as it does
-    ``live``       tasks not yet done, as the last whole scan found them
-    ``ended``      tasks that ended by that scan. ``scan_created + since = live + ended``
-    ``since``      tasks, older than the agent, that it found when it began
-    ``scan_created``  ``created`` when that scan began
-    ``scan_time``  when that scan began. The more tasks live, the older it gets: about a second at 40,000,
-                   half a minute at 1,000,000. These five are absent before the first scan has ended.
-                   From Python 3.14 on, with more than about 100,000, once a minute: an ``error`` says so
-    ``existing``   task objects now, done ones that something still holds included; absent from Python 3.14
-                   on. ``existing - retained`` is a fresher ``live`` for a process with very many
-    ``retained``   done tasks that the scan found still held; absent from Python 3.14 on
+    ``number``     how many ticks were created, including this one
+    ``created``    tasks created since the agent started. Those created by calling ``asyncio.Task(coro)``
+                   are not intercepted: they are included once a scan has found them alive
+    ``live``       tasks that are not done, as of the last complete scan
+    ``ended``      tasks that had ended by that scan. ``scan_created + since = live + ended``
+    ``since``      tasks that already existed when the agent started
+    ``scan_created``  ``created`` when that scan started
+    ``scan_time``  when that scan started. The more tasks are live, the older it gets: about a second at
+                   40,000, half a minute at 1,000,000. These five are absent before the first scan completes.
+                   Since Python 3.14, once a minute with more than about 100,000; an ``error`` reports that
+    ``existing``   task objects that exist now, including done ones that something still references; absent
+                   since Python 3.14. ``existing - retained`` is a more recent ``live`` with very many tasks
+    ``retained``   done tasks that something still referenced at the scan; absent since Python 3.14
     ``queued``     calls waiting for a thread of a ``ThreadPoolExecutor``, all executors together
-    ``completed``, ``failed``, ``cancelled``  tasks that ended since ``outcomes`` was switched on; absent
-                                              without
+    ``completed``, ``failed``, ``cancelled``  tasks that ended since ``outcomes`` was switched on; otherwise
+                                              absent
     ``lag``        seconds: the worst of ``loops``
-    ``loops``      list of objects, at most 20, a running event loop each: ``name`` (``"loop 1"``, in the
-                   order found), ``kind`` (its class), ``lag``: seconds from a wake-up that was asked for to
-                   its coming, at worst since the last tick; also counts one that is overdue now
+    ``loops``      list of objects, at most 20, one per running event loop: ``name`` (``"loop 1"``, in the
+                   order found), ``kind`` (its class), ``lag``: the longest time in seconds since the last
+                   tick from requesting a callback to its call; a callback that is overdue counts too
     ``threads``    list of objects ``name``, ``count``, at most 20: live threads by target, the rest as
                    ``"others"``; about once a second
     ``executors``  list of objects ``name``, ``threads``, ``queued``, at most 20: each thread pool
-    ``limiter``    object ``used``, ``total``, ``waiting``: AnyIO's default limiters of threads, all loops
+    ``limiter``    object ``used``, ``total``, ``waiting``: AnyIO's default thread limiters, all loops
                    together
-    ``gc``         seconds spent in garbage collection since the agent began
+    ``gc``         seconds spent in garbage collection since the agent started
     ``cpu``        seconds of CPU time of the whole process
     ``agent_cpu``  seconds of CPU time of the agent's own thread
     ``traced``, ``tracer``  bytes; as in `concwatch.wire`, while ``tracemalloc`` traces
     ``flags``, ``name``  as in ``ready``, when they have changed
 
-``groups``: after a scan, twice a second at most: the groups that have changed since they were last sent,
-where a group is the tasks of one coroutine function. The first 200 by live tasks, then by created ones, and
-`rest`.
+``groups``: after a scan, at most twice a second: the groups that have changed since they were last sent. A
+group is the tasks of one coroutine function. The first 200 by live tasks, then by created ones; `rest` sums
+up the others.
     ``time``       the ``scan_time`` of the tick that these figures belong to
     ``groups``     list of objects:
-        ``group``      integer, this process's own number of it
-        ``name``       its qualified name where Python tells it (3.11 on): ``"Crawler.fetch_page"``
+        ``group``      integer, the number of the group in this process
+        ``name``       the qualified name of the function, where Python has it (since 3.11):
+                       ``"Crawler.fetch_page"``
         ``file``, ``line``  where it is defined
         ``kind``       ``"asyncio"`` or ``"trio"``
-        ``own``        whether it is the program's own, neither of the standard library nor an installed
-                       package
-        ``created``, ``live``, ``ended``, ``since``, ``retained``  as in ``tick``, of that scan
+        ``own``        whether it is the program's own code, neither the standard library's nor an installed
+                       package's
+        ``created``, ``live``, ``ended``, ``since``, ``retained``  as in ``tick``, at that scan
         ``completed``, ``failed``, ``cancelled``  absent without ``outcomes``
-        ``oldest``     seconds since the oldest live one that was noted was created. Absent while none is
-                       known. One creation in half a second is noted for each group: what stays long is among
-                       them. Those that ``since`` counts are older, by nobody knows how much
-        ``starts``     list of strings, at most 5: lines that created those noted, ``"/app/crawl.py:41"``, the
-                       most frequent first
-    ``rest``       object ``groups``, ``created``, ``live``, ``ended``, ``since``, ``retained``: all that are
-                   not among the first 200; absent where there are none
+        ``oldest``     seconds since the oldest live sampled task was created; absent without one. One task
+                       per group and half a second is sampled, so that tasks that stay long are among them.
+                       Those that ``since`` counts are older, their age is unknown
+        ``starts``     list of strings, at most 5: lines that created the sampled tasks,
+                       ``"/app/crawl.py:41"``, the most frequent first
+    ``rest``       object ``groups``, ``created``, ``live``, ``ended``, ``since``, ``retained``: the sums of
+                   all groups beyond the first 200; absent if there are none
 
-``waits``: answers the command. Tasks of a group by where they stand, at most 50 places.
-    ``group``      the number asked for
-    ``looked``     tasks looked at; at most 20,000 of a group are
-    ``live``       tasks of the group that were live by the last scan
+``waits``: the answer to the command: where the tasks of a group wait, at most 50 places.
+    ``group``      the requested number
+    ``looked``     tasks examined, at most 20,000 of a group
+    ``live``       tasks of the group that were live at the last scan
     ``waits``      list of objects, the most frequent first: ``where``: ``"/app/crawl.py:52"``, the innermost
-                   line of the program's own code, or of any where there is none; ``in``: the function it is
-                   in; ``on``: the innermost coroutine awaited, or what that awaits; ``tasks``: how many
+                   line in the program's own code, or in any code if there is none; ``in``: the function of
+                   that line; ``on``: the innermost awaited coroutine, or what it awaits; ``tasks``: how many
     ``oldest``     object ``age`` (seconds), ``where``, ``start`` (the line that created it, or null) of the
-                   oldest task noted, or null
+                   oldest sampled task, or null
 
-``lines``: answers the command: where traced memory was allocated.
+``lines``: the answer to the command: where traced memory was allocated.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
-                   ``lines``, maybe negative), ``blocks``: the first 20 by growth
+                   ``lines``, may be negative), ``blocks``: the first 20 by growth
 
 ``applied``: as in `concwatch.wire`: a command has taken effect, and how long that took.
-``error``: as in `concwatch.wire`: a command that was refused (``command``), or what the agent cannot do here
-(``command`` null), each once.
-``end``: the process ends in the ordinary way; the last report, behind a last tick and last groups. Without it
-the process was killed, or left by ``os._exit``, as the children of ``multiprocessing`` do.
+``error``: as in `concwatch.wire`: a command was refused (``command``), or the agent reports a limitation of
+this process (``command`` is null), each once.
+``end``: the process exits normally; the last report, after a last tick and last groups. Without it the
+process was killed, or called ``os._exit`` as the children of ``multiprocessing`` do.
 
 Commands, monitor to agent
 ==========================
-``rate``      ``hz``: send this many ticks a second, 0.1 to 10. Scans are as often, as far as 1 % of the
+``rate``      ``hz``: send this many ticks a second, 0.1 to 10. Scans are as frequent, as far as 1 % of the
               process's time allows.
-``waits``     ``group``: a group's number. Answered by ``waits``.
-``outcomes``  ``on``: count how tasks end that are created from now on (0.3 to 1.7 µs more for each).
-``trace``     ``on``: start or end ``tracemalloc``. Ending leaves one alone that the program has started.
-``lines``     the lines that hold traced memory. Takes a snapshot: the process stands still meanwhile.
-``detach``    take the hooks back and close the connection.
+``waits``     ``group``: the number of a group. Answered by ``waits``.
+``outcomes``  ``on``: count how tasks end that are created from now on (0.3 to 1.7 µs more per task).
+``trace``     ``on``: start or stop ``tracemalloc``. One that the program has started is not stopped.
+``lines``     report the lines that hold traced memory. Takes a snapshot, which stops the process meanwhile.
+``detach``    remove the hooks and close the connection.
 
 What it does to the program
 ===========================
-``create_task`` is replaced on the classes ``asyncio.BaseEventLoop`` and ``uvloop.Loop`` by one that counts
-and passes everything through; no task factory is set. One thread reports; it is not to be seen in
-``threading``, and it is not there while the program forks. It uses 1 % of the time, in turns of about 2 ms.
-``gc.callbacks`` gets an entry. trio is told to call an instrument. Nothing of it raises into the program.
+``create_task`` is replaced on the classes ``asyncio.BaseEventLoop`` and ``uvloop.Loop`` by a function that
+counts and passes everything on; no task factory is set. One thread reports; ``threading`` does not list it,
+and it exits while the program forks. It uses 1 % of the time, in slices of about 2 ms. ``gc.callbacks`` gets
+an entry. trio gets an instrument. The agent never raises into the program.
 """
 
 from __future__ import annotations
@@ -153,17 +155,17 @@ __all__ = ["start", "stop"]
 
 
 def start(address: Optional[str] = None) -> None:
-    """Report this process to a monitor: connect to its socket at ``address``, or listen for one to attach.
+    """Report this process to a monitor: connect to its socket at ``address``, or listen until one attaches.
 
-    Does nothing where the agent runs already. Never raises for what the system refuses.
+    Does nothing if the agent runs already. Never raises if the system refuses a socket or a thread.
     """
-    from .reporter import start as begin
+    from . import reporter
 
-    begin(address)
+    reporter.start(address)
 
 
 def stop() -> None:
-    """Take all hooks back and close the connection."""
-    from .reporter import stop as end
+    """Remove all hooks and close the connection."""
+    from . import reporter
 
-    end()
+    reporter.stop()

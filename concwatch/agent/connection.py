@@ -1,28 +1,28 @@
-"""A connection to a monitor that never blocks, nor fills memory, nor writes into a file of the program's."""
+"""A non-blocking connection to a monitor, with bounded buffers."""
 
 from __future__ import annotations
 
 import os
 from time import monotonic
 
-from .json_lines import LONGEST_LINE, decode, encode
+from .json_lines import MAX_LINE, decode, encode
 from .primitives import sleep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Tuple
 
-MOST_WAITING = 2 * LONGEST_LINE
-"""Bytes that wait for a monitor that is slow; nothing is put behind them."""
+MAX_UNSENT = 2 * MAX_LINE
+"""Bytes that may wait for a slow monitor; further reports are dropped."""
 
 BEHIND = 1 << 16
-"""Bytes that wait from which on ticks are left out: they are totals, and the next one says the same."""
+"""Unsent bytes above which ticks are skipped: their figures are totals, so the next tick makes up for it."""
 
-LONGEST_COMMAND = 1 << 16
+MAX_COMMAND = 1 << 16
 
 
 class Lost(Exception):
-    """The monitor is gone; or the program has closed the connection, as one does that becomes a daemon."""
+    """The connection has ended; ``by_program`` if the program closed it, as a daemon does when it starts."""
 
     def __init__(self, by_program: bool = False) -> None:
         super().__init__()
@@ -34,50 +34,50 @@ class Connection:
 
     def __init__(self, sock: Any) -> None:
         self._sock = sock
-        self._identity = self._look()
+        self._identity = self._read_identity()
         self._out = bytearray()
         self._in = bytearray()
-        self.patience = 0.0
-        """Seconds that sending may wait for the monitor."""
+        self.timeout = 0.0
+        """Seconds that sending may block."""
 
-    def _look(self) -> Tuple[int, int]:
+    def _read_identity(self) -> Tuple[int, int]:
         try:
-            found = os.fstat(self._sock.fileno())
+            status = os.fstat(self._sock.fileno())
         except OSError:
             raise Lost(by_program=True) from None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def _check(self) -> None:
-        """See that the descriptor is still this connection's: the number of a closed one is given anew."""
-        if self._look() != self._identity:
+        """Raise `Lost` if the program has closed the descriptor, whose number may now be another file's."""
+        if self._read_identity() != self._identity:
             raise Lost(by_program=True)
 
     def send(self, type_: str, **fields: Any) -> None:
-        """Send one report as soon as the monitor takes it; with very much waiting it is left out."""
+        """Send a report as soon as the monitor reads. It is dropped if too much is unsent; raises `Lost`."""
         line = encode(type_, fields)
-        if len(line) > LONGEST_LINE or len(self._out) > MOST_WAITING:
+        if len(line) > MAX_LINE or len(self._out) > MAX_UNSENT:
             return
         self._out += line
         self.flush()
 
     @property
     def behind(self) -> bool:
-        """Whether the monitor is slow to read: then what can wait should not be sent."""
+        """Whether the monitor reads too slowly: reports that can be skipped should be."""
         return len(self._out) > BEHIND
 
     def flush(self) -> None:
-        """Send what waits, as far as the monitor takes it.
+        """Send as much of the unsent bytes as the socket takes.
 
         Raises:
-            Lost: there is nobody who would.
+            Lost: the connection has ended.
         """
-        until = monotonic() + self.patience
+        deadline = monotonic() + self.timeout
         while self._out:
             self._check()
             try:
                 sent = self._sock.send(self._out)
             except BlockingIOError:
-                if monotonic() >= until:
+                if monotonic() >= deadline:
                     return
                 sleep(0.002)
                 continue
@@ -86,14 +86,14 @@ class Connection:
             del self._out[:sent]
 
     def commands(self) -> List[Tuple[Optional[Dict[str, Any]], str]]:
-        """Return the commands that have come: the fields, or None and what is wrong with the line.
+        """Return the commands received since the last call: their fields, or None and an error message.
 
         Raises:
             Lost: the connection has ended.
         """
         self._check()
         try:
-            data = self._sock.recv(LONGEST_COMMAND)
+            data = self._sock.recv(MAX_COMMAND)
         except BlockingIOError:
             return []
         except OSError:
@@ -102,20 +102,20 @@ class Connection:
             raise Lost
         self._in += data
         *lines, rest = self._in.split(b"\n")
-        if len(rest) > LONGEST_COMMAND:
+        if len(rest) > MAX_COMMAND:
             raise Lost
         self._in = rest
-        found: List[Tuple[Optional[Dict[str, Any]], str]] = []
+        received: List[Tuple[Optional[Dict[str, Any]], str]] = []
         for line in lines:
             if line.strip():
                 try:
-                    found.append((decode(bytes(line)), ""))
+                    received.append((decode(bytes(line)), ""))
                 except ValueError as error:
-                    found.append((None, str(error)))
-        return found
+                    received.append((None, str(error)))
+        return received
 
     def close(self) -> None:
-        """Close it, unless the number is another file's by now."""
+        """Close the socket, unless its descriptor is another file's by now."""
         try:
             self._check()
         except Lost:

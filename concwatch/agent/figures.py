@@ -1,4 +1,4 @@
-"""Figures of the whole process besides its tasks: threads, queues, delays of loops, collector, memory."""
+"""Figures of the whole process besides its tasks: threads, queues, event loop lag, garbage collection."""
 
 from __future__ import annotations
 
@@ -6,71 +6,70 @@ import gc
 import sys
 from time import monotonic, perf_counter, process_time
 
-from .counting import COUNTS, words
-from .traced import TracedLines
+from .counting import COUNTS, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional, Tuple
 
-MOST = 20
-"""Entries of a list; the rest comes as one."""
+MAX_ENTRIES = 20
+"""Entries per list; further threads are summed up in one."""
 
-OFTEN = 1.0
-"""Seconds between two walks over all threads: of 10,000 that takes some milliseconds."""
+THREADS_INTERVAL = 1.0
+"""Seconds between two readings of all threads; with 10,000 of them one takes some milliseconds."""
 
 
 class Collector:
-    """Adds up the seconds that garbage collection takes."""
+    """Measures the seconds spent in garbage collection."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._began = 0.0
         self._callbacks: List[Any] = getattr(gc, "callbacks", [])  # PyPy has none
-        self._callback: Callable[[str, Dict[str, int]], None] = self._note
+        self._callback: Callable[[str, Dict[str, int]], None] = self._handle_phase
 
-    def _note(self, phase: str, info: Dict[str, int]) -> None:
+    def _handle_phase(self, phase: str, info: Dict[str, int]) -> None:
         if phase == "start":
             self._began = perf_counter()
         elif self._began:
             self.seconds += perf_counter() - self._began
 
-    def put(self) -> None:
-        """Begin."""
+    def install(self) -> None:
+        """Start measuring."""
         self._callbacks.append(self._callback)
 
-    def take_back(self) -> None:
-        """End."""
+    def remove(self) -> None:
+        """Stop measuring."""
         if self._callback in self._callbacks:
             self._callbacks.remove(self._callback)
 
 
 class _Probe:
-    """Asks one loop to wake up, again and again, and notes how late it does."""
+    """Measures the lag of an event loop by requesting one callback after another."""
 
     def __init__(self, number: int, loop: Any) -> None:
         self.name = f"loop {number}"
-        self.kind = words(f"{type(loop).__module__.partition('.')[0]}.{type(loop).__name__}")
-        self._asked: Optional[float] = None
+        self.kind = printable(f"{type(loop).__module__.partition('.')[0]}.{type(loop).__name__}")
+        self._requested: Optional[float] = None
         self._worst = 0.0
 
-    def _come(self) -> None:
-        asked = self._asked
-        if asked is not None:
-            self._worst = max(self._worst, monotonic() - asked)
-            self._asked = None
+    def _called(self) -> None:
+        requested = self._requested
+        if requested is not None:
+            self._worst = max(self._worst, monotonic() - requested)
+            self._requested = None
 
-    def take(self, loop: Any) -> float:
-        """Return the worst delay since the last call, in seconds, and ask again."""
+    def read(self, loop: Any) -> float:
+        """Return the longest lag since the last call, in seconds, and request another callback."""
         worst, self._worst = self._worst, 0.0
-        now, asked = monotonic(), self._asked
-        if asked is not None:
-            return max(worst, now - asked)
-        self._asked = now
+        now, requested = monotonic(), self._requested
+        if requested is not None:
+            return max(worst, now - requested)
+        self._requested = now
         try:
-            loop.call_soon_threadsafe(self._come)
-        except Exception:  # it has been closed this moment
-            self._asked = None
+            loop.call_soon_threadsafe(self._called)
+        except Exception:  # it was closed just now
+            self._requested = None
         return worst
 
 
@@ -79,21 +78,21 @@ def _label(thread: Any) -> str:
     if target is not None:
         target = getattr(target, "func", target)  # a partial
         name = getattr(target, "__qualname__", None) or type(target).__name__
-        return words(f"{getattr(target, '__module__', '')}.{name}")
+        return printable(f"{getattr(target, '__module__', '')}.{name}")
     kind = type(thread)
     if kind.__module__ == "threading":
         return {"_MainThread": "main", "_DummyThread": "foreign"}.get(kind.__name__, kind.__name__)
-    return words(f"{kind.__module__}.{kind.__qualname__}")
+    return printable(f"{kind.__module__}.{kind.__qualname__}")
 
 
 class Figures:
-    """Reads them; each is left out where it cannot be had."""
+    """Reads the figures of this process; those that are not available are left out."""
 
     def __init__(self) -> None:
         self.collector = Collector()
         self._probes: Dict[int, _Probe] = {}
-        self._found = 0
-        self._walk_at = 0.0
+        self._loops_found = 0
+        self._threads_due = 0.0
         self._pools: List[Tuple[str, int, Any]] = []
 
     def read(self) -> Dict[str, Any]:
@@ -105,39 +104,40 @@ class Figures:
         for part in (self._loops, self._threads, self._executors, _limiter, _traced):
             try:
                 fields.update(part())
-            except Exception:  # private names of another Python, or of a package: only this figure is lost
+            except Exception:  # other private names in another Python or package
                 pass
         return fields
 
     def _loops(self) -> Dict[str, Any]:
         found: List[Dict[str, Any]] = []
-        running = {id(loop): loop for loop in COUNTS.loops_now() if loop.is_running()}
+        running = {id(loop): loop for loop in COUNTS.open_loops() if loop.is_running()}
         for key in set(self._probes) - set(running):
             del self._probes[key]
         for key, loop in running.items():
             probe = self._probes.get(key)
             if probe is None:
-                self._found += 1
-                probe = self._probes[key] = _Probe(self._found, loop)
-            found.append({"name": probe.name, "kind": probe.kind, "lag": round(probe.take(loop), 6)})
+                self._loops_found += 1
+                probe = self._probes[key] = _Probe(self._loops_found, loop)
+            found.append({"name": probe.name, "kind": probe.kind, "lag": round(probe.read(loop), 6)})
         if not found:
             return {}
         found.sort(key=lambda one: one["lag"], reverse=True)
-        return {"lag": found[0]["lag"], "loops": found[:MOST]}
+        return {"lag": found[0]["lag"], "loops": found[:MAX_ENTRIES]}
 
     def _threads(self) -> Dict[str, Any]:
         now = monotonic()
         threading = sys.modules.get("threading")
-        if threading is None or now < self._walk_at:
+        if threading is None or now < self._threads_due:
             return {}
-        self._walk_at = now + OFTEN
+        self._threads_due = now + THREADS_INTERVAL
         counts: Dict[str, int] = {}
         for thread in threading.enumerate():
             label = _label(thread)
             counts[label] = counts.get(label, 0) + 1
         ranked = sorted(counts.items(), key=lambda item: -item[1])
-        if len(ranked) > MOST:
-            ranked = [*ranked[: MOST - 1], ("others", sum([count for _, count in ranked[MOST - 1 :]]))]
+        if len(ranked) > MAX_ENTRIES:
+            rest = sum([count for _, count in ranked[MAX_ENTRIES - 1 :]])
+            ranked = [*ranked[: MAX_ENTRIES - 1], ("others", rest)]
         self._pools = _find_pools()
         return {"threads": [{"name": name, "count": count} for name, count in ranked]}
 
@@ -148,7 +148,7 @@ class Figures:
         ]
         pools.sort(key=lambda pool: -pool["queued"])
         queued = sum([pool["queued"] for pool in pools])
-        return {"queued": queued, "executors": pools[:MOST]} if pools else {}
+        return {"queued": queued, "executors": pools[:MAX_ENTRIES]} if pools else {}
 
 
 def _find_pools() -> List[Tuple[str, int, Any]]:
@@ -158,12 +158,12 @@ def _find_pools() -> List[Tuple[str, int, Any]]:
     for reference, queue in list(queues.data.items()) if queues is not None else ():
         thread = reference()
         if thread is not None and thread.is_alive():
-            pools.setdefault(id(queue), [words(thread.name.rpartition("_")[0]), 0, queue])[1] += 1
+            pools.setdefault(id(queue), [printable(thread.name.rpartition("_")[0]), 0, queue])[1] += 1
     return [(name, threads, queue) for name, threads, queue in pools.values()]
 
 
 def _limiter() -> Dict[str, Any]:
-    """Return AnyIO's default limiters of threads, all loops together."""
+    """Return the sums of AnyIO's default thread limiters, one per event loop."""
     values = getattr(sys.modules.get("anyio.lowlevel"), "_run_vars", None)
     used = total = waiting = 0
     for found in list(values.values()) if values is not None else ():
@@ -184,31 +184,3 @@ def _traced() -> Dict[str, int]:
         "traced": tracemalloc.get_traced_memory()[0],
         "tracer": tracemalloc.get_tracemalloc_memory(),
     }
-
-
-class Tracing:
-    """``tracemalloc``, when it is asked for."""
-
-    def __init__(self) -> None:
-        self._ours = False
-        self._lines = TracedLines()
-
-    def set(self, on: bool) -> None:
-        """Start or end it; what the program has started stays."""
-        import tracemalloc  # with pickle and linecache behind it
-
-        if on and not tracemalloc.is_tracing():
-            tracemalloc.start()
-            self._ours = True
-        elif not on and self._ours:
-            tracemalloc.stop()
-            self._ours = False
-            self._lines.forget()
-
-    def lines(self) -> List[Dict[str, Any]]:
-        """Return the lines that hold traced memory, by growth since the last call.
-
-        Raises:
-            ValueError: nothing is traced.
-        """
-        return [dict(line, file=words(line["file"])) for line in self._lines.look()]

@@ -1,4 +1,4 @@
-"""What is replaced in the program, when it is imported, and how it is taken back."""
+"""The functions that the agent replaces, in modules that are imported already and in later imports."""
 
 from __future__ import annotations
 
@@ -18,100 +18,100 @@ POINTS: Dict[str, Tuple[Optional[str], str]] = {
     "uvloop": ("Loop", "create_task"),
     "trio": (None, "run"),
 }
-"""Module that defines it → class, or None, and the attribute replaced there."""
+"""Module → class, or None for the module itself, and the attribute to replace."""
 
 
 class Replacement:
-    """One attribute of a class or module, replaced by one that calls it."""
+    """An attribute of a class or module, replaced by a function that calls the original."""
 
     def __init__(self, owner: Any, name: str) -> None:
         self._owner = owner
         self._name = name
-        self._before = vars(owner).get(name, _ABSENT)
+        self._previous = vars(owner).get(name, _ABSENT)
         self._original = getattr(owner, name)
         self._ours: Any = None
 
     @property
-    def _covered(self) -> bool:
-        """Whether someone else's has been put upon ours and calls it."""
+    def _wrapped_by_others(self) -> bool:
+        """Whether other code has replaced our function, presumably by one that calls it."""
         return self._ours is not None and vars(self._owner).get(self._name) is not self._ours
 
-    def put(self, wrap: Callable[[Any], Any]) -> None:
-        """Put ``wrap(original)`` in its place, unless someone else's has come upon ours."""
-        if not self._covered:
+    def install(self, wrap: Callable[[Any], Any]) -> None:
+        """Set the attribute to ``wrap(original)``, unless other code has replaced our function."""
+        if not self._wrapped_by_others:
             self._ours = wrap(self._original)
             setattr(self._owner, self._name, self._ours)
 
-    def take_back(self) -> bool:
-        """Restore what was there; False where someone else's has come upon ours."""
-        if self._covered:
+    def remove(self) -> bool:
+        """Restore the attribute. Return False if other code has replaced our function."""
+        if self._wrapped_by_others:
             return False
-        if self._before is _ABSENT:
+        if self._previous is _ABSENT:
             delattr(self._owner, self._name)
         else:
-            setattr(self._owner, self._name, self._before)
+            setattr(self._owner, self._name, self._previous)
         return True
 
 
 class Hooks:
-    """All that the agent has replaced; what is not imported yet is replaced when it is."""
+    """All functions that the agent has replaced; those not imported yet are replaced on import."""
 
     def __init__(self) -> None:
         self.outcomes = False
-        """Whether it is counted how tasks end."""
+        """Whether the way that tasks end is counted."""
         self._replaced: Dict[str, Replacement] = {}
         self._finder = _Finder(self)
         self._active = False
 
-    def put(self) -> None:
-        """Replace what is imported, and watch for the rest."""
+    def install(self) -> None:
+        """Replace the functions of imported modules, and watch for later imports."""
         self._active = True
         if self._finder not in sys.meta_path:
             sys.meta_path.insert(0, self._finder)
-        self.look()
+        self.replace_imported()
 
-    def look(self) -> None:
-        """Replace what has been imported past the finder."""
+    def replace_imported(self) -> None:
+        """Replace the functions of modules that were imported without the finder."""
         for name in POINTS:
             module = sys.modules.get(name)
             if module is not None and name not in self._replaced:
                 self.replace(name, module)
 
     def replace(self, name: str, module: ModuleType) -> None:
-        """Replace what there is to replace in a module; one that is being imported comes again later."""
+        """Replace the function of a module, unless the module is only partly imported."""
         owner_name, attribute = POINTS[name]
         owner = getattr(module, owner_name, None) if owner_name else module
         if not self._active or name in self._replaced or not hasattr(owner, attribute):
             return
         replacement = Replacement(owner, attribute)
         if self._replaced.setdefault(name, replacement) is not replacement:
-            return  # another thread was quicker
+            return  # another thread was faster
         try:
-            replacement.put(self._wrap(name))
-        except (TypeError, AttributeError):  # a class that nothing can be set on
+            replacement.install(self._wrap(name))
+        except (TypeError, AttributeError):  # an immutable class
             del self._replaced[name]
 
     def _wrap(self, name: str) -> Callable[[Any], Any]:
         return counting_trio if name == "trio" else counting_outcomes if self.outcomes else counting
 
     def set_outcomes(self, on: bool) -> None:
-        """Count how tasks end, or no longer."""
+        """Start or stop counting how tasks end."""
         self.outcomes = on
         for name, replacement in self._replaced.items():
-            replacement.put(self._wrap(name))
+            replacement.install(self._wrap(name))
 
-    def take_back(self) -> None:
-        """Restore everything, except what others have put theirs upon: that still calls ours."""
+    def remove(self) -> None:
+        """Restore all functions, except those that other code has replaced: that still calls ours."""
         self._active = False
         if self.outcomes:
             self.set_outcomes(False)
         if self._finder in sys.meta_path:
             sys.meta_path.remove(self._finder)
-        self._replaced = {name: one for name, one in self._replaced.items() if not one.take_back()}
+        self._replaced = {name: one for name, one in self._replaced.items() if not one.remove()}
 
 
 class _Finder:
-    """Stands first among the finders, finds nothing itself, and looks at modules once they have run."""
+    """A finder that delegates to the others, and replaces functions once a module has been executed."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
@@ -123,14 +123,14 @@ class _Finder:
             find = None if finder is self else getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find else None
             if spec is not None:
-                self._follow(name, spec.loader)
+                self._hook_loader(name, spec.loader)
                 return spec
         return None
 
-    def _follow(self, name: str, loader: Any) -> None:
-        """Have the loader call back when it has run the module; the loader stays what it is."""
-        run = getattr(loader, "exec_module", None)
-        if run is None or isinstance(loader, type):  # one for all modules: `Hooks.look` will find this one
+    def _hook_loader(self, name: str, loader: Any) -> None:
+        """Make this loader call back once, after it has executed the module."""
+        execute = getattr(loader, "exec_module", None)
+        if execute is None or isinstance(loader, type):  # shared by all modules: see `replace_imported`
             return
 
         def exec_module(module: ModuleType) -> None:
@@ -138,17 +138,17 @@ class _Finder:
                 del loader.exec_module
             except AttributeError:
                 pass
-            run(module)
+            execute(module)
             try:
                 self._hooks.replace(name, module)
-            except Exception:  # nothing of the agent raises into the program
+            except Exception:  # the agent never raises into the program
                 pass
 
         try:
             loader.exec_module = exec_module
-        except AttributeError:  # it takes no attributes
+        except AttributeError:  # it has no settable attributes
             pass
 
 
 HOOKS = Hooks()
-"""This process's."""
+"""The hooks of this process."""

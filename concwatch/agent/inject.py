@@ -1,4 +1,4 @@
-"""What brings the agent into a process that runs already: texts for ``sys.remote_exec`` and for gdb."""
+"""Ways to load the agent: a script for running processes, and environment variables for new ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 SITE = os.path.join(PACKAGE, "site")
-"""The folder that is put first on ``PYTHONPATH``."""
+"""The folder to put first on ``PYTHONPATH``."""
 
 _SCRIPT = """\
 import sys
@@ -32,20 +32,20 @@ if sys.version_info >= (3, 9):
 
 
 def script(address: str, package: str = PACKAGE) -> str:
-    """Return a program that has the process it runs in report to ``address``, a monitor's socket.
+    """Return a script that starts the agent in the process that executes it; it defines no global names.
 
-    It leaves no name behind where it runs. Write it to a file for ``sys.remote_exec(pid, file)``. The agent
-    is imported from the folder ``package``.
+    Args:
+        address: the monitor's socket.
+        package: the folder that the agent is imported from.
     """
     inner = _SCRIPT.format(folder=package, address=address)
     return f"try: exec(compile({inner!a}, '<concwatch>', 'exec'), {{}})\nexcept Exception: pass\n"
 
 
 def gdb_command(pid: int, file: str) -> List[str]:
-    """Return the command that has gdb run `script`, written to ``file``, in a process; for development.
+    """Return the command that makes gdb execute `script`, written to ``file``, in a process; for development.
 
-    The process stands still for about 0.3 s; its other threads run on while the interpreter's lock is
-    waited for.
+    It stops the process for about 0.3 s; other threads run while gdb waits for the interpreter's lock.
     """
     call = f"(lambda file: (exec(file.read(), {{}}), file.close()))(open({file!a}))"
     text = call.replace("\\", "\\\\").replace('"', '\\"')
@@ -59,13 +59,13 @@ def gdb_command(pid: int, file: str) -> List[str]:
     return ["gdb", "-nx", "-q", "-batch", "-p", str(pid), *[part for step in steps for part in ("-ex", step)]]
 
 
-def environment(address: str, before: Mapping[str, str], site: str = SITE) -> Dict[str, str]:
-    """Return the environment of a program that is to be watched from its start, and of all its children.
+def environment(address: str, base: Mapping[str, str], site: str = SITE) -> Dict[str, str]:
+    """Return the environment variables that start the agent in a program and in all its children.
 
     Args:
         address: the monitor's socket.
-        before: the variables that it has besides.
-        site: the folder that is put first on ``PYTHONPATH``.
+        base: its other variables.
+        site: the folder to put first on ``PYTHONPATH``.
     """
-    paths = [site, *filter(None, [before.get("PYTHONPATH")])]
-    return {**before, "PYTHONPATH": os.pathsep.join(paths), ADDRESS: address}
+    paths = [site, *filter(None, [base.get("PYTHONPATH")])]
+    return {**base, "PYTHONPATH": os.pathsep.join(paths), ADDRESS: address}

@@ -1,4 +1,4 @@
-"""JSON by the interpreter's own C functions: the ``json`` package brings 1.3 MB of ``re`` and ``enum``."""
+"""JSON through the interpreter's C functions: importing ``json`` would load 1.3 MB of ``re`` and ``enum``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Tuple
 
-LONGEST_LINE = 1 << 20
-"""Bytes: a longer line is refused."""
+MAX_LINE = 1 << 20
+"""Bytes of the longest report."""
 
 
 class _Context:
-    """What `json.decoder.JSONDecoder` would tell the scanner."""
+    """The attributes of `json.decoder.JSONDecoder` that the scanner reads."""
 
     strict = True
     object_hook = object_pairs_hook = array_hook = None
@@ -22,11 +22,11 @@ class _Context:
 
 
 def _refuse(value: object) -> object:
-    raise TypeError(f"{type(value).__name__} is not of JSON")
+    raise TypeError(f"{type(value).__name__} is not JSON serializable")
 
 
 def _codecs() -> Tuple[Callable[[object], str], Callable[[str], Any]]:
-    """Return what writes a value as JSON, and what reads one; both raise ValueError or TypeError."""
+    """Return functions that encode a value and decode a text; both raise ValueError or TypeError."""
     try:
         from _json import encode_basestring_ascii, make_encoder, make_scanner
 
@@ -35,34 +35,30 @@ def _codecs() -> Tuple[Callable[[object], str], Callable[[str], Any]]:
         sample = {"a": [1, "b", None]}
         if scan("".join(encoder(sample, 0)), 0) == (sample, 18):
             return lambda value: "".join(encoder(value, 0)), lambda text: scan(text, 0)[0]
-    except Exception:  # private functions: another Python may have them otherwise, or not at all
+    except Exception:  # another Python may lack these private functions
         pass
     import json
 
     return lambda value: json.dumps(value, separators=(",", ":"), allow_nan=False), json.loads
 
 
-_write, _read = _codecs()
+_encode, _decode = _codecs()
 
 
 def encode(type_: str, fields: Dict[str, Any]) -> bytes:
-    """Write one report as a line, its end included; half a surrogate pair comes as its escape."""
-    return (_write({"type": type_, **fields}) + "\n").encode("ascii")
+    """Return a report as a line with its newline. Lone surrogates are escaped."""
+    return (_encode({"type": type_, **fields}) + "\n").encode("ascii")
 
 
 def decode(line: bytes) -> Dict[str, Any]:
-    """Read one command, an object with a string under ``"type"``.
+    """Parse a command, an object with a string under ``"type"``.
 
     Raises:
-        ValueError: it is not one; the message is for a person.
+        ValueError: it is not a command; the message can be shown to the user.
     """
     try:
-        fields = _read(line.decode().strip())
-    except (
-        ValueError,
-        StopIteration,
-        RecursionError,
-    ):  # the second: it ends too early
+        fields = _decode(line.decode().strip())
+    except (ValueError, StopIteration, RecursionError):  # StopIteration: the text is incomplete
         fields = None
     if not isinstance(fields, dict) or not isinstance(fields.get("type"), str):
         shown = line[:60].decode(errors="replace").strip()

@@ -1,8 +1,8 @@
-"""Where agent and monitor meet: Unix sockets in folders that are one user's alone."""
+"""The Unix sockets between agent and monitor, in folders that only one user can access."""
 
 from __future__ import annotations
 
-import _socket  # ``socket`` would bring enum and selectors with it
+import _socket  # ``socket`` would import enum and selectors
 import os
 import stat
 import sys
@@ -14,53 +14,58 @@ if TYPE_CHECKING:
 ADDRESS = "CONCWATCH_AGENT"
 """The environment variable that holds the path of the monitor's socket."""
 
-PATIENCE = 1.0
-"""Seconds that a monitor may take to accept."""
+CONNECT_TIMEOUT = 1.0
+"""Seconds."""
 
 
 def socket_paths(pid: int, uid: int) -> List[str]:
-    """List where a program that called ``agent.start()`` may listen; ``uid`` is the user that it runs as."""
+    """Return the paths at which a program that called ``agent.start()`` may listen.
+
+    Args:
+        pid: the process.
+        uid: its user.
+    """
     folders = [f"/run/user/{uid}", os.environ.get("TMPDIR") or "/tmp", "/tmp"]
     return list(dict.fromkeys(f"{folder.rstrip('/')}/concwatch-{uid}/{pid}.sock" for folder in folders))
 
 
 def check_folder(path: str) -> None:
-    """See that nobody else can have put something there.
+    """Raise unless only the current user can access a folder.
 
     Raises:
-        OSError: the folder is not of mode 0700, or another user's.
+        OSError: the folder does not have mode 0700, or belongs to another user.
     """
-    found = os.lstat(path)
-    mine = found.st_uid in (os.geteuid(), 0)
-    if not stat.S_ISDIR(found.st_mode) or stat.S_IMODE(found.st_mode) & 0o077 or not mine:
-        raise PermissionError(f"{path} is not a folder that only this user may enter")
+    status = os.lstat(path)
+    owned = status.st_uid in (os.geteuid(), 0)
+    if not stat.S_ISDIR(status.st_mode) or stat.S_IMODE(status.st_mode) & 0o077 or not owned:
+        raise PermissionError(f"{path} is not a folder that only this user can access")
 
 
 def check_peer(sock: _socket.socket) -> None:
-    """See that the same user, or root, is at the other end.
+    """Raise unless the peer runs as the current user or as root.
 
     Raises:
-        OSError: it is somebody else.
+        OSError: it does not.
     """
     option = getattr(_socket, "SO_PEERCRED", None)
-    if option is None:  # the folder's mode has to do
+    if option is None:  # only the mode of the folder protects
         return
     credentials = sock.getsockopt(_socket.SOL_SOCKET, option, 12)
     uid = int.from_bytes(credentials[4:8], sys.byteorder)
     if uid not in (os.geteuid(), 0):
-        raise PermissionError(f"user {uid} is at the other end")
+        raise PermissionError(f"the peer runs as user {uid}")
 
 
 def connect(path: str) -> _socket.socket:
-    """Connect to the monitor that listens at ``path``.
+    """Connect to the monitor that listens at ``path``; return a non-blocking socket.
 
     Raises:
-        OSError: nobody listens there, or not the right one.
+        OSError: nothing listens there, or a process of another user does.
     """
     check_folder(os.path.dirname(path))
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        sock.settimeout(PATIENCE)
+        sock.settimeout(CONNECT_TIMEOUT)
         sock.connect(path)
         check_peer(sock)
         sock.setblocking(False)
@@ -71,10 +76,10 @@ def connect(path: str) -> _socket.socket:
 
 
 def listen() -> Tuple[_socket.socket, str]:
-    """Listen at the first path that can be had; return the socket and the path.
+    """Listen at the first path that can be bound; return the non-blocking socket and the path.
 
     Raises:
-        OSError: there is none.
+        OSError: no path can be bound.
     """
     error: OSError = FileNotFoundError("no folder for a socket")
     for path in socket_paths(os.getpid(), os.geteuid()):
@@ -85,25 +90,25 @@ def listen() -> Tuple[_socket.socket, str]:
                 os.mkdir(folder, 0o700)
             check_folder(folder)
             if os.path.exists(path):
-                os.unlink(path)  # of a process that had this pid before
+                os.unlink(path)  # left by an earlier process with this pid
             sock.bind(path)
             sock.listen(4)
             sock.setblocking(False)
             return sock, path
-        except OSError as found:
+        except OSError as problem:
             sock.close()
-            error = found
+            error = problem
     raise error
 
 
 def accept(listener: _socket.socket) -> _socket.socket:
-    """Take a connection that waits.
+    """Accept a connection; return a non-blocking socket.
 
     Raises:
-        BlockingIOError: none waits.
-        OSError: it is not the right one's.
+        BlockingIOError: none is pending.
+        OSError: its peer is another user.
     """
-    number, _ = listener._accept()  # type: ignore[attr-defined]  # what socket.accept calls
+    number, _ = listener._accept()  # type: ignore[attr-defined]  # socket.accept calls it
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fileno=number)
     try:
         check_peer(sock)

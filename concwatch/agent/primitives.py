@@ -1,6 +1,6 @@
-"""Threads, locks and sockets of the system's own, also where gevent has put others in their place.
+"""Threads, locks and sleep of the system, also in a program that gevent has monkey-patched.
 
-A reporter that ran as a greenlet would block everything that it reports.
+A reporter that ran as a greenlet would block the program that it reports.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-
 _MODULES = {"_thread": _thread, "time": time}
 
 
@@ -25,21 +24,20 @@ def _original(module: str, name: str) -> Any:
 
 
 start_new_thread = _original("_thread", "start_new_thread")
-"""A thread that ``threading`` does not know: no program counts it, joins it or traces it."""
+"""Starts a thread that ``threading`` does not know: no program counts, joins or traces it."""
 
 allocate_lock = _original("_thread", "allocate_lock")
 get_native_id = _original("_thread", "get_native_id")
 sleep = _original("time", "sleep")
 
-
 FAULTS = (4, 7, 8, 11)
-"""Signals that a thread brings upon itself: they cannot be left to another."""
+"""Signals that the system sends to the thread that caused them (SIGILL, SIGBUS, SIGFPE, SIGSEGV)."""
 
 
-def leave_signals_alone() -> None:
-    """Have no signal of the program's delivered to this thread: one may have to end another's wait."""
-    import _signal  # type: ignore[import-not-found]  # ``signal`` would bring enum with it
+def block_signals() -> None:
+    """Block all signals in this thread, so that they interrupt a wait in one of the program's threads."""
+    import _signal  # type: ignore[import-not-found]  # ``signal`` would import enum
 
-    block = getattr(_signal, "pthread_sigmask", None)
-    if block is not None:
-        block(_signal.SIG_BLOCK, set(_signal.valid_signals()) - set(FAULTS))
+    set_mask = getattr(_signal, "pthread_sigmask", None)
+    if set_mask is not None:
+        set_mask(_signal.SIG_BLOCK, set(_signal.valid_signals()) - set(FAULTS))

@@ -1,11 +1,11 @@
-"""Who this process is."""
+"""The identity of this process: name, interpreter, loaded frameworks."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from .counting import words
+from .counting import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 PROTOCOL = 1
 
-WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
-"""The interpreter's options whose value is an argument of its own."""
+OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+"""The interpreter's options whose value is the next argument."""
 
 
 def _command_line() -> List[str]:
-    found = getattr(sys, "orig_argv", None)
-    if found:
-        return list(found)
+    arguments = getattr(sys, "orig_argv", None)
+    if arguments:
+        return list(arguments)
     try:
         with open("/proc/self/cmdline", "rb") as file:
             return file.read().decode(errors="replace").split("\0")
@@ -29,20 +29,20 @@ def _command_line() -> List[str]:
 
 
 def name() -> str:
-    """Return what the process is called: its script or module, and its name among ``multiprocessing``'s."""
-    called = _CALLED
+    """Return the name of this process: its script or module, and its name in ``multiprocessing`` if any."""
+    script = _SCRIPT
     try:
         process = sys.modules["multiprocessing.process"].current_process()
         if process.name != "MainProcess":
             spawned = getattr(sys.modules.get("__mp_main__"), "__file__", None)
-            called = f"{os.path.basename(spawned) if spawned else called} {process.name}"
-    except (KeyError, AttributeError, NameError):  # not imported, or only half by now
+            script = f"{os.path.basename(spawned) if spawned else script} {process.name}"
+    except (KeyError, AttributeError, NameError):  # not imported, or only partly so far
         pass
-    return words(called)
+    return printable(script)
 
 
-def called_by(arguments: List[str]) -> str:
-    """Return what a Python with this command line is called: its script's or module's name."""
+def script_name(arguments: List[str]) -> str:
+    """Return the name of the script or module that a Python with this command line runs."""
     at = 1
     while at < len(arguments):
         argument = arguments[at]
@@ -55,15 +55,15 @@ def called_by(arguments: List[str]) -> str:
             return f"multiprocessing.{module}" if module else "python -c"
         if not argument.startswith("-"):
             return os.path.basename(argument) or "python"
-        at += 2 if argument in WITH_VALUE else 1
+        at += 2 if argument in OPTIONS_WITH_VALUE else 1
     return "python"
 
 
-_CALLED = called_by(_command_line())
+_SCRIPT = script_name(_command_line())
 
 
 def runtime() -> str:
-    """Name the interpreter and its version: ``CPython 3.11.7``."""
+    """Return the interpreter and its version: ``CPython 3.11.7``."""
     implementation = sys.implementation
     known = {"cpython": "CPython", "pypy": "PyPy"}
     version = ".".join([str(part) for part in implementation.version[:3]])
@@ -71,20 +71,20 @@ def runtime() -> str:
 
 
 def flags() -> List[str]:
-    """List what is loaded that shapes the figures."""
+    """Return the loaded frameworks that affect the figures, with their versions."""
     found = []
     for module in ("asyncio", "uvloop", "trio", "anyio", "gevent"):
         loaded = sys.modules.get(module)
         if loaded is not None:
             version = getattr(loaded, "__version__", "")
-            found.append(words(f"{module} {version}" if isinstance(version, str) and version else module))
+            found.append(printable(f"{module} {version}" if isinstance(version, str) and version else module))
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         found.append("free-threaded")
     return found
 
 
 def identity() -> Dict[str, Any]:
-    """Return what ``ready`` says of the process and never changes."""
+    """Return the fields of ``ready`` that never change."""
     return {
         "protocol": PROTOCOL,
         "engine": "agent",

@@ -1,4 +1,4 @@
-"""What stands in place of the program's own functions: each calls the one it replaces, and counts."""
+"""Functions that replace the program's own: each calls the one that it replaces, and counts tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def create_task(self, coro, {signature}):
             trim(task)
         fast[id(coro.cr_code)]()
     except Exception:
-        meet(coro, task)
+        count_and_sample(coro, task)
     try:
         return task
     finally:
@@ -28,14 +28,14 @@ def create_task(self, coro, {signature}):
 """
 
 _TASK = "tasks.Task(coro, loop=self, {passed}) if self._task_factory is None and not self._closed else "
-"""What asyncio's own ``create_task`` does up to Python 3.13: a call and three checks less."""
+"""The body of asyncio's own ``create_task`` up to Python 3.13, inlined to save a call and three checks."""
 
 
 def counting(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a ``create_task`` that does what ``original`` does, and counts.
+    """Return a ``create_task`` that does what ``original`` does, and counts the task.
 
-    It has the keywords of ``original`` where they are known: on Python 3.13 passing ``**kw`` on takes a
-    quarter of a microsecond.
+    It has the same keyword parameters as ``original`` where they are known: on Python 3.13 passing on
+    ``**kw`` costs a quarter of a microsecond.
     """
     code, defaults = getattr(original, "__code__", None), getattr(original, "__kwdefaults__", None) or {}
     signature = passed = "**kw"
@@ -46,15 +46,15 @@ def counting(original: Callable[..., Any]) -> Callable[..., Any]:
         if getattr(original, "__module__", "") == "asyncio.base_events":
             creation = _TASK + creation
     text = _CREATE_TASK.format(signature=signature, creation=creation.format(passed=passed))
-    space: Dict[str, Any] = {
+    namespace: Dict[str, Any] = {
         "original": original,
         "tasks": sys.modules.get("asyncio.tasks"),
         "trim": _trim,
         "fast": COUNTS.fast,
-        "meet": COUNTS.meet,
+        "count_and_sample": COUNTS.count_and_sample,
     }
-    exec(compile(text, FILE, "exec"), space)
-    return _named(space["create_task"], original)
+    exec(compile(text, FILE, "exec"), namespace)
+    return _named_like(original, namespace["create_task"])
 
 
 def _are_none(defaults: Dict[str, Any]) -> bool:
@@ -62,14 +62,14 @@ def _are_none(defaults: Dict[str, Any]) -> bool:
 
 
 def _trim(task: Any) -> None:
-    """Take the agent's lines off the stack that asyncio's debug mode has kept of a task's creation."""
+    """Remove the agent's frames from the creation stack that asyncio's debug mode records."""
     stack = task._source_traceback
     while stack and stack[-1].filename in (FILE, __file__):
         del stack[-1]
 
 
 def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a ``create_task`` that counts how tasks end, too."""
+    """Return a ``create_task`` that also counts how tasks end."""
     create = counting(original)
 
     def create_task(self: Any, coro: Any, **kw: Any) -> Any:
@@ -80,15 +80,15 @@ def counting_outcomes(original: Callable[..., Any]) -> Callable[..., Any]:
             pass
         return task
 
-    return _named(create_task, original)
+    return _named_like(original, create_task)
 
 
 def _count_outcome(task: Any) -> None:
     try:
-        group = COUNTS.of(task.get_coro(), task)
+        group = COUNTS.group_of(task.get_coro(), task)
         if task.cancelled():
             group.cancelled += 1
-        # exception() would mark it as retrieved, and asyncio would not complain of one that nobody saw.
+        # exception() would mark it as retrieved, and asyncio would not log one that was never retrieved.
         elif getattr(task, "_exception", None) is not None:
             group.failed += 1
         else:
@@ -98,22 +98,22 @@ def _count_outcome(task: Any) -> None:
 
 
 class _Instrument:
-    """Counts tasks of trio as they begin and end; trio calls what is defined, and nothing else."""
+    """Counts trio's tasks as they start and end; trio calls only the methods that are defined."""
 
     def task_spawned(self, task: Any) -> None:
-        """Count a task."""
+        """Count the start of a task."""
         try:
-            group = COUNTS.of(task.coro, task, "trio")
+            group = COUNTS.group_of(task.coro, task, "trio")
             next(group.counter)
-            if len(group.noted) < 2:
-                group.note(task, "")
+            if len(group.samples) < 2:
+                group.add_sample(task, "")
         except Exception:
             pass
 
     def task_exited(self, task: Any) -> None:
-        """Count its end."""
+        """Count the end of a task."""
         try:
-            next(COUNTS.of(task.coro, task, "trio").endings)
+            next(COUNTS.group_of(task.coro, task, "trio").endings)
         except Exception:
             pass
 
@@ -128,10 +128,10 @@ def counting_trio(original: Callable[..., Any]) -> Callable[..., Any]:
             pass
         return original(*args, **kw)
 
-    return _named(run, original)
+    return _named_like(original, run)
 
 
-def _named(function: Any, original: Any) -> Callable[..., Any]:
+def _named_like(original: Any, function: Any) -> Callable[..., Any]:
     for name in ("__name__", "__qualname__", "__doc__"):
         setattr(function, name, getattr(original, name, None) or getattr(function, name))
     function.__wrapped__ = original

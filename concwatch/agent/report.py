@@ -1,4 +1,4 @@
-"""What a tick and a report of groups hold."""
+"""The contents of ``tick`` and ``groups`` reports."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from .figures import Figures
     from .scan import Scan
 
-MOST_GROUPS = 200
-"""Groups that are reported one by one."""
+MAX_GROUPS = 200
+"""Groups that are reported separately."""
 
-MOST_STARTS = 5
+MAX_STARTS = 5
 
-GROUPS_EVERY = 0.5
-"""Seconds between two reports of groups, at least."""
+GROUPS_INTERVAL = 0.5
+"""Minimum seconds between two reports of groups."""
 
 OUTCOMES = ("completed", "failed", "cancelled")
 FIGURES = ("live", "ended", "since", "retained")
@@ -35,12 +35,12 @@ def _sums(groups: Iterable[Group], names: Tuple[str, ...]) -> Dict[str, int]:
 def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str, Any]:
     """Return the fields of a tick."""
     fields: Dict[str, Any] = {"time": monotonic(), "number": number, "created": COUNTS.created()}
-    objects = existing()
-    if objects is not None:
-        fields["existing"] = objects
+    task_objects = existing()
+    if task_objects is not None:
+        fields["existing"] = task_objects
     if scan.began is not None:
-        known = FIGURES if objects is not None else FIGURES[:3]
-        fields.update({name: getattr(scan, name) for name in (*known, "scan_created")}, scan_time=scan.began)
+        names = FIGURES if task_objects is not None else FIGURES[:3]
+        fields.update({name: getattr(scan, name) for name in (*names, "scan_created")}, scan_time=scan.began)
     if outcomes:
         fields.update(_sums(COUNTS.groups.values(), OUTCOMES))
     fields.update(figures.read(), agent_cpu=round(thread_time(), 6))
@@ -48,31 +48,31 @@ def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str,
 
 
 class Groups:
-    """Reports the groups that have changed."""
+    """Selects the groups that have changed since they were last reported over a connection."""
 
     def __init__(self) -> None:
         self._due = 0.0
         for group in list(COUNTS.groups.values()):
-            group.sent = None
+            group.reported = None
 
     def report(self, now: float, scan: Scan, outcomes: bool, last: bool = False) -> Optional[Dict[str, Any]]:
-        """Return the fields of a report, or None when nothing has changed or the last one was just now."""
+        """Return the fields of a report. None if nothing has changed or the last report was too recent."""
         if not last and now < self._due:
             return None
-        self._due = now + GROUPS_EVERY
+        self._due = now + GROUPS_INTERVAL
         groups = list(COUNTS.groups.values())
         groups.sort(key=lambda group: (-group.live, -group.ended, group.number))
-        shown, others = groups[:MOST_GROUPS], groups[MOST_GROUPS:]
+        shown, others = groups[:MAX_GROUPS], groups[MAX_GROUPS:]
         names = FIGURES + OUTCOMES if outcomes else FIGURES
         changed: List[Dict[str, Any]] = []
         for group in shown:
             figures = {name: getattr(group, name) for name in names}
-            if last or group.sent != figures:
-                changed.append(_described(group, figures))
-                group.sent = figures
-        COUNTS.note_next(shown)
+            if last or group.reported != figures:
+                changed.append(_group_fields(group, figures))
+                group.reported = figures
+        COUNTS.sample_next(shown)
         for group in others:
-            group.sent = None  # all of it is due when it comes up again
+            group.reported = None  # report it completely when it is among the first again
         if not changed and not others:
             return None
         report: Dict[str, Any] = {"time": scan.began, "groups": changed}
@@ -83,7 +83,7 @@ class Groups:
         return report
 
 
-def _described(group: Group, figures: Dict[str, int]) -> Dict[str, Any]:
+def _group_fields(group: Group, figures: Dict[str, int]) -> Dict[str, Any]:
     fields: Dict[str, Any] = {
         "group": group.number,
         **{name: getattr(group, name) for name in ("name", "file", "line", "kind", "own")},
@@ -95,5 +95,5 @@ def _described(group: Group, figures: Dict[str, int]) -> Dict[str, Any]:
         fields["oldest"] = round(monotonic() - oldest[1], 3)
     ranked = list(group.starts.items())  # a copy: other threads add to it
     ranked.sort(key=lambda item: -item[1])
-    fields["starts"] = [start for start, _ in ranked[:MOST_STARTS]]
+    fields["starts"] = [start for start, _ in ranked[:MAX_STARTS]]
     return fields

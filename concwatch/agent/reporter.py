@@ -1,4 +1,4 @@
-"""The agent's one thread: whom it reports to, and how it is out of the way when the program forks."""
+"""The agent's thread: it connects to a monitor, runs a session, and exits around forks."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from time import monotonic
 
 from . import places
 from .connection import Connection, Lost
-from .primitives import allocate_lock, get_native_id, leave_signals_alone, sleep, start_new_thread
-from .session import LAST_PATIENCE, Session
+from .primitives import allocate_lock, block_signals, get_native_id, sleep, start_new_thread
+from .session import FINISH_TIMEOUT, Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Optional
 
-IDLE = 0.5
-"""Seconds between two looks for a monitor that wants to attach."""
+ACCEPT_INTERVAL = 0.5
+"""Seconds between two checks whether a monitor has connected to the listening socket."""
 
-FORK_PATIENCE = 0.25
-"""Seconds that a fork waits for the reporter to leave, at most."""
+FORK_TIMEOUT = 0.25
+"""Seconds that a fork may wait for the thread to exit."""
 
-TRIES = 5
-"""Times that it is tried to connect, and to connect again after the program has closed the connection."""
+MAX_ATTEMPTS = 5
+"""Attempts to connect, and reconnections after the program has closed the connection."""
 
-LAST = -1_000
-"""The priority of what ``multiprocessing`` does at a child's end: behind everything of the program's."""
+EXIT_PRIORITY = -1_000
+"""The priority of the agent's ``multiprocessing`` finalizer: after all of the program's."""
 
-RUNNING = "_concwatch_agent"
-"""The name in ``sys.modules`` of the one agent of a process, wherever it was loaded from."""
+OWNER = "_concwatch_agent"
+"""The name in ``sys.modules`` of the copy of the agent that reports this process."""
 
 
 class Reporter:
@@ -37,69 +37,71 @@ class Reporter:
 
     def __init__(self) -> None:
         self.on = False
-        """Whether the agent is wanted: it runs, or comes back after a fork."""
+        """Whether the agent should run: it does, or starts again after the current fork."""
         self.pid = os.getpid()
         self._address: Optional[str] = None
-        """The monitor's socket; None where monitors come here."""
+        """The monitor's socket; None if the agent listens for monitors."""
         self._next: Optional[str] = None
-        """The socket of a monitor that came while another one was served: it waits until that has gone."""
+        """The socket of another monitor, to connect to when the current one has gone."""
         self._listener: Any = None
         self._listens_at = ""
         self._connection: Optional[Connection] = None
         self._session: Optional[Session] = None
         self._native_id = 0
-        self._follows_multiprocessing = False
-        self._fresh_locks()
+        self._finalizer_registered = False
+        self._create_locks()
 
-    def _fresh_locks(self) -> None:
+    def _create_locks(self) -> None:
         self._wake = allocate_lock()
         self._wake.acquire()
         self._ended = allocate_lock()  # held while the thread runs
         self._quit = False
 
-    # Beginning and end.
+    # Start and stop.
 
-    def begin(self, address: Optional[str]) -> None:
-        """Start to report, from a thread of its own."""
+    def start(self, address: Optional[str]) -> None:
+        """Start the thread: connect to ``address``, or listen if it is None."""
         if self.on and address == self._address:
             return
         if self.on and self._connection is not None:
             self._next = address
             return
-        if self.on:  # it listens, and is now to connect
-            self.end()
-        elif self._ended.acquire(True, LAST_PATIENCE):  # the last thread may be taking its hooks back still
+        if self.on:  # it listens, and should connect from now on
+            self.stop()
+        elif self._ended.acquire(
+            True, FINISH_TIMEOUT
+        ):  # the previous thread may not have removed its hooks yet
             self._ended.release()
         self.on = True
         self._address = address
-        if address is not None:  # now, not when the monitor has answered: the program goes on meanwhile
+        if address is not None:  # count at once, since the program creates tasks before the monitor answers
             self._session = Session()
-        self._start()
+        self._start_thread()
 
-    def end(self) -> None:
-        """Stop, with everything taken back."""
+    def stop(self) -> None:
+        """Stop the thread and remove all hooks."""
         self.on = False
-        self._leave(LAST_PATIENCE)
-        self._let_go()
+        self._stop_thread(FINISH_TIMEOUT)
+        self._disconnect()
         self._close_listener()
 
-    def _start(self) -> None:
+    def _start_thread(self) -> None:
         self._quit = False
         if not self._ended.acquire(True, 0.05):
-            return  # it has not left, and goes on
+            return  # the previous thread has not exited, and continues
         try:
             start_new_thread(self._run, ())
-        except RuntimeError:  # no thread is to be had, or the interpreter is about to end
+        except RuntimeError:  # the system has no more threads, or the interpreter is exiting
             self._ended.release()
 
-    def _leave(self, patience: float) -> bool:
-        """Have the thread end, and wait for it; False where it takes longer than ``patience`` seconds."""
+    def _stop_thread(self, timeout: float) -> bool:
+        """Make the thread exit. Return False if it takes longer than ``timeout`` seconds."""
         self._quit = True
         try:
             self._wake.release()
-        except RuntimeError:  # it has been woken already
+        except RuntimeError:  # it is awake already
             pass
-        if not self._ended.acquire(True, patience):
+        if not self._ended.acquire(True, timeout):
             return False
         self._ended.release()
         return True
@@ -107,39 +109,39 @@ class Reporter:
     def _run(self) -> None:
         self._native_id = get_native_id()
         try:
-            leave_signals_alone()
+            block_signals()
             closed = 0
             while not self._quit:
                 lost = self._serve()
                 if lost is None:
                     break
-                # A program that becomes a daemon closes all files that it finds.
+                # A program that becomes a daemon closes all open files.
                 closed += lost.by_program
                 if self._next is not None:
-                    self._let_go()
+                    self._disconnect()
                     self._address, self._next = self._next, None
                 elif self._address is None:
-                    self._let_go()
-                elif not lost.by_program or closed >= TRIES:
+                    self._disconnect()
+                elif not lost.by_program or closed >= MAX_ATTEMPTS:
                     break
                 elif self._connection is not None:
                     self._connection.close()
                     self._connection = None
-        except Exception:  # nothing of the agent may be seen in the program
+        except Exception:  # the agent never raises into the program
             import traceback
 
             traceback.print_exc()
         finally:
             if not self._quit:
-                self.on = False  # first: who sees the hooks gone may start the agent again
-                self._let_go()
+                self.on = False  # before the hooks are removed: the program may then start the agent again
+                self._disconnect()
                 self._close_listener()
             self._ended.release()
 
     def _serve(self) -> Optional[Lost]:
-        """Serve one monitor until it goes, and return how; None where the thread is to end."""
+        """Report to one monitor until the connection is lost. Return None if the thread should exit."""
         try:
-            if self._connection is None and not self._meet():
+            if self._connection is None and not self._find_monitor():
                 return None
             assert self._session is not None
             while not self._quit:
@@ -148,24 +150,24 @@ class Reporter:
             return lost
         return None
 
-    def _meet(self) -> bool:
-        """Get a connection to a monitor, and greet it; False where there will be none. Raises `Lost`."""
+    def _find_monitor(self) -> bool:
+        """Connect to a monitor and send ``ready``. Return False if there will be none; raises `Lost`."""
         connection = self._connect() if self._address is not None else self._accept()
         if connection is None:
             return False
         self._connection = connection
         self._session = self._session or Session()
-        self._session.greet(connection)
+        self._session.report_to(connection)
         return True
 
     def _connect(self) -> Optional[Connection]:
         assert self._address is not None
-        for attempt in range(TRIES):
+        for attempt in range(MAX_ATTEMPTS):
             if attempt and (self._wake.acquire(True, 0.1 * attempt) or self._quit):
                 return None
             try:
                 return Connection(places.connect(self._address))
-            except BlockingIOError:  # too many at once
+            except BlockingIOError:  # its backlog is full
                 continue
             except OSError:
                 return None
@@ -177,12 +179,12 @@ class Reporter:
         while not self._quit:
             try:
                 return Connection(places.accept(self._listener))
-            except OSError:  # nobody, or not the right one
-                self._wake.acquire(True, IDLE)
+            except OSError:  # no connection, or one of another user
+                self._wake.acquire(True, ACCEPT_INTERVAL)
         return None
 
-    def _let_go(self) -> None:
-        """Take everything back, and close the connection."""
+    def _disconnect(self) -> None:
+        """Remove all hooks and close the connection."""
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -199,100 +201,100 @@ class Reporter:
             except OSError:
                 pass
 
-    # At a fork, and at the end.
+    # Fork and exit.
 
     def before_fork(self) -> None:
-        """Leave: a fork with a second thread would be warned of, and may find locks held for ever."""
-        if self.on and not _execs():
-            self._finish_with_multiprocessing()
-            self._leave(FORK_PATIENCE)
-            until = monotonic() + 0.05  # a thread has ended for Python a little before it has for the system
-            while os.path.exists(f"/proc/self/task/{self._native_id}") and monotonic() < until:
+        """Stop the thread: a fork with a second thread causes a warning, and may copy locks that are held."""
+        if self.on and not _is_subprocess():
+            self._register_finalizer()
+            self._stop_thread(FORK_TIMEOUT)
+            deadline = monotonic() + 0.05  # the thread exits in the system a little later than in Python
+            while os.path.exists(f"/proc/self/task/{self._native_id}") and monotonic() < deadline:
                 sleep(0.0005)
 
-    def _finish_with_multiprocessing(self) -> None:
-        """Have the last figures sent by children of ``multiprocessing``, too: they end without ``atexit``."""
+    def _register_finalizer(self) -> None:
+        """Make children of ``multiprocessing`` send their last figures: they exit without ``atexit``."""
         util = sys.modules.get("multiprocessing.util")
-        if util is None or self._follows_multiprocessing:
+        if util is None or self._finalizer_registered:
             return
-        self._follows_multiprocessing = True
+        self._finalizer_registered = True
         util.register_after_fork(
-            self, lambda one: util.Finalize(None, lambda: _quietly(one.finish), exitpriority=LAST)
+            self, lambda one: util.Finalize(None, lambda: _suppressed(one.finish), exitpriority=EXIT_PRIORITY)
         )
 
     def after_fork_in_parent(self) -> None:
-        """Go on."""
-        if self.on and not _execs():
-            self._start()
+        """Start the thread again."""
+        if self.on and not _is_subprocess():
+            self._start_thread()
 
     def after_fork_in_child(self) -> None:
-        """Begin anew, as a process of its own."""
-        if _execs():  # in a moment this is another program
+        """Start reporting the child, over a connection of its own."""
+        if _is_subprocess():  # it is about to execute another program
             self.on = False
             return
         self.pid = os.getpid()
-        self._let_go()
+        self._disconnect()
         if self._listener is not None:
-            self._listener.close()  # without taking the parent's path away
+            self._listener.close()  # the path stays: it is the parent's
             self._listener = None
-        self._fresh_locks()
+        self._create_locks()
         if self.on:
             if self._address is not None:
                 self._session = Session()
-            self._start()
+            self._start_thread()
 
     def finish(self) -> None:
-        """Send the last figures when the process ends."""
+        """Send the last figures when the process exits."""
         if not self.on or self.pid != os.getpid():
             return
         self.on = False
-        if self._leave(LAST_PATIENCE):
+        if self._stop_thread(FINISH_TIMEOUT):
             try:
-                # A program that was quick has met no monitor yet.
-                if self._connection is not None or (self._address is not None and self._meet()):
+                # A short program may not be connected yet.
+                if self._connection is not None or (self._address is not None and self._find_monitor()):
                     assert self._session is not None
                     self._session.finish()
             except Lost:
                 pass
-        self._let_go()
+        self._disconnect()
         self._close_listener()
 
 
-def _execs() -> bool:
-    """Return whether this fork is `subprocess`'s own, which runs another program at once."""
+def _is_subprocess() -> bool:
+    """Return whether `subprocess` forks, to execute another program at once."""
     return sys._getframe(4).f_globals.get("__name__") == "subprocess"
 
 
 REPORTER = Reporter()
-"""This process's."""
+"""The reporter of this process."""
 
 
-def _quietly(act: Callable[[], None]) -> None:
-    """Call ``act``; what goes wrong in it is not the program's concern."""
+def _suppressed(callback: Callable[[], None]) -> None:
+    """Call ``callback`` and suppress its exceptions."""
     try:
-        act()
+        callback()
     except Exception:
         pass
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=lambda: _quietly(REPORTER.before_fork),
-        after_in_parent=lambda: _quietly(REPORTER.after_fork_in_parent),
-        after_in_child=lambda: _quietly(REPORTER.after_fork_in_child),
+        before=lambda: _suppressed(REPORTER.before_fork),
+        after_in_parent=lambda: _suppressed(REPORTER.after_fork_in_parent),
+        after_in_child=lambda: _suppressed(REPORTER.after_fork_in_child),
     )
-atexit.register(lambda: _quietly(REPORTER.finish))
+atexit.register(lambda: _suppressed(REPORTER.finish))
 
 
 def start(address: Optional[str]) -> None:
-    """Begin; where another copy of the agent runs in this process already, have that one do it."""
+    """Start reporting, with the copy of the agent that runs in this process already, if there is one."""
     package = sys.modules[__package__]
-    owner = sys.modules.setdefault(RUNNING, package)
-    (REPORTER.begin if owner is package else owner.start)(address)
+    owner = sys.modules.setdefault(OWNER, package)
+    (REPORTER.start if owner is package else owner.start)(address)
 
 
 def stop() -> None:
-    """End."""
+    """Stop reporting."""
     package = sys.modules[__package__]
-    owner = sys.modules.get(RUNNING, package)
-    (REPORTER.end if owner is package else owner.stop)()
+    owner = sys.modules.get(OWNER, package)
+    (REPORTER.stop if owner is package else owner.stop)()

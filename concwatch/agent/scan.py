@@ -1,8 +1,8 @@
-"""Live tasks found and counted by coroutine, in turns that are too short to be felt.
+"""Scans that find live tasks and count them by coroutine function, in time slices too short to notice.
 
-Up to Python 3.13 asyncio holds its tasks in a weak set. A copy of its references takes 13 to 17 ms at
-1,000,000; what they refer to is looked at a little at a time. From 3.14 on there is only `asyncio.all_tasks`,
-which gives the tasks themselves, all at once: 190 ms at 1,000,000.
+Up to Python 3.13 asyncio holds its tasks in a weak set. Copying its references takes 13 to 17 ms at 1,000,000
+tasks; dereferencing them is spread over many slices. Since 3.14 there is only `asyncio.all_tasks`, which
+returns all tasks at once: 190 ms at 1,000,000.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, List, Optional, Set
 
-TURN = 0.002
-"""Seconds: shorter than the interpreter's switch interval, so that nothing changes while a turn goes on."""
+TIME_SLICE = 0.002
+"""Seconds: less than the interpreter's switch interval, so that nothing changes during a slice."""
 
 CHUNK = 200
-"""Tasks looked at between two looks at the clock."""
+"""Tasks that are examined between two readings of the clock."""
 
 MANY = 50_000
-"""Tasks from which on it matters how long it takes to list them."""
+"""Tasks above which the time to list them is measured."""
 
-MOST_THREADS = 1_000
-"""Threads that are looked at for the loops that they run."""
+MAX_THREADS = 1_000
+"""Threads above which their frames are not searched for event loops."""
 
 LINKED = sys.version_info >= (3, 14)
-"""Whether asyncio keeps its own tasks in a linked list that cannot be reached."""
+"""Whether asyncio keeps its tasks in a linked list, which Python code cannot iterate over."""
 
 
 def _weak_set() -> Optional[Set[Any]]:
-    """Return the references to all tasks; None where this Python has no such set."""
+    """Return the references to all tasks; None if this Python has no such set."""
     module = sys.modules.get("asyncio.tasks")
     for name in ("_scheduled_tasks", "_all_tasks"):
         data = getattr(getattr(module, name, None), "data", None)
@@ -43,102 +43,102 @@ def _weak_set() -> Optional[Set[Any]]:
 
 
 def existing() -> Optional[int]:
-    """Return how many task objects there are, done ones included; None where that is not known."""
-    found = None if LINKED else _weak_set()
-    return None if found is None else len(found)
+    """Return the number of task objects, including done ones; None if it is not known."""
+    references = None if LINKED else _weak_set()
+    return None if references is None else len(references)
 
 
-def see_running_loops() -> None:
-    """Remember the loops that run, where their tasks cannot be found without."""
+def add_running_loops() -> None:
+    """Add the running event loops to the known ones, in a Python that lists tasks by loop only."""
     kind = getattr(sys.modules.get("asyncio.events"), "AbstractEventLoop", None)
     if not LINKED or kind is None:
         return
     frames = list(sys._current_frames().values())
-    for frame in frames if len(frames) <= MOST_THREADS else ():
+    for frame in frames if len(frames) <= MAX_THREADS else ():
         while frame is not None:
             if frame.f_code.co_name in ("run_forever", "run_until_complete", "run"):
                 for value in list(frame.f_locals.values()):
-                    value = getattr(value, "_loop", value)  # of asyncio.Runner
+                    value = getattr(value, "_loop", value)  # asyncio.Runner has it there
                     if isinstance(value, kind):
-                        COUNTS.see_loop(value)
+                        COUNTS.add_loop(value)
             frame = frame.f_back  # type: ignore[assignment]
 
 
 class Tasks:
-    """All tasks there are at one moment, to be taken in pieces."""
+    """All tasks that exist at one moment, to be removed in chunks."""
 
     def __init__(self) -> None:
         began = thread_time()
-        weak = _weak_set()
-        self._references = list(weak or ())
+        references = _weak_set()
+        self._references = list(references or ())
         self._tasks: List[Any] = []
-        if weak is None or LINKED:
+        if references is None or LINKED:
             all_tasks: Any = getattr(sys.modules.get("asyncio.tasks"), "all_tasks", None)
-            for loop in COUNTS.loops_now() if all_tasks is not None else ():
+            for loop in COUNTS.open_loops() if all_tasks is not None else ():
                 try:
                     self._tasks += all_tasks(loop)
-                except RuntimeError:  # up to 3.13: too many came meanwhile
+                except RuntimeError:  # up to 3.13: too many were created meanwhile
                     pass
         self.pause = thread_time() - began if len(self) > MANY else 0.0
-        """Seconds that the program stood still for it; 0 with few tasks."""
+        """Seconds that the program was stopped by this; 0 with few tasks."""
 
     @property
     def holds(self) -> bool:
-        """Whether tasks are held that could end meanwhile: then there is some hurry."""
+        """Whether this keeps tasks alive that might end, so that the scan should be quick."""
         return bool(self._tasks)
 
-    def take(self) -> List[Any]:
-        """Return some tasks that were not taken yet; an empty list may have others behind it."""
+    def pop_chunk(self) -> List[Any]:
+        """Remove and return some tasks; the list may be empty while others are left."""
         if self._references:
-            some = self._references[-CHUNK:]
+            chunk = self._references[-CHUNK:]
             del self._references[-CHUNK:]
-            return [task for task in [reference() for reference in some] if task is not None]
-        some = self._tasks[-CHUNK:]
+            return [task for task in [reference() for reference in chunk] if task is not None]
+        chunk = self._tasks[-CHUNK:]
         del self._tasks[-CHUNK:]
-        return some
+        return chunk
 
     def __len__(self) -> int:
         return len(self._references) + len(self._tasks)
 
 
 class Scan:
-    """What the last whole scan found, and the one that goes on."""
+    """The result of the last complete scan, and the current one."""
 
     def __init__(self) -> None:
         self.began: Optional[float] = None
-        """When the last whole scan began; None before."""
+        """When the last complete scan started; None before."""
         self.live = self.ended = self.since = self.retained = self.scan_created = 0
-        self.hurry = False
-        """Whether the next turn should come soon."""
+        self.urgent = False
+        """Whether the next slice should follow soon."""
         self.pause = 0.0
-        """Seconds that the program stood still at the beginning of the last scan."""
+        """Seconds that the program was stopped at the start of the last scan."""
         self._loops_due = 0.0
 
-    def older(self, tasks: Tasks) -> Iterator[None]:
-        """Count what was there before anything was counted: a generator, a turn at a time."""
-        return self._look(tasks, monotonic(), None)
+    def count_existing(self, tasks: Tasks) -> Iterator[None]:
+        """Count the tasks that existed when the agent started. A generator: one time slice per step."""
+        return self._count(tasks, monotonic(), None)
 
-    def next(self) -> Iterator[None]:
-        """Look at all tasks once: a generator, a turn at a time."""
+    def run(self) -> Iterator[None]:
+        """Count all tasks once. A generator: one time slice per step."""
         began = monotonic()
-        # Read before the tasks are copied: what was counted by then is among them, unless it has ended.
-        before = {key: group.counted() for key, group in list(COUNTS.groups.items())}
+        # Read before the tasks are copied: a task counted by then is in the copy, unless it has ended.
+        counted = {key: group.counted() for key, group in list(COUNTS.groups.items())}
         if began >= self._loops_due:
             self._loops_due = began + 1.0
-            see_running_loops()
+            add_running_loops()
         tasks = Tasks()
-        if tasks.pause:  # enough for one turn
-            self.hurry = tasks.holds
+        if tasks.pause:  # that is enough for one slice
+            self.urgent = tasks.holds
             yield
-        yield from self._look(tasks, began, before)
+        yield from self._count(tasks, began, counted)
 
-    def _look(self, tasks: Tasks, began: float, before: Optional[Dict[int, int]]) -> Iterator[None]:
+    def _count(self, tasks: Tasks, began: float, counted: Optional[Dict[int, int]]) -> Iterator[None]:
         self.pause = tasks.pause
         live: Dict[int, int] = {}
         retained: Dict[int, int] = {}
-        turn_ends = perf_counter() + TURN
+        slice_ends = perf_counter() + TIME_SLICE
         while tasks:
-            for task in tasks.take():
+            for task in tasks.pop_chunk():
                 try:
                     coro = task.get_coro()
                     key = id(coro.cr_code)
@@ -147,38 +147,38 @@ class Scan:
                     else:
                         live[key] += 1
                         if live[key] < 64 or not live[key] % 64:
-                            COUNTS.see_loop(task.get_loop())
+                            COUNTS.add_loop(task.get_loop())
                 except Exception:
-                    _look_again(task, live, retained)
+                    _count_other(task, live, retained)
             task = coro = None
-            if perf_counter() >= turn_ends:
-                self.hurry = tasks.holds
+            if perf_counter() >= slice_ends:
+                self.urgent = tasks.holds
                 yield
-                turn_ends = perf_counter() + TURN
-        self.hurry = False
-        self._take(began, before, live, retained)
+                slice_ends = perf_counter() + TIME_SLICE
+        self.urgent = False
+        self._update_groups(began, counted, live, retained)
 
-    def _take(
-        self, began: float, before: Optional[Dict[int, int]], live: Dict[int, int], retained: Dict[int, int]
+    def _update_groups(
+        self, began: float, counted: Optional[Dict[int, int]], live: Dict[int, int], retained: Dict[int, int]
     ) -> None:
-        """Work out what has ended from what was created ``before`` the scan and what is still there."""
+        """Compute the ended tasks from those ``counted`` before the scan and those that it found."""
         groups = list(COUNTS.groups.items())
         for key, group in groups:
             if group.kind == "trio":
-                group.take_ends()
+                group.update_from_endings()
                 continue
             found = live.get(key, 0)
-            if before is None:
+            if counted is None:
                 group.since += found
             else:
-                # What is there beyond all that was counted went past the counting; or a thread has created
-                # a task this moment, and counts it next: then the next scan finds nothing.
-                beyond = max(0, found - (group.created() + group.since - group.ended))
-                group.direct += min(beyond, group.uncounted)
-                group.uncounted = beyond - min(beyond, group.uncounted)
+                # Tasks in excess of all counted ones were created without ``create_task``; or a thread has
+                # just created one and is about to count it: then the next scan finds no excess.
+                excess = max(0, found - (group.created() + group.since - group.ended))
+                group.direct += min(excess, group.uncounted)
+                group.uncounted = excess - min(excess, group.uncounted)
             group.live = found - group.uncounted
             group.retained = retained.get(key, 0)
-            known = (before or {}).get(key, 0) + group.direct + group.since
+            known = (counted or {}).get(key, 0) + group.direct + group.since
             group.ended = max(group.ended, known - found)
         self.began = began
         for name in ("live", "ended", "since", "retained"):
@@ -186,12 +186,12 @@ class Scan:
         self.scan_created = max(0, self.live + self.ended - self.since)
 
 
-def _look_again(task: Any, live: Dict[int, int], retained: Dict[int, int]) -> None:
-    """Count a task whose group is not known yet, or whose coroutine is none of Python's own."""
+def _count_other(task: Any, live: Dict[int, int], retained: Dict[int, int]) -> None:
+    """Count a task whose group is new to this scan, or whose coroutine is not a native one."""
     try:
-        key = id(COUNTS.of(task.get_coro(), task).hold)
-        COUNTS.see_loop(task.get_loop())
-        found = retained if task.done() else live
-        found[key] = found.get(key, 0) + 1
-    except Exception:  # a task of somebody's own making that has none of this
+        key = id(COUNTS.group_of(task.get_coro(), task).key)
+        COUNTS.add_loop(task.get_loop())
+        counts = retained if task.done() else live
+        counts[key] = counts.get(key, 0) + 1
+    except Exception:  # a custom task class without these methods
         pass

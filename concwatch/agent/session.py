@@ -1,4 +1,4 @@
-"""What is counted for one monitor: ticks, scans in short turns, groups, and the commands that are obeyed."""
+"""The counting for one monitor: ticks, scans in short time slices, groups, and the monitor's commands."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from time import monotonic, thread_time
 
 from .connection import Lost
 from .counting import COUNTS
-from .figures import Figures, Tracing
+from .figures import Figures
 from .hooks import HOOKS
 from .process import flags, identity, name
 from .report import Groups, tick
-from .scan import LINKED, Scan, Tasks, see_running_loops
-from .waits import look
+from .scan import LINKED, Scan, Tasks, add_running_loops
+from .traced import Tracing
+from .waits import find_waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,108 +20,108 @@ if TYPE_CHECKING:
 
     from .connection import Connection
 
-SLOWEST, FASTEST = 0.1, 10.0
+MIN_HZ, MAX_HZ = 0.1, 10.0
 
 SHARE = 0.008
-"""Of the process's time: one per cent, with what it takes to wake up."""
+"""The share of the process's time that the agent uses: 1 % together with its wake-ups."""
 
-ASKED_SHARE = 0.1
-"""Of the process's time, while somebody waits for what was asked for."""
+REQUEST_SHARE = 0.1
+"""The share of the process's time that the agent uses while it answers a request."""
 
-MOST_ASKED = 10
+MAX_REQUESTS = 10
+"""Requests for ``waits`` that may be pending."""
 
-HURRY = 0.002
-"""Seconds between two turns of a scan that holds tasks."""
+URGENT_DELAY = 0.002
+"""Seconds between two slices of a scan that keeps tasks alive."""
 
-LONGEST_PAUSE = 0.015
-"""Seconds that the program may stand still more often than once in `SELDOM`."""
+MAX_PAUSE = 0.015
+"""Seconds: a scan that stops the program for longer is repeated only every `LONG_SCAN_INTERVAL`."""
 
-SELDOM = 60.0
+LONG_SCAN_INTERVAL = 60.0
 
-COMMANDS_EVERY = 0.1
-"""Seconds between two looks for a command, at most."""
+COMMAND_INTERVAL = 0.1
+"""Maximum seconds between two reads of commands."""
 
-LAST_PATIENCE = 1.0
-"""Seconds that the last scan and the last reports may take when the process ends."""
+FINISH_TIMEOUT = 1.0
+"""Seconds that the last scan and the last reports may take at exit."""
 
 
 class Session:
-    """Counts for one monitor, over one connection or, where the program closes it, several in turn."""
+    """Counts for one monitor, over one connection or, if the program closes it, several in turn."""
 
     def __init__(self) -> None:
-        """Begin to count; what is there now is older than the agent."""
         COUNTS.clear()
-        see_running_loops()
-        older = Tasks()
-        HOOKS.put()
+        add_running_loops()
+        existing = Tasks()
+        HOOKS.install()
         self._figures, self._tracing = Figures(), Tracing()
-        self._figures.collector.put()
+        self._figures.collector.install()
         self._scan = Scan()
-        self._turns: Optional[Iterator[None]] = self._scan.older(older)
-        self._asked: List[Iterator[None]] = []
-        self._interval = 1 / FASTEST
+        self._slices: Optional[Iterator[None]] = self._scan.count_existing(existing)
+        self._requests: List[Iterator[None]] = []
+        self._interval = 1 / MAX_HZ
         self._number = 0
-        self._tick_due = self._scan_due = self._turn_due = monotonic()
+        self._tick_due = self._scan_due = self._slice_due = monotonic()
         self._tick_cost = 0.0
         self._pause_reported = False
         self._commands: Dict[str, Callable[[Dict[str, Any]], Optional[bool]]] = {
             "rate": self._set_rate,
-            "waits": self._look,
+            "waits": self._request_waits,
             "outcomes": lambda fields: HOOKS.set_outcomes(_flag(fields, "on")),
             "trace": lambda fields: self._tracing.set(_flag(fields, "on")),
-            "lines": self._lines,
+            "lines": self._send_lines,
             "detach": self._detach,
         }
 
-    def greet(self, connection: Connection) -> None:
-        """Report over ``connection`` from now on, and say who this is."""
+    def report_to(self, connection: Connection) -> None:
+        """Send ``ready``, and report over ``connection`` from now on."""
         self._connection = connection
         self._groups = Groups()
-        self._known = {"name": name(), "flags": flags()}
+        self._reported = {"name": name(), "flags": flags()}
         self._tick_due = monotonic()
-        connection.send("ready", **identity(), **self._known, can=list(self._commands), workloads=[])
+        connection.send("ready", **identity(), **self._reported, can=list(self._commands), workloads=[])
 
     def step(self) -> float:
-        """Do what is due, and return the seconds until something is; raises `Lost`."""
+        """Do what is due, and return the seconds until the next step; raises `Lost`."""
         began, now = thread_time(), monotonic()
-        self._obey()
-        if now >= self._turn_due or self._hurry:
-            self._turn(now)
+        self._handle_commands()
+        if now >= self._slice_due or self._urgent:
+            self._run_slice(now)
         if now >= self._tick_due:
             self._tick_due = now + self._interval
             if not self._connection.behind:
-                self._tick(now)
+                self._send_tick(now)
         self._connection.flush()
-        # The next turn comes when the time that was used is the agent's share.
-        share = ASKED_SHARE if self._asked else SHARE
-        self._turn_due = max(self._turn_due, monotonic()) + (thread_time() - began) / share
+        # The next slice is due when the time used so far is the agent's share.
+        share = REQUEST_SHARE if self._requests else SHARE
+        self._slice_due = max(self._slice_due, monotonic()) + (thread_time() - began) / share
         due = self._tick_due
-        if self._hurry:
-            due = monotonic() + HURRY
-        elif self._turns is not None or self._asked:
-            due = min(due, self._turn_due)
-        return min(COMMANDS_EVERY, max(0.0005, due - monotonic()))
+        if self._urgent:
+            due = monotonic() + URGENT_DELAY
+        elif self._slices is not None or self._requests:
+            due = min(due, self._slice_due)
+        return min(COMMAND_INTERVAL, max(0.0005, due - monotonic()))
 
     @property
-    def _hurry(self) -> bool:
-        return self._turns is not None and self._scan.hurry
+    def _urgent(self) -> bool:
+        return self._slices is not None and self._scan.urgent
 
-    def _turn(self, now: float) -> None:
-        """Go on with what was asked for, or else with a scan."""
-        if self._asked:
-            if _ends(self._asked[0]):
-                del self._asked[0]
+    def _run_slice(self, now: float) -> None:
+        """Run one time slice of the first pending request, or else of a scan."""
+        if self._requests:
+            if _is_exhausted(self._requests[0]):
+                del self._requests[0]
             return
-        if self._turns is None and now >= self._scan_due:
-            HOOKS.look()
+        if self._slices is None and now >= self._scan_due:
+            HOOKS.replace_imported()
             self._scan_due = now + self._interval
-            self._turns = self._scan.next()
-        if self._turns is not None and _ends(self._turns):
-            self._turns = None
+            self._slices = self._scan.run()
+        if self._slices is not None and _is_exhausted(self._slices):
+            self._slices = None
             if not self._connection.behind:
                 self._send_groups(now)
-            if LINKED and self._scan.pause > LONGEST_PAUSE:
-                self._scan_due = now + SELDOM
+            if LINKED and self._scan.pause > MAX_PAUSE:
+                self._scan_due = now + LONG_SCAN_INTERVAL
                 self._report_pause()
 
     def _report_pause(self) -> None:
@@ -128,23 +129,23 @@ class Session:
             self._pause_reported = True
             self._send_error(
                 None,
-                "with so many tasks they are counted once a minute: this Python lists them all at once, "
-                f"and the program stands still for {self._scan.pause * 1000:.0f} ms",
+                "tasks are counted only once a minute: this Python lists all of them at once, "
+                f"which stops the program for {self._scan.pause * 1000:.0f} ms",
             )
 
     def _send_error(self, command: Optional[str], message: str) -> None:
         self._connection.send("error", command=command, message=message, detail=None)
 
-    def _tick(self, now: float) -> None:
+    def _send_tick(self, now: float) -> None:
         began = thread_time()
         self._number += 1
         fields = tick(self._number, self._scan, self._figures, HOOKS.outcomes)
-        known = {"name": name(), "flags": flags()}
-        fields.update({key: value for key, value in known.items() if self._known[key] != value})
-        self._known = known
+        current = {"name": name(), "flags": flags()}
+        fields.update({key: value for key, value in current.items() if self._reported[key] != value})
+        self._reported = current
         self._connection.send("tick", **fields)
         self._tick_cost = 0.8 * self._tick_cost + 0.2 * (thread_time() - began)
-        # Never catch up; and a process with thousands of threads and groups is asked less often.
+        # Missed ticks are not made up for, and a process with thousands of threads and groups sends fewer.
         self._tick_due = now + max(self._interval, self._tick_cost / (SHARE / 2))
 
     def _send_groups(self, now: float, last: bool = False) -> None:
@@ -152,19 +153,19 @@ class Session:
         if report is not None:
             self._connection.send("groups", **report)
 
-    def _obey(self) -> None:
-        """Carry out the commands that have come, and answer each."""
+    def _handle_commands(self) -> None:
+        """Execute and answer the commands received since the last step."""
         for fields, problem in self._connection.commands():
             arrived = monotonic()
             command = None if fields is None else fields["type"][:60]
             try:
                 if fields is None:
                     raise ValueError(problem)
-                act = self._commands.get(fields["type"])
-                if act is None:
-                    known = ", ".join(self._commands)
-                    raise ValueError(f'unknown command "{command}": expected one of {known}')
-                if not act(fields):
+                execute = self._commands.get(fields["type"])
+                if execute is None:
+                    expected = ", ".join(self._commands)
+                    raise ValueError(f'unknown command "{command}": expected one of {expected}')
+                if not execute(fields):
                     seconds = monotonic() - arrived
                     self._connection.send("applied", command=command, seconds=seconds, flags=flags())
             except Lost:
@@ -176,22 +177,22 @@ class Session:
 
     def _set_rate(self, fields: Dict[str, Any]) -> None:
         hz = fields.get("hz")
-        if isinstance(hz, bool) or not isinstance(hz, (int, float)) or not SLOWEST <= hz <= FASTEST:
-            raise ValueError(f'"hz" is {hz!r}: expected ticks a second from {SLOWEST} to {FASTEST:.0f}')
+        if isinstance(hz, bool) or not isinstance(hz, (int, float)) or not MIN_HZ <= hz <= MAX_HZ:
+            raise ValueError(f'"hz" is {hz!r}: expected ticks a second from {MIN_HZ} to {MAX_HZ:.0f}')
         self._interval = 1 / hz
         self._tick_due = self._scan_due = monotonic()
 
-    def _look(self, fields: Dict[str, Any]) -> bool:
-        wanted = fields.get("group")
-        group = next((one for one in list(COUNTS.groups.values()) if one.number == wanted), None)
+    def _request_waits(self, fields: Dict[str, Any]) -> bool:
+        number = fields.get("group")
+        group = next((one for one in list(COUNTS.groups.values()) if one.number == number), None)
         if group is None:
-            raise ValueError(f'"group" is {wanted!r}: expected the number of a group that was reported')
-        if len(self._asked) >= MOST_ASKED:
-            raise ValueError(f"{MOST_ASKED} are being looked up already")
-        self._asked.append(look(group, lambda found: self._connection.send("waits", **found)))
+            raise ValueError(f'"group" is {number!r}: expected the number of a group that was reported')
+        if len(self._requests) >= MAX_REQUESTS:
+            raise ValueError(f"{MAX_REQUESTS} requests are pending already")
+        self._requests.append(find_waits(group, lambda report: self._connection.send("waits", **report)))
         return True
 
-    def _lines(self, fields: Dict[str, Any]) -> bool:
+    def _send_lines(self, fields: Dict[str, Any]) -> bool:
         self._connection.send("lines", lines=self._tracing.lines())
         return True
 
@@ -199,13 +200,13 @@ class Session:
         raise Lost
 
     def finish(self) -> None:
-        """Send the last figures of a process that ends."""
+        """Send the last figures when the process exits."""
         connection = self._connection
-        connection.patience = LAST_PATIENCE
-        until = monotonic() + LAST_PATIENCE
-        for turns in (self._turns, self._scan.next(), self._scan.next()):  # two: see `Group.uncounted`
-            for _ in turns or ():
-                if monotonic() > until:
+        connection.timeout = FINISH_TIMEOUT
+        deadline = monotonic() + FINISH_TIMEOUT
+        for slices in (self._slices, self._scan.run(), self._scan.run()):  # two: see `Group.uncounted`
+            for _ in slices or ():
+                if monotonic() > deadline:
                     break
         connection.send("tick", **tick(self._number + 1, self._scan, self._figures, HOOKS.outcomes))
         self._send_groups(monotonic(), last=True)
@@ -213,9 +214,9 @@ class Session:
         connection.flush()
 
     def close(self) -> None:
-        """Take everything back that counts."""
-        HOOKS.take_back()
-        self._figures.collector.take_back()
+        """Remove all hooks and stop tracing."""
+        HOOKS.remove()
+        self._figures.collector.remove()
         try:
             self._tracing.set(False)
         except Exception:
@@ -223,9 +224,9 @@ class Session:
         COUNTS.clear()
 
 
-def _ends(turns: Iterator[None]) -> bool:
-    """Take one turn; return whether it was the last."""
-    for _ in turns:
+def _is_exhausted(slices: Iterator[None]) -> bool:
+    """Run one time slice; return whether it was the last."""
+    for _ in slices:
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""The lines of source that hold traced memory; nothing is imported before somebody asks for them."""
+"""Tracing of allocations: ``tracemalloc`` and the source lines that hold memory. It is imported on demand."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Tuple
 
-MOST = 20
+MAX_LINES = 20
 """Lines that are reported."""
 
 
 class TracedLines:
-    """Remembers how much each line held at the last look, to tell which have grown."""
+    """The source lines that hold traced memory, compared with the previous reading."""
 
     def __init__(self) -> None:
-        self._before: Dict[Tuple[str, int], int] = {}
+        self._sizes: Dict[Tuple[str, int], int] = {}
 
-    def forget(self) -> None:
-        """Take the next look as the first: growth is what is held then."""
-        self._before = {}
+    def reset(self) -> None:
+        """Forget the previous reading."""
+        self._sizes = {}
 
-    def look(self) -> List[Dict[str, Any]]:
-        """Return the lines that have grown most since the last look.
+    def read(self) -> List[Dict[str, Any]]:
+        """Return the lines that have grown most since the previous reading.
 
-        Each has ``file``, ``line``, ``bytes`` and ``grown`` (bytes; grown may be negative), and ``blocks``.
+        Each has ``file``, ``line``, ``bytes`` and ``grown`` (bytes; may be negative), and ``blocks``.
 
         Raises:
             ValueError: nothing is traced.
@@ -33,17 +33,43 @@ class TracedLines:
         tracemalloc = sys.modules.get("tracemalloc")
         if tracemalloc is None or not tracemalloc.is_tracing():
             raise ValueError("nothing is traced: send trace first")
-        found = []
-        now = {}
+        lines = []
+        sizes = {}
         for one in tracemalloc.take_snapshot().statistics("lineno"):
             frame = one.traceback[0]
             key = (frame.filename, frame.lineno)
-            now[key] = one.size
-            grown = one.size - self._before.get(key, 0)
-            found.append((grown, one.size, one.count, key))
-        self._before = now
-        found.sort(reverse=True)
+            sizes[key] = one.size
+            grown = one.size - self._sizes.get(key, 0)
+            lines.append((grown, one.size, one.count, key))
+        self._sizes = sizes
+        lines.sort(reverse=True)
         return [
             {"file": file[-200:], "line": line, "bytes": size, "grown": grown, "blocks": count}
-            for grown, size, count, (file, line) in found[:MOST]
+            for grown, size, count, (file, line) in lines[:MAX_LINES]
         ]
+
+
+class Tracing:
+    """``tracemalloc`` in a watched process, switched on by request."""
+
+    def __init__(self) -> None:
+        self._started = False
+        self._lines = TracedLines()
+
+    def set(self, on: bool) -> None:
+        """Start or stop tracing. Tracing that the program has started is not stopped."""
+        import tracemalloc  # it imports pickle and linecache
+
+        if on and not tracemalloc.is_tracing():
+            tracemalloc.start()
+            self._started = True
+        elif not on and self._started:
+            tracemalloc.stop()
+            self._started = False
+            self._lines.reset()
+
+    def lines(self) -> List[Dict[str, Any]]:
+        """Return what `TracedLines.read` does, with printable names."""
+        from .counting import printable  # not needed by a worker, which uses only `TracedLines`
+
+        return [dict(line, file=printable(line["file"])) for line in self._lines.read()]

@@ -1,11 +1,11 @@
-"""Where the tasks of a group stand, looked up when somebody asks."""
+"""The lines at which the tasks of a group wait, found on request."""
 
 from __future__ import annotations
 
 from time import monotonic, perf_counter
 
-from .counting import COUNTS, name_of, own, words
-from .scan import TURN, Tasks
+from .counting import COUNTS, is_own, name_of, printable
+from .scan import TIME_SLICE, Tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,76 +13,81 @@ if TYPE_CHECKING:
 
     from .counting import Group
 
-MOST_TASKS = 20_000
-"""Tasks that are looked at."""
+MAX_TASKS = 20_000
+"""Tasks that are examined."""
 
-MOST_PLACES = 50
-MOST_APART = 2_000
+MAX_PLACES = 50
+"""Places that are reported."""
 
-DEEPEST = 100
-"""Coroutines awaited one within the other that are followed."""
+MAX_DISTINCT = 2_000
+"""Places that are counted separately."""
 
+MAX_DEPTH = 100
+"""Coroutines that are followed from one to the one it awaits."""
 
 _KINDS = (
     ("cr_code", "cr_await", "cr_frame"),
     ("gi_code", "gi_yieldfrom", "gi_frame"),
     ("ag_code", "ag_await", "ag_frame"),
 )
-"""Of coroutines, generators and asynchronous generators: the code, what is awaited, and the frame."""
+"""The attributes of coroutines, generators and asynchronous generators: code, awaited object, frame."""
 
 
 def place(coro: Any) -> Tuple[str, str, str]:
-    """Return where a coroutine stands: a line, the function it is in, and what is awaited innermost.
+    """Return where a coroutine waits: the line, its function, and the innermost awaited object.
 
-    The line is the innermost of the program's own code, or of any where there is none.
+    The line is the innermost in the program's own code, or in any code if there is none.
     """
-    code, stands, frame_name = None, None, ""
+    code, waiting, frame_name = None, None, ""
     awaited, on, found_own = coro, "", False
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         kind = next((kind for kind in _KINDS if getattr(awaited, kind[0], None) is not None), None)
         if kind is None:
-            on = words(type(awaited).__name__) if awaited is not None else on
+            on = printable(type(awaited).__name__) if awaited is not None else on
             break
         current = getattr(awaited, kind[0])
-        on, mine = name_of(current), own(current.co_filename)
-        if mine or not found_own:
-            code, stands, frame_name, found_own = current, awaited, kind[2], mine
+        on, own = name_of(current), is_own(current.co_filename)
+        if own or not found_own:
+            code, waiting, frame_name, found_own = current, awaited, kind[2], own
         awaited = getattr(awaited, kind[1])
     if code is None:
         return "", "", on
-    # A frame object is made by looking at it, and stays as long as the coroutine: of one each, no more.
-    frame = getattr(stands, frame_name)
+    # Reading the frame creates an object that lives as long as the coroutine: only one per task.
+    frame = getattr(waiting, frame_name)
     line = frame.f_lineno if frame is not None else code.co_firstlineno
-    return words(f"{code.co_filename}:{line}"), name_of(code), on
+    return printable(f"{code.co_filename}:{line}"), name_of(code), on
 
 
-def look(group: Group, answer: Callable[[Dict[str, Any]], None]) -> Iterator[None]:
-    """Find where tasks of ``group`` stand: a generator, a turn at a time; ``answer`` gets the fields."""
+def find_waits(group: Group, send: Callable[[Dict[str, Any]], None]) -> Iterator[None]:
+    """Find where the tasks of ``group`` wait, and call ``send`` with the fields of the report.
+
+    A generator: one time slice per step.
+    """
     places: Dict[Tuple[str, str, str], int] = {}
-    looked = 0
-    turn_ends = perf_counter() + TURN
+    examined = 0
+    slice_ends = perf_counter() + TIME_SLICE
     tasks = Tasks()
-    while tasks and looked < MOST_TASKS:
-        for task in tasks.take():
+    while tasks and examined < MAX_TASKS:
+        for task in tasks.pop_chunk():
             try:
                 coro = task.get_coro()
-                if COUNTS.hold(coro, task) is not group.hold or task.done():
+                if COUNTS.key_of(coro, task) is not group.key or task.done():
                     continue
-                looked += 1
+                examined += 1
                 key = place(coro)
-            except Exception:  # it has ended this moment
+            except Exception:  # it has just ended
                 continue
-            if key in places or len(places) < MOST_APART:
+            if key in places or len(places) < MAX_DISTINCT:
                 places[key] = places.get(key, 0) + 1
         task = coro = None
-        if perf_counter() >= turn_ends:
+        if perf_counter() >= slice_ends:
             yield
-            turn_ends = perf_counter() + TURN
-    ranked = sorted(places.items(), key=lambda item: -item[1])[:MOST_PLACES]
-    answer(
+            slice_ends = perf_counter() + TIME_SLICE
+    ranked = sorted(places.items(), key=lambda item: -item[1])[:MAX_PLACES]
+    send(
         {
             "group": group.number,
-            "looked": looked,
+            "looked": examined,
             "live": group.live,
             "waits": [
                 {"where": where, "in": inside, "on": on, "tasks": count}
@@ -94,10 +99,10 @@ def look(group: Group, answer: Callable[[Dict[str, Any]], None]) -> Iterator[Non
 
 
 def _oldest(group: Group) -> Any:
-    found = group.oldest()
-    if found is None:
+    oldest = group.oldest()
+    if oldest is None:
         return None
-    task, created, start = found
+    task, created, start = oldest
     try:
         where = place(task.get_coro() if hasattr(task, "get_coro") else task.coro)[0]
     except Exception:

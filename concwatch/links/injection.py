@@ -9,7 +9,7 @@ import subprocess
 
 from concwatch.agent.inject import gdb_command
 from concwatch.agent.places import ADDRESS
-from concwatch.agent.process import called_by
+from concwatch.agent.process import script_name
 from concwatch.system.processes import command_of, find_process, mapped_files, program_of, variable_of
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ def process_name(pid: int) -> str:
     parts = command_of(pid)
     program = os.path.basename(parts[0])[:60] if parts else ""
     if program.startswith(("python", "pypy")):
-        return called_by(parts)
+        return script_name(parts)
     return program or os.path.basename(_program(pid)) or "process"
 
 

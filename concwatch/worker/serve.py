@@ -137,7 +137,7 @@ def _lines(engine: Engine) -> Callable[[Fields], None]:
             from concwatch.agent.traced import TracedLines  # seldom asked for
 
             looked.append(TracedLines())
-        engine.send("lines", lines=looked[0].look())
+        engine.send("lines", lines=looked[0].read())
 
     return report
 

@@ -1,6 +1,6 @@
 """Starts the agent in every Python process below ``concwatch watch``, then imports the next sitecustomize.
 
-It runs in whatever Python the program has: no syntax that an old one would not know.
+It runs in any Python: it must not use syntax that an old one does not have.
 """
 
 import os
@@ -24,8 +24,8 @@ def _start(folder):
     agent.start(address)
 
 
-def _hand_on(folder):
-    """Take this file's folder off the path and import the sitecustomize that it has hidden, if any."""
+def _import_next(folder):
+    """Remove this folder from ``sys.path`` and import the sitecustomize that it has hidden, if any."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != folder]
     this = sys.modules.pop("sitecustomize", None)
     try:
@@ -34,13 +34,13 @@ def _hand_on(folder):
         if getattr(error, "name", None) != "sitecustomize":
             raise
     finally:
-        if this is not None:  # who imports it looks there when it has run
+        if this is not None:  # the import system reads it from there afterwards
             sys.modules.setdefault("sitecustomize", this)
 
 
 _folder = os.path.dirname(os.path.abspath(__file__))
 try:
     _start(_folder)
-except Exception:  # the program is not to know
+except Exception:  # the agent never raises into the program
     pass
-_hand_on(_folder)
+_import_next(_folder)

@@ -55,7 +55,7 @@ def test_the_median_and_the_spread_are_those_of_an_experiment():
 )
 def test_a_difference_counts_when_the_ranges_have_nothing_in_common(b, verdict):
     found = difference([90, 100, 110], b)
-    assert (found.verdict, found.real) == (verdict, verdict in ("worse", "better"))
+    assert (found.verdict, found.significant) == (verdict, verdict in ("worse", "better"))
 
 
 def test_of_one_value_each_the_spread_is_unknown():
@@ -94,10 +94,10 @@ values = st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=5)
 @given(values, values, st.sampled_from((1, -1)))
 def test_what_counts_one_way_counts_the_other_way_and_is_the_opposite(a, b, worse):
     there, back = difference(a, b, worse), difference(b, a, worse)
-    assert there.real == back.real
-    assert not (there.real and set(a) & set(b))
+    assert there.significant == back.significant
+    assert not (there.significant and set(a) & set(b))
     assert there.worse_by * back.worse_by <= 0
-    assert there.fails(0) <= there.real
+    assert there.fails(0) <= there.significant
 
 
 # Results of `concwatch run`.
@@ -450,9 +450,9 @@ def test_a_recording_cut_off_or_of_other_conditions_is_compared_with_a_caution(c
     whole = recording(*session())
     cut = recording(*session(), end=False)[:-60]
     told = compare(whole, gzip.compress(cut), names=("whole.jsonl", "cut.jsonl.gz")).stdout
-    assert re.search(r"caution · B: cut off after .* compared with what is there", told)
+    assert re.search(r"caution · B: cut off after .* compared as far as it goes", told)
     damaged = whole.replace(b"[0,0.3,", b"[0,0.3?,", 1)
-    assert cautions(compare(whole, damaged)) == ["caution · B: 1 damaged line passed over"]
+    assert cautions(compare(whole, damaged)) == ["caution · B: 1 damaged line skipped"]
     other = recording(*session(), settings=SettingsLine(time=0.0, workload="hold", gc="frozen"))
     assert cautions(compare(whole, other)) == [
         "caution · workload (asyncio): A sleep:10, B hold",

@@ -26,7 +26,7 @@ def a_recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("export") / "a.jsonl"
     bench = Bench("asyncio", "pool", settings=Settings(trace=True))
     recorder = Recorder(path, open_writer(path), "concwatch", [lane.engine for lane in bench.lab.lanes])
-    recorder.follow(bench.lab)
+    recorder.observe(bench.lab)
     for lane in bench.lab.lanes:
         bench.lab.set_target(lane, 1_000)
     bench.pass_(4)
@@ -103,7 +103,7 @@ def test_a_recording_is_never_written_over_by_what_is_made_of_it(path, tmp_path)
 def test_what_is_asked_wrongly_is_one_line(path, tmp_path, monkeypatch):
     (tmp_path / "mine").write_text("not one")
     pip = "pip install 'concwatch[parquet]'"
-    monkeypatch.setattr("concwatch.commands.export.why_no_parquet", lambda: pip)
+    monkeypatch.setattr("concwatch.commands.export.parquet_problem", lambda: pip)
     for said, *arguments in (
         ("no format: expected one of --csv, --json, --parquet", path),
         ("--json and --csv: expected one of them", path, "--json", "--csv", "--json"),

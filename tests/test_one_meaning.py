@@ -21,7 +21,7 @@ from concwatch.lab.snapshot import COLUMNS
 from concwatch.measure.expect import EXPECTABLE
 from concwatch.measure.figures import BY_NAME, FIGURES
 from concwatch.measure.run import EngineResult, Session
-from concwatch.recordings.format import cut_time
+from concwatch.recordings.format import truncate_time
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
@@ -90,7 +90,7 @@ async def _measured(settings_, tasks, costs, path=None):
         lab = fake_lab(settings_, costs)
         lab.observers.append(seen.append)
         if recorder:
-            recorder.follow(lab)
+            recorder.observe(lab)
         return lab
 
     await session.run(make_lab, lambda lab, lane, text: None)
@@ -124,7 +124,7 @@ def test_screen_run_experiment_and_recording_of_the_same_snapshots_agree(workloa
             continue
         lane = result.last if figure.at_end else result.held
         # The screen shows what a figure gives of the lab's snapshot; a replay, of the recording's.
-        read = recording.snapshot(cut_time(snapshots[lane])).lanes[0]
+        read = recording.snapshot(truncate_time(snapshots[lane])).lanes[0]
         expected = figure.of(lane)
         assert row.median(figure.name) == expected, figure.name
         assert figure.of(read) == near(expected), figure.name

@@ -50,7 +50,7 @@ def recorded(path, *benches):
     recorder = Recorder(path, open_writer(path), "concwatch run", engines)
     for number, bench in enumerate(benches):
         bench.now += 60.0 * number
-        recorder.follow(bench.lab)
+        recorder.observe(bench.lab)
         bench.pass_(0.5)
         for lane in bench.lab.lanes:
             bench.lab.set_target(lane, 1_000)

@@ -35,8 +35,8 @@ from concwatch.links.link import Ended
 from concwatch.measure.figures import FIGURES
 from concwatch.recordings import format as specification
 from concwatch.recordings import writers
-from concwatch.recordings.format import KIND, VERSION, cut_time, format_position, rounded
-from concwatch.recordings.history import FINEST, STEPS, RecordedSeries
+from concwatch.recordings.format import KIND, VERSION, format_position, round_figure, truncate_time
+from concwatch.recordings.history import MAX_STEPS, STEPS, RecordedSeries
 from concwatch.recordings.listing import FINISHED, find_recordings
 from concwatch.recordings.load import load, parse
 from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN, decompress
@@ -61,7 +61,7 @@ def record(bench, path, **more):
     recorder = Recorder(
         path, open_writer(path), "concwatch", [lane.engine for lane in bench.lab.lanes], **more
     )
-    recorder.follow(bench.lab)
+    recorder.observe(bench.lab)
     return recorder
 
 
@@ -189,7 +189,7 @@ def test_every_snapshot_and_every_sample_is_read_as_it_was(actions, faults, trac
 
     assert (found.cut, found.damaged, found.end.why) == ("", 0, "done")
     for seen in snapshots:
-        read = found.snapshot(cut_time(seen.time - began))
+        read = found.snapshot(truncate_time(seen.time - began))
         assert_same(seen, read, began)
         for lane, other, own in zip(seen.lanes, read.lanes, samples, strict=True):
             assert_same_figures(lane, other)
@@ -245,7 +245,7 @@ def test_labs_one_after_another_are_on_one_clock(tmp_path):
         bench = Bench(name, budget=len(name) << 30)
         bench.now += 10.0 * number
         bench.lab.began = bench.now
-        recorder.follow(bench.lab)
+        recorder.observe(bench.lab)
         bench.lab.set_target(bench.lab.lanes[0], 500)
         bench.pass_(3)
         bench.lab.stop_all()
@@ -314,7 +314,7 @@ def test_a_long_window_is_given_extremes_and_nothing_of_what_comes_after(values,
     moment, begin = until * times[-1], start * until * times[-1]
     read = RecordedSeries(times, dict.fromkeys(METRICS, values)).until(moment)
     found_times, found = read.since("rss", begin)
-    assert len(found_times) == len(found) <= 2 * FINEST + STEPS[-1]
+    assert len(found_times) == len(found) <= 2 * MAX_STEPS + STEPS[-1]
     assert list(found_times) == sorted(found_times)
     assert all(time_ <= moment for time_ in found_times)
     inside = [v for t, v in zip(times, values, strict=True) if begin <= t <= moment and not math.isnan(v)]
@@ -520,7 +520,7 @@ def test_a_recording_from_before_there_were_durations_is_read(tmp_path):
 
 def fill_disk(monkeypatch, room=0):
     """Have only so many lines more be written."""
-    write, left = writers.FileWriter._put, [None] * room
+    write, left = writers.FileWriter._write, [None] * room
 
     def refuse(writer, line):
         if not left:
@@ -528,7 +528,7 @@ def fill_disk(monkeypatch, room=0):
         left.pop()
         write(writer, line)
 
-    monkeypatch.setattr(writers.FileWriter, "_put", refuse)
+    monkeypatch.setattr(writers.FileWriter, "_write", refuse)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
@@ -561,8 +561,8 @@ def test_a_full_disk_ends_the_recording_and_not_the_session(tmp_path, monkeypatc
     [  # just before its end, or while it is written
         ("a.jsonl", 0, os.unlink, "it was deleted"),
         ("a.jsonl.gz", 2, os.unlink, "it was deleted"),
-        ("a.jsonl", 2, lambda path: os.truncate(path, 0), "something else has cut it short"),
-        ("a.jsonl.gz", 0, lambda path: os.truncate(path, 0), "something else has cut it short"),
+        ("a.jsonl", 2, lambda path: os.truncate(path, 0), "another program truncated it"),
+        ("a.jsonl.gz", 0, lambda path: os.truncate(path, 0), "another program truncated it"),
     ],
 )
 def test_a_recording_that_is_lost_is_told(tmp_path, name, seconds, lose, why):
@@ -876,12 +876,12 @@ def test_times_are_told_as_they_are_and_not_rounded_up(seconds, digits, text):
 
 @given(st.floats(0, 1e6))
 def test_times_are_cut_to_microseconds(seconds):
-    assert seconds - 1.1e-6 <= cut_time(seconds) <= seconds + 1e-9
+    assert seconds - 1.1e-6 <= truncate_time(seconds) <= seconds + 1e-9
 
 
 @given(st.floats(-1e300, 1e300, allow_subnormal=False) | st.sampled_from([math.nan, math.inf, -math.inf]))
 def test_derived_figures_keep_five_digits(value):
-    found = rounded(value)
+    found = round_figure(value)
     if not math.isfinite(value):
         assert found is None
     else:
@@ -891,7 +891,7 @@ def test_derived_figures_keep_five_digits(value):
 
 def test_a_number_that_is_whole_once_it_is_rounded_has_no_point():
     sample = blank_sample(0, 1.5, rss=10, lag=0.0, cpu=1.0, tick_time=7.00001, gc=1e-7, others=0.0)
-    line = specification.encode(specification.written(sample, 0, 0.0))
+    line = specification.encode(specification.round_sample(sample, 0, 0.0))
     assert line.count(b".") == 1, "only the time has one"
 
 

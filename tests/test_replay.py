@@ -656,5 +656,5 @@ def test_every_cell_of_the_line_is_the_moment_that_it_shows(width):
 def make_recorder(path, lab):
     """Begin to record a lab."""
     recorder = Recorder(path, FileWriter(path), "concwatch", [lane.engine for lane in lab.lanes])
-    recorder.follow(lab)
+    recorder.observe(lab)
     return recorder

@@ -18,7 +18,7 @@ def recorded(tmp_path):
     path = tmp_path / "watched.jsonl"
     bench = WatchBench()
     recorder = Recorder(path, FileWriter(path), "concwatch watch -- app.py", ())
-    recorder.follow(bench.watching)
+    recorder.observe(bench.watching)
     one, other = bench.agent(40), None
     for at in range(10):
         one.holds(at, fetch_page=(3, 10 * at), parse=1)

@@ -13,7 +13,7 @@ from concwatch.commands.values import OUTPUT, STANDARD_OUTPUT, Parsed, number
 from concwatch.console import print_error
 from concwatch.files import is_same_file, write_atomically
 from concwatch.lab.snapshot import COLUMNS
-from concwatch.recordings.export import FORMATS, read_columns, why_no_parquet
+from concwatch.recordings.export import FORMATS, parquet_problem, read_columns
 from concwatch.recordings.load import load
 
 CHART, SLIDE = "chart", "chart_svg"
@@ -129,7 +129,7 @@ def _check(file: Path, format_: str, columns: tuple[str, ...] | None, out: str |
     Raises:
         ValueError: one line that says why not.
     """
-    problem = why_no_parquet() if format_ == "parquet" else None
+    problem = parquet_problem() if format_ == "parquet" else None
     if problem:
         raise ValueError(problem)
     if format_ in (CHART, SLIDE) and columns is not None:

@@ -154,12 +154,12 @@ def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | No
     """
     if file is None:
         return None
-    from concwatch.recordings.recorder import Recorder, called  # only here: few sessions are recorded
+    from concwatch.recordings.recorder import Recorder, command_line  # only here: few sessions are recorded
     from concwatch.recordings.writers import open_writer
 
     path = Path(file)
     try:
-        return Recorder(path, open_writer(path), called(), engines)
+        return Recorder(path, open_writer(path), command_line(), engines)
     except ValueError as error:
         raise click.UsageError(f"--record: {error}") from None
 

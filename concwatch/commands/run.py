@@ -201,7 +201,7 @@ def _measure(
         lab = new_lab(engines, settings=settings, budget=budget)
         labs.append(lab)
         if recorder is not None:
-            recorder.follow(lab)
+            recorder.observe(lab)
         return lab
 
     try:

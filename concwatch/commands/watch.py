@@ -132,7 +132,7 @@ def _without_screen(
     """Watch a program to its end, and write what became of it; return the exit status."""
     record = WatchRecord(watching)
     if recorder is not None:
-        recorder.follow(watching)
+        recorder.observe(watching)
     _, stopped = run_until_signal(_follow(watching, program, seconds))
     if isinstance(program, Program):
         end(watching, program)

@@ -1,1 +1,1 @@
-"""Two recordings, or two results, side by side: what differs, and whether that is more than the spread."""
+"""Comparison of two recordings or two results: what differs, and whether that is more than the spread."""

@@ -1,9 +1,8 @@
-"""Two sides, figure by figure, and which differences count.
+"""Comparison of two sides, figure by figure, and which differences count.
 
-The rule: a difference is beyond the spread when the range of A, from its lowest to its highest value, and
-that of B have no value in common. Ranges that touch have one in common. Of one value the range is that value.
-Where both sides have one value only nobody knows the spread; then any difference counts, and it is said
-that the spread is unknown.
+The rule: a difference is beyond the spread when the ranges of A and B, each from its lowest to its highest
+value, have no value in common. Ranges that touch have one in common; a single value is its own range.
+When both sides have a single value, the spread is unknown: any difference counts, and the verdict says so.
 """
 
 import math
@@ -14,7 +13,7 @@ from concwatch.comparing.side import Fact, Side, Subject
 from concwatch.measure.measured import Measured
 
 EXACT = 9
-"""Decimals of a share that count: the tenth is an error of floating point, not a change."""
+"""Decimals of a share that are compared; beyond them lie floating-point errors."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +23,16 @@ class Difference:
     a: Measured
     b: Measured
     worse: int
-    """Where worse lies: 1 for more, -1 for less, 0 for neither."""
+    """1 if more is worse, -1 if less is worse, 0 if neither is."""
 
     @property
     def change(self) -> float:
-        """How much more B has, in the figure's own unit."""
+        """B minus A, in the figure's own unit."""
         return self.b.median - self.a.median
 
     @property
     def ratio(self) -> float | None:
-        """B over A; None where that means nothing."""
+        """B divided by A; None where that is undefined."""
         a, b = self.a.median, self.b.median
         ratio = b / a if a > 0 and b >= 0 else math.inf
         return ratio if math.isfinite(ratio) else None
@@ -44,28 +43,28 @@ class Difference:
         return self.a.count > 1 or self.b.count > 1
 
     @property
-    def real(self) -> bool:
-        """Whether they differ beyond the spread, by the rule above, or differ with no spread known."""
+    def significant(self) -> bool:
+        """Whether the difference counts, by the module's rule."""
         return bool(self.change) and (self.a.high < self.b.low or self.b.high < self.a.low)
 
     @property
     def worse_by(self) -> float:
-        """How much worse B is, as a share of A: negative where it is better, infinite over an A of 0."""
+        """How much worse B is, as a share of A: negative if better, infinite if A is 0."""
         change = self.worse * self.change
         if not change:
             return 0.0
         return round(change / abs(self.a.median), EXACT) if self.a.median else math.copysign(math.inf, change)
 
     def fails(self, percent: float) -> bool:
-        """Return whether B is worse by more than ``percent`` of A, and that is beyond the spread."""
-        return self.real and self.worse_by > round(percent / 100, EXACT)
+        """Return whether the difference counts and B is worse by more than ``percent`` of A."""
+        return self.significant and self.worse_by > round(percent / 100, EXACT)
 
     @property
     def verdict(self) -> str:
-        """What it comes to, in a few words."""
+        """The conclusion, in a few words."""
         if not self.change:
             return "equal"
-        if not self.real:
+        if not self.significant:
             return "within the spread"
         word = ("differs", "worse", "better")[(self.worse_by > 0) - (self.worse_by < 0)]
         return word if self.spread_known else f"{word}, spread unknown"
@@ -73,33 +72,33 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two sides have in common, and what only one has."""
+    """The figures that two sides share, and the ones that only one has."""
 
     a: Side
     b: Side
     differences: Mapping[Subject, Difference]
-    """By subject, in the order of A."""
+    """Subject → difference, in the order of A."""
     cautions: tuple[str, ...]
-    """What else differs, a line each."""
+    """Other conditions that differ, a line each."""
     percent: float | None = None
-    """By how much a figure may be worse; None for any."""
+    """How much worse a figure may be before it fails; None if it never does."""
 
     @property
     def failing(self) -> list[Subject]:
-        """What is worse by more than may be, beyond the spread."""
+        """The subjects whose figures are worse than allowed."""
         percent = math.inf if self.percent is None else self.percent
         return [subject for subject, found in self.differences.items() if found.fails(percent)]
 
     def only_in(self, own: Side) -> list[Subject]:
-        """Return what only this one of both has a figure of."""
+        """Return the subjects that only ``own``, one of the two sides, has figures of."""
         return [subject for subject in own.figures if subject not in self.differences]
 
 
 def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
-    """Hold B against A; a figure may be worse by ``percent`` of A's, beyond the spread, or by anything.
+    """Compare B with A; a figure fails if it is worse by more than ``percent`` of A's.
 
     Raises:
-        ValueError: one line: they are of different kinds, or have nothing in common.
+        ValueError: one line: the sides are of different kinds, or have nothing in common.
     """
     if a.kind != b.kind:
         raise ValueError(f'"{a.name}" is {a.kind}, "{b.name}" is {b.kind}: expected two of the same')

@@ -1,8 +1,8 @@
-"""What ``concwatch experiment NAME --json FILE`` wrote, as one side of a comparison.
+"""The output of ``concwatch experiment NAME --json FILE`` as one side of a comparison.
 
-A figure is a line of a table: its values are the runs of its cell, in the table's own unit; median and spread
-are taken as the reports of an experiment take them. Lines are the same on both sides when table, series, size
-and every option of the cell are. Of a cell that failed or was skipped there is no figure, as there.
+A figure is a row of a table. Its values are the runs of its cell, in the table's unit; median and spread are
+computed as in the experiment's own reports. Rows of both sides match when their table, series, size and all
+options of the cell are equal. A cell that failed or was skipped has no figure.
 """
 
 from dataclasses import dataclass, field, fields
@@ -23,7 +23,7 @@ KIND = 'a result of the experiment "{}"'
 
 
 class ResultRow(Struct, frozen=True):
-    """One line of a table."""
+    """One row of a table."""
 
     series: str
     engine: str
@@ -44,13 +44,13 @@ class ResultTable(Struct, frozen=True):
 
 
 class Name(Struct, frozen=True):
-    """Which experiment it is."""
+    """The experiment's name."""
 
     name: str
 
 
 class Ran(Struct, frozen=True):
-    """What a run ran on."""
+    """The runtime of one run, with its flags."""
 
     runtime: str = ""
     flags: tuple[str, ...] = ()
@@ -58,13 +58,13 @@ class Ran(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class RanCell(Cell):
-    """A cell, and its runs."""
+    """A cell with its runs."""
 
     runs: tuple[Ran, ...] = field(default=(), compare=False)
 
 
 class ExperimentFile(Struct, frozen=True):
-    """As much of the object as is compared."""
+    """The part of the file that is compared."""
 
     experiment: Name
     machine: dict[str, Any]
@@ -79,10 +79,10 @@ _file = msgspec.json.Decoder(ExperimentFile)
 
 
 def read_experiment(text: bytes, name: str) -> Side:
-    """Read the result called ``name``.
+    """Parse a result; ``name`` is what the comparison calls it.
 
     Raises:
-        ValueError: it is damaged: how.
+        ValueError: it is damaged; the message says how.
     """
     file = _file.decode(text)
     figures, missing = {}, {}
@@ -120,7 +120,7 @@ def _subject(table: ResultTable, row: ResultRow, cell: Cell) -> Subject:
     figure = BY_NAME.get(table.reading)
     unit = SCALES[table.unit][0], figure.worse if figure else 0, table.unit
     section = f"{flat(table.title)}, {table.unit}"
-    # What shapes the runs of a cell, besides its engine and its size.
+    # All options of the cell except its engine and size.
     names = [each.name for each in fields(cell) if each.compare and each.name not in ("engine", "size")]
     options = tuple((name, getattr(cell, name)) for name in names)
     return Subject(section, flat(row.series), row.engine, *unit, row.size, options, table.reading)

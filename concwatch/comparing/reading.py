@@ -1,4 +1,4 @@
-"""Any file that can be compared, read as a side."""
+"""Reading of any file that can be compared."""
 
 from pathlib import Path
 
@@ -16,30 +16,29 @@ from concwatch.text import one_line
 
 EXPECTED = "expected a recording, or what run, watch or experiment wrote with --json"
 
-
 READERS = {"experiment": read_experiment, "lanes": read_run, "processes": read_watch}
-"""The key that only this kind of result has → what reads it."""
+"""Key that only one kind of result has → its reader."""
 
 _Shape = msgspec.defstruct(
     "_Shape", [("type", str, ""), *((key, msgspec.Raw, msgspec.Raw()) for key in READERS)]
 )
 _shape = msgspec.json.Decoder(_Shape)
 _ERRORS = (ValueError, RecursionError, OverflowError)
-"""What text that is no such file raises: wrong types and characters, endless brackets, endless numbers."""
+"""Raised by msgspec for other files: wrong types or encoding, too deep nesting, too large numbers."""
 
 
 def read_both(a: Path, b: Path) -> tuple[Side, Side]:
-    """Read two, called by their files' names, or by their whole paths where the names are the same.
+    """Read two files, named by their file names, or by their paths if the file names are equal.
 
     Raises:
-        ValueError: as `read_side`.
+        ValueError: as in `read_side`.
     """
     alike = a.name == b.name
     return read_side(a, str(a) if alike else a.name), read_side(b, str(b) if alike else b.name)
 
 
 def read_side(path: Path, name: str) -> Side:
-    """Read a recording or a result, to be called ``name``.
+    """Read a recording or a result; ``name`` is what the comparison calls it.
 
     Raises:
         ValueError: one line: it cannot be read, is neither, or is damaged.
@@ -47,16 +46,16 @@ def read_side(path: Path, name: str) -> Side:
     text = read_text(path, EXPECTED)
     if not text.data.strip():
         raise ValueError(f'"{path}" is empty: {EXPECTED}')
-    return read_bytes(text.data, str(path), name, text.lack)
+    return read_bytes(text.data, str(path), name, text.state)
 
 
-def read_bytes(text: bytes, path: str, name: str, lack: str = "") -> Side:
-    """Read the text of the file at ``path``, to be called ``name``; ``lack`` as `read_text` says it.
+def read_bytes(text: bytes, path: str, name: str, state: str = "") -> Side:
+    """Parse the text of the file at ``path``; ``state`` is that of `concwatch.recordings.reading.Text`.
 
     Raises:
         ValueError: one line: it is neither a recording nor a result, or is damaged.
     """
-    recording = parse(text, path, lack) if _is_recording(text) else None
+    recording = parse(text, path, state) if _is_recording(text) else None
     try:
         if recording is not None:
             return (read_watch_recording if recording.watched else read_recording)(recording, name)

@@ -1,8 +1,7 @@
 """A recording as one side of a comparison.
 
-The figures are those of `concwatch.measure.figures`, read as ``concwatch run`` reads them: of each worker of
-a lane, while it had the most tasks live, and at its end. Each that came near the most that any had gives one
-value.
+The figures are those of `concwatch.measure.figures`, read as in ``concwatch run``: from the samples of each
+worker at its peak of live tasks, and at its end. Each worker whose peak is near the lane's gives one value.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ KIND = "a recording"
 
 
 def read_recording(recording: Recording, name: str) -> Side:
-    """Read the recording called ``name``."""
+    """Return the figures and facts of a recording; ``name`` is what the comparison calls it."""
     figures: dict[Subject, Measured] = {}
     facts: dict[str, dict[str, Fact]] = {}
     notes: list[str] = []
@@ -27,7 +26,7 @@ def read_recording(recording: Recording, name: str) -> Side:
         workers = list(_workers(lane))
         most = max((held.status.peak_live for held, _ in workers), default=0)
         if not most:
-            continue  # it never had a task
+            continue  # it never ran a task
         counting = [pair for pair in workers if pair[0].status.peak_live >= most * NEAR_ALL]
         figures.update(lane_figures(lane.name, [read(held, last) for held, last in counting]))
         facts[lane.name] = _facts(recording, counting[-1][0], most)
@@ -35,9 +34,9 @@ def read_recording(recording: Recording, name: str) -> Side:
         if failed:
             notes.append(f"{lane.name}: {format_count(failed)} tasks failed")
     if recording.cut:
-        notes.insert(0, f"{recording.cut}: compared with what is there")
+        notes.insert(0, f"{recording.cut}: compared as far as it goes")
     if recording.damaged:
-        notes.insert(0, f"{counted(recording.damaged, 'damaged line')} passed over")
+        notes.insert(0, f"{counted(recording.damaged, 'damaged line')} skipped")
     length = Fact(format_seconds(recording.duration), recording.duration)
     return Side(
         name,
@@ -51,10 +50,10 @@ def read_recording(recording: Recording, name: str) -> Side:
 
 
 def _workers(lane: RecordedLane) -> Iterator[tuple[LaneSnapshot, LaneSnapshot]]:
-    """Yield each worker that the lane had: with the most tasks live, the last time, and at its end."""
+    """Yield the snapshots of each worker of the lane at its last peak of live tasks, and at its end."""
     samples: list[Sample] = []
     for sample in lane.samples():
-        if sample.live is None:  # a worker has ended, or has not begun
+        if sample.live is None:  # no worker is running
             yield from _ends(lane, samples)
             samples = []
         else:
@@ -66,7 +65,7 @@ def _ends(lane: RecordedLane, samples: Sequence[Sample]) -> Iterator[tuple[LaneS
     most = max((sample.live or 0 for sample in samples), default=0)
     if most:
         held = next(sample for sample in reversed(samples) if (sample.live or 0) >= most * NEAR_ALL)
-        # Of a worker that has been told to end nothing counts any more.
+        # The samples of a worker that is stopping do not count.
         last = next((one for one in reversed(samples) if lane.state(one.time).state.on), held)
         yield _snapshot(lane, held), _snapshot(lane, last)
 
@@ -76,7 +75,7 @@ def _snapshot(lane: RecordedLane, sample: Sample) -> LaneSnapshot:
 
 
 def _facts(recording: Recording, held: LaneSnapshot, most: int) -> dict[str, Fact]:
-    """Return what held when the lane had the most tasks live."""
+    """Return the conditions when the lane had the most tasks live."""
     settings = recording.snapshot(held.sample.time).settings
     return {
         "worker": Fact(joined([held.status.runtime or "", *held.status.flags])),

@@ -1,4 +1,4 @@
-"""A comparison as a person reads it, on a terminal and as Markdown, and as one JSON object."""
+"""Reports of a comparison: a text table for the terminal, Markdown, and a JSON object."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,29 +14,29 @@ RULE = (
     "Beyond the spread: the ranges of A and B, lowest to highest, have no value in common. "
     "Spread unknown: one value each, so any difference counts."
 )
-"""The rule of `concwatch.comparing.comparison`, for a person."""
+"""The rule of `concwatch.comparing.comparison` as reports state it."""
 
 HEADER = ("A", "spread", "B", "spread", "difference", "ratio")
 
 SHORTEST_LABEL = 12
-"""Columns that are left of a label, however much room the figures take."""
+"""Columns that a label keeps, however wide the figures are."""
 
 
 @dataclass(frozen=True)
 class FigureRow:
-    """One figure of both."""
+    """One row of a report: a figure of both sides."""
 
     label: str
     size: int
     cells: tuple[str, ...]
-    """Below `HEADER`; what is not known is `UNKNOWN`."""
+    """A text for each column of `HEADER`; `UNKNOWN` for a value that is not known."""
     verdict: str
     tone: str
-    """How it is meant, as that of a `Piece`."""
+    """The tone of its `Piece`."""
 
 
 def table_lines(comparison: Comparison) -> Iterable[Piece]:
-    """Write the comparison for a terminal."""
+    """Yield the lines of the text table for a terminal."""
     yield from wrapped(_title(comparison), "heading", "  ")
     for line in _sides(comparison):
         yield from wrapped(line, "quiet", "  ")
@@ -52,7 +52,7 @@ def table_lines(comparison: Comparison) -> Iterable[Piece]:
 
 
 def _grid(sections: Mapping[str, Sequence[FigureRow]]) -> Iterable[Piece]:
-    """Write a table a section; columns stand below each other in all of them."""
+    """Yield a table for each section, with the same columns in all."""
     rows = [row for group in sections.values() for row in group]
     titles, *cells = without_unknown([HEADER, *(row.cells for row in rows)])
     table = [[*titles, ""], *([*each, row.verdict] for each, row in zip(cells, rows, strict=True))]
@@ -70,7 +70,7 @@ def _grid(sections: Mapping[str, Sequence[FigureRow]]) -> Iterable[Piece]:
 
 
 def report_markdown(comparison: Comparison) -> str:
-    """Write the comparison as a section of a document."""
+    """Return the comparison as a section of a Markdown document."""
     lines = [f"### {markdown(_title(comparison))}", ""]
     lines += [f"- {markdown(line)}" for line in _sides(comparison)]
     lines += [f"- **caution**: {markdown(caution)}" for caution in _cautions(comparison)]
@@ -93,7 +93,7 @@ def _sides(comparison: Comparison) -> Iterable[str]:
 
 
 def _label(subject: Subject) -> str:
-    """Name a figure within its section."""
+    """Return a figure's name within its section."""
     return subject.name if subject.size is None else f"{format_count(subject.size)} {subject.name}"
 
 
@@ -102,11 +102,11 @@ def _full_name(subject: Subject) -> str:
 
 
 def _sections(comparison: Comparison) -> Mapping[str, Sequence[FigureRow]]:
-    """Return the rows by section; those of a table by size."""
+    """Return the rows of each section, sorted by size."""
     found: dict[str, list[FigureRow]] = {}
     failing = set(comparison.failing)
     for subject, difference in comparison.differences.items():
-        tone = "" if not difference.real else "doubt" if difference.worse_by > 0 else "good"
+        tone = "" if not difference.significant else "doubt" if difference.worse_by > 0 else "good"
         tone = "bad" if subject in failing else tone
         cells = _cells(subject, difference)
         row = FigureRow(_label(subject), subject.size or 0, cells, difference.verdict, tone)
@@ -125,14 +125,14 @@ def _cells(subject: Subject, found: Difference) -> tuple[str, ...]:
 
 
 def _cautions(comparison: Comparison) -> Iterable[str]:
-    """Return what to know before believing the figures, a line each."""
+    """Yield the reasons for caution, a line each."""
     yield from comparison.cautions
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
         yield from (f"{letter}: {note}" for note in side.notes)
 
 
 def _unmatched(comparison: Comparison) -> Iterable[str]:
-    """Return what only one has a figure of, a line a section."""
+    """Yield the figures that only one side has, a line for each section."""
     a, b = comparison.a, comparison.b
     for letter, own, other in (("A", a, b), ("B", b, a)):
         grouped: dict[str, list[Subject]] = {}
@@ -148,7 +148,7 @@ def _unmatched(comparison: Comparison) -> Iterable[str]:
 
 
 def why_missing(subject: Subject, other: Side) -> str | None:
-    """Return why the ``other`` side has no figure of ``subject``; None where that is not known."""
+    """Return why the ``other`` side has no figure of ``subject``; None if unknown."""
     if subject in other.missing:
         return other.missing[subject]
     there = (each for each in other.figures if _full_name(each) == _full_name(subject))
@@ -160,14 +160,15 @@ def why_missing(subject: Subject, other: Side) -> str | None:
 
 
 def _sentence(comparison: Comparison) -> str:
-    """Sum it up."""
+    """Return the summary in one sentence."""
     found = list(comparison.differences.values())
-    real = [difference for difference in found if difference.real]
-    worse = sum(difference.worse_by > 0 for difference in real)
-    better = sum(difference.worse_by < 0 for difference in real)
-    other = len(real) - worse - better
+    significant = [difference for difference in found if difference.significant]
+    worse = sum(difference.worse_by > 0 for difference in significant)
+    better = sum(difference.worse_by < 0 for difference in significant)
+    other = len(significant) - worse - better
     differ = f" {other} differ{'s' if other == 1 else ''}," if other else ""
-    counts = f"{worse} worse, {better} better,{differ} {len(found) - len(real)} within the spread or equal."
+    rest = len(found) - len(significant)
+    counts = f"{worse} worse, {better} better,{differ} {rest} within the spread or equal."
     percent = comparison.percent
     if percent is None:
         return counts
@@ -178,7 +179,7 @@ def _sentence(comparison: Comparison) -> str:
 
 
 def _failures(comparison: Comparison) -> Iterable[str]:
-    """Name what is worse by more than may be, a line each."""
+    """Yield a line for each figure that is worse than allowed."""
     for subject in comparison.failing:
         found = comparison.differences[subject]
         by = f"by {format_percent(found.worse_by)}" if math.isfinite(found.worse_by) else "than none"
@@ -187,15 +188,15 @@ def _failures(comparison: Comparison) -> Iterable[str]:
         yield f"{_full_name(subject)}: {values}, worse {by}{unknown}"
 
 
-# For programs.
+# JSON.
 
 MEASURED = ("median", "low", "high", "count", "spread")
 
 
 def as_object(comparison: Comparison) -> dict[str, object]:
-    """Return what ``concwatch compare --json`` prints: figures in their own unit, shares of 1.
+    """Return the object that ``concwatch compare --json`` prints.
 
-    Null is what is unknown or not finite.
+    Figures are in their own units, shares are of 1; None for values that are unknown or not finite.
     """
     a, b, failing = comparison.a, comparison.b, set(comparison.failing)
     return {
@@ -210,7 +211,7 @@ def as_object(comparison: Comparison) -> dict[str, object]:
                 "b": _known(found.b, *MEASURED),
                 "difference": found.change if math.isfinite(found.change) else None,
                 **_known(found, "ratio", "worse_by", "spread_known"),
-                "counts": found.real,
+                "counts": found.significant,
                 "verdict": found.verdict,
                 "fails": subject in failing,
             }
@@ -244,6 +245,6 @@ def _subject(subject: Subject) -> dict[str, object]:
 
 
 def _known(of: object, *names: str) -> dict[str, Any]:
-    """Return what is called ``names``, None for what is not finite."""
+    """Return the attributes called ``names``, None for values that are not finite."""
     found = {name: getattr(of, name) for name in names}
     return {name: value if value is None or math.isfinite(value) else None for name, value in found.items()}

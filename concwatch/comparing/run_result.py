@@ -1,7 +1,6 @@
-"""What ``concwatch run --json`` wrote, as one side of a comparison.
+"""The output of ``concwatch run --json`` as one side of a comparison.
 
-Every figure is taken as it stands there: of one run there is one value and so no spread, of ``--repeats``
-there is one a run.
+Every figure has one value for each run: a single one, without a spread, unless ``--repeats`` was used.
 """
 
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ KIND = "a result of concwatch run"
 
 
 class RunFile(Struct, frozen=True):
-    """As much of the object as is compared."""
+    """The part of the file that is compared."""
 
     machine: dict[str, Any]
     workload: str
@@ -30,7 +29,7 @@ class RunFile(Struct, frozen=True):
 
 
 class Lane(Struct, frozen=True):
-    """One engine at one size, as much of it as has a fixed type."""
+    """One engine at one size, without its figures."""
 
     engine: str
     host: str | None = None
@@ -53,20 +52,20 @@ _decoder = msgspec.json.Decoder(RunFile)
 
 
 def read_run(text: bytes, name: str) -> Side:
-    """Read the result called ``name``.
+    """Parse a result; ``name`` is what the comparison calls it.
 
     Raises:
-        ValueError: it is damaged: how.
+        ValueError: it is damaged; the message says how.
     """
     file = _decoder.decode(text)
     lanes = [(msgspec.convert(raw, Lane), raw) for raw in file.lanes]
-    if len({lane.host for lane, _ in lanes}) > 1:  # else two files of one host each are held together
+    if len({lane.host for lane, _ in lanes}) > 1:  # files of one host each stay comparable
         lanes = [(structs.replace(lane, engine=_on_host(lane)), raw) for lane, raw in lanes]
     sizes = len({lane.tasks for lane, _ in lanes}) > 1
     figures: dict[Subject, Measured] = {}
     for lane, raw in lanes:
         runs = [asdict(msgspec.convert(run, _Figures)) for run in (lane.runs or (raw,))]
-        if lane.runtime is not None:  # its worker came up
+        if lane.runtime is not None:  # its worker started
             figures.update(lane_figures(lane.engine, runs, lane.tasks if sizes else None))
     return Side(
         name,

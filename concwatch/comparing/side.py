@@ -1,4 +1,4 @@
-"""One of the two that are compared: its figures, and what they were measured with."""
+"""One side of a comparison: its figures, and the conditions in which they were measured."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from concwatch.measure.units import RATE, Unit
 from concwatch.units import format_bytes, format_figure
 
 ALIKE = 0.05
-"""Share by which numbers that describe a measurement, such as its length, may differ without a word."""
+"""Relative difference up to which two numeric conditions, such as the length, are taken as equal."""
 
 
 COMPARED = tuple(
@@ -20,12 +20,12 @@ COMPARED = tuple(
         "peak_rss", "retained_rss", "stop_seconds",
     )
 )  # fmt: skip
-"""The figures of a lane that are compared, of two runs or of two recordings."""
+"""The figures of a lane that are compared between two runs or two recordings."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a figure is of: what is the same on both sides is compared."""
+    """Identifies a figure; the figures of equal subjects are compared."""
 
     section: str
     """An engine, or a table of an experiment."""
@@ -34,36 +34,36 @@ class Subject:
     engine: str
     unit: Unit
     worse: int
-    """Where worse lies: 1 for more, -1 for less, 0 for neither."""
+    """1 if more is worse, -1 if less is worse, 0 if neither is."""
     table_unit: str = ""
-    """What the numbers count, where a table has one unit for all; else the figure's own."""
+    """The unit of the whole table, in an experiment."""
     size: int | None = None
-    """Tasks, where a section has several sizes."""
+    """Number of tasks, if the section has several sizes."""
     options: tuple[tuple[str, object], ...] = ()
-    """What else must be the same: the options of a cell, by name."""
+    """Names and values of the options of its cell, in an experiment."""
     key: str = field(default="", compare=False)
-    """The figure's name for programs."""
+    """The figure's name in JSON."""
 
     @property
     def counted(self) -> str:
-        """What the numbers count."""
+        """The unit of the numbers."""
         return self.table_unit or ("tasks/s" if self.unit is RATE else self.unit.name)
 
     def shown(self, value: float) -> str:
-        """Return a value for a person."""
+        """Format a value."""
         return format_figure(value) if self.table_unit else self.unit.format(value)
 
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that a measurement was made with."""
+    """A condition of a measurement."""
 
     text: str
     size: float | None = None
-    """The number that it is, where a small difference does not matter."""
+    """Its value, for a number whose small differences do not matter."""
 
     def differs(self, other: "Fact") -> bool:
-        """Whether it is to be said that the other side's is another."""
+        """Return whether the other side's fact differs enough to mention."""
         if self.size is None or other.size is None:
             return self.text != other.text
         return abs(self.size - other.size) > ALIKE * max(abs(self.size), abs(other.size))
@@ -71,34 +71,34 @@ class Fact:
 
 @dataclass(frozen=True)
 class Side:
-    """One file, read."""
+    """The content of one file."""
 
     name: str
     """The file's name."""
     kind: str
-    """What it is, in words: only two of the same kind are compared."""
+    """The kind of file, in words; only files of the same kind are compared."""
     origin: str
-    """When and how it was made, in a few words."""
+    """When and how it was written, in a few words."""
     figures: Mapping[Subject, Measured]
     facts: Mapping[str, Fact] = field(default_factory=dict)
-    """What holds for all of it, by name."""
+    """Conditions of all its figures, by name."""
     engine_facts: Mapping[str, Mapping[str, Fact]] = field(default_factory=dict)
-    """What holds for one engine or series, by its name and the fact's."""
+    """Conditions of one engine or series, by engine and name."""
     missing: Mapping[Subject, str] = field(default_factory=dict)
-    """Why there is no figure of what was to be measured."""
+    """Subject → why it has no figure."""
     notes: tuple[str, ...] = ()
-    """What to know of it before believing it."""
+    """Reasons for caution."""
 
     @property
     def engines(self) -> list[str]:
-        """The engines that it has figures of."""
+        """The engines that have figures."""
         return list(dict.fromkeys(subject.engine for subject in self.figures))
 
 
 def lane_figures(
     engine: str, runs: Sequence[Mapping[str, float | None]], size: int | None = None
 ) -> dict[Subject, Measured]:
-    """Return the figures of a lane, each with its value in every one of ``runs`` that has it."""
+    """Return the figures of a lane, each measured in all ``runs`` that have it."""
     found = {}
     for figure in COMPARED:
         measured = Measured.of(run[figure.name] for run in runs)
@@ -109,7 +109,7 @@ def lane_figures(
 
 
 def machine_facts(machine: Mapping[str, object], concwatch: str) -> dict[str, Fact]:
-    """Return what `concwatch.system.machine.describe_machine` says and matters to figures."""
+    """Return the facts of a `concwatch.system.machine.describe_machine` that influence figures."""
     known = {**machine, "Python": machine.get("python"), "concwatch": concwatch}
     names = ("system", "architecture", "cores", "Python", "concwatch")
     facts = {name: Fact(str(known[name])) for name in names if known.get(name)}
@@ -120,10 +120,10 @@ def machine_facts(machine: Mapping[str, object], concwatch: str) -> dict[str, Fa
 
 
 def joined(parts: Iterable[str]) -> str:
-    """Join what shapes a worker's figures: its runtime, and its flags."""
+    """Join the non-empty parts, such as a worker's runtime and its flags."""
     return ", ".join(part for part in parts if part)
 
 
 def format_iso(text: str) -> str:
-    """Write a moment, in ISO 8601, for a person: to the second, and as it stands there."""
+    """Format an ISO 8601 timestamp for reading: to the second, without its time zone."""
     return text[:19].replace("T", " ")

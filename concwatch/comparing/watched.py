@@ -1,7 +1,7 @@
-"""A watched program as one side of a comparison: what ``watch --json`` wrote, or a recording of it.
+"""A watched program as one side of a comparison: the output of ``watch --json``, or a recording.
 
-Processes of one name, such as a service's workers, are taken together: each gives one value. Counts are taken
-per second, since no two programs run for the same time.
+Processes of the same name, such as a service's workers, are grouped: each gives one value. Counts are divided
+by the seconds, since no two programs run for the same time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,15 +32,14 @@ FIGURES: dict[str, tuple[str, Unit, int]] = {
     "growth_per_minute": ("growth a minute", COUNT, 1),
     "retained": ("retained", COUNT, 1),
 }
-"""Figure of a process, or of the tasks of one coroutine function → its title, unit, and where worse lies."""
+"""Figure of a process or of a group → its title, its unit, and 1 if more is worse."""
 
-
-EACH_SECOND = ("cpu", "created_per_second")
-"""The figures that are counts or seconds of the whole time, taken per second."""
+PER_SECOND = ("cpu", "created_per_second")
+"""Figures that are totals in the file, and are compared per second."""
 
 
 class WatchFile(Struct, frozen=True):
-    """As much of what ``watch --json`` wrote as is compared."""
+    """The part of the file that is compared."""
 
     command: tuple[str, ...]
     processes: tuple[dict[str, Any], ...]
@@ -51,10 +50,10 @@ _decoder = msgspec.json.Decoder(WatchFile)
 
 
 def read_watch(text: bytes, name: str) -> Side:
-    """Read the result called ``name``.
+    """Parse a result; ``name`` is what the comparison calls it.
 
     Raises:
-        ValueError: it is damaged: how.
+        ValueError: it is damaged; the message says how.
     """
     file = _decoder.decode(text)
     seconds = max(file.seconds, 1e-3)
@@ -69,7 +68,7 @@ def read_watch(text: bytes, name: str) -> Side:
 
 
 def read_watch_recording(recording: Recording, name: str) -> Side:
-    """Read the recording called ``name``."""
+    """Return the figures and facts of a recording; ``name`` is what the comparison calls it."""
     processes = [_recorded(recording, number, lane) for number, lane in enumerate(recording.lanes)]
     length = Fact(format_seconds(recording.duration), recording.duration)
     return Side(
@@ -83,33 +82,33 @@ def read_watch_recording(recording: Recording, name: str) -> Side:
 
 
 def _recorded(recording: Recording, number: int, lane: RecordedLane) -> dict[str, Any]:
-    """Return a recorded process as ``watch --json`` would have it."""
+    """Return a recorded process as ``watch --json`` writes it."""
     samples = [sample for sample in lane.samples() if sample.rss is not None]
     status = lane.state(recording.duration)
     return {
         "name": lane.name.rpartition(" ")[0] or lane.name,
         "rss_last": samples[-1].rss if samples else None,
         "rss_peak": max((sample.rss or 0 for sample in samples), default=None),
-        "cpu_seconds": _most(samples, "cpu_seconds"),
-        "created": _most(samples, "created"),
-        "live_peak": _most(samples, "live"),
+        "cpu_seconds": _maximum(samples, "cpu_seconds"),
+        "created": _maximum(samples, "created"),
+        "live_peak": _maximum(samples, "live"),
         "lag_p99": status.wake_lag_p99,
         "groups": [to_builtins(group) for group in recording.groups(number, recording.duration)],
     }
 
 
-def _most(samples: Iterable[Sample], name: str) -> float | None:
+def _maximum(samples: Iterable[Sample], name: str) -> float | None:
     return max((value for sample in samples if (value := getattr(sample, name)) is not None), default=None)
 
 
 def _figures(processes: Iterable[Mapping[str, Any]], seconds: float) -> dict[Subject, Measured]:
-    """Return the figures of the processes of each name, and of each of their groups."""
+    """Return the figures of each process name, and of its groups."""
     values: dict[Subject, list[float]] = {}
     for process in processes:
         role = str(process.get("name") or "process")
         rows = [("", {**process, "cpu": process.get("cpu_seconds")})]
         for group in process.get("groups") or ():
-            if group.get("live_peak"):  # else gone before anybody saw it, as what a loop runs last
+            if group.get("live_peak"):  # else its tasks ended before they could be sampled
                 growth = group.get("growth") or {}
                 figures = {**group, "growth_per_minute": growth.get("per_minute")}
                 rows.append((f"{group.get('name')}: ", figures))
@@ -119,7 +118,7 @@ def _figures(processes: Iterable[Mapping[str, Any]], seconds: float) -> dict[Sub
                 if figures.get(name) is None:
                     continue
                 subject = Subject(role, f"{start}{title}", role, unit, worse, key=f"{start}{name}")
-                over = seconds if name in EACH_SECOND else 1.0
+                over = seconds if name in PER_SECOND else 1.0
                 values.setdefault(subject, []).append(figures[name] / over)
     found = {subject: Measured.of(figures) for subject, figures in values.items()}
     return {subject: measured for subject, measured in found.items() if measured}

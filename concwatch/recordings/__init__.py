@@ -1,1 +1,1 @@
-"""Sessions kept in files: written while they run, and read back as what the screen knew at any moment."""
+"""Recordings of sessions: written while a session runs, and read back as snapshots of any moment."""

@@ -1,4 +1,4 @@
-"""A recording's samples for other programs: one row a sample, all lanes in the order of time."""
+"""Export of a recording's samples for other programs: one row per sample, ordered by time."""
 
 import csv
 import heapq
@@ -15,16 +15,16 @@ from concwatch.recordings.recording import Recording
 from concwatch.text import nearest
 
 BATCH = 2_000
-"""Rows written at once."""
+"""Rows that are written at once."""
 
 SampleRow = tuple[Any, ...]
 
 
 def read_columns(text: str) -> tuple[str, ...]:
-    """Read names of columns, separated by commas; lane and time come first in any case.
+    """Parse column names separated by commas; lane and time always come first.
 
     Raises:
-        ValueError: one line that names the unknown one.
+        ValueError: one line that names the unknown column.
     """
     names = [name.strip() for name in text.split(",")]
     for name in names:
@@ -37,7 +37,7 @@ def read_columns(text: str) -> tuple[str, ...]:
 
 
 def rows(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[SampleRow]:
-    """Yield a row a sample: the value of each column, the lane by its name; None for what was not known."""
+    """Yield a row for each sample: the value of each column, None if unknown, and the lane's name."""
     pick = attrgetter(*columns)
     lanes = [lane.name for lane in recording.lanes]
     place = columns.index("lane")
@@ -55,7 +55,7 @@ def _batches(found: Iterator[SampleRow]) -> Iterator[list[SampleRow]]:
 
 
 def as_csv(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
-    """Yield the lines of a CSV file (RFC 4180 but for the line ends), some at a time; first the header."""
+    """Yield a CSV file in pieces (RFC 4180 except for line ends), beginning with the header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -68,7 +68,7 @@ def as_csv(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[b
 
 
 def as_json(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
-    """Yield one JSON list with an object a sample, some at a time."""
+    """Yield a JSON list of one object per sample, in pieces."""
     begin = b"[\n"
     for batch in _batches(rows(recording, columns)):
         objects = (msgspec.json.encode(dict(zip(columns, row, strict=True))) for row in batch)
@@ -78,12 +78,12 @@ def as_json(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[
 
 
 def as_parquet(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
-    """Yield one Parquet file; the recording's header is in its metadata, as JSON under ``concwatch``.
+    """Yield a Parquet file, whose metadata has the recording's header as JSON under ``concwatch``.
 
     Raises:
-        ValueError: one line: it cannot be made without the extra.
+        ValueError: one line: pyarrow is not installed.
     """
-    problem = why_no_parquet()
+    problem = parquet_problem()
     if problem:
         raise ValueError(problem)
     import pyarrow
@@ -106,8 +106,8 @@ def as_parquet(recording: Recording, columns: Sequence[str] = COLUMNS) -> Iterat
     yield file.getvalue()
 
 
-def why_no_parquet() -> str | None:
-    """Return what to install where Parquet cannot be written, or None where it can."""
+def parquet_problem() -> str | None:
+    """Return why Parquet cannot be written and what to install, or None if it can."""
     from importlib.util import find_spec
 
     return None if find_spec("pyarrow") else "--parquet needs pyarrow: pip install 'concwatch[parquet]'"
@@ -116,4 +116,4 @@ def why_no_parquet() -> str | None:
 Export = Callable[[Recording, Sequence[str]], Iterator[bytes]]
 
 FORMATS: Mapping[str, Export] = {"csv": as_csv, "json": as_json, "parquet": as_parquet}
-"""Name → what yields the content. A new format is a line here and an option of the command."""
+"""Format → the function that yields the content. A new format needs a line here and an option."""

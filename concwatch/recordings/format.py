@@ -1,104 +1,103 @@
-"""A recording: what the screen knew, sample by sample. This is its specification, version 3.
+"""The format of a recording: the session sample by sample. This is its specification, version 3.
 
-A recording is UTF-8 text, a JSON value a line, each line ended by a line feed; or that text compressed with
-gzip (RFC 1952). A line is an array, which is a sample, or an object, whose ``"type"`` tells what it is. The
-first line is the header. Lines are written as things happen, so one that breaks off is whole up to its last
-line end. Each line stands by itself: one that cannot be read is passed over and costs nothing else. A
-reader passes over types and keys that it does not know.
+A recording is UTF-8 text, one JSON value a line, each line ended by a line feed; or that text compressed with
+gzip (RFC 1952). A line is an array, which is a sample, or an object, whose ``"type"`` tells its kind. The
+first line is the header. Lines are written as things happen, so a recording that breaks off is complete up to
+its last line end. Each line is independent: a line that cannot be read is skipped, and no other is affected.
+A reader ignores types and keys that it does not know.
 
-Times are in seconds since the recording began, cut to microseconds and not rounded, so that nothing seems
-to have happened later than it did. Memory is in bytes, rates are in tasks a second, shares of 1. ``null`` is
-what was not known. Among samples of the same lane, and objects of the same type, ``time`` never goes back,
-save that a mark may be put on a moment of the past.
+Times are in seconds since the recording began, truncated to microseconds and not rounded, so that nothing
+appears later than it happened. Memory is in bytes, rates are in tasks a second, shares are of 1. ``null`` is
+an unknown value. Among samples of the same lane, and objects of the same type, ``time`` never decreases,
+except that a mark may be put on an earlier moment.
 
-Whole numbers are written exactly; a sample's ``time``, ``lag`` and ``gc`` to the microsecond, its
+Whole numbers are exact; a sample's ``time``, ``lag`` and ``gc`` are written to the microsecond, its
 ``tick_time``, ``cpu_seconds``, ``cpu`` and ``others`` to 0.0001, its ``duration`` to 3 significant digits;
-other numbers are rounded to 5. A number that happens to be whole has no point.
+other numbers are rounded to 5. A number that is whole after rounding is written without a point.
 
 Lanes
 =====
-A lane is known by its place in the header's ``lanes``, from 0; one that ``join``s later by the number that it
-joins with, which is the next. Lanes need not run at the same time:
-``concwatch run`` has one lab after another in one recording, on one clock. What a sample says of memory,
-threads and counters is of one worker; a lane that is switched off and on again has another one, whose
-counters start anew.
+A lane is identified by its index in the header's ``lanes``, from 0; one that joins later by the number in its
+``join`` line, which is the next free one. Lanes need not run at the same time: ``concwatch run`` puts one lab
+after another into one recording, on one clock. Memory, threads and counters in a sample are those of one
+worker; a lane that is switched off and on again has a new worker, whose counters start at 0.
 
 A sample: an array
 ==================
-``[lane, time, rss, …]``: as many as the charts were given, about ten a second a lane with a worker. Nulls
-at its end are left out. When a worker has ended there is one more in which all that it and the system would
-say is ``null``: the lines of the charts break there. The header's ``columns`` names what each place holds:
+``[lane, time, rss, …]``: all samples that the charts showed, about ten a second for each lane with a worker.
+Nulls at the end are left out. After a worker's end there is one more sample, in which all that it and the
+system report is ``null``: there the lines of the charts break. The header's ``columns`` lists the columns:
 
     ``lane``                     the lane's number
-    ``time``                     when it was taken
-    ``rss``                      memory resident of the worker's process
+    ``time``                     time of the sample
+    ``rss``                      resident memory of the worker's process
     ``created_per_second``       tasks created a second; see below
     ``completed_per_second``     tasks that ended by themselves a second; see below
     ``live``                     tasks created and not yet ended
-    ``lag``                      seconds that a sleeper was woken late, at worst since the tick before; or how
-                                 much overdue the next tick is, if that is more
-    ``cpu``                      share of one core that the worker took in the last second
+    ``lag``                      the longest delay of a sleeper since the tick before, in seconds; or how much
+                                 the next tick is overdue, if that is more
+    ``cpu``                      share of one core that the worker used in the last second
     ``threads``                  threads of the worker's process
     ``virtual``                  address space of the worker's process
-    ``tick_time``                when the worker took its counters: seconds on a clock of its own
+    ``tick_time``                when the worker read its counters: seconds on its own clock
     ``created``                  tasks created so far
     ``completed``                tasks that ended by themselves so far
     ``failed``                   tasks that ended with an error so far
-    ``cancelled``                tasks that the worker ended so far
-    ``queued``                   those of ``live`` that wait for a thread
-    ``gc``                       seconds of garbage collection so far; null where the runtime cannot tell
+    ``cancelled``                tasks that the worker cancelled so far
+    ``queued``                   live tasks that wait for a thread
+    ``gc``                       seconds of garbage collection so far; null if the runtime does not report it
     ``completed_mean``           tasks that ended by themselves a second, over the last ten seconds
-    ``stalled``                  seconds that the worker has been silent or overdue; 0 when all is well
-    ``rss_per_task``             bytes of a task; null before that can be told
-    ``measured_live``            tasks that were live when these were taken
+    ``stalled``                  seconds that the worker has been silent or overdue; 0 if it is not
+    ``rss_per_task``             bytes per task; null until it is known
+    ``measured_live``            live tasks when the bytes per task were measured
     ``cpu_seconds``              seconds of CPU that the worker's process has used
-    ``cpu_per_task``             seconds of CPU of a task
-    ``switches``                 context switches of the worker's process so far; null where it cannot tell
-    ``switches_per_second``      over the last second
-    ``others``                   share of the cores that other programs and lanes had in the last second
-    ``duration``                 seconds that the tasks took that were timed last, the median; null where no
-                                 task is live or none was timed
-    ``traced``                   bytes that the tracer knows of; null while nothing is traced
-    ``tracer``                   bytes that the tracer itself takes; null while nothing is traced
-    ``traced_per_task``          traced bytes of a task; null before that can be told
-    ``heap``                     bytes that the runtime itself says live objects take; null where it does not
+    ``cpu_per_task``             seconds of CPU per task
+    ``switches``                 context switches of the worker's process so far; null if not reported
+    ``switches_per_second``      context switches a second, over the last second
+    ``others``                   share of all cores that other programs and lanes used in the last second
+    ``duration``                 median seconds that the last timed tasks took; null if no task is live or
+                                 none was timed
+    ``traced``                   bytes that the tracer reports; null if nothing is traced
+    ``tracer``                   bytes that the tracer itself uses; null if nothing is traced
+    ``traced_per_task``          traced bytes per task; null until it is known
+    ``heap``                     bytes of live objects that the runtime reports; null if it reports none
 
-``live``, all from ``tick_time`` to ``gc``, ``switches``, ``traced``, ``tracer`` and ``heap`` are of the
-worker's last tick before the sample, in which ``created = live + completed + failed + cancelled``. What is of
-the process is what the system said as the sample was taken. What the figures mean is told by
-``concwatch figures``.
+``live``, all columns from ``tick_time`` to ``gc``, ``switches``, ``traced``, ``tracer`` and ``heap`` are from
+the worker's last tick before the sample, in which ``created = live + completed + failed + cancelled``.
+Columns about the process were read from the system when the sample was taken. ``concwatch figures`` explains
+the figures.
 
-The rates are counted in windows of one sampling interval that end at the worker's ticks; of several ticks
-since the sample before, the highest. Where none has come the rate is null: it is then that of the next sample
-that has one, as far back as the last one that had, and so it is exported.
+Rates are counted in windows of one sampling interval that end at the worker's ticks; if there were several
+ticks since the last sample, the highest counts. Without a tick the rate is null: a reader takes that of the
+next sample that has one, back to the last sample that had one. Exports do so.
 
 Objects
 =======
 ``concwatch-recording``: the header.
     ``version``    3
-    ``began``      when, in UTC: ``"2026-11-21T12:40:00.123456+00:00"``
+    ``began``      the start in UTC: ``"2026-11-21T12:40:00.123456+00:00"``
     ``concwatch``  the version of concwatch that wrote it
-    ``machine``    object: what it was recorded on, as in ``concwatch run --json``
-    ``command``    how concwatch was called
+    ``machine``    object: the machine, as in ``concwatch run --json``
+    ``command``    the command line of concwatch
     ``rate``       samples a second
     ``lanes``      list of objects: ``name`` of the engine; ``task``, what a task is there; ``queues``,
-                   whether tasks wait there for a thread; ``threads``, whether each task takes one of
-                   the system's; ``grain``, bytes that its runtime takes from the system at once;
+                   whether tasks wait for a thread; ``threads``, whether each task uses a thread of the
+                   system; ``grain``, bytes that its runtime requests from the system at once;
                    ``host``, where it runs, if not on this machine
-    ``budget``     memory that all workers might take together, as the recording began
-    ``columns``    list of strings: the places of a sample; of version 3 are those above, in that order; older
+    ``budget``     memory that all workers together might use when the recording began
+    ``columns``    list of strings: the columns of a sample; in version 3 those above, in that order; older
                    recordings lack ``duration``
 
-``lab``: a lab comes in. It holds until the next.
+``lab``: a lab begins. Valid until the next.
     ``time``, ``rate``, ``budget``
-    ``lanes``      list of numbers: the lanes that it has
+    ``lanes``      list of numbers: its lanes
 
-``join``: a lane comes in that the header does not have: a process of a watched program. Once more where it is
-called otherwise from then on; the last holds for all of it.
+``join``: a lane begins that is not in the header: a process of a watched program. Written again when its name
+changes; the last one holds for the whole recording.
     ``time``, ``lane``  its number
     ``name``, ``task``, ``queues``, ``threads``, ``grain``, ``host``  as in the header's ``lanes``
 
-``groups``: the tasks of a watched process by coroutine function, at most once a second. Holds until the next.
+``groups``: the groups of a watched process, at most once a second. Valid until the next.
     ``time``, ``lane``
     ``groups``     list of objects, the largest first, at most 50: ``name``, ``file``, ``line``, ``own``,
                    ``live``, ``live_peak``, ``created``, ``ended``, ``since``, ``failed``, ``retained`` as the
@@ -106,69 +105,69 @@ called otherwise from then on; the last holds for all of it.
                    in seconds; ``growth``: tasks a minute with the 95 % interval, or null; ``leak``;
                    ``waits``: where they wait
 
-``lane``: as its lab comes in, and whenever one of these has changed. A key that is left out is as in a lane
-that never had a worker: ``off``, 0, false, null or empty; ``bytes_per_task`` 1.
+``lane``: when its lab begins, and after each change of one of these. A key that is left out has the value of
+a lane that never had a worker: ``off``, 0, false, null or empty; 1 for ``bytes_per_task``.
     ``time``, ``lane``
     ``state``           ``off``, ``building``, ``starting``, ``running``, ``stalled``, ``stopping``,
                         ``failed``, ``lost``: the connection to another host is broken
     ``reason``          why it failed, or an empty string
-    ``target``          how many live tasks it is asked to hold
-    ``asked``           how many it was asked to hold last
-    ``wall``, ``wall_text``  the limit that holds it short of that, and the same with its value; or empty
+    ``target``          live tasks that it should hold
+    ``asked``           live tasks that were requested last
+    ``wall``, ``wall_text``  the limit that keeps it below that, and the same with its value; or empty
     ``create_rate``     tasks a second at which the last target was created
-    ``create_seconds``  how long that took
-    ``create_others``   share of the cores that other programs and lanes had meanwhile
-    ``stop_seconds``    how long it took until all tasks that were told to had ended
+    ``create_seconds``  seconds that this took
+    ``create_others``   share of all cores that other programs and lanes used meanwhile
+    ``stop_seconds``    seconds until all tasks that were to stop had ended
     ``completion_rate`` the most tasks completed in any second
-    ``longest_stall``   seconds that a sleeper was woken late at worst, while there were tasks
-    ``wake_lag_p99``    seconds late that 99 % of the ticks with tasks did not exceed
-    ``start_delay_p99`` seconds from creation to beginning that 99 % of timed tasks did not exceed
-    ``duration_p50``    seconds from beginning to end that half of timed tasks did not exceed
-    ``duration_p99``    the same that 99 % of them did not exceed
+    ``longest_stall``   the longest delay of a sleeper in seconds, while there were tasks
+    ``wake_lag_p99``    99th percentile of the lag of ticks with tasks, in seconds
+    ``start_delay_p99`` 99th percentile of the seconds from creation to start, of timed tasks
+    ``duration_p50``    median of the seconds from start to end, of timed tasks
+    ``duration_p99``    their 99th percentile
     ``peak_live``       the most tasks live at once
-    ``peak_rss``        the highest ``rss`` that the process ever had
-    ``idle_rss``, ``idle_virtual``, ``idle_traced``  the worker's process before the first task
-    ``runtime``         what runs the worker, with its version; null before the worker stands
-    ``pid``             its process
-    ``flags``           list of strings: what else shapes its figures
+    ``peak_rss``        the highest ``rss`` of the process
+    ``idle_rss``, ``idle_virtual``, ``idle_traced``  memory of the worker's process before the first task
+    ``runtime``         the runtime of the worker, with its version; null before it is ready
+    ``pid``             the worker's process
+    ``flags``           list of strings: other conditions that influence its figures
     ``can``             list of strings: the optional commands that it understands
     ``born``            when its worker was started; samples until then are another worker's
     ``tracing``         whether it is traced
-    ``clean``           false where bytes a task may count memory that earlier tasks left behind
-    ``bytes_per_task``  what one more task was expected to take
-    ``fits``, ``fits_wall``  tasks that would fit if nothing else ran, and what comes first then
+    ``clean``           false if bytes per task may include memory that earlier tasks left
+    ``bytes_per_task``  the forecast memory of one more task
+    ``fits``, ``fits_wall``  tasks that would fit if nothing else ran, and the limit that they would reach
     ``missing``         why the engine cannot run there, or null
-    ``burst``           what the last burst took, as on the wire, or null
+    ``burst``           the result of the last burst, as on the wire, or null
 
-``settings``: as a lab comes in, and whenever one of these has changed: what all lanes have in common.
+``settings``: the settings of all lanes, when a lab begins, and after each change.
     ``time``
     ``workload``, ``refill``, ``trace``, ``gc``  as the commands of these names
-    ``threads``         of a pool; null for the engine's own number
-    ``stack``           bytes of each thread's stack; null for the system's own size
-    ``page``            where tasks fetch, or null
+    ``threads``         threads of a pool; null for the engine's default
+    ``stack``           bytes of each thread's stack; null for the system's default
+    ``page``            the address that tasks fetch, or null
 
-``own``: as a lab comes in, and once a second if one of these has changed.
+``own``: when a lab begins, and once a second if one of these has changed.
     ``time``
-    ``rss``, ``cpu``, ``threads``, ``virtual``  of concwatch's own process, as in a sample; null if not known
+    ``rss``, ``cpu``, ``threads``, ``virtual``  of concwatch's own process, as in a sample; null if unknown
     ``busy``            share of all cores that all programs used
-    ``room``            memory that workers might take in all, what they took then included
-    ``total``           the machine's memory, or that of the control group that binds
-    ``bound``           which of both binds: ``memory`` or ``cgroup memory``
+    ``room``            memory that all workers might use, including what they already use
+    ``total``           memory of the machine, or of the control group if that is the limit
+    ``bound``           which of the two is the limit: ``memory`` or ``cgroup memory``
 
 ``event``: a line of the event log.
     ``time``, ``lane``  ``lane`` is its engine's name, or an empty string
     ``text``
     ``weight``          ``info``, ``warning``, ``error``
 
-``mark``: what was asked for, or noted.
+``mark``: a request of the user, or a note.
     ``time``, ``lane``  as in an event
     ``kind``            ``note``, or the command: ``switch``, ``target``, ``workload``, ``refill``, ``trace``,
                         ``gc``, ``threads``, ``trim``
-    ``text``            what was noted, or asked for
+    ``text``            the note, or what was requested
 
-``end``: the last line of a recording that was ended in order.
+``end``: the last line of a recording that was stopped properly.
     ``time``, ``why``   when, and why in a few words
-    ``samples``         how many samples it has
+    ``samples``         number of samples
 """
 
 import math
@@ -200,7 +199,7 @@ class Header(Struct, tag=KIND, frozen=True):
 
 
 class LabLine(Struct, tag="lab", frozen=True):
-    """A lab comes in."""
+    """A lab begins."""
 
     time: Time
     rate: float
@@ -209,14 +208,14 @@ class LabLine(Struct, tag="lab", frozen=True):
 
 
 class JoinLine(EngineFacts, tag="join", frozen=True, kw_only=True, omit_defaults=True):
-    """A lane comes in that the header does not have."""
+    """A lane begins that is not in the header."""
 
     time: Time
     lane: Count
 
 
 class GroupsLine(Struct, tag="groups", frozen=True):
-    """The tasks of a watched process by coroutine function."""
+    """The groups of a watched process."""
 
     time: Time
     lane: Count
@@ -224,20 +223,20 @@ class GroupsLine(Struct, tag="groups", frozen=True):
 
 
 class LaneLine(LaneStatus, tag="lane", frozen=True, kw_only=True, omit_defaults=True):
-    """What changes seldom of a lane."""
+    """The status of a lane."""
 
     time: Time
     lane: Count
 
 
 class SettingsLine(Settings, tag="settings", frozen=True, kw_only=True):
-    """What all lanes have in common."""
+    """The settings of all lanes."""
 
     time: Time
 
 
 class OwnLine(Machine, tag="own", frozen=True, kw_only=True):
-    """What concwatch takes, and what the machine has."""
+    """The resources that concwatch uses, and those of the machine."""
 
     time: Time
 
@@ -252,7 +251,7 @@ class EventLine(Struct, tag="event", frozen=True, rename={"severity": "weight"})
 
 
 class MarkLine(Struct, tag="mark", frozen=True):
-    """What was asked for, or noted."""
+    """A request of the user, or a note."""
 
     time: Time
     lane: str
@@ -273,13 +272,13 @@ Line = LabLine | JoinLine | GroupsLine | LaneLine | SettingsLine | OwnLine | Eve
 _encoder = json.Encoder()
 
 _DECIMALS = {"lag": 6, "gc": 6, "tick_time": 4, "cpu_seconds": 4, "cpu": 4, "others": 4}
-"""Columns that are written with so many decimals."""
+"""Column → decimals, where it is not rounded to significant digits."""
 
 _PLACES = [_DECIMALS.get(column) for column in COLUMNS]
 
 
 def encode(line: Header | Line | Sample) -> bytes:
-    """Write one line, its line end included."""
+    """Encode one line, with its line end."""
     if not isinstance(line, Sample):
         return _encoder.encode(line) + b"\n"
     values = structs.astuple(line)
@@ -289,25 +288,25 @@ def encode(line: Header | Line | Sample) -> bytes:
     return _encoder.encode(values[:known]) + b"\n"
 
 
-def cut_time(seconds: float) -> float:
-    """Return a time as recordings have it: in whole microseconds, never later than it is."""
+def truncate_time(seconds: float) -> float:
+    """Truncate a time to whole microseconds."""
     return math.floor(seconds * 1e6) / 1e6
 
 
-def written(sample: Sample, lane: int, began: float) -> Sample:
-    """Return a sample as lane number ``lane`` of a recording has it that ``began`` then."""
+def round_sample(sample: Sample, lane: int, began: float) -> Sample:
+    """Return a sample as it is written: of lane number ``lane``, in a recording that started at ``began``."""
     values: list[Any] = [
-        value if not isinstance(value, float) else rounded(value, places)
+        value if not isinstance(value, float) else round_figure(value, places)
         for value, places in zip(structs.astuple(sample), _PLACES, strict=True)
     ]
-    time = cut_time(sample.time - began)  # that which stood as it began is from before
+    time = truncate_time(sample.time - began)  # negative for a sample from before the recording
     return structs.replace(Sample(*values), lane=lane, time=time)
 
 
-def rounded(value: float | None, places: int | None = None) -> float | None:
-    """Return a number as recordings have it: an int if it is whole once it has been rounded.
+def round_figure(value: float | None, places: int | None = None) -> float | None:
+    """Round to ``places`` decimals, or to 5 significant digits; return an int if the result is whole.
 
-    That is to ``places`` decimals, or to 5 significant digits.
+    Return None for a value that is not finite.
     """
     if value is None or not math.isfinite(value):
         return None
@@ -316,7 +315,7 @@ def rounded(value: float | None, places: int | None = None) -> float | None:
 
 
 def format_position(seconds: float, digits: int = 1) -> str:
-    """Write a time in a recording: ``00:12.3``, ``1:02:03.4``; cut, not rounded."""
+    """Format a time in a recording: ``00:12.3``, ``1:02:03.4``; truncated, not rounded."""
     whole = max(0, math.floor(seconds * 10**digits))
     minutes, rest = divmod(whole, 60 * 10**digits)
     hours, minutes = divmod(minutes, 60)

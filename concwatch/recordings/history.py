@@ -1,4 +1,4 @@
-"""What was known at a moment of a recording: the line that held, and series and logs that end there."""
+"""Views of a recording up to a moment: series, logs, and the line that is valid then."""
 
 import math
 from array import array
@@ -11,23 +11,23 @@ from concwatch.lab.series import METRICS, extremes
 from concwatch.recordings.format import Line
 
 STEPS = (1, 10, 100)
-"""Samples that one pair of extremes stands for, from one level to the next."""
+"""Samples per pair of extremes, for each level of detail."""
 
-FINEST = 3_000
-"""Samples, or groups of them, that one level returns at most: several for each column of a chart's dots."""
+MAX_STEPS = 3_000
+"""Most samples, or pairs of extremes, of one series: several for each column of a chart's dots."""
 
 Points = tuple["array[float]", "array[float]"]
 """Times and values."""
 
 
 class RecordedSeries:
-    """The samples of one lane until a moment, read as a `concwatch.lab.series.Series` is.
+    """The samples of one lane up to a moment, with the interface of `concwatch.lab.series.Series`.
 
-    Over a long time they are given as extremes, finer than any chart that shows so much can draw.
+    A long series is reduced to its extremes, which are still finer than a chart can draw.
     """
 
     band: None = None
-    """Recordings hold each lane by itself."""
+    """Recorded lanes are never merged into a band."""
 
     def __init__(
         self,
@@ -36,9 +36,13 @@ class RecordedSeries:
         levels: dict[tuple[str, int], Points] | None = None,
         until: float = math.inf,
     ) -> None:
-        """Read ``columns``, a value of each of `METRICS` at each of ``times`` (seconds), ``until`` a moment.
+        """Create a view of samples.
 
-        ``levels``, by metric and step, is what has been folded of them so far, shared by all moments.
+        Args:
+            times: the time of each sample, in seconds.
+            columns: metric → its value in each sample.
+            levels: (metric, step) → the extremes computed so far, shared by all views.
+            until: the end of the view, in seconds.
         """
         self._times = times
         self._columns = columns
@@ -46,24 +50,24 @@ class RecordedSeries:
         self._end = bisect_right(times, until)
 
     def until(self, moment: float) -> "RecordedSeries":
-        """Return the same, until another moment."""
+        """Return the view up to another moment."""
         return RecordedSeries(self._times, self._columns, self._levels, moment)
 
     def since(self, metric: str, start: float) -> Points:
-        """Return times and values of one metric from the last one before ``start`` on; copies."""
+        """Return copies of the times and values of a metric from the last sample before ``start`` on."""
         assert metric in METRICS
         times, values = self._times, self._columns[metric]
         begin = max(0, bisect_left(times, start, 0, self._end) - 1)
-        step = next((step for step in STEPS if self._end - begin <= FINEST * step), STEPS[-1])
+        step = next((step for step in STEPS if self._end - begin <= MAX_STEPS * step), STEPS[-1])
         if step == 1:
             return times[begin : self._end], values[begin : self._end]
-        folded_times, folded = self._level(metric, step)
-        rest = (self._end - 1) // step * step  # from here on whole: what a lane has now is read off the end
+        extreme_times, extreme_values = self._level(metric, step)
+        rest = (self._end - 1) // step * step  # the last samples stay whole: charts show the newest value
         inner, end = slice(begin // step * 2, rest // step * 2), slice(rest, self._end)
-        return folded_times[inner] + times[end], folded[inner] + values[end]
+        return extreme_times[inner] + times[end], extreme_values[inner] + values[end]
 
     def _level(self, metric: str, step: int) -> Points:
-        """Return the extremes of a metric for each ``step`` samples, folded when they are first asked for."""
+        """Return the extremes of every ``step`` samples of a metric, computed on first use."""
         if (metric, step) not in self._levels:
             known, times, values = self._columns[metric].tolist(), array("d"), array("d")
             for start in range(0, len(known) // step * step, step):
@@ -72,17 +76,17 @@ class RecordedSeries:
             self._levels[metric, step] = times, values
         return self._levels[metric, step]
 
-    def fold(self, metric: str) -> None:
-        """Fold a metric ahead, so that the first look at hours of it need not wait."""
+    def precompute(self, metric: str) -> None:
+        """Compute the extremes of a metric, so that its first long chart need not wait."""
         for step in STEPS[1:]:
             self._level(metric, step)
 
     def value(self, metric: str, index: int) -> float:
-        """Return one metric of sample number ``index``, from 0; NaN for what is not known."""
+        """Return one metric of sample ``index`` (0-based), or NaN."""
         return self._columns[metric][index]
 
     def last(self, metric: str) -> float:
-        """Return the newest value of one metric, NaN before the first."""
+        """Return the newest value of one metric, or NaN."""
         return self._columns[metric][self._end - 1] if self._end else math.nan
 
     def __len__(self) -> int:
@@ -90,16 +94,15 @@ class RecordedSeries:
 
 
 class HistoryLog(Log[Entry]):
-    """The first entries of a log, as many as there had been at a moment."""
+    """A log as it was at a moment: the first ``count`` of its entries."""
 
     def __init__(self, entries: Sequence[Entry], count: int) -> None:
-        """Hold the first ``count`` of ``entries``, which are numbered from 1."""
         super().__init__()
         self._all = entries
         self._count = count
 
     def since(self, number: int) -> Sequence[Entry]:
-        """Return the entries after number ``number``, oldest first, the last `KEPT` at most."""
+        """Return the entries after number ``number`` (1-based), oldest first, at most the last `KEPT`."""
         return self._all[max(0, number, self._count - KEPT) : self._count]
 
 
@@ -107,17 +110,17 @@ L = TypeVar("L", bound=Line)
 
 
 class Timeline(Generic[L]):
-    """Lines of one type in the order of their times; those of the same time stay as they came."""
+    """Lines of one type, sorted by time; lines of the same time keep their order."""
 
     def __init__(self, lines: Iterable[L]) -> None:
         self.entries = sorted(lines, key=lambda line: line.time)
         self._times = [line.time for line in self.entries]
 
     def count(self, at: float) -> int:
-        """Return how many there had been at ``at``, in seconds."""
+        """Return the number of lines up to ``at`` seconds."""
         return bisect_right(self._times, at)
 
     def at(self, at: float) -> L | None:
-        """Return the newest at ``at``, in seconds; None before the first."""
+        """Return the last line up to ``at`` seconds, or None."""
         count = self.count(at)
         return self.entries[count - 1] if count else None

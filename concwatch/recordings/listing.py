@@ -1,4 +1,4 @@
-"""Which recordings a folder holds, found from little of each file."""
+"""The list of the recordings in a folder, from a small part of each file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,17 +11,17 @@ from concwatch.recordings.load import ERRORS, parse, read_header
 from concwatch.recordings.reading import CUT, DAMAGED, read_beginning, read_text
 
 TAIL = 1 << 14
-"""Bytes at a file's end in which its last line is looked for."""
+"""Bytes at a file's end that are searched for its last line."""
 
 FINISHED = "finished"
 
 
 class Summary(Struct, frozen=True):
-    """One recording, in a list."""
+    """One recording of a list."""
 
     file: str
     began: str
-    """When, in UTC, as the header has it."""
+    """The start in UTC, as in the header."""
     seconds: float
     lanes: tuple[str, ...]
     samples: int
@@ -35,7 +35,7 @@ _end = msgspec.json.Decoder(EndLine)
 
 
 def find_recordings(folder: Path) -> list[Summary]:
-    """List the recordings in ``folder``, the newest first; what is no recording is passed over.
+    """List the recordings in ``folder``, newest first; ignore other files.
 
     Raises:
         OSError: the folder cannot be read.
@@ -45,7 +45,7 @@ def find_recordings(folder: Path) -> list[Summary]:
 
 
 def _summary(path: Path) -> Iterator[Summary]:
-    """Yield the summary of a file; nothing where it is no recording, or cannot be read."""
+    """Yield the summary of a file, or nothing if it is not a recording or cannot be read."""
     try:
         header = read_header(read_beginning(path).partition(b"\n")[0], str(path))
         seconds, samples, state = _extent(path)
@@ -57,21 +57,21 @@ def _summary(path: Path) -> Iterator[Summary]:
 
 
 def _extent(path: Path) -> tuple[float, int, str]:
-    """Return how long a recording is, how many samples it has, and whether it has come to its end.
+    """Return a recording's seconds, its number of samples, and its state.
 
-    Of one that has come there its last line is enough; any other is read as a replay reads it.
+    The last line of a finished recording has all of them; any other recording is read completely.
     """
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL))
-        end = _read_end(file.read())  # what is compressed has none
+        end = _read_end(file.read())  # None if it is compressed
     if end is None:
-        text, lack = read_text(path)
-        end = _read_end(text[-TAIL:]) if lack != DAMAGED else None
+        text, state = read_text(path)
+        end = _read_end(text[-TAIL:]) if state != DAMAGED else None
     if end is not None:
         return end.time, end.samples, FINISHED
-    recording = parse(text, str(path), lack)
-    finished = recording.end is not None and lack != DAMAGED
-    return recording.duration, recording.samples, FINISHED if finished else lack or CUT
+    recording = parse(text, str(path), state)
+    finished = recording.end is not None and state != DAMAGED
+    return recording.duration, recording.samples, FINISHED if finished else state or CUT
 
 
 def _read_end(tail: bytes) -> EndLine | None:

@@ -1,4 +1,4 @@
-"""Reading a recording: whatever can be read of it, and one line where nothing can."""
+"""Parsing of recordings, including incomplete and damaged ones."""
 
 import gc
 from array import array
@@ -27,16 +27,17 @@ class _AnyLine(Struct):
     concwatch: str = ""
 
 
-SHORTEST = 8
-"""Bytes of a line on the average: shorter ones would take many times their bytes, and hours to pass over."""
-SPARE_LINES = 10_000
-"""Lines that may be shorter all the same."""
+MIN_LINE_SIZE = 8
+"""Smallest average bytes of a line: millions of shorter lines would take hours to skip."""
 
-OLDER = tuple(column for column in COLUMNS if column != "duration")
-"""Columns of recordings that were written before there was that one."""
+SPARE_LINES = 10_000
+"""Lines that may be shorter than that."""
+
+OLDER_COLUMNS = tuple(column for column in COLUMNS if column != "duration")
+"""The columns of recordings written before ``duration`` was added."""
 
 CHUNK = 1_000
-"""Samples decoded at once: what they take stays in the processor's cache."""
+"""Samples decoded at once, few enough for the processor's cache."""
 
 _any_line = msgspec.json.Decoder(_AnyLine)
 _header = msgspec.json.Decoder(Header)
@@ -46,38 +47,38 @@ _values = msgspec.json.Decoder(list[Any])
 
 _KNOWN = {line.__struct_config__.tag for line in Line.__args__}
 ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What a line that cannot be read raises: RecursionError for brackets within brackets."""
+"""Raised for a line that cannot be read; RecursionError for deeply nested brackets."""
 
 
 def load(path: Path) -> Recording:
     """Read a recording, plain or compressed.
 
-    One that breaks off is read as far as it goes; lines that cannot be read are passed over and counted.
+    An incomplete recording is read as far as it goes; lines that cannot be read are skipped and counted.
 
     Raises:
-        ValueError: one line: there is no such file, it is no recording, or one of an unknown version.
+        ValueError: one line: the file cannot be read, is not a recording, or has an unknown version.
     """
-    was_on = gc.isenabled()
-    gc.disable()  # there is no garbage, and to look through so many lines takes long
+    enabled = gc.isenabled()
+    gc.disable()  # parsing creates no garbage cycles, and collecting among so many objects is slow
     try:
         text = read_text(path)
-        return parse(text.data, str(path), text.lack)
+        return parse(text.data, str(path), text.state)
     finally:
-        if was_on:
+        if enabled:
             gc.enable()
 
 
 def read_header(line: bytes, name: str) -> Header:
-    """Read the first line of the recording called ``name``.
+    """Parse the first line of a recording; ``name`` is its file, for errors.
 
     Raises:
-        ValueError: one line: it is no recording, or one of an unknown version.
+        ValueError: one line: it is not a recording, or has an unknown version.
     """
     try:
         found = _any_line.decode(line)
         if found.type != KIND:
             raise ValueError
-    except (ValueError, RecursionError):  # what msgspec raises is a ValueError, too
+    except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
         raise ValueError(f'"{name}" is not a recording: {EXPECTED}') from None
     version = found.version
     if version > VERSION:
@@ -93,42 +94,47 @@ def read_header(line: bytes, name: str) -> Header:
         header = _header.decode(line)
     except ERRORS as error:
         raise ValueError(f'"{name}": its first line is damaged: {one_line(str(error))}: {EXPECTED}') from None
-    if header.columns[: len(COLUMNS)] != COLUMNS and header.columns[: len(OLDER)] != OLDER:
+    if all(header.columns[: len(columns)] != columns for columns in (COLUMNS, OLDER_COLUMNS)):
         raise ValueError(f"{unknown}its samples have other columns")
     return header
 
 
-def parse(text: bytes, name: str, lack: str = "") -> Recording:
-    """Read the text of the recording called ``name``; ``lack`` is as `read_text` returns it.
+def parse(text: bytes, name: str, state: str = "") -> Recording:
+    """Parse the text of a recording.
+
+    Args:
+        text: the text, decompressed.
+        name: its file, for errors.
+        state: the state of the text, as returned by `read_text`.
 
     Raises:
-        ValueError: one line: it is no recording, or one of an unknown version.
+        ValueError: one line: it is not a recording, or has an unknown version.
     """
     if not text or text.isspace():
         raise ValueError(f'"{name}" is empty: {EXPECTED}')
-    if (text.count(b"\n") - SPARE_LINES) * SHORTEST > len(text):
+    if (text.count(b"\n") - SPARE_LINES) * MIN_LINE_SIZE > len(text):
         raise ValueError(f'"{name}" is not a recording: its lines are too short: {EXPECTED}')
     first, *lines = text.split(b"\n")
     header = read_header(first, name)
     if lines:
         try:
             msgspec.json.decode(lines[-1])
-        except ERRORS:  # it was cut off in the middle, or is what follows the last end
+        except ERRORS:  # it is cut off, or empty
             lines.pop()
-    samples: defaultdict[bytes, list[bytes]] = defaultdict(list)  # by how they begin: b"[2"
+    samples: defaultdict[bytes, list[bytes]] = defaultdict(list)  # by prefix: b"[2"
     objects: list[bytes] = []
     for line in lines:
         (samples[line[: line.find(b",")]] if line[:1] == b"[" else objects).append(line)
     if header.columns[: len(COLUMNS)] != COLUMNS:
-        samples = defaultdict(list, {key: [*map(_as_today, group)] for key, group in samples.items()})
+        samples = defaultdict(list, {key: [*map(_upgrade, group)] for key, group in samples.items()})
     damaged: list[bytes] = []
     known = list(_read_objects(objects, damaged))
     lanes = _read_lanes(header, known, samples, damaged)
     recording = Recording(header, lanes, known, len(damaged))
     if recording.end is None:
         where = f"{format_position(recording.duration)}, {counted(recording.samples, 'sample')}"
-        recording.cut = f"{_CUT.get(lack, 'cut off after')} {where}"
-    elif lack == DAMAGED:
+        recording.cut = f"{_CUT.get(state, 'cut off after')} {where}"
+    elif state == DAMAGED:
         recording.cut = "its compressed text is damaged"
     return recording
 
@@ -136,17 +142,17 @@ def parse(text: bytes, name: str, lack: str = "") -> Recording:
 _CUT = {DAMAGED: "its compressed text is damaged: cut off after", WRITTEN: "being written, so far"}
 
 
-def _as_today(line: bytes) -> bytes:
-    """Return a sample that was written with the columns of `OLDER` as it is written today."""
+def _upgrade(line: bytes) -> bytes:
+    """Convert a sample with `OLDER_COLUMNS` to today's columns."""
     try:
-        values = dict(zip(OLDER, _values.decode(line), strict=False))
+        values = dict(zip(OLDER_COLUMNS, _values.decode(line), strict=False))
         return msgspec.json.encode([values.get(column) for column in COLUMNS])
     except (*ERRORS, OverflowError):
-        return b""  # it cannot be read
+        return b""  # counts as damaged
 
 
 def _read_objects(lines: Sequence[bytes], damaged: list[bytes]) -> Iterator[Line]:
-    """Yield lines without what could command a terminal."""
+    """Yield the parsed lines, with terminal control characters removed from their texts."""
     for text in lines:
         try:
             line = _line.decode(text)
@@ -208,7 +214,7 @@ def _read_lane(
         metrics = {metric: array("d", map(column.__getitem__, order)) for metric, column in metrics.items()}
     for metric in RATES:
         rates = metrics[metric]
-        # The last of every run of samples without a rate.
+        # A rate also holds for the samples without one that precede it.
         for before in [at for at in range(len(rates) - 1) if isnan(rates[at]) and not isnan(rates[at + 1])]:
             fill_back(rates, metrics["rss"], before + 1)
     return RecordedLane(engine, times, metrics, kept, changes)
@@ -220,7 +226,7 @@ _GET = {metric: attrgetter(metric) for metric in METRICS}
 
 def _column(values: list[float | None]) -> "array[float]":
     try:
-        return array("d", values)  # type: ignore[arg-type]  # it is tried; to look for a None takes longer
+        return array("d", values)  # type: ignore[arg-type]  # faster than searching for None first
     except TypeError:
         return array("d", [nan if value is None else value for value in values])
 

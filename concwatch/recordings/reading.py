@@ -1,4 +1,4 @@
-"""The text of a recording, plain or compressed, as far as it goes."""
+"""Reading the text of a recording, plain or compressed, complete or not."""
 
 import contextlib
 import zlib
@@ -10,13 +10,13 @@ from concwatch.system.memory import memory_now
 from concwatch.units import format_bytes
 
 GZIP = b"\x1f\x8b"
-"""What a gzip file begins with."""
+"""The first bytes of a gzip file."""
 
-PIECE = 1 << 20
-"""Bytes that a look at a file's beginning takes, and that are decompressed at once."""
+CHUNK = 1 << 20
+"""Bytes that `read_beginning` reads, and that are decompressed at once."""
 
 SHARE = 16
-"""The available memory over what a file's text may take: what is made of it may take so much more."""
+"""The text may take a sixteenth of the available memory, since the objects parsed from it take far more."""
 
 EXPECTED = "expected a recording, as --record and the key r write them"
 
@@ -24,29 +24,28 @@ CUT, DAMAGED, WRITTEN = "cut off", "damaged", "being written"
 
 
 class Text(NamedTuple):
-    """The text of a file, as far as it goes."""
+    """The text of a file, as far as it could be read."""
 
     data: bytes
-    lack: str = ""
-    """Why there may be more, or other, than the file has: `CUT`, `DAMAGED`, `WRITTEN` or nothing.
+    state: str = ""
+    """`CUT`, `DAMAGED`, `WRITTEN`, or an empty string if the text is complete.
 
-    `CUT` and `DAMAGED` are for compressed text alone: a plain one shows it by its lines.
+    `CUT` and `DAMAGED` are for compressed text only; in plain text the lines show it.
     """
 
 
 def read_text(path: Path, expected: str = EXPECTED, most: int | None = None) -> Text:
     """Read a file, and decompress it if its content is compressed, whatever its name.
 
-    Of a compressed one that breaks off, or is damaged, what can be decompressed is returned.
+    Of a compressed file that is cut off or damaged, return what can be decompressed.
 
     Args:
         path: the file.
-        expected: how errors end.
-        most: bytes that the text may have; None for a share of the memory that is available.
+        expected: the end of error messages.
+        most: the largest text in bytes; None for a share of the available memory.
 
     Raises:
-        ValueError: one line: it cannot be read, nothing can be had of it, or it holds more than the machine
-            can take.
+        ValueError: one line: the file cannot be read or decompressed, or is too large.
     """
     most = memory_now().available // SHARE if most is None else most
     try:
@@ -58,44 +57,44 @@ def read_text(path: Path, expected: str = EXPECTED, most: int | None = None) -> 
     except OSError as error:
         raise ValueError(f'"{path}": {error.strerror or error}: {expected}') from None
     text = decompress(data, most + 1) if data.startswith(GZIP) else Text(data)
-    if text.lack and not text.data:
-        raise ValueError(f'"{path}" is {text.lack}: nothing of it can be decompressed: {expected}')
+    if text.state and not text.data:
+        raise ValueError(f'"{path}" is {text.state}: nothing of it can be decompressed: {expected}')
     if len(text.data) > most:
         raise ValueError(
             f'"{path}" holds more than {format_bytes(most)} of text, a share of 1/{SHARE} of the memory '
             f"available here: {expected}"
         )
-    return text._replace(lack=WRITTEN) if written else text
+    return text._replace(state=WRITTEN) if written else text
 
 
 def read_beginning(path: Path) -> bytes:
-    """Return the first `PIECE` bytes of a file's text at most, decompressed if need be.
+    """Return at most the first `CHUNK` bytes of a file's text, decompressed if it is compressed.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with path.open("rb") as file:
-        data = file.read(PIECE)
-    return decompress(data, PIECE).data if data.startswith(GZIP) else data
+        data = file.read(CHUNK)
+    return decompress(data, CHUNK).data if data.startswith(GZIP) else data
 
 
 def decompress(data: bytes, most: int) -> Text:
-    """Return what can be had of gzip ``data``, which may have several members: ``most`` bytes at most."""
+    """Decompress gzip ``data`` of one or more members, up to ``most`` bytes or to the first damage."""
     parts: list[bytes] = []
-    start, left, step = 0, most, PIECE // 16
+    start, left, step = 0, most, CHUNK // 16
     member = zlib.decompressobj(wbits=31)
-    # Piece by piece, so that little can become much only up to what was asked for.
+    # In pieces, so that a small file never expands beyond the limit.
     while start < len(data) and left > 0:
         if member.eof:
             if not data.startswith(GZIP, start):
-                break  # what follows the last member is not of it
+                break  # the rest is not gzip
             member = zlib.decompressobj(wbits=31)
         before = member.copy()
         piece = data[start : start + step]
         try:
-            part = member.decompress(piece, min(left, PIECE))
+            part = member.decompress(piece, min(left, CHUNK))
         except zlib.error:
-            # Nothing of a damaged piece is decompressed: what stands before the damage comes in smaller ones.
+            # A damaged piece gives nothing at all: approach the damage in smaller pieces.
             if step == 1:
                 return Text(b"".join(parts), DAMAGED)
             member, step = before, step // 2

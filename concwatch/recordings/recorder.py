@@ -1,4 +1,4 @@
-"""Writes what labs know while they run."""
+"""The recorder: writes the snapshots, events and marks of labs to a file while they run."""
 
 import contextlib
 import shlex
@@ -15,17 +15,24 @@ from concwatch.lab.events import EventLog, MarkLog
 from concwatch.lab.lane import facts
 from concwatch.lab.snapshot import Sample, Snapshot
 from concwatch.recordings import format as lines
-from concwatch.recordings.format import VERSION, cut_time, encode, format_position, rounded, written
-from concwatch.recordings.writers import FileWriter, Lost
+from concwatch.recordings.format import (
+    VERSION,
+    encode,
+    format_position,
+    round_figure,
+    round_sample,
+    truncate_time,
+)
+from concwatch.recordings.writers import FileLost, FileWriter
 from concwatch.system.machine import describe_machine, program_version
 from concwatch.watch.group import GroupStatus
 
-LOOK_AFTER = GROUPS_AFTER = 1.0
-"""Seconds between two looks whether the file is where it was, and two times that groups are written."""
+CHECK_INTERVAL = GROUPS_INTERVAL = 1.0
+"""Seconds between two checks of the file, and between two writes of groups."""
 
 
-class Followed(Protocol):
-    """What can be recorded: a lab, or a watched program."""
+class Recordable(Protocol):
+    """The interface of what can be recorded: a lab, or a watched program."""
 
     hz: float
     began: float
@@ -36,118 +43,119 @@ class Followed(Protocol):
 
     @property
     def budget(self) -> int:
-        """Bytes of memory that there is for all lanes."""
+        """The memory budget of all lanes, in bytes."""
         ...
 
     def snapshot(self, now: float | None = None) -> Snapshot:
-        """Return a picture of all lanes."""
+        """Return a snapshot of all lanes."""
         ...
 
     def groups(self) -> Iterable[tuple[int, tuple[GroupStatus, ...]]]:
-        """Yield each lane's place whose tasks are known by coroutine function, with its groups."""
+        """Yield the index and the groups of each lane that reports groups."""
         ...
 
 
 class Recorder:
-    """Follows one lab, or several one after another, or a watched program, into one file.
+    """Records one lab, several labs one after another, or a watched program into one file.
 
-    Whatever goes wrong with the file is reported once, in the lab's event log, and the lab goes on.
+    An error of the file ends the recording and is reported once, in the lab's event log; the lab goes on.
     """
 
     def __init__(self, path: Path, writer: FileWriter, command: str, engines: Sequence[Engine]) -> None:
-        """Prepare to record; the recording begins with the first lab.
+        """Prepare the recording, which begins with the first lab.
 
         Args:
             path: the file's name, for messages.
-            writer: where the lines go.
-            command: how concwatch was called.
-            engines: all that will have a lane in it from its beginning.
+            writer: writes the lines.
+            command: the command line of concwatch.
+            engines: the engines that have lanes from the start, for the header.
         """
         self.path = path
         self.samples = 0
-        """How many samples have been written."""
+        """Number of samples written."""
         self.seconds = 0.0
-        """How long it is."""
+        """Length of the recording."""
         self.problem = ""
-        """Why it has stopped by itself, and what is lost; one line for a person."""
+        """Why recording failed, and what is lost, in one line; empty if it has not failed."""
         self.on = True
-        """Whether what comes is written."""
+        """Whether it is still recording."""
         self._writer = writer
         self._command = command
         self._engines = tuple(engines)
         self._places = {engine.name: place for place, engine in enumerate(engines)}
         self._joined: dict[int, int] = {}
-        """Lanes that the header does not have: place in the snapshot → number in the recording."""
+        """Lanes that are not in the header: index in the snapshot → number in the recording."""
         self._began: float | None = None
-        self._lab: Followed | None = None
-        self._told: dict[object, object] = {}
+        self._lab: Recordable | None = None
+        self._last: dict[object, object] = {}
+        """The value last written of each part of a snapshot."""
         self._events = self._marks = 0
-        self._look_due = self._groups_due = 0.0
+        self._check_due = self._groups_due = 0.0
 
     @property
     def size(self) -> int:
         """Bytes written so far."""
         return self._writer.size
 
-    def follow(self, lab: Followed) -> None:
-        """Write what holds of ``lab`` now, and from now on whatever is new after each of its steps."""
+    def observe(self, lab: Recordable) -> None:
+        """Write the current state of ``lab``, and then its changes after each of its steps."""
         self._leave()
         if not self.on:
             return
         now = lab.clock()
         began = now if self._began is None else self._began
-        self._lab, self._told = lab, {}
+        self._lab, self._last = lab, {}
         self._events, self._marks = lab.events.count, lab.marks.count
-        lab.observers.append(self._look)
+        lab.observers.append(self._record)
         names = [lane.name for lane in lab.snapshot(now).lanes]
         places = tuple(self._places[name] for name in names if name in self._places)
         with self._failing():
             if self._began is None:
-                self._put(self._header(lab))
+                self._write(self._header(lab))
                 self._began = began
-            self._put(lines.LabLine(cut_time(now - began), lab.hz, lab.budget, places))
-        self._look(lab.snapshot(now))
+            self._write(lines.LabLine(truncate_time(now - began), lab.hz, lab.budget, places))
+        self._record(lab.snapshot(now))
 
     def stop(self, why: str) -> None:
-        """Write the last line, with ``why`` it ends in a few words, and close the file."""
+        """Write the last line, with the reason in a few words, and close the file."""
         self._leave()
         if not self.on:
             return
         self.on = False
         with self._failing():
             if self._began is not None:
-                self._put(lines.EndLine(self.seconds, why, self.samples))
+                self._write(lines.EndLine(self.seconds, why, self.samples))
                 self._writer.check()
                 self._writer.close()
             else:
-                self._writer.discard()  # nothing has begun: an empty file would only be in the way
+                self._writer.discard()  # no lab was recorded: leave no empty file
 
     def _leave(self) -> None:
-        """Follow the lab no more; what came after its last step is written first."""
+        """Stop observing the lab, after writing what changed since its last step."""
         if self._lab is None:
             return
         lab = self._lab
-        self._look(lab.snapshot())
+        self._record(lab.snapshot())
         self._lab = None
-        lab.observers.remove(self._look)
+        lab.observers.remove(self._record)
 
-    def _look(self, snapshot: Snapshot) -> None:
-        """Write what is new."""
+    def _record(self, snapshot: Snapshot) -> None:
+        """Write the changes since the last snapshot."""
         if not self.on or self._lab is None or self._began is None:
             return
         now = snapshot.time
         with self._failing():
             for line in self._changes(snapshot, self._lab, self._began):
-                self._put(line)
+                self._write(line)
                 self.samples += isinstance(line, Sample)
-            self.seconds = cut_time(now - self._began)
-            if now >= self._look_due:
-                self._look_due = now + LOOK_AFTER
+            self.seconds = truncate_time(now - self._began)
+            if now >= self._check_due:
+                self._check_due = now + CHECK_INTERVAL
                 self._writer.check()
 
-    def _changes(self, snapshot: Snapshot, lab: Followed, began: float) -> Iterator[lines.Line | Sample]:
-        """Yield the lines of what was not so at the last look."""
-        time = cut_time(max(0.0, snapshot.time - began))
+    def _changes(self, snapshot: Snapshot, lab: Recordable, began: float) -> Iterator[lines.Line | Sample]:
+        """Yield a line for each part that has changed since the last snapshot."""
+        time = truncate_time(max(0.0, snapshot.time - began))
         if self._is_new("settings", snapshot.settings):
             yield lines.SettingsLine(time=time, **structs.asdict(snapshot.settings))
         if self._is_new("own", snapshot.machine):
@@ -159,61 +167,61 @@ class Recorder:
                 if self._is_new((place, "join"), lane.engine):
                     yield lines.JoinLine(time=time, lane=place, **structs.asdict(lane.engine))
             if self._is_new(place, lane.status):
-                known = {**_rounded(lane.status), "born": cut_time(lane.status.born - began)}
-                yield lines.LaneLine(time=time, lane=place, **known)
-            # A sample from before the worker's start is of one that nothing is known of any more.
+                status = {**_rounded(lane.status), "born": truncate_time(lane.status.born - began)}
+                yield lines.LaneLine(time=time, lane=place, **status)
+            # A sample from before the start of this worker is an earlier worker's.
             if self._is_new((place, "sample"), lane.sample) and lane.sample.time >= lane.status.born:
-                yield written(lane.sample, place, began)
+                yield round_sample(lane.sample, place, began)
         if snapshot.time >= self._groups_due:
-            self._groups_due = snapshot.time + GROUPS_AFTER
+            self._groups_due = snapshot.time + GROUPS_INTERVAL
             for index, groups in lab.groups():
                 if self._is_new((index, "groups"), groups):
                     yield lines.GroupsLine(time, self._joined[index], groups)
         for event in lab.events.since(self._events):
-            moment = cut_time(max(0.0, event.time + lab.began - began))
+            moment = truncate_time(max(0.0, event.time + lab.began - began))
             yield lines.EventLine(moment, event.lane, event.text, event.severity)
         for mark in lab.marks.since(self._marks):
-            moment = cut_time(mark.time + lab.began - began)
-            if moment >= 0:  # a note may be put on any moment of the past
+            moment = truncate_time(mark.time + lab.began - began)
+            if moment >= 0:  # a note may be on a moment before the recording
                 yield lines.MarkLine(moment, mark.lane, mark.kind, mark.text)
         self._events, self._marks = lab.events.count, lab.marks.count
 
     def _is_new(self, key: object, value: object) -> bool:
-        if self._told.get(key) == value:
+        if self._last.get(key) == value:
             return False
-        self._told[key] = value
+        self._last[key] = value
         return True
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
-        """Have what goes wrong with the file end the recording, and no more."""
+        """Stop recording if writing fails."""
         try:
             yield
         except (OSError, ValueError) as error:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """End, and report what is lost in the event log; a file that has not even a header is removed."""
+        """Stop recording and log what is lost; delete a file without a header."""
         self.on = False
         why = getattr(error, "strerror", None) or error
         done, end = "recording stopped", self._writer.close
         if self._began is None:
             done, end = "not recorded", self._writer.discard
             lost = "nothing of this session is kept"
-        elif isinstance(error, Lost):
+        elif isinstance(error, FileLost):
             lost = "all of it is lost"
         else:
             lost = f"what came after {format_position(self.seconds)} is not in it"
         self.problem = f"{done}: {self.path}: {why}: {lost}"
-        with contextlib.suppress(OSError, ValueError):  # it would be the same trouble once more
+        with contextlib.suppress(OSError, ValueError):  # closing can fail for the same reason
             end()
         if self._lab is not None:
             self._lab.events.add(self._lab.clock() - self._lab.began, "", self.problem, "error")
 
-    def _put(self, line: lines.Header | lines.Line | Sample) -> None:
+    def _write(self, line: lines.Header | lines.Line | Sample) -> None:
         self._writer.write(encode(line))
 
-    def _header(self, lab: Followed) -> lines.Header:
+    def _header(self, lab: Recordable) -> lines.Header:
         return lines.Header(
             version=VERSION,
             began=datetime.now(UTC).isoformat(),
@@ -228,11 +236,11 @@ class Recorder:
 
 def _rounded(part: Struct) -> dict[str, Any]:
     return {
-        name: rounded(value) if isinstance(value, float) else value
+        name: round_figure(value) if isinstance(value, float) else value
         for name, value in structs.asdict(part).items()
     }
 
 
-def called() -> str:
-    """Return how this program was called."""
+def command_line() -> str:
+    """Return the command line of this process."""
     return shlex.join(["concwatch", *sys.argv[1:]])

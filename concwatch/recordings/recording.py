@@ -1,4 +1,4 @@
-"""A recording that has been read: what the screen knew at any of its moments."""
+"""A recording read from a file: snapshots, series, events and marks at any moment."""
 
 import math
 from array import array
@@ -33,13 +33,13 @@ from concwatch.watch.group import GroupStatus
 NO_LAB = LabLine(0.0, 10.0, 0, ())
 NO_MACHINE = OwnLine(time=0.0)
 NO_SETTINGS = SettingsLine(time=0.0)
-"""What holds before the first line of a type: only where that line was damaged."""
+"""The values before the first line of a type, which every recording has unless it was damaged."""
 
 _sample = msgspec.json.Decoder(Sample)
 
 
 class RecordedLane:
-    """The samples of one lane, and what changed slowly. Times are in seconds since the recording began."""
+    """The samples and states of one lane. Times are in seconds since the recording began."""
 
     def __init__(
         self,
@@ -49,40 +49,47 @@ class RecordedLane:
         lines: Sequence[bytes],
         changes: Iterable[LaneLine],
     ) -> None:
-        """Keep what was read: times ascending, a value (or NaN) of each of `METRICS` and a line a sample."""
-        self.name = flat(plain(engine.name))  # tables have it in a line
+        """Store the parsed lane.
+
+        Args:
+            engine: its engine.
+            times: the time of each sample, ascending.
+            metrics: metric → its value in each sample, or NaN.
+            lines: the undecoded line of each sample.
+            changes: the changes of its state.
+        """
+        self.name = flat(plain(engine.name))
         self.engine = replace(engine, name=self.name)
         self.times = times
-        """When each sample was taken."""
+        """The time of each sample."""
         self.series = RecordedSeries(times, metrics)
-        """All samples, as charts read them."""
+        """All samples, for charts."""
         self.changes = Timeline(changes)
-        """What changed slowly."""
+        """The changes of its state."""
         self._lines = lines
 
     def __len__(self) -> int:
         return len(self.times)
 
     def state(self, at: float) -> LaneStatus:
-        """Return what holds at ``at`` of all that changes seldom."""
+        """Return the status at ``at``."""
         found = self.changes.at(at)
         if found is not None or not self.changes.entries:
             return found or LaneStatus()
-        first = self.changes.entries[
-            0
-        ]  # its lab has not come in yet: what a task weighs is known all the same
+        # Before its lab begins, the forecast of the first status holds.
+        first = self.changes.entries[0]
         known = ("bytes_per_task", "fits", "fits_wall", "missing")
         return LaneStatus(**{name: getattr(first, name) for name in known})
 
     def sample(self, at: float) -> Sample | None:
-        """Return the newest sample at ``at`` of the worker that there was then."""
+        """Return the newest sample at ``at`` of the worker that ran then, or None."""
         index = bisect_right(self.times, at) - 1
         if index < 0 or self.times[index] <= self.state(at).born:
             return None
         return self._sample(index, self._lines[index])
 
     def _sample(self, index: int, line: bytes) -> Sample:
-        """Return sample number ``index``, with the rates that came with a later tick."""
+        """Decode sample ``index``, adding the rates that a later tick reported."""
         sample = _sample.decode(line)
         rates = {
             metric: self.series.value(metric, index) for metric in RATES if getattr(sample, metric) is None
@@ -96,27 +103,24 @@ class RecordedLane:
 
 
 class Recording:
-    """What one file holds: every moment is looked up, none is run again.
-
-    Times are in seconds since its beginning.
-    """
+    """The content of a file. Times are in seconds since the recording began."""
 
     def __init__(
         self, header: Header, lanes: Sequence[RecordedLane], lines: Sequence[Line], damaged: int
     ) -> None:
-        """Keep what was read; ``lines`` are all that are no samples."""
+        """Store the parsed file; ``lines`` are all lines except the samples."""
         self.header = header
         self.lanes = tuple(lanes)
         self.cut = ""
-        """Where it breaks off, or that it is damaged, in words; an empty string where all is in order."""
+        """Where the recording breaks off, or how it is damaged, in words; empty if it is complete."""
         self.damaged = damaged
-        """How many lines could not be read."""
+        """Number of lines that could not be read."""
 
         def of(kind: type[L]) -> Timeline[L]:
             return Timeline(line for line in lines if isinstance(line, kind))
 
         self.end = next(iter(of(EndLine).entries), None)
-        """The last line, where it ended in order."""
+        """The last line, or None if the recording was not stopped properly."""
         self._labs, self._settings, self._own = of(LabLine), of(SettingsLine), of(OwnLine)
         self._events, self._marks = of(EventLine), of(MarkLine)
         self._all_events = [Event(n, *astuple(line)) for n, line in enumerate(self._events.entries, 1)]
@@ -127,15 +131,15 @@ class Recording:
         self._groups = {lane: Timeline(found) for lane, found in by_lane.items()}
         last = (line.time for line in lines)
         self.duration = max([0.0, *last, *(lane.times[-1] for lane in lanes if len(lane))])
-        """Seconds from its beginning to the last that it knows."""
+        """Seconds from the beginning to the last line."""
 
     @property
     def samples(self) -> int:
-        """How many samples it has, of all lanes."""
+        """Number of samples of all lanes."""
         return sum(map(len, self.lanes))
 
     def snapshot(self, at: float) -> Snapshot:
-        """Return what was so at ``at``; takes some tens of microseconds."""
+        """Return the snapshot at ``at``; takes some tens of microseconds."""
         lab = self._labs.at(at) or NO_LAB
         none = blank_sample(0, -math.inf)
         parts = [(lane.engine, lane.state(at), lane.sample(at) or none) for lane in self.lanes]
@@ -151,28 +155,28 @@ class Recording:
 
     @property
     def watched(self) -> bool:
-        """Whether it is of a watched program, whose tasks are known by coroutine function."""
+        """Whether it is a recording of a watched program."""
         return bool(self._groups)
 
     def groups(self, lane: int, at: float) -> Sequence[GroupStatus]:
-        """Return the groups of a lane's tasks as they were at ``at``."""
+        """Return the groups of a lane at ``at``."""
         found = self._groups[lane].at(at) if lane in self._groups else None
         return found.groups if found else ()
 
     def series_until(self, at: float) -> list[RecordedSeries]:
-        """Return the series of each lane, without what comes after ``at``."""
+        """Return the series of each lane up to ``at``."""
         return [lane.series.until(at) for lane in self.lanes]
 
     def events(self, at: float) -> Log[Event]:
-        """Return the event log as it was at ``at``; numbers count from the recording's beginning."""
+        """Return the event log at ``at``; numbers count from the beginning of the recording."""
         return HistoryLog(self._all_events, self._events.count(at))
 
     def marks(self, at: float) -> Log[Mark]:
-        """Return what had been asked for or noted until ``at``, in the order of the moments."""
+        """Return the marks up to ``at``, in the order of their times."""
         return HistoryLog(self._all_marks, self._marks.count(at))
 
     def largest_target(self, lane: int) -> int:
-        """Return where the slider of lane number ``lane`` ends: what was ever asked for fits on it."""
+        """Return the right end of a lane's slider, which includes every recorded target."""
         recorded = self.lanes[lane]
-        asked = max((change.target for change in recorded.changes.entries), default=0)
-        return max(asked, slider_end(recorded.state(0.0).fits if recorded.engine.threads else None))
+        largest = max((change.target for change in recorded.changes.entries), default=0)
+        return max(largest, slider_end(recorded.state(0.0).fits if recorded.engine.threads else None))

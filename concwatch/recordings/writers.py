@@ -1,4 +1,4 @@
-"""Where the lines of a recording go: a plain file, or one that is compressed on the way."""
+"""Writing the lines of a recording to a file, plain or compressed."""
 
 import contextlib
 import os
@@ -7,24 +7,24 @@ import zlib
 from pathlib import Path
 
 
-class Lost(OSError):
-    """What was written is no longer where anybody can read it."""
+class FileLost(OSError):
+    """The recording's file was deleted or truncated."""
 
 
 class FileWriter:
-    """Writes lines, each of which can be read from the file as soon as `write` returns.
+    """Writes lines to a new file; each can be read as soon as `write` returns.
 
-    The file is locked, so that others can see that it is still written to.
+    The file is locked, which shows others that it is still being written.
     """
 
     def __init__(self, path: Path) -> None:
-        """Make the file, compressed if its name ends in ``.gz``; whatever exists stays as it is.
+        """Create the file, compressed if its name ends in ``.gz``; never overwrite one.
 
-        That is true of a pipe, too: who reads it might wait. A device such as ``/dev/full``, which never has
-        one wait, is written to as it stands.
+        A pipe counts as an existing file: opening it could block. A character device such as ``/dev/full``,
+        which never blocks, is opened as it is.
 
         Raises:
-            OSError: the system refused, or the file exists.
+            OSError: the file exists or cannot be created.
         """
         self._device = path.is_char_device()
         flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
@@ -33,47 +33,47 @@ class FileWriter:
         self._path = path
         self._gzip = zlib.compressobj(wbits=31) if path.suffix == ".gz" else None
         self.size = 0
-        """Bytes that the file has taken so far."""
+        """Bytes written so far."""
         if not self._device:
             lock(self._file)
 
     def write(self, line: bytes) -> None:
-        """Put one line into the file.
+        """Write one line.
 
         Raises:
-            OSError: the system refused.
+            OSError: it could not be written.
         """
         if self._gzip is not None:
             line = self._gzip.compress(line) + self._gzip.flush(zlib.Z_SYNC_FLUSH)
-        self._put(line)
+        self._write(line)
 
-    def _put(self, data: bytes) -> None:
+    def _write(self, data: bytes) -> None:
         while data:
             count = os.write(self._file, data)
             self.size += count
             data = data[count:]
 
     def check(self) -> None:
-        """See that what was written can still be found.
+        """Check that the file still has all that was written.
 
         Raises:
-            Lost: the file was deleted, or emptied.
+            FileLost: the file was deleted or truncated.
         """
         status = os.fstat(self._file)
         if status.st_nlink == 0:
-            raise Lost("it was deleted")
+            raise FileLost("it was deleted")
         if status.st_size < self.size and not self._device:
-            raise Lost("something else has cut it short")
+            raise FileLost("another program truncated it")
 
     def close(self) -> None:
-        """End the compressed text, if it is one, and close the file; once.
+        """Finish the compressed text, if any, and close the file; calling it again does nothing.
 
         Raises:
-            OSError: the system refused the last bytes; the file is closed all the same.
+            OSError: the last bytes could not be written; the file is closed anyway.
         """
         try:
             if self._gzip is not None and self._file >= 0:
-                self._put(self._gzip.flush())
+                self._write(self._gzip.flush())
         finally:
             self._close()
 
@@ -83,10 +83,10 @@ class FileWriter:
             self._file = -1
 
     def discard(self) -> None:
-        """Close the file, and remove it unless it is a device, or no longer what the path leads to.
+        """Close the file, and delete it unless it is a device or another file has taken its path.
 
         Raises:
-            OSError: it is gone already, or cannot be removed.
+            OSError: the file has already been deleted, or cannot be.
         """
         own = not self._device and os.path.samestat(os.fstat(self._file), os.stat(self._path))
         self._close()
@@ -95,10 +95,10 @@ class FileWriter:
 
 
 def open_writer(path: Path) -> FileWriter:
-    """Make the file of a recording; a name that ends in ``.gz`` has it compressed.
+    """Create the file of a recording, compressed if its name ends in ``.gz``.
 
     Raises:
-        ValueError: one line: it cannot be made, or exists.
+        ValueError: one line: the file exists or cannot be created.
     """
     try:
         return FileWriter(path)
@@ -106,7 +106,7 @@ def open_writer(path: Path) -> FileWriter:
         if path.exists() and not path.is_file():
             raise ValueError(f'"{path}" is no ordinary file: expected the name of a new file') from None
         raise ValueError(f'"{path}" exists: expected the name of a new file, or delete it first') from None
-    except (OSError, ValueError) as error:  # ValueError: a name with a null in it
+    except (OSError, ValueError) as error:  # ValueError: a name with a null character
         why = getattr(error, "strerror", None) or error
         raise ValueError(f'"{path}": {why}: expected a new file in a folder that can be written') from None
 
@@ -114,23 +114,23 @@ def open_writer(path: Path) -> FileWriter:
 if sys.platform == "win32":
 
     def lock(file: int) -> None:
-        """Leave an open file as it is: there are no such locks here."""
+        """Do nothing: Windows has no such locks."""
 
     def is_locked(file: int) -> bool:
-        """Return no: locks are not known here."""
+        """Return False: Windows has no such locks."""
         return False
 
 else:
     import fcntl
 
     def lock(file: int) -> None:
-        """Lock an open file for as long as this process has it open; where that is not possible leave it."""
-        # Not every file system has locks, and nothing but a word in a list depends on it.
+        """Lock an open file until it is closed, if its file system has locks."""
+        # Without one, a list of recordings shows "cut off" in place of "being written".
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def is_locked(file: int) -> bool:
-        """Return whether some process has locked an open file."""
+        """Return whether a process has locked an open file."""
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -17,7 +17,7 @@ from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.session_recording import SessionRecording
 
 if TYPE_CHECKING:
-    from concwatch.recordings.recorder import Followed
+    from concwatch.recordings.recorder import Recordable
     from concwatch.ui.experiment_runs import ExperimentRuns
 
 
@@ -113,7 +113,7 @@ class ConcwatchApp(LanesApp):
         settings = self.lab.settings if self.lab else Settings()
         return conditions(settings, describe_machine(), f"{datetime.now():%d %b %Y}".lstrip("0"))
 
-    def followed(self) -> "tuple[Followed, Sequence[Engine]]":
+    def followed(self) -> "tuple[Recordable, Sequence[Engine]]":
         """Return what is recorded, and the engines of its lanes."""
         assert self.lab is not None
         return self.lab, [lane.engine for lane in self.lab.lanes]

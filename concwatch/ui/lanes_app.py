@@ -30,7 +30,7 @@ from concwatch.worker.collector import give_back
 
 if TYPE_CHECKING:
     from concwatch.lab.catalog import Engine
-    from concwatch.recordings.recorder import Followed, Recorder
+    from concwatch.recordings.recorder import Recordable, Recorder
 
 GIVE_BACK = 60.0
 """Seconds between two times that free memory is given back to the system."""
@@ -150,7 +150,7 @@ class LanesApp(InputQueue):
         """Return what the figures on screen were taken under, for a slide."""
         return ()
 
-    def followed(self) -> "tuple[Followed, Sequence[Engine]]":
+    def followed(self) -> "tuple[Recordable, Sequence[Engine]]":
         """Return what is recorded, and the engines of its lanes, for programs that can be."""
         raise NotImplementedError
 

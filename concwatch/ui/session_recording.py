@@ -10,7 +10,7 @@ from concwatch.lab.catalog import Engine
 from concwatch.units import format_bytes
 
 if TYPE_CHECKING:
-    from concwatch.recordings.recorder import Followed, Recorder
+    from concwatch.recordings.recorder import Recordable, Recorder
 
 
 class SessionRecording:
@@ -47,12 +47,12 @@ class SessionRecording:
 
         return f"● rec {format_position(self._recorder.seconds, 0)} · {format_bytes(self._recorder.size)}"
 
-    def follow(self, lab: "Followed") -> None:
+    def follow(self, lab: "Recordable") -> None:
         """Record ``lab``, if it is to be recorded from the start."""
         if self._recorder is not None:
-            self._recorder.follow(lab)
+            self._recorder.observe(lab)
 
-    def begin(self, lab: "Followed", engines: Sequence[Engine] = ()) -> "Recorder":
+    def begin(self, lab: "Recordable", engines: Sequence[Engine] = ()) -> "Recorder":
         """Record ``lab`` from now on, and give what does; its ``problem`` says if it has stopped already.
 
         Raises:
@@ -60,7 +60,7 @@ class SessionRecording:
             ValueError: one line: there can be no such file, or a file is in the folder's place.
         """
         # Only here: the first frame can do without.
-        from concwatch.recordings.recorder import Recorder, called
+        from concwatch.recordings.recorder import Recorder, command_line
         from concwatch.recordings.writers import open_writer
 
         try:
@@ -68,8 +68,8 @@ class SessionRecording:
         except FileExistsError:
             raise ValueError(f'"{self.folder}" is a file: expected a folder') from None
         path = new_path(self.folder, f"concwatch-{datetime.now():%Y-%m-%d-%H%M%S}", ".jsonl")
-        self._recorder = Recorder(path, open_writer(path), called(), engines)
-        self._recorder.follow(lab)
+        self._recorder = Recorder(path, open_writer(path), command_line(), engines)
+        self._recorder.observe(lab)
         return self._recorder
 
     def end(self, why: str) -> "Recorder | None":

@@ -12,7 +12,7 @@ from concwatch.ui.session_recording import SessionRecording
 from concwatch.watch.watching import HZ, Watching
 
 if TYPE_CHECKING:
-    from concwatch.recordings.recorder import Followed
+    from concwatch.recordings.recorder import Recordable
 
 
 class WatchApp(LanesApp):
@@ -50,7 +50,7 @@ class WatchApp(LanesApp):
         """Return how the program ended, and what is recorded, in a few words."""
         return "  ".join(filter(None, (self.recording.told, self._watching.ended)))
 
-    def followed(self) -> "tuple[Followed, Sequence[Engine]]":
+    def followed(self) -> "tuple[Recordable, Sequence[Engine]]":
         """Return what is recorded; its lanes come by themselves."""
         return self._watching, ()
 

@@ -92,7 +92,7 @@ async def record_real(seconds: float, folder: str) -> dict[str, float]:
 
     async with running(Lab(PYTHONS, settings=Settings(trace=True))) as lab:
         recorder = Recorder(path, open_writer(path), "benchmark", [lane.engine for lane in lab.lanes])
-        recorder.follow(lab)
+        recorder.observe(lab)
         lanes = [lane for lane in lab.lanes if not lane.missing]  # of which an hour is told
         for lane in lanes:
             lab.set_target(lane, 1_000)

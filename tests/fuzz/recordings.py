@@ -41,7 +41,7 @@ MOST = 1 << 22
 def read_recording(data: bytes) -> Recording:
     """Read a recording, plain or compressed."""
     text = decompress(data, MOST) if data.startswith(GZIP) else Text(data)
-    return parse(text.data, NAME, text.lack)
+    return parse(text.data, NAME, text.state)
 
 
 def look(recording: Recording) -> None:

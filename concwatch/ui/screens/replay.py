@@ -217,7 +217,7 @@ class ReplayScreen(LanesScreen):
         """Fold what the charts show while nobody waits, so that the first jump over hours need not."""
         for lane in self.playing.recording.lanes:
             for metric in DRAWN:
-                lane.series.fold(metric)
+                lane.series.precompute(metric)
                 await asyncio.sleep(IDLE)
 
     def look(self, snapshot: Snapshot | None = None) -> None:

@@ -1,6 +1,5 @@
 """Hosts by name: what reaches them, and which Python is used there."""
 
-import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -85,6 +84,8 @@ def _read_host(name: str, table: object) -> Host:
 
 
 def _split(text: str) -> tuple[str, ...]:
+    import shlex  # not at the top: the first frame does not need it
+
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:

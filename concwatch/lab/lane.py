@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from concwatch.hosts.link import HostLink, Program, send_program
 from concwatch.lab.catalog import Engine
 from concwatch.lab.events import Severity
 from concwatch.lab.lane_state import State
@@ -15,8 +14,6 @@ from concwatch.lab.worker import START_LIMIT, Worker
 from concwatch.lab.worker_log import name_wall
 from concwatch.links.link import Ended, Link
 from concwatch.links.process import WorkerProcess
-from concwatch.runtimes.build_link import BuildLink
-from concwatch.runtimes.recipe import recipe
 from concwatch.system.machine import Load, load_now
 
 SELF_CONTAINED = ("Go",)
@@ -32,9 +29,16 @@ def facts(engine: Engine) -> EngineFacts:
 def open_process(engine: Engine) -> Link:
     """Start a real worker for ``engine``, which may have to be built first, where it is to run."""
     variables = dict(engine.environment)
+    start: Callable[[Sequence[str]], Link] = partial(WorkerProcess, variables=variables)
+    if engine.host is None and not engine.ways:
+        return start(engine.command())
+    # Not at the top: the first frame does not need them.
+    from concwatch.hosts.link import HostLink, Program, send_program
+    from concwatch.runtimes.build_link import BuildLink
+    from concwatch.runtimes.recipe import recipe
+
     if engine.host is None:
-        start: Callable[[Sequence[str]], Link] = partial(WorkerProcess, variables=variables)
-        return BuildLink(engine.ways, engine.kind, start) if engine.ways else start(engine.command())
+        return BuildLink(engine.ways, engine.kind, start)
     if not engine.ways:
         return HostLink(engine.host, Program(engine.kind, variables))
     ways, sources = recipe(engine.ways)

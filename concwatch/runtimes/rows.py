@@ -1,7 +1,5 @@
 """The runtimes there are: data. What a task is in each, and what it weighs, stands in the lab's catalog."""
 
-import shlex
-
 from msgspec import structs
 
 from concwatch.runtimes.runtime import Runtime
@@ -9,8 +7,8 @@ from concwatch.runtimes.tool import Tool
 
 
 def words(*commands: str) -> tuple[tuple[str, ...], ...]:
-    """Split commands as a shell would; none ever sees them, and a path put into a word stays in it."""
-    return tuple(tuple(shlex.split(command)) for command in commands)
+    """Split commands into words; a path that later replaces a placeholder stays one word."""
+    return tuple(tuple(command.split()) for command in commands)
 
 
 def tool(name: str, brought_by: str, folders: str, least: tuple[int, ...] = (), **more: object) -> Tool:

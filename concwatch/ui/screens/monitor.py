@@ -18,7 +18,7 @@ from concwatch.ui.source import LabSource
 from concwatch.ui.widgets.lane_card import forecast
 from concwatch.units import format_clock, format_count, parse_count
 from concwatch.worker.collector import MODES
-from concwatch.worker.engines.pool import default_threads
+from concwatch.worker.engines import default_threads
 from concwatch.worker.workloads import FORMS, USER
 
 EXAMPLES = {"sleep": "sleep:5..15", "ticks": "ticks:10x0.1", "payload": "payload:4KiB", "spin": "spin:0.001"}

@@ -9,7 +9,7 @@ from concwatch.lab.settings import describe
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
 from concwatch.units import format_count
-from concwatch.worker.engines.pool import default_threads
+from concwatch.worker.engines import default_threads
 
 
 class Row(Struct, frozen=True):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
+from concwatch.worker.engines import default_threads
 from concwatch.worker.engines.blocking import BlockingEngine
 
 TYPE_CHECKING = False
@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from concwatch.worker.collector import Collector
 
 MOST_THREADS = 100_000
-
-
-def default_threads(cores: Optional[int] = None) -> int:
-    """Return the number of threads that ``ThreadPoolExecutor()`` itself takes on so many cores, or here."""
-    return min(32, (cores or os.cpu_count() or 1) + 4)
 
 
 class PoolEngine(BlockingEngine):

@@ -1,4 +1,4 @@
-"""What the commands print: errors, lines of progress, the tables at the end; and the streams it goes to."""
+"""What the commands print, errors, progress and tables, and the standard streams they print to."""
 
 import errno
 import os
@@ -12,44 +12,43 @@ from concwatch.layout import Piece, padded
 from concwatch.text import flat, plain
 
 BAD_INPUT = 2
-"""Exit status for what was asked wrongly."""
+"""Exit status of a command whose arguments are wrong."""
 
 STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
-"""The three by name, in the order of their descriptors, and what is done with each."""
+"""The standard streams in the order of their descriptors, each with the mode to open it in."""
 
 UNWRITABLE = (errno.ENOSPC, errno.EFBIG, errno.EIO)
-"""What comes of writing on a full disk, or to a terminal that is gone."""
+"""Errors of writing to a full disk, or to a terminal that is gone."""
 
 UNREAD = 141
-"""Exit status where nobody reads standard output any more: 128 + SIGPIPE."""
+"""Exit status when the reader of standard output is gone: 128 + SIGPIPE."""
 
 
 def fill_missing_streams() -> None:
-    """Open the null device for each standard stream that was closed when the program was started.
+    """Open the null device for each standard stream that was closed when the program started.
 
-    Otherwise a pipe or a file of this program's own takes the free descriptor, and what is meant for a
-    person goes there.
+    Otherwise the next file or pipe would get the free descriptor, and messages would be written to it.
     """
     for name, mode in STREAMS.items():
         if getattr(sys, name) is None:
-            # The lowest free descriptor is the missing one's, since those before it are there by now.
+            # This opens the lowest free descriptor, which is the missing one, as those before it are open.
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  # open as long as the program runs
 
 
 def is_unwritable(error: OSError) -> bool:
-    """Return whether it was standard output that could not be written: an error with a file names that."""
+    """Return whether ``error`` comes from writing to standard output; other files are named in the error."""
     return error.filename is None and error.errno in UNWRITABLE
 
 
 def discard_output(descriptor: int) -> None:
-    """Lead a descriptor to the null device, with all that is still buffered for it."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, descriptor)
-    os.close(nothing)
+    """Redirect a descriptor to the null device, and with it what is still buffered."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
 
 
 def print_note(text: str, nl: bool = True) -> None:
-    """Write ``text`` on standard error; where nobody reads that, the work goes on all the same."""
+    """Write ``text`` to standard error, and ignore that standard error cannot be written."""
     try:
         click.echo(text, err=True, nl=nl)
     except OSError:
@@ -57,13 +56,13 @@ def print_note(text: str, nl: bool = True) -> None:
 
 
 def print_error(text: str) -> None:
-    """Write ``text`` on standard error as one line, whatever a person typed into it."""
+    """Write ``text`` to standard error as one line without control characters."""
     print_note(f"concwatch: {plain(flat(text))}")
 
 
 def print_json(value: object) -> None:
-    """Write ``value`` on standard output."""
-    import json  # only here: the screen has no use for it
+    """Write ``value`` to standard output as indented JSON."""
+    import json  # only here: the screen does not need it
 
     click.echo(json.dumps(value, indent=2))
 
@@ -79,7 +78,7 @@ _TONES: Mapping[str, Mapping[str, Any]] = {
 
 
 def print_lines(lines: "Iterable[Piece | Sequence[tuple[str, str]]]") -> None:
-    """Print lines, each a piece or several, each piece in the colour of how it is meant."""
+    """Print lines of one or several pieces, each piece in the colour of its tone."""
     for line in lines:
         pieces = [line] if isinstance(line, Piece) else line
         click.echo(
@@ -89,14 +88,20 @@ def print_lines(lines: "Iterable[Piece | Sequence[tuple[str, str]]]") -> None:
         )
 
 
-def print_columns(rows: Sequence[Sequence[str | Piece]], left: Collection[int], heads: bool = True) -> None:
-    """Print rows with columns ``left`` to the left, a piece in its colour, and the first row as ``heads``."""
+def print_columns(rows: Sequence[Sequence[str | Piece]], left: Collection[int], header: bool = True) -> None:
+    """Print rows in columns.
+
+    Args:
+        rows: the cells of each row; a piece is printed in the colour of its tone.
+        left: the columns that are aligned to the left.
+        header: whether the first row is a header.
+    """
     pieces = [[cell if isinstance(cell, Piece) else Piece(cell) for cell in row] for row in rows]
     texts = padded([[flat(plain(cell.text)) for cell in row] for row in pieces], left)
     for number, (row, cells) in enumerate(zip(pieces, texts, strict=True)):
         rest = len("  ".join(cells).rstrip())
         line = []
         for piece, text in zip(row, cells, strict=True):
-            line.append((f"{text}  "[:rest], "heading" if heads and not number else piece.tone))
+            line.append((f"{text}  "[:rest], "heading" if header and not number else piece.tone))
             rest = max(0, rest - len(text) - 2)
         print_lines([line])

@@ -1,4 +1,4 @@
-"""Text laid out for a terminal, and for Markdown."""
+"""The layout of text and tables for a terminal, and for Markdown."""
 
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
@@ -8,33 +8,31 @@ from concwatch.text import flat
 from concwatch.units import UNKNOWN
 
 WIDTH = 100
-"""Columns that no line exceeds."""
+"""The longest line, in columns."""
 
 
 class Piece(NamedTuple):
-    """Text, and how it is meant.
-
-    As `heading`, `good`, `doubt`, `bad`, `quiet`, `copy` (a command), or as nothing particular.
-    """
+    """Text with a tone, which `concwatch.console` prints in a colour."""
 
     text: str
     tone: str = ""
+    """`heading`, `good`, `doubt`, `bad`, `quiet`, `copy` (a command), or empty."""
 
 
 def cut(text: str, width: int) -> str:
-    """Return ``text``, or the beginning of one that is longer than ``width``."""
+    """Return ``text``, truncated with ``…`` if it is longer than ``width``."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def wrapped(text: str, tone: str = "", indent: str = "", start: str = "") -> Iterable[Piece]:
-    """Yield ``text`` in as many lines as it needs, behind ``start``, which stays as it is."""
+    """Wrap ``text`` at `WIDTH` columns, the first line after ``start``, the others after ``indent``."""
     whole = f"{start.replace(' ', chr(0xA0))}  {flat(text)}" if start else flat(text)
     for line in textwrap.wrap(whole, WIDTH, subsequent_indent=indent) or [""]:
         yield Piece(line.replace("\xa0", " "), tone)
 
 
 def padded(rows: Sequence[Sequence[str]], left: Collection[int]) -> Iterable[list[str]]:
-    """Yield rows with cells as wide as their columns: to the left in columns ``left``, else to the right."""
+    """Pad the cells of each column to the same width, on the right in columns ``left``, else on the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = enumerate(zip(row, widths, strict=True))
@@ -42,12 +40,12 @@ def padded(rows: Sequence[Sequence[str]], left: Collection[int]) -> Iterable[lis
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
-    """Return a line a row, its cells padded as `padded` does."""
+    """Return each row as one line, its cells padded as by `padded`."""
     return ["  ".join(cells).rstrip() for cells in padded(rows, left)]
 
 
 def without_unknown(table: Sequence[Sequence[str]], keep: str = "") -> list[list[str]]:
-    """Return a table, header first, without the columns that know nothing, except the one called ``keep``."""
+    """Return a table, header first, without the columns that have no value, except the one named ``keep``."""
     columns = [
         column
         for column in zip(*table, strict=True)
@@ -57,12 +55,12 @@ def without_unknown(table: Sequence[Sequence[str]], keep: str = "") -> list[list
 
 
 def markdown(text: str) -> str:
-    """Return ``text`` in one line, with nothing in it that would end a table's cell or begin a tag."""
+    """Return ``text`` as one line, with characters escaped that would end a table's cell or begin a tag."""
     return flat(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
 def markdown_table(rows: Sequence[Sequence[str]], left: Collection[int]) -> Iterable[str]:
-    """Yield the lines of a table, header first."""
+    """Yield the lines of a Markdown table, header first."""
     header, *rest = ([markdown(cell) for cell in row] for row in rows)
     rule = ["---" if at in left else "---:" for at in range(len(header))]
     for row in (header, rule, *rest):

@@ -1,4 +1,4 @@
-"""Text made safe to show, and names nearly met; standard library only, since workers use it, too."""
+"""Text made safe to show, and suggestions for misspelled names. Standard library only: workers use it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ if TYPE_CHECKING:
     from typing import Iterable
 
 LONGEST_LINE = 1_000
-"""Characters of an error's line."""
+"""The most characters of an error shown on one line."""
 
 
 def flat(text: str) -> str:
-    """Return ``text`` in one line."""
+    """Return ``text`` as one line, with single spaces."""
     return " ".join(text.split())
 
 
 def short_place(place: str) -> str:
-    """Return the end of a path, with a line or without, that tells it from others: its folder and name."""
+    """Return the last two parts of a path, its folder and its name."""
     return "/".join(place.replace("\\", "/").split("/")[-2:])
 
 
 def one_line(text: str, longest: int = LONGEST_LINE) -> str:
-    """Return ``text`` in one line; of a long one the beginning, and the end, which says what to do."""
+    """Return ``text`` as one line of at most ``longest`` characters.
+
+    The middle is left out, since the end of an error says what to do.
+    """
     joined = flat(text)
     if len(joined) <= longest:
         return joined
@@ -30,18 +33,18 @@ def one_line(text: str, longest: int = LONGEST_LINE) -> str:
 
 
 def plain(text: str) -> str:
-    """Return ``text`` without characters that could command a terminal; line ends and tabs stay."""
+    """Replace the control characters in ``text``, except newlines and tabs."""
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> str:
-    """Return one line that says that ``word`` is none of ``known``, and which of them was probably meant."""
+    """Return the message of an error: ``word`` is none of ``known``, with a suggestion."""
     word = word[:40]
     return f'unknown {kind} "{word}": expected one of {", ".join(known)}{nearest(word, known)}'
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return which of ``known`` was probably meant, as ``; did you mean "sleep"?``; empty if none is near."""
+    """Return a suggestion from ``known``, such as ``; did you mean "sleep"?``, or an empty string."""
     import difflib  # only an error needs it
 
     found = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.5)

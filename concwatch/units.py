@@ -1,4 +1,4 @@
-"""Numbers as a person reads and types them: bytes, counts, rates, durations."""
+"""Formatting and parsing of numbers: bytes, counts, rates, durations."""
 
 import math
 import re
@@ -27,29 +27,29 @@ _SECOND_FACTORS = {
     "min": Decimal(60),
     "h": Decimal(3_600),
 }
-# A comma only groups digits in threes: "1,5" is not to be read as fifteen.
+# A comma is only allowed between groups of three digits: "1,5" does not mean fifteen.
 _NUMBER = re.compile(
     r"(?P<number>(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z\u00b5\u03bc%/]*)", re.ASCII
 )
 
 UNKNOWN = "–"
-"""What stands for a number that is not known, or not finite."""
+"""Shown in place of a number that is not known or not finite."""
 
 LARGEST_COUNT = 1_000_000_000
 LARGEST_SIZE = 1 << 60
 LONGEST_NUMBER = 40
-"""Letters: a longer text is no number that anybody means."""
+"""The most characters of a number."""
 
 
 def _finite(value: float) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number of hundreds of digits, out of some file
+    except OverflowError:  # an integer of hundreds of digits, from a file
         return False
 
 
 def _three_digits(value: float) -> str:
-    """Write ``value`` (below 1,024) with three significant digits, without trailing zeros behind a point."""
+    """Format ``value`` (below 1,024) with three significant digits, without trailing zeros."""
     digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
     text = f"{value:.{digits}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
@@ -57,7 +57,7 @@ def _three_digits(value: float) -> str:
 
 
 def _scaled(value: float, base: int, prefixes: tuple[str, ...]) -> tuple[str, str]:
-    """Split ``value`` into three significant digits and the prefix they count."""
+    """Return ``value`` in three significant digits, and its prefix."""
     power = 0
     while abs(value) >= base - 0.5 and power < len(prefixes) - 1:
         value /= base
@@ -66,7 +66,7 @@ def _scaled(value: float, base: int, prefixes: tuple[str, ...]) -> tuple[str, st
 
 
 def format_bytes(size: float) -> str:
-    """Write a size in bytes with a binary prefix: ``29.5 MiB``; a negative one keeps its sign."""
+    """Format a size in bytes with a binary prefix: ``29.5 MiB``."""
     if not _finite(size):
         return UNKNOWN
     number, prefix = _scaled(round(size) if abs(size) < 1024 else size, 1024, BINARY_PREFIXES)
@@ -74,7 +74,7 @@ def format_bytes(size: float) -> str:
 
 
 def format_figure(value: float, digits: int = 4) -> str:
-    """Write a number with so many significant digits, grouped in threes: ``0.4113``, ``5,167``."""
+    """Format a number with ``digits`` significant digits and thousands separators: ``0.4113``, ``5,167``."""
     if not _finite(value):
         return UNKNOWN
     rounded = f"{value:.{digits - 1}e}"
@@ -85,24 +85,24 @@ def format_figure(value: float, digits: int = 4) -> str:
 
 
 def format_exactly(value: float) -> str:
-    """Write a number as it is, grouped in threes, a whole one without a point: ``5,166.721``."""
+    """Format a number in full, with thousands separators: ``5,166.721``, ``32``."""
     if not _finite(value):
         return UNKNOWN
     return f"{int(value) if value == int(value) else value:,}"
 
 
 def counted(count: int, noun: str) -> str:
-    """Write how many of something there are: ``1 line``, ``2,000 lines``."""
+    """Format a count with its noun: ``1 line``, ``2,000 lines``."""
     return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def format_count(count: float) -> str:
-    """Write a count exactly, grouped in threes: ``10,000``."""
+    """Format a count in full, with thousands separators: ``10,000``."""
     return f"{round(count):,}" if _finite(count) else UNKNOWN
 
 
 def format_short(count: float) -> str:
-    """Write a count in three significant digits: ``10 k``, ``1.25 M``."""
+    """Format a count with three significant digits: ``10 k``, ``1.25 M``."""
     if not _finite(count):
         return UNKNOWN
     number, prefix = _scaled(count, 1000, DECIMAL_PREFIXES)
@@ -110,12 +110,12 @@ def format_short(count: float) -> str:
 
 
 def format_rate(per_second: float) -> str:
-    """Write a number of things per second: ``40 k/s``."""
+    """Format a rate per second: ``40 k/s``."""
     return f"{format_short(per_second)}/s" if _finite(per_second) else UNKNOWN
 
 
 def format_seconds(seconds: float) -> str:
-    """Write a duration with the unit that fits it: ``80 µs``, ``2.4 s``, ``1 min 42 s``, ``2 h 05 min``."""
+    """Format a duration: ``80 µs``, ``2.4 s``, ``1 min 42 s``, ``2 h 05 min``."""
     if not _finite(seconds):
         return UNKNOWN
     if seconds < 0:
@@ -136,7 +136,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_forecast(seconds: float) -> str:
-    """Write a forecast of time no finer than it is: ``about 20 s``, ``a few seconds``."""
+    """Format an estimated duration: ``a few seconds``, ``about 20 s``, ``about 3 min``."""
     if seconds < 8:
         return "a few seconds"
     if seconds < 90:
@@ -146,7 +146,7 @@ def format_forecast(seconds: float) -> str:
 
 
 def format_clock(seconds: float) -> str:
-    """Write a time since the start as ``HH:MM:SS``."""
+    """Format seconds since the start as ``HH:MM:SS``."""
     if not _finite(seconds):
         return UNKNOWN
     minutes, rest = divmod(max(0, math.floor(seconds)), 60)
@@ -155,90 +155,90 @@ def format_clock(seconds: float) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Write a share (1.0 is all) as a percentage: ``4.2 %``."""
+    """Format a fraction of 1.0 as a percentage: ``4.2 %``."""
     if not _finite(share):
         return UNKNOWN
     return f"{_three_digits(share * 100)} %" if abs(share) < 10 else f"{share * 100:,.0f} %"
 
 
-def _read(text: str, factors: Mapping[str, int | Decimal]) -> Decimal | None:
-    """Read a number and its unit; None where either is none."""
+def _parse_number(text: str, factors: Mapping[str, int | Decimal]) -> Decimal | None:
+    """Parse a number with a unit of ``factors``; return None if it is not one."""
     found = _NUMBER.fullmatch(text.strip().lower()) if len(text) <= LONGEST_NUMBER else None
     if found is None or found["unit"] not in factors:
         return None
     return Decimal(found["number"].replace(",", "").replace("_", "")) * factors[found["unit"]]
 
 
-def _refusal(text: str, expected: str) -> ValueError:
+def _error(text: str, expected: str) -> ValueError:
     return ValueError(f'"{one_line(text[:LONGEST_NUMBER])}" is {expected}')
 
 
 def parse_size(text: str, whole: int | None = None) -> int:
-    """Read a size in bytes: ``2GiB``, ``500MB``, ``1048576``, or ``60%`` of ``whole``.
+    """Parse a size in bytes: ``2GiB``, ``500MB``, ``1048576``, or ``60%`` of ``whole``.
 
-    ``KiB`` and a bare ``K`` count 1,024 bytes, ``KB`` counts 1,000.
+    ``KiB`` and ``K`` are 1,024 bytes, ``KB`` is 1,000.
 
     Raises:
-        ValueError: naming ``text`` and what was expected.
+        ValueError: names ``text`` and what was expected.
     """
-    size = _read(text, _SIZE_FACTORS)
+    size = _parse_number(text, _SIZE_FACTORS)
     if size is not None and 1 <= size <= LARGEST_SIZE:
         return int(size)
-    share = _read(text, {"%": 1}) if whole is not None else None
+    share = _parse_number(text, {"%": 1}) if whole is not None else None
     if share is not None and whole is not None and 0 < share <= 100:
         return int(whole * share / 100)
     percent = ' or "60%"' if whole is not None else ""
     expected = f'expected a positive number of bytes such as "2GiB", "500MB"{percent}'
-    raise _refusal(text, f"not a size: {expected}")
+    raise _error(text, f"not a size: {expected}")
 
 
 def parse_count(text: str, largest: int = LARGEST_COUNT) -> int:
-    """Read a number of tasks: ``10000``, ``10,000``, ``10k``, ``1.5M``.
+    """Parse a number of tasks: ``10000``, ``10,000``, ``10k``, ``1.5M``.
 
     Raises:
-        ValueError: naming ``text`` and what was expected.
+        ValueError: names ``text`` and what was expected.
     """
-    count = _read(text, _COUNT_FACTORS)
+    count = _parse_number(text, _COUNT_FACTORS)
     if count is None or count != count.to_integral_value():
         expected = f'expected a whole number from 0 to {largest:,}, such as "10,000", "10k" or "1M"'
-        raise _refusal(text, f"not a number of tasks: {expected}")
+        raise _error(text, f"not a number of tasks: {expected}")
     if count > largest:
-        raise _refusal(text, f"too many: expected at most {largest:,}")
+        raise _error(text, f"too many: expected at most {largest:,}")
     return int(count)
 
 
 def _parse(text: str, factors: Mapping[str, int | Decimal], largest: int, expected: str) -> float:
-    value = _read(text, factors)
+    value = _parse_number(text, factors)
     if value is None or value > largest:
-        raise _refusal(text, f"not {expected}")
+        raise _error(text, f"not {expected}")
     return float(value)
 
 
 def parse_bytes(text: str) -> float:
-    """Read so many bytes, of which there may be none, or a fraction: ``2KiB``, ``1.5MB``, ``0``, ``800.5``.
+    """Parse a size in bytes, which may be 0 or a fraction: ``2KiB``, ``1.5MB``, ``0``, ``800.5``.
 
     Raises:
-        ValueError: naming ``text`` and what was expected.
+        ValueError: names ``text`` and what was expected.
     """
     expected = 'a size: expected bytes from 0, such as "2KiB", "1.5MB" or "800"'
     return _parse(text, _SIZE_FACTORS, LARGEST_SIZE, expected)
 
 
 def parse_seconds(text: str) -> float:
-    """Read a duration in seconds: ``200ms``, ``80 µs``, ``1.5s``, ``2 min``, ``0.2``.
+    """Parse a duration in seconds: ``200ms``, ``80 µs``, ``1.5s``, ``2 min``, ``0.2``.
 
     Raises:
-        ValueError: naming ``text`` and what was expected.
+        ValueError: names ``text`` and what was expected.
     """
     expected = 'a time: expected seconds from 0, such as "200ms", "1.5s" or "2min"'
     return _parse(text, _SECOND_FACTORS, LARGEST_COUNT, expected)
 
 
 def parse_rate(text: str) -> float:
-    """Read so many a second: ``50k``, ``50 k/s``, ``1.5M/s``.
+    """Parse a rate: ``50k``, ``50 k/s``, ``1.5M/s``.
 
     Raises:
-        ValueError: naming ``text`` and what was expected.
+        ValueError: names ``text`` and what was expected.
     """
     expected = 'a rate: expected a number a second from 0, such as "50k" or "50k/s"'
     return _parse(text, _RATE_FACTORS, LARGEST_COUNT, expected)

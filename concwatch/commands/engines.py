@@ -58,9 +58,9 @@ def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
     ]
     cells = [(engine.name, engine.task, state) for engine, state in zip(engines, states, strict=True)]
     if not names:
-        print_columns(cells, range(3), heads=False)
+        print_columns(cells, range(3), header=False)
     for line, row in zip(cells if names else (), rows, strict=False):
-        print_columns([line], range(3), heads=False)
+        print_columns([line], range(3), header=False)
         click.echo(f"\n{click.wrap_text(str(row['how']), WIDTH, '  ', '  ', preserve_paragraphs=True)}\n")
 
 

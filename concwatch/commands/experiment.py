@@ -131,7 +131,7 @@ def _list_experiments(choice: Choice, budget: int | None, files: bool) -> None:
         by = textwrap.shorten(attribution(source), LONGEST_AUTHOR, placeholder="…") if source else "ours"
         time = format_forecast(runner.seconds_left)
         rows.append([Piece(experiment.name, "heading"), by, time, experiment.title])
-    print_columns(rows, range(4), heads=False)
+    print_columns(rows, range(4), header=False)
 
 
 async def _follow(runner: Runner) -> None:

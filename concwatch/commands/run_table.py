@@ -106,4 +106,4 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
         state = Piece("holds", "good") if verdict.holds else Piece("fails", "bad")
         size = f" at {format_count(verdict.tasks)}" if sizes else ""
         rows.append([state, verdict.expectation.text, f"{verdict.shown}{size}"])
-    print_columns(rows, range(3), heads=False)
+    print_columns(rows, range(3), header=False)

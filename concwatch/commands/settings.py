@@ -106,7 +106,7 @@ def _print(rows: list[dict[str, object]], file: str) -> None:
         origin = {"file": Piece(file, "good"), "variable": Piece(str(row["variable"]), "good")}
         found = origin.get(str(row["source"]), Piece("default", "quiet"))
         lines.append((str(row["key"]), _shown(row), found))
-    print_columns(lines, range(3), heads=False)
+    print_columns(lines, range(3), header=False)
 
 
 def _shown(row: Mapping[str, object]) -> str:

@@ -13,6 +13,7 @@ from tests.worker_driver import Worker
 
 pytestmark = pytest.mark.real
 
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
 PROBE = "import sys; print(sys.executable, *sys.version_info[:2], sys.implementation.name)"
 
 
@@ -21,11 +22,13 @@ def pythons():
     candidates = [str(path) for path in sorted(Path("~/.pyenv/versions").expanduser().glob("*/bin/python3"))]
     names = ["/opt/python/bin/python3", *(f"python3.{minor}" for minor in range(9, 20)), "pypy3"]
     candidates += [path for name in names if (path := shutil.which(name))]
+    # All at the same time: a shim of pyenv takes 0.1 s, and every process of pytest-xdist imports this file.
+    probes = [subprocess.Popen([path, "-c", PROBE], **PIPES) for path in candidates]
     found = {}
-    for candidate in candidates:
-        probe = subprocess.run([candidate, "-c", PROBE], capture_output=True, text=True, check=False)
+    for probe in probes:
+        output, _ = probe.communicate()
         if probe.returncode == 0:  # a shim of pyenv may point nowhere
-            path, major, minor, kind = probe.stdout.rsplit(maxsplit=3)
+            path, major, minor, kind = output.rsplit(maxsplit=3)
             version = (int(major), int(minor))
             if (3, 9) <= version != sys.version_info[:2] or kind == "pypy":
                 found.setdefault(f"{'PyPy' if kind == 'pypy' else 'CPython'} {major}.{minor}", path)

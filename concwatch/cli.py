@@ -1,4 +1,4 @@
-"""The program's arguments: without a command they open the screen."""
+"""The command ``concwatch``: without a subcommand it opens the screen."""
 
 import gc
 import sys
@@ -8,9 +8,16 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from concwatch.commands.display import Display, ScreenState, check_display, save_state
 from concwatch.commands.group import Commands
-from concwatch.commands.options import SCREEN, connect, new_lab, on_hosts, open_recorder, options
-from concwatch.commands.place import Kept, Place, check_place, keep
+from concwatch.commands.options import (
+    SCREEN,
+    connect_hosts,
+    create_lab,
+    engines_on_hosts,
+    open_recorder,
+    options,
+)
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import SHOWN, Engine
 from concwatch.lab.settings import Settings
@@ -34,7 +41,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     is_eager=True,
     expose_value=False,
     callback=_show_version,
-    help="Show the version.",
+    help="Show the version and exit.",
 )
 @options(SCREEN)
 @click.pass_context
@@ -55,57 +62,53 @@ def main(
     theme: str | None,
     **workload: Any,
 ) -> None:
-    """Watch what one more task costs: threads, pool jobs, asyncio and uvloop tasks, live.
+    """See live what one more task costs: threads, pool jobs, asyncio and uvloop tasks, goroutines and more.
 
-    Without a command this opens the screen, which needs a terminal. Press ? there for its keys.
+    Without a command, this opens the screen, which needs a terminal. Press ? for its keys.
 
-    Options can be kept in a file or in variables: see concwatch settings --help.
+    Options can also be set in a file or by environment variables: see concwatch settings --help.
     """
     if ctx.invoked_subcommand is not None:
-        gc.enable()  # which `concwatch.__main__` left off; the screen has it on after its first frame
+        gc.enable()  # `concwatch.__main__` disables it; the screen enables it after its first frame
         _refuse_options(ctx)
         return
-    check_place("concwatch run")
-    place = Place()
-    # Only here: the screen takes a fifth of a second.
+    check_display("concwatch run")
+    display = Display()
+    # Imported late: it takes 0.2 s.
     from concwatch.ui.app import Begin, ConcwatchApp
     from concwatch.ui.session_recording import SessionRecording
 
     tasks = tasks or {}
-    hosts, dask = connect(host, cluster)
-    lanes = on_hosts(list(dict.fromkeys((*(engines or SHOWN), *tasks))), hosts)
+    hosts, dask = connect_hosts(host, cluster)
+    lanes = engines_on_hosts(list(dict.fromkeys((*(engines or SHOWN), *tasks))), hosts)
     joining = (lambda: dask.hosts) if dask else None
     settings = Settings(**workload)
     recording = SessionRecording(Path(recordings), open_recorder(record, lanes))
-    kept = place.kept
+    saved = display.saved
     app = ConcwatchApp(
-        lambda: new_lab(
+        lambda: create_lab(
             lanes, settings=settings, budget=max_memory, hz=rate, reconnect=reconnect, cluster=joining
         ),
         screenshots,
-        make_run_lab=lambda rows, settings: new_lab(rows, settings=settings, budget=max_memory),
+        make_run_lab=lambda rows, settings: create_lab(rows, settings=settings, budget=max_memory),
         recording=recording,
         begin=Begin(
-            theme or place.theme,
-            window or kept.window,
+            theme or display.theme,
+            window or saved.window,
             {engine.name: count for engine, count in tasks.items()},
         ),
     )
-    status = place.run(app)
-    chosen = Kept(app.chosen_theme or kept.theme, app.window or kept.window)
-    if chosen != kept and not place.page:
-        keep(chosen)
+    status = display.run(app)
+    state = ScreenState(app.chosen_theme or saved.theme, app.window or saved.window)
+    if state != saved and not display.is_page:
+        save_state(state)
     sys.exit(status)
 
 
 def _refuse_options(ctx: click.Context) -> None:
-    """Refuse options of the screen that are typed before a command.
-
-    Raises:
-        click.UsageError: one line that says where they belong.
-    """
+    """Raise a click.UsageError if an option of the screen was given before a command."""
     command = ctx.invoked_subcommand
     for name in ctx.params:
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            wrong = f'--{name.replace("_", "-")} before "{command}" is for the screen'
-            raise click.UsageError(f'{wrong}: expected options of "{command}" behind it', ctx)
+            wrong = f'--{name.replace("_", "-")} is an option of the screen, not of "{command}"'
+            raise click.UsageError(f'{wrong}: expected only options of "{command}", after it', ctx)

@@ -29,9 +29,9 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ("Missing option '--tasks'", ("run", "asyncio")),
         ("Option '--tasks' requires an argument", ("run", "asyncio", "--tasks")),
         ("No such option '--tofether'. Did you mean '--together'?", (*RUN, "--tofether")),
-        ('--rate before "engines" is for the screen: expected options of', ("--rate", "5", "engines")),
+        ('--rate is an option of the screen, not of "engines"', ("--rate", "5", "engines")),
         ("asyncio twice: expected each engine once", ("run", "asyncio", "asyncio", "--tasks", "5")),
-        ("--tasks 0: nothing to measure: expected 1 task or more", ("run", "asyncio", "--tasks", "0")),
+        ("--tasks 0: nothing to measure: expected at least 1 task", ("run", "asyncio", "--tasks", "0")),
         ('"-5" is not a number of tasks: expected a whole number', ("run", "asyncio", "--tasks", "-5")),
         ('"5,10,5": expected each number of tasks once', ("run", "asyncio", "--tasks", "5,10,5")),
         ('"0" is not a number of runs: expected a whole number from 1 to 100', (*RUN, "--repeats", "0")),
@@ -41,18 +41,18 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ("a pool of 0 threads runs nothing: expected a number from 1", (*RUN, "--pool-threads", "0")),
         ('"101%" is not a size: expected a positive number of bytes', (*RUN, "--max-memory", "101%")),
         ('"9PiB" is more memory than this machine has: expected at most', (*RUN, "--max-memory", "9PiB")),
-        ("--chart and --json both go to standard output", (*RUN, "--chart", "--json")),
+        ("--chart and --json both print on standard output", (*RUN, "--chart", "--json")),
         ('unknown engine "uvlop": expected one of', ("--engines", "asyncio,uvlop")),
-        ('"asyncio": expected tasks by engine, such as "asyncio=10k', ("--tasks", "asyncio")),
-        ('"asyncio=5,asyncio=6": expected asyncio once', ("--tasks", "asyncio=5,asyncio=6")),
+        ('"asyncio": expected ENGINE=N, such as "asyncio=10k', ("--tasks", "asyncio")),
+        ('"asyncio=5,asyncio=6": expected asyncio only once', ("--tasks", "asyncio=5,asyncio=6")),
         ('"2M" is too many: expected at most 1,000,000', ("--tasks", "asyncio=2M")),
         ('"inf" is not a rate: expected samples a second from 0.5 to 50', ("--rate", "inf")),
-        ('"1s" is no time window: expected from 15 s to 8 h', ("--window", "1s")),
+        ('"1s" is not a time window: expected 15 s to 8 h', ("--window", "1s")),
         ('unknown theme "solarised-dark": expected one of ansi-dark', ("--theme", "solarised-dark")),
-        (f'"{__file__}" is not a folder: expected one', ("--screenshots", __file__)),
-        ('"65536" is no port: expected a number from 0 (any free one)', ("serve", "--port", "65536")),
+        (f'"{__file__}" is not a folder: expected a folder', ("--screenshots", __file__)),
+        ('"65536" is not a port: expected a number from 0 (any free port)', ("serve", "--port", "65536")),
         ("no host: expected a name or an address of this machine", ("serve", "--host", "")),
-        ('"box:80" is no name: expected it as it stands in an address', ("serve", "--name", "box:80")),
+        ('"box:80" is not a host name: expected the host name of an address', ("serve", "--name", "box:80")),
         ("cannot listen on 192.0.2.1, port 0: ", ("serve", "--host", "192.0.2.1", "--port", "0")),
         ('"9" is not a scale: expected a number from 0.25 to 8', ("export", "x", "--scale", "9")),
         ('"0" is not a speed: expected a number from 0.1 to 100', ("replay", "x", "--speed", "0")),
@@ -194,7 +194,7 @@ def test_the_screen_is_refused_without_a_terminal_before_anything_heavy_is_loade
     )
     lines = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
     assert (done.returncode, done.stdout, len(lines)) == (2, "", 1)
-    assert lines[0].endswith('without one use "concwatch run"')
+    assert lines[0].endswith('without one, use "concwatch run"')
     assert "textual" not in done.stderr
 
 

@@ -195,7 +195,7 @@ def test_a_cluster_that_is_not_there_or_of_another_version_is_one_line(monkeypat
 
 def test_what_is_no_cluster_or_cannot_be_had_is_one_line(monkeypatch):
     for wrong in ("local:0", "local:x", "scheduler", "tcp://a b:1"):
-        assert f'"{wrong}" is no cluster: expected the address of a Dask scheduler' in refused(
+        assert f'"{wrong}" is not a cluster: expected the address of a Dask scheduler' in refused(
             "hosts", "--cluster", wrong
         )
     monkeypatch.setitem(sys.modules, "concwatch.hosts.cluster", None)

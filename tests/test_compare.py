@@ -516,7 +516,7 @@ def test_a_percentage_is_a_number_from_0(compare, percent):
     done = compare(RUN, RUN, f"--fail-over={percent}")
     assert done.exit_code == 2
     (line,) = done.stderr.splitlines()
-    assert 'is not a percentage: expected a number from 0, such as "5" or "2.5%"' in line
+    assert 'is not a percentage: expected 0 or more, such as "5" or "2.5%"' in line
 
 
 def test_files_that_cannot_be_read_or_written_are_one_line(tmp_path):
@@ -530,9 +530,9 @@ def test_files_that_cannot_be_read_or_written_are_one_line(tmp_path):
         ("is a folder", tmp_path, good),
         ("Missing argument 'B'", good),
         ("No such file", good, good, "--markdown", tmp_path / "none" / "a.md"),
-        ("is what is compared", good, good, "--markdown", good),
-        ("is what is compared", good, good, "--markdown", linked),
-        ("both go to standard output", good, good, "--json", "--markdown", "-"),
+        ("is one of the files compared", good, good, "--markdown", good),
+        ("is one of the files compared", good, good, "--markdown", linked),
+        ("both print on standard output", good, good, "--json", "--markdown", "-"),
     ):
         assert said in refused("compare", *arguments)
     # Files of the same name are told apart by their folders.

@@ -410,16 +410,16 @@ def test_a_wrong_file_is_one_line(tmp_path, text, said):
     [
         (("modles",), 'did you mean "models"?'),
         (("none.py",), "none.py: No such file or directory: expected the file of a demo"),
-        (("models", "--all"), "NAME and --all: expected one of them"),
+        (("models", "--all"), "NAME and --all: expected only one of them"),
         (
             ("models", "--format", "pgn"),
             'unknown format "pgn": expected one of svg, png, gif, webp, cast; did',
         ),
         (("models", "--size", "80"), '"80" is not a size: expected columns and rows'),
-        (("models", "--size", "80x24", "--screen"), "--screen: expected neither --size nor --all"),
+        (("models", "--size", "80x24", "--screen"), "--screen cannot be used with --size or --all"),
         (("models", "--screen"), "--screen: the screen needs a terminal"),
-        (("models", "--out", "/dev/null/x"), "expected a folder with room to write in"),
-        (("--format", "png"), "--format without a demo: expected a NAME, a FILE.py or --all"),
+        (("models", "--out", "/dev/null/x"), "expected a folder that can be written to"),
+        (("--format", "png"), "--format without a demo: expected NAME, FILE.py or --all"),
     ],
 )
 def test_bad_input_is_one_line(arguments, said):

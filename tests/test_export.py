@@ -96,7 +96,7 @@ def test_a_recording_is_never_written_over_by_what_is_made_of_it(path, tmp_path)
     os.link(own, tmp_path / "same")
     for out in (own, tmp_path / "link", tmp_path / "same"):
         said = refused("export", own, "--csv", "--out", out)
-        assert said.startswith(f'--out: "{out}" is what is exported: expected another file')
+        assert said.startswith(f'--out: "{out}" is the recording itself: expected another file')
         assert out.read_bytes() == path.read_bytes()
 
 
@@ -106,12 +106,18 @@ def test_what_is_asked_wrongly_is_one_line(path, tmp_path, monkeypatch):
     monkeypatch.setattr("concwatch.commands.export.parquet_problem", lambda: pip)
     for said, *arguments in (
         ("no format: expected one of --csv, --json, --parquet", path),
-        ("--json and --csv: expected one of them", path, "--json", "--csv", "--json"),
+        ("--json and --csv: expected only one of them", path, "--json", "--csv", "--json"),
         ('unknown column "rsss"', path, "--csv", "--columns", "rsss"),
-        ("--columns with --chart: expected it with --csv, --json or", path, "--chart", "--columns", "rss"),
+        (
+            "--columns cannot be used with --chart: expected --csv, --json or",
+            path,
+            "--chart",
+            "--columns",
+            "rss",
+        ),
         ("expected a file that can be written", path, "--csv", "--out", tmp_path / "no" / "a.csv"),
         ("is a folder", path, "--csv", "--out", tmp_path),
-        ("is there: expected a new file, or --force", path, "--csv", "--out", tmp_path / "mine"),
+        ("exists: expected a new file, or --force", path, "--csv", "--out", tmp_path / "mine"),
         ("is a folder: expected a recording", tmp_path, "--csv"),
         ("No such file", tmp_path / "gone", "--csv"),
         ("is not a recording", tmp_path / "mine", "--json"),
@@ -130,7 +136,7 @@ def test_what_is_missing_is_told_beside_the_rows(path):
     assert found.exit_code == 0
     assert len(found.stdout.splitlines()) == load(path).samples
     assert "cut off after 00:0" in found.stderr
-    assert "lines that could not be read: 1" in found.stderr
+    assert "1 damaged lines were skipped" in found.stderr
 
 
 @pytest.mark.real

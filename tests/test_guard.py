@@ -455,7 +455,7 @@ def test_a_run_is_refused_where_what_runs_at_the_same_time_does_not_fit(
 def test_run_refuses_what_will_not_fit_in_one_line_before_it_starts_anything(
     monkeypatch, tasks, budget, expected
 ):
-    monkeypatch.setattr("concwatch.commands.run.new_lab", None)
+    monkeypatch.setattr("concwatch.commands.run.create_lab", None)
     result = CliRunner().invoke(main, ["run", "asyncio", "--tasks", tasks, f"--max-memory={budget}"])
     assert (result.exit_code, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from concwatch.commands.place import Kept, keep, kept_path, read_kept
+from concwatch.commands.display import ScreenState, load_state, save_state, state_path
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
 from concwatch.ui.app import Begin, ConcwatchApp
@@ -17,24 +17,24 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_what_is_kept_comes_back():
-    assert read_kept() == Kept()
-    for kept in (Kept("nord", 300.0), Kept("", 15.0), Kept("concwatch-light")):
-        keep(kept)
-        assert read_kept() == kept
+    assert load_state() == ScreenState()
+    for state in (ScreenState("nord", 300.0), ScreenState("", 15.0), ScreenState("concwatch-light")):
+        save_state(state)
+        assert load_state() == state
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"theme": 7}', '{"theme": "gone", "window": 17.5}', "\x00"])
 def test_what_is_no_choice_of_ours_is_none(text):
-    keep(Kept("nord"))
-    kept_path().write_text(text)
-    assert read_kept() == Kept()
+    save_state(ScreenState("nord"))
+    state_path().write_text(text)
+    assert load_state() == ScreenState()
 
 
 def test_where_nothing_can_be_written_nothing_is_kept(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    keep(Kept("nord"))
-    assert read_kept() == Kept()
+    save_state(ScreenState("nord"))
+    assert load_state() == ScreenState()
 
 
 async def test_theme_and_window_are_there_at_the_start_and_only_a_choice_on_the_screen_is_kept():

@@ -252,11 +252,11 @@ def test_what_is_no_terminal_has_80_columns_and_no_colors(monkeypatch):
     [
         (
             ("export", "FILE", "--chart", "--columns", "rss"),
-            "--columns with --chart: expected it with --csv",
+            "--columns cannot be used with --chart: expected --csv",
         ),
         (
             ("run", "asyncio", "--tasks", "5", "--chart", "--json"),
-            "--chart and --json both go to standard output: expected one of them",
+            "--chart and --json both print on standard output: expected only one of them",
         ),
     ],
 )

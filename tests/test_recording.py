@@ -724,7 +724,7 @@ def test_recordings_are_listed_newest_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     empty = CliRunner().invoke(main, ["recordings"])
     assert (empty.exit_code, 'no recordings in "recordings": press r' in empty.output) == (0, True)
-    assert "is not there: expected a folder" in refused("recordings", "nowhere")
+    assert "does not exist: expected a folder" in refused("recordings", "nowhere")
     folder = tmp_path / "recordings"
     (folder / "more").mkdir(parents=True)
     recorded(folder / "b-first.jsonl")
@@ -738,7 +738,7 @@ def test_recordings_are_listed_newest_first(tmp_path, monkeypatch):
     assert [line.split()[0] for line in lines[1:4]] == ["c-third.jsonl", "a-second.jsonl.gz", "b-first.jsonl"]
     assert "cut off" in lines[1]
     assert re.search(r"01:0(2\.0|1\.9).*finished  asyncio", lines[2])
-    assert lines[4].startswith(f"concwatch replay {Path('recordings') / 'c-third.jsonl'}")
+    assert lines[4].startswith(f"replay the newest: concwatch replay {Path('recordings') / 'c-third.jsonl'}")
     found = json.loads(CliRunner().invoke(main, ["recordings", str(folder), "--json"]).output)
     assert [one["state"] for one in found] == [CUT, FINISHED, FINISHED]
     for one in found:
@@ -752,7 +752,7 @@ def test_the_commands_told_of_a_recording_can_be_copied(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     recorded(tmp_path / "it's $HOME of a.jsonl")
     listed = CliRunner().invoke(main, ["recordings", "."]).output.splitlines()[-1]
-    replay = shlex.split(listed.removesuffix(" shows the newest again"))
+    replay = shlex.split(listed.removeprefix("replay the newest: "))
     refusal = CliRunner().invoke(main, replay[1:])  # there is no terminal
     assert "needs a terminal" in refusal.stderr
     export = shlex.split(refusal.stderr.split('use "')[1].rstrip().removesuffix('"'))

@@ -461,9 +461,9 @@ async def test_a_page_watches_a_program_that_ends_with_it():
 def test_a_command_behind_serve_is_one_with_a_screen_and_has_its_own_options():
     assert 'unknown command "run": expected one of watch, attach, replay' in refused("serve", "run")
     line = refused("serve", "--rate", "5", "watch", "--", "true")
-    assert line.startswith('--rate=5 before "watch" is for the screen: expected options of "watch" behind it')
+    assert line.startswith('--rate=5 is not an option of "watch": expected only options of "watch", after it')
     assert 'unknown host "nowhere"' in refused("serve", "--", "--host", "nowhere")
-    assert '"run" behind "--": expected options of the screen alone' in refused(
+    assert '"run" after "--": expected only options of the screen' in refused(
         "serve", "--", "--rate", 5, "run"
     )
 
@@ -502,7 +502,9 @@ def test_it_answers_under_the_names_it_was_given_and_warns_beyond_loopback(
     monkeypatch.setattr(serve, "run_until_signal", lambda work: (None, 2))
     done = invoke("serve", "--port", "0", *options)
     assert (served, done.exit_code) == ([known], 130)
-    warning = r"concwatch: warning: whoever reaches 0\.0\.0\.0, port \d+, can start tasks on this machine\n"
+    warning = (
+        r"concwatch: warning: anyone who can reach 0\.0\.0\.0, port \d+, can start tasks on this machine\n"
+    )
     assert re.fullmatch(warning if warns else "", done.stderr)
 
 

@@ -97,7 +97,9 @@ def test_what_can_be_repeated_is_a_list_or_has_semicolons_and_is_replaced_as_a_w
 def test_a_format_that_is_typed_takes_the_place_of_one_that_is_kept(file):
     file.write_text("[export]\ncsv = true\n")
     assert "nowhere.jsonl" in refused("export", "nowhere.jsonl", "--json")
-    assert "--csv and --json: expected one of them" in refused("export", "nowhere.jsonl", "--csv", "--json")
+    assert "--csv and --json: expected only one of them" in refused(
+        "export", "nowhere.jsonl", "--csv", "--json"
+    )
 
 
 def test_what_is_kept_for_the_screen_does_not_concern_a_command_save_its_folder_for_recordings(file):
@@ -156,17 +158,17 @@ def test_the_file_is_in_the_users_configuration_folder(tmp_path, monkeypatch):
         (b"# fine\n\n# caf\xe9\n", "not TOML: no UTF-8 (at line 3)"),
         (b"x = " + b"[" * 5_000, "not TOML"),
         (b"[rnu]\ntasks = 5", 'unknown table "rnu": expected one of screen, attach, compare'),
-        (b"run = 5", "run: expected a table: a line [run]"),
+        (b"run = 5", "run: expected a table: the line [run]"),
         (b"[run]\nmax-memry = 5", '[run] unknown option "max-memry": expected one of tasks'),
         (b"[run]\nhelp = true", '[run] unknown option "help"'),
         (b"[run]\ntasks = -1", '[run] tasks: "-1" is not a number of tasks'),
         (b"[run]\ntasks = 0x" + b"f" * 5_000, "[run] tasks: "),
-        (b"[run]\ntasks = true", '[run] tasks: expected text or a number, as "--tasks N[,N...]" takes'),
+        (b"[run]\ntasks = true", '[run] tasks: expected text or a number, as for "--tasks N[,N...]"'),
         (b"[run]\nrecord = 2026-11-21", "[run] record: expected text or a number"),
-        (b'[run]\nrecord = "a\\u0000b"', "[run] record: expected text without a null in it"),
+        (b'[run]\nrecord = "a\\u0000b"', "[run] record: expected text without a null character"),
         (b'[run]\ntasks = "a\\nb"', '[run] tasks: "a b" is not a number of tasks'),
         (b'[run]\ntrace = "yes"', "[run] trace: expected true or false"),
-        (b'[run]\nexpect = "pool.failed <= 0"', '[run] expect: expected a list, as "--expect'),
+        (b'[run]\nexpect = "pool.failed <= 0"', '[run] expect: expected a list, as for "--expect'),
         (b'[run]\nexpect = ["asyncio.failed"]', '[run] expect: "asyncio.failed" expects nothing'),
     ],
 )
@@ -240,15 +242,15 @@ def test_help_is_there_whatever_is_wrong(file, arguments):
     [
         (Path.mkdir, " (not read: see below)", "Is a directory"),
         (lambda file: file.symlink_to("nothing"), " (not read: see below)", "No such file or directory"),
-        (str, " (not there)", "No such file or directory"),
+        (str, " (does not exist)", "No such file or directory"),
     ],
 )
 def test_a_named_file_that_cannot_be_read_is_told(file, make, state, why):
     file.unlink()
     make(file)
-    assert refused("figures") == f"{file}: {why}: expected a settings file, named by CONCWATCH_SETTINGS"
+    assert refused("figures") == f"{file}: {why}: expected a settings file; set by CONCWATCH_SETTINGS"
     assert invoke("settings").stdout.splitlines()[0] == f"settings file: {file}{state}"
-    assert told(status=2)["there"] is (state != " (not there)")
+    assert told(status=2)["there"] is (state != " (does not exist)")
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -289,7 +291,7 @@ def every_command():
 
 
 def test_init_writes_every_option_as_a_comment_and_never_over_a_file(file):
-    assert "is there already" in refused("settings", "--init")
+    assert "already exists" in refused("settings", "--init")
     file.unlink()
     assert invoke("settings", "--init").stdout == f"{file}\n"
     assert kept(told()) == {}

@@ -159,15 +159,15 @@ def test_every_process_that_comes_of_it_is_a_lane_those_without_an_agent_from_ou
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("watch", "--json", "-"), "no command: expected one after --"),
+        (("watch", "--json", "-"), "no COMMAND: expected one after --"),
         (("watch", "--json", "-", "--", "no-such-program"), '"no-such-program": no such program'),
         (("watch", "--json", "-", "--expect", "lives < 3", "--", "true"), 'unknown figure "lives"'),
         (("watch", "--json", "/", "--", "true"), "--json: /: is a folder"),
         (
             ("watch", "--json", "-", "--keep", "--host", "env A=1", "--", "true"),
-            "--keep: a program on another host ends with its connection",
+            "--keep cannot be used with --host: a program on another",
         ),
-        (("attach", "999999999"), '"999999999" is no process: expected a PID'),
+        (("attach", "999999999"), '"999999999" is not a PID: expected'),
         (("attach",), "Missing argument 'PID...'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""``concwatch attach``: follow the tasks of processes that run already."""
+"""``concwatch attach``: follow the tasks of running processes."""
 
 import sys
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from concwatch.commands.display import Display, check_display
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
-from concwatch.commands.place import Place, check_place
 from concwatch.commands.values import HOST, PID
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
@@ -19,14 +19,14 @@ from concwatch.watch.watching import Watching
 
 @click.command(
     "attach",
-    help="Follow the tasks of running processes by their PID; they go on, unharmed, when concwatch ends.\n\n"
-    "A Python from 3.14 on takes the agent while it runs. An older one that has called "
-    "concwatch.agent.start() lets concwatch attach, too. Every other process is seen from outside.",
+    help="Follow the tasks of running processes, by PID. They keep running when concwatch ends.\n\n"
+    "Python 3.14 or newer loads the agent while it runs. An older Python can be followed if the program has "
+    "called concwatch.agent.start(). Any other process is measured from outside only.",
 )
 @click.argument("pids", metavar="PID...", nargs=-1, type=PID, required=True)
-@click.option("--gdb", is_flag=True, help="For development: have gdb put the agent into an older Python.")
-@click.option("--outcomes", is_flag=True, help="Count how tasks end: 0.3 to 1.7 µs more for each.")
-@click.option("--trace", is_flag=True, help="Trace allocations.")
+@click.option("--gdb", is_flag=True, help="For development: inject the agent into an older Python with gdb.")
+@click.option("--outcomes", is_flag=True, help="Count how tasks end. Costs 0.3 to 1.7 µs a task.")
+@click.option("--trace", is_flag=True, help="Trace allocations (tracemalloc).")
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
 @options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots")})
 def command(
@@ -44,9 +44,9 @@ def command(
         problem = why_not(pid)
         if problem:
             raise click.UsageError(problem)
-    check_place("concwatch watch --json")
-    terminal = Place()
-    from concwatch.ui.watch_app import WatchApp  # only here: the screen takes a fifth of a second
+    check_display("concwatch watch --json")
+    display = Display()
+    from concwatch.ui.watch_app import WatchApp  # imported late: it takes 0.2 s
 
     place = Here(AgentListener()) if host is None else OtherHost(host)
     watching = Watching(place, outcomes=outcomes, trace=trace)
@@ -54,7 +54,7 @@ def command(
         for pid in dict.fromkeys(pids):
             watching.attach(pid, gdb)
         session = SessionRecording(Path(recordings), open_recorder(record, ()))
-        status = terminal.run(WatchApp(watching, None, screenshots, session, terminal.theme))
+        status = display.run(WatchApp(watching, None, screenshots, session, display.theme))
     finally:
         watching.close()
     if place.problem:

@@ -1,4 +1,4 @@
-"""The option ``--chart``: charts in plain text on standard output."""
+"""Charts in plain text on standard output: the option ``--chart`` of ``run`` and ``export``."""
 
 import io
 import sys
@@ -13,24 +13,20 @@ if TYPE_CHECKING:
     from concwatch.charts.traces import Trace
     from concwatch.recordings.recording import Recording
 
-# What draws takes a quarter of a second to load: everything here does so only when a chart is wanted.
+# The modules that draw take 0.25 s to import: they are imported only when a chart is printed.
 
 
 def check_chart(as_json: bool = False) -> None:
-    """Check that charts can be printed.
-
-    Raises:
-        ValueError: one line that says why not, and what to do.
-    """
+    """Raise a ValueError, in one line, unless charts can be printed; ``as_json``: --json was given too."""
     from concwatch.charts.plain import check_writes_charts
 
     if as_json:
-        raise ValueError("--chart and --json both go to standard output: expected one of them")
+        raise ValueError("--chart and --json both print on standard output: expected only one of them")
     check_writes_charts(sys.stdout)
 
 
 def print_charts(labs: Sequence[Lab]) -> None:
-    """Print the charts of labs that have ended, below what has been printed."""
+    """Print the charts of closed labs."""
     from concwatch.charts.traces import traces_of_labs
 
     click.echo()
@@ -38,8 +34,8 @@ def print_charts(labs: Sequence[Lab]) -> None:
         click.echo(line)
 
 
-def charts_of(recording: "Recording", to_terminal: bool) -> Iterator[bytes]:
-    """Yield the charts of a recording, a line at a time; without colours where it is not for a terminal."""
+def recording_charts(recording: "Recording", to_terminal: bool) -> Iterator[bytes]:
+    """Yield the charts of a recording, one line at a time, in colour only for a terminal."""
     from concwatch.charts.traces import traces_of_recording
 
     for line in _lines(traces_of_recording(recording), to_terminal):

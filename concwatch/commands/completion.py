@@ -1,4 +1,4 @@
-"""``concwatch completion``: what has a shell complete commands, options and their values."""
+"""``concwatch completion``, and the completers for the values of options."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -8,10 +8,10 @@ import click
 from concwatch.lab.catalog import CATALOG
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem  # the screen can do without
+    from click.shell_completion import CompletionItem  # imported late: the screen does not need it
 
 VARIABLE = "_CONCWATCH_COMPLETE"
-"""The variable by which a shell asks this program for completions: click's name for it."""
+"""The variable with which a shell requests completions; the name is click's."""
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -22,7 +22,7 @@ Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]
 @click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print a script that has SHELL (bash, zsh or fish) complete commands, options and values.
+    """Print a script that makes SHELL (bash, zsh or fish) complete commands, options and values.
 
     \b
     bash:  echo 'eval "$(concwatch completion bash)"' >> ~/.bashrc
@@ -31,66 +31,66 @@ def command(ctx: click.Context, shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    found = get_completion_class(shell)
-    assert found is not None
-    click.echo(found(ctx.find_root().command, {}, "concwatch", VARIABLE).source())
+    completion = get_completion_class(shell)
+    assert completion is not None
+    click.echo(completion(ctx.find_root().command, {}, "concwatch", VARIABLE).source())
     if shell == "bash":
-        click.echo("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}  # a workload such as sleep:10 is one word")
+        click.echo("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}  # so that a workload such as sleep:10 is one word")
 
 
-def words(known: Callable[[], Iterable[str]], *, listed: bool = False) -> Complete:
-    """Return what completes one of the words that ``known`` returns, or a list of them, by commas."""
+def completer(choices: Callable[[], Iterable[str]], *, comma_separated: bool = False) -> Complete:
+    """Return a completer for one of ``choices()``, or for a comma-separated list of them."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
         from click.shell_completion import CompletionItem
 
-        before, comma, last = incomplete.rpartition(",") if listed else ("", "", incomplete)
-        taken = before.split(",")
+        before, comma, last = incomplete.rpartition(",") if comma_separated else ("", "", incomplete)
+        used = before.split(",")
         return [
             CompletionItem(f"{before}{comma}{word}")
-            for word in known()
-            if word.startswith(last) and not (listed and word in taken)
+            for word in choices()
+            if word.startswith(last) and not (comma_separated and word in used)
         ]
 
     return complete
 
 
-def engines() -> list[str]:
-    """Return the names of engines."""
+def engine_names() -> list[str]:
+    """Return the names of all engines."""
     return [engine.name for engine in CATALOG]
 
 
 def expectations() -> list[str]:
-    """Return the left side of expectations: an engine and a figure."""
+    """Return the left sides of all expectations, such as ``asyncio.rss_per_task``."""
     from concwatch.measure.figures import BY_NAME
 
-    return [f"{engine}.{figure}" for engine in engines() for figure in BY_NAME]
+    return [f"{engine}.{figure}" for engine in engine_names() for figure in BY_NAME]
 
 
-def experiments() -> list[str]:
-    """Return the names of the experiments that come with this program."""
+def experiment_names() -> list[str]:
+    """Return the names of the shipped experiments."""
     from concwatch.experiments.loading import shipped
 
     return [path.stem for path in shipped()]
 
 
-def demos() -> list[str]:
-    """Return the names of the demos that come with this program."""
+def demo_names() -> list[str]:
+    """Return the names of the shipped demos."""
     from concwatch.demos.demo import shipped
 
     return [path.stem for path in shipped()]
 
 
-def files(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Have the shell complete the name of a file."""
+def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Let the shell complete a file name."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="file")]
 
 
-def recordings(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Complete a recording in the folder into which the screen records, or else the name of any file."""
+def complete_recording(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Complete a recording in the default folder of recordings; if none matches, any file name."""
     from pathlib import Path
 
-    there = sorted(str(path) for path in Path("recordings").glob("*.jsonl*"))
-    return words(lambda: there)(ctx, param, incomplete) or files(ctx, param, incomplete)
+    found = sorted(str(path) for path in Path("recordings").glob("*.jsonl*"))
+    return completer(lambda: found)(ctx, param, incomplete) or complete_file(ctx, param, incomplete)

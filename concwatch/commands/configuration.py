@@ -1,6 +1,7 @@
-"""Options kept in a TOML file and in variables, for click's `default_map` and `auto_envvar_prefix`.
+"""Options set in the settings file or by environment variables.
 
-Each command has a table in the file, and each of its options a key there and a variable.
+They reach click as `default_map` and `auto_envvar_prefix`. Each command has a table in the file; each of its
+options has a key in that table, and an environment variable.
 """
 
 import os
@@ -15,49 +16,49 @@ from concwatch.hosts.host import Host, read_hosts
 from concwatch.text import unknown
 
 SCREEN = "screen"
-"""The table of the options that stand before any command."""
+"""The table with the options of plain ``concwatch``."""
 
 HOSTS = "hosts"
-"""The table of tables that name hosts; also a command, whose own options stand there beside them."""
+"""The table of named hosts, a table each. It is also a command, so its options are keys of the same table."""
 
 PREFIX = "CONCWATCH"
 
-NAMED_BY = "CONCWATCH_SETTINGS"
-"""The variable that names another file than the one in the user's configuration folder."""
+PATH_VARIABLE = "CONCWATCH_SETTINGS"
+"""The environment variable with the path of another settings file."""
 
 Tables = Mapping[str, object]
-"""What the settings file holds, unchecked."""
+"""The content of the settings file, not validated."""
 
 
 def settings_path() -> Path:
-    """Return where the settings file is, or would be."""
+    """Return the path of the settings file, whether it exists or not."""
     folder = click.get_app_dir("concwatch", roaming=False)
-    return Path(os.environ.get(NAMED_BY) or Path(folder, "settings.toml"))
+    return Path(os.environ.get(PATH_VARIABLE) or Path(folder, "settings.toml"))
 
 
 def read_tables() -> Tables:
-    """Return what the settings file holds; nothing where there is no file and none is named.
+    """Read the settings file. Return an empty mapping if there is none and the variable names none.
 
     Raises:
         click.ClickException: one line that names the file and says why it cannot be read.
     """
-    path, named = settings_path(), os.environ.get(NAMED_BY)
+    path, named = settings_path(), os.environ.get(PATH_VARIABLE)
     if not (named or os.path.lexists(path)):
         return {}
     try:
         return read_toml(read_file(path), str(path))
     except OSError as error:
-        by = f", named by {NAMED_BY}" if named else ""
-        raise click.ClickException(f"{path}: {error.strerror}: expected a settings file{by}") from None
+        why = f"; set by {PATH_VARIABLE}" if named else ""
+        raise click.ClickException(f"{path}: {error.strerror}: expected a settings file{why}") from None
     except ValueError as error:
         raise click.ClickException(str(error)) from None
 
 
 def hosts(tables: Tables) -> dict[str, Host]:
-    """Return the hosts that the settings file names.
+    """Return the hosts of the settings file by name.
 
     Raises:
-        ValueError: one line that says what was expected.
+        ValueError: one line that names the wrong key and what was expected.
     """
     table = tables.get(HOSTS)
     rows = table.items() if isinstance(table, dict) else ()
@@ -65,22 +66,22 @@ def hosts(tables: Tables) -> dict[str, Host]:
 
 
 def prefix(name: str) -> str:
-    """Return what the variables of a command begin with: click's `auto_envvar_prefix`."""
+    """Return the prefix of a command's environment variables, for click's `auto_envvar_prefix`."""
     return f"{PREFIX}_{name}".upper().replace("-", "_")
 
 
 def variable(name: str, key: str) -> str:
-    """Return the variable of an option."""
+    """Return the name of an option's environment variable."""
     return prefix(f"{name}_{key}")
 
 
 def unknown_tables(tables: Tables, names: Collection[str]) -> Iterator[str]:
-    """Yield a line for each key of the file that is not the table of a command."""
+    """Yield one line for each top-level key that is not a command's table, and for an invalid host."""
     for key, table in tables.items():
         if key not in names:
             yield f"{settings_path()}: {unknown('table', key, names)}"
         elif not isinstance(table, dict):
-            yield f"{settings_path()}: {key}: expected a table: a line [{key}] with options below it"
+            yield f"{settings_path()}: {key}: expected a table: the line [{key}] with options below it"
     try:
         hosts(tables)
     except ValueError as error:
@@ -88,15 +89,15 @@ def unknown_tables(tables: Tables, names: Collection[str]) -> Iterator[str]:
 
 
 def unknown_variables(names: Collection[str]) -> Iterator[str]:
-    """Yield a line for each variable with our prefix that belongs to no command."""
-    for found in os.environ:
-        ours = found.startswith(f"{PREFIX}_") and found != NAMED_BY
-        if ours and not found.startswith(tuple(f"{prefix(name)}_" for name in names)):
-            yield f"{found[:60]}: {unknown('command', found.split('_')[1].lower(), names)}"
+    """Yield one line for each environment variable that begins with ``CONCWATCH_`` but names no command."""
+    prefixes = tuple(f"{prefix(name)}_" for name in names)
+    for name in os.environ:
+        if name.startswith(f"{PREFIX}_") and name != PATH_VARIABLE and not name.startswith(prefixes):
+            yield f"{name[:60]}: {unknown('command', name.split('_')[1].lower(), names)}"
 
 
 def options_of(command: click.Command) -> dict[str, click.Option]:
-    """Return the options of a command that can be kept, by their long name without the dashes."""
+    """Return the options of a command that settings can set, by long name without the dashes."""
     return {
         option.opts[-1].removeprefix("--"): option
         for option in command.params
@@ -104,19 +105,20 @@ def options_of(command: click.Command) -> dict[str, click.Option]:
     }
 
 
-def takes(option: click.Option) -> str:
-    """Return what an option takes, as its help has it."""
+def placeholder(option: click.Option) -> str:
+    """Return the placeholder of an option's value in its help, such as ``FILE``."""
     return option.metavar or option.type.name.upper()
 
 
 def default_map(name: str, command: click.Command, tables: Tables) -> tuple[dict[str, object], list[str]]:
-    """Return click's `default_map` of a command, and a line for each wrong key and unknown variable of it."""
+    """Return click's `default_map` for a command, and one line for each unknown or invalid setting."""
     options, values, problems = options_of(command), {}, []
     table = tables.get(name)
+    where = f"{settings_path()}: [{name}]"
     for written, value in table.items() if isinstance(table, dict) else ():
         if name == HOSTS and isinstance(value, dict):
             continue
-        key, where = written.replace("_", "-"), f"{settings_path()}: [{name}]"
+        key = written.replace("_", "-")
         if key not in options:
             problems.append(f"{where} {unknown('option', key, options)}")
             continue
@@ -124,19 +126,18 @@ def default_map(name: str, command: click.Command, tables: Tables) -> tuple[dict
             values[options[key].name or ""] = _as_typed(options[key], value)
         except ValueError as error:
             problems.append(f"{where} {key}: {error}")
-    own = f"{prefix(name)}_"
-    for found in os.environ:
-        key = found.removeprefix(own).lower().replace("_", "-")
-        if found.startswith(own) and key not in options:
-            problems.append(f"{found[:60]}: {unknown('option', key, options)}")
+    for variable_name in os.environ:
+        key = variable_name.removeprefix(f"{prefix(name)}_").lower().replace("_", "-")
+        if variable_name.startswith(f"{prefix(name)}_") and key not in options:
+            problems.append(f"{variable_name[:60]}: {unknown('option', key, options)}")
     return values, problems
 
 
 def _as_typed(option: click.Option, value: object) -> object:
-    """Return a value of the file as the command line would give it: text, true or false, or a list of texts.
+    """Return a value of the file in the form of the command line: a string, a bool, or a list of strings.
 
     Raises:
-        ValueError: saying what was expected.
+        ValueError: one line that says what was expected.
     """
     if option.is_flag:
         if not isinstance(value, bool):
@@ -147,15 +148,15 @@ def _as_typed(option: click.Option, value: object) -> object:
         type(part) not in (str, int, float) for part in parts
     ):
         kind = "a list" if option.multiple else "text or a number"
-        raise ValueError(f'expected {kind}, as "{option.opts[-1]} {takes(option)}" takes')
+        raise ValueError(f'expected {kind}, as for "{option.opts[-1]} {placeholder(option)}"')
     texts = [str(part) for part in parts]
     if any("\0" in text for text in texts):
-        raise ValueError("expected text without a null in it")
+        raise ValueError("expected text without a null character")
     return texts if option.multiple else texts[0]
 
 
-def place(ctx: click.Context, key: str, option: click.Option) -> str | None:
-    """Return where a value that counts was set: the file with table and key, or the variable; else None."""
+def origin(ctx: click.Context, key: str, option: click.Option) -> str | None:
+    """Return where the value of an option was set, file and key or variable; None if not in the settings."""
     name = SCREEN if isinstance(ctx.command, click.Group) else ctx.info_name or ""
     source = ctx.get_parameter_source(option.name or "")
     if source is ParameterSource.ENVIRONMENT:
@@ -163,32 +164,32 @@ def place(ctx: click.Context, key: str, option: click.Option) -> str | None:
     return f"{settings_path()}: [{name}] {key}" if source is ParameterSource.DEFAULT_MAP else None
 
 
-def located(error: click.UsageError) -> str:
-    """Return the message of an error, with where the value was set that it is about."""
+def message_with_origin(error: click.UsageError) -> str:
+    """Return the message of an error; if it is about a value of the settings, with where that was set."""
     message, ctx = error.format_message(), error.ctx
     param = error.param if isinstance(error, click.BadParameter) else None
     if ctx is None:
         return message
-    places = []
+    origins = []
     for key, option in options_of(ctx.command).items():
-        where = place(ctx, key, option)
+        where = origin(ctx, key, option)
         if where and option is param:
             return f"{where}: {error.message}"
-        # It was found out later: the message names the option, or quotes the value.
+        # An error found after parsing has no `param`, but names the option or quotes its value.
         named = (f"--{key}:", f"--{key} ", *(f'"{text}"' for text in _texts(ctx, option)))
         if where and param is None and any(text in message for text in named):
-            places.append(where)
-    return f"{message}; set by {', '.join(places)}" if places else message
+            origins.append(where)
+    return f"{message}; set by {', '.join(origins)}" if origins else message
 
 
 def _texts(ctx: click.Context, option: click.Option) -> list[str]:
-    """Return the texts that file or variable give an option."""
+    """Return the values, as strings, that file or variable set for an option."""
     value = option.consume_value(ctx, {})[0]
     return [str(part) for part in value] if isinstance(value, list) else [str(value)]
 
 
 def resolve(name: str, command: click.Command, tables: Tables) -> tuple[click.Context, list[str]]:
-    """Return a context with what a command has without arguments, and a line for each thing that is wrong."""
+    """Return a context with a command's values if no argument is given, and one line for each problem."""
     values, problems = default_map(name, command, tables)
     ctx = click.Context(command, info_name=name, default_map=values, auto_envvar_prefix=prefix(name))
     for option in options_of(command).values():
@@ -197,15 +198,15 @@ def resolve(name: str, command: click.Command, tables: Tables) -> tuple[click.Co
         except click.MissingParameter:
             pass
         except click.UsageError as error:
-            problems.append(located(error))
+            problems.append(message_with_origin(error))
     return ctx, problems
 
 
 def as_arguments(ctx: click.Context) -> list[str]:
-    """Return what file and variables gave a command as it would be typed behind its name."""
+    """Return the arguments that would set what file and variables have set for a command."""
     arguments: list[str] = []
     for key, option in options_of(ctx.command).items():
-        if place(ctx, key, option) is None:
+        if origin(ctx, key, option) is None:
             continue
         if option.is_flag:
             arguments += (option.opts if ctx.params[option.name or ""] else option.secondary_opts)[:1]

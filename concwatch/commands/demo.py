@@ -1,4 +1,4 @@
-"""``concwatch demo``: the program played by itself, and pictures of it."""
+"""``concwatch demo``: play a demo and make pictures and films of it."""
 
 import asyncio
 import inspect
@@ -12,8 +12,8 @@ import click
 from msgspec import structs
 
 from concwatch.commands import completion
-from concwatch.commands.options import max_memory, new_lab
-from concwatch.commands.place import take_terminal, why_no_screen
+from concwatch.commands.display import take_terminal, why_no_screen
+from concwatch.commands.options import create_lab, max_memory
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import THEME, Parsed
 from concwatch.console import print_error
@@ -33,13 +33,13 @@ from concwatch.units import format_bytes
 from concwatch.watch.session import watched_apart
 
 FOLDER = "screenshots"
-"""Where pictures go by default."""
+"""The default folder for pictures."""
 
 FILM = (*FILMS, "cast")
-"""The formats of the whole."""
+"""The formats that record a whole demo; the others are of single shots."""
 
 MANUAL = "\n\n".join(f"\b\n{part}" for part in inspect.cleandoc(stage.__doc__ or "").split("\n\n"))
-"""How a demo is written, each paragraph kept as it stands."""
+"""How to write a demo: the docstring of `stage`, with its line breaks kept by click."""
 
 
 def _read_formats(text: str) -> tuple[str, ...]:
@@ -52,36 +52,37 @@ def _read_formats(text: str) -> tuple[str, ...]:
 
 @click.command("demo", epilog=MANUAL)
 @click.argument(
-    "name", metavar="[NAME|FILE.py]", required=False, shell_complete=completion.words(completion.demos)
+    "name",
+    metavar="[NAME|FILE.py]",
+    required=False,
+    shell_complete=completion.completer(completion.demo_names),
 )
 @click.option(
     "--all",
     "every",
     envvar="CONCWATCH_DEMO_ALL",
     is_flag=True,
-    help="Play every shipped demo, for the gallery.",
+    help="Play every shipped demo, to make the pictures of the README.",
 )
-@click.option("--out", metavar="DIR", show_default=FOLDER, help="Where its files go.")
+@click.option("--out", metavar="DIR", show_default=FOLDER, help="Folder for the pictures and films.")
 @click.option(
     "--format",
     "formats",
     envvar="CONCWATCH_DEMO_FORMAT",
     type=Parsed("format,...", _read_formats),
     metavar=",".join(FORMATS),
-    show_default="svg; with --all png, and gif, webp and cast of films",
-    help="What is kept: svg and png of each shot; gif, webp and cast of the whole.",
+    show_default="svg; with --all png, and gif, webp and cast for demos with a film",
+    help="What to save: svg and png are pictures of each shot; gif, webp and cast record the whole demo.",
 )
 @click.option(
     "--size",
     type=Parsed("size", parse_size),
     metavar="120x40",
-    show_default="as the demo says",
-    help="Columns and rows.",
+    show_default="the demo's own",
+    help="Columns and rows of the screen.",
 )
-@click.option("--theme", type=THEME, show_default="as the demo says", help="The colours.")
-@click.option(
-    "--screen", is_flag=True, help="Show it on the terminal, even where --out or --format is given."
-)
+@click.option("--theme", type=THEME, show_default="the demo's own", help="Colour theme.")
+@click.option("--screen", is_flag=True, help="Show the demo on the terminal, even with --out or --format.")
 @max_memory
 @click.pass_context
 def command(
@@ -95,21 +96,21 @@ def command(
     screen: bool,
     max_memory: int | None,
 ) -> None:
-    """Play a demo: the real program and real workers, driven by a short Python file.
+    """Play a demo: a short Python file drives the real program and real workers.
 
-    Without NAME this lists the demos that come with concwatch. FILE.py is a demo of your own, which is run.
+    Without NAME, this lists the shipped demos. FILE.py is a demo of your own; its code is run.
 
-    It plays on the terminal when there is one and neither --out, --format, --size nor --all is given, and
-    else without any. Its steps are printed, a line each. It exits 1 when a step could not be done.
+    The demo is shown on the terminal unless --out, --format, --size or --all is given; then no terminal is
+    needed. Each step is printed as a line. The exit status is 1 if a step fails.
     """
     try:
         if name is None and not every:
             _list(ctx)
             return
         if every and name is not None:
-            raise ValueError("NAME and --all: expected one of them")
+            raise ValueError("NAME and --all: expected only one of them")
         if screen and (size or every):
-            raise ValueError("--screen: expected neither --size nor --all beside it")
+            raise ValueError("--screen cannot be used with --size or --all")
         no_screen = why_no_screen(shlex.join(["concwatch", "demo", name or "--all", "--out", out or FOLDER]))
         if screen and no_screen:
             raise ValueError(f"--screen: {no_screen}")
@@ -138,12 +139,12 @@ def command(
 
 
 async def _play_in_processes(wanted: Mapping[str, Sequence[str]], options: Sequence[str]) -> int:
-    """Play demos one after another, each in a process of its own, and its film in one more.
+    """Play demos one after another, each in a process of its own, and its film in another.
 
-    What the program itself takes is on the pictures: it must not be what earlier demos and films left.
+    The pictures show the memory of the program itself, which must not include that of earlier demos.
 
     Returns:
-        The worst exit status.
+        The highest exit status.
     """
     status = 0
     for name, several in wanted.items():
@@ -155,21 +156,21 @@ async def _play_in_processes(wanted: Mapping[str, Sequence[str]], options: Seque
                 try:
                     status = max(status, await player.wait())
                 finally:
-                    if player.returncode is None:  # a signal has ended this
+                    if player.returncode is None:  # cancelled by a signal
                         player.terminate()
                         await player.wait()
     return status
 
 
 def _list(ctx: click.Context) -> None:
-    """Print the demos that come with concwatch.
+    """Print the shipped demos.
 
     Raises:
-        ValueError: an option is given that is for playing.
+        ValueError: an option was given that needs a demo.
     """
     for param in ctx.command.params:
         if ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE:
-            raise ValueError(f"{param.opts[0]} without a demo: expected a NAME, a FILE.py or --all")
+            raise ValueError(f"{param.opts[0]} without a demo: expected NAME, FILE.py or --all")
     demos = [load(path.stem) for path in shipped()]
     width = max(len(demo.name) for demo in demos)
     for demo in demos:
@@ -182,10 +183,10 @@ def _default_formats(demo: Demo, every: bool) -> Sequence[str]:
 
 
 def _folder(name: str) -> Path:
-    """Return a folder, made if need be.
+    """Return the folder called ``name``, created if it does not exist.
 
     Raises:
-        ValueError: one line that says why nothing can be written there.
+        ValueError: one line that says why it cannot be written to.
     """
     folder = Path(name)
     try:
@@ -194,7 +195,7 @@ def _folder(name: str) -> Path:
     except (OSError, ValueError) as error:
         problem = str(getattr(error, "strerror", None) or error)
     if problem:
-        raise ValueError(f"{folder}: {problem}: expected a folder with room to write in")
+        raise ValueError(f"{folder}: {problem}: expected a folder that can be written to")
     return folder
 
 
@@ -206,11 +207,11 @@ def _perform(
     budget: int | None,
     on_screen: bool,
 ) -> Played:
-    """Play one demo, and print its steps."""
+    """Play one demo and print its steps."""
     if on_screen:
         end_with_terminal(*take_terminal())
-    lines: list[str] = []  # printed in the end where the terminal is the app's until then
-    emit = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # which the app replaces
+    lines: list[str] = []  # printed at the end if the app has the terminal until then
+    emit = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # the app replaces sys.stdout
     if demo.watch:
         with watched_apart(demo.watch) as (watching, _, output):
             show = play(
@@ -219,9 +220,11 @@ def _perform(
             played, stopped = run_until_signal(show)
     else:
         app = ConcwatchApp(
-            lambda: new_lab(demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget),
+            lambda: create_lab(
+                demo.engines, settings=Settings(workload=ON_SCREEN, trace=True), budget=budget
+            ),
             pictures=folder,
-            make_run_lab=lambda engines, settings: new_lab(engines, settings=settings, budget=budget),
+            make_run_lab=lambda engines, settings: create_lab(engines, settings=settings, budget=budget),
         )
         played, stopped = run_until_signal(play(demo, app, captures, emit, on_screen=on_screen, size=size))
     for line in lines:
@@ -230,12 +233,12 @@ def _perform(
 
 
 def _write(captures: Captures, folder: Path) -> bool:
-    """Write the files, each whole or not at all; return whether all could be written."""
+    """Write the files, each completely or not at all. Return whether all were written."""
     try:
         for name, content in captures.files():
             write_atomically(folder / name, content)
             click.echo(f"saved {folder / name}, {format_bytes((folder / name).stat().st_size)}", err=True)
     except OSError as error:
-        print_error(f"not saved in {folder}: {error.strerror}: expected a folder with room to write in")
+        print_error(f"cannot save in {folder}: {error.strerror}: expected a folder that can be written to")
         return False
     return True

@@ -1,4 +1,4 @@
-"""``concwatch doctor``: what this machine can hold, and what would stop it."""
+"""``concwatch doctor``: how many tasks a machine can hold, and which limit comes first."""
 
 import sys
 
@@ -6,7 +6,7 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from concwatch.commands.options import CLUSTER_OPTION, HOST_OPTION, connect, max_memory, new_lab
+from concwatch.commands.options import cluster_option, connect_hosts, create_lab, host_option, max_memory
 from concwatch.commands.progress import ProgressLine
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import print_error, print_json, print_lines
@@ -22,29 +22,29 @@ from concwatch.lab.settings import Settings
 
 
 @click.command("doctor")
-@HOST_OPTION
-@CLUSTER_OPTION
+@host_option
+@cluster_option
 @max_memory
-@click.option("--json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--prove",
     is_flag=True,
-    help="Really start as many threads as can stand, up to 40,000, and end them: takes some seconds, "
-    "in which other programs may meet the same limit.",
+    help="Test the forecast: start as many threads as possible, at most 40,000, and end them. For a few "
+    "seconds, other programs may hit the same limit.",
 )
 def command(
     host: tuple[Host | None, ...], cluster: str | None, max_memory: int | None, json: bool, prove: bool
 ) -> None:
-    """Show what this machine can hold, what would stop it, and what to change for more.
+    """Show how many tasks this machine can hold, which limit comes first, and how to raise it.
 
-    Needs nothing. What the system does not report is shown as unknown.
+    Needs no terminal. What the system does not report is shown as unknown.
 
-    Exit status 0; with --prove 1 if more than a tenth of the forecast is missing, with --host 1 if one
-    cannot be reached.
+    The exit status is 0. It is 1 if --prove starts less than 90 % of the forecast, or if a --host cannot be
+    reached.
     """
     if prove and (any(host) or cluster):
-        raise click.UsageError("--prove with --host: expected one of them, since it proves this machine")
-    others = [one for one in connect(host, cluster)[0] if one]
+        raise click.UsageError("--prove tests this machine: expected it without --host and --cluster")
+    others = [one for one in connect_hosts(host, cluster)[0] if one]
     if others:
         sys.exit(_examine_others(others, max_memory, json))
     examination = examine(max_memory)
@@ -61,7 +61,7 @@ def command(
 
 
 def _examine_others(hosts: list[Host], budget: int | None, json: bool) -> int:
-    """Print what other hosts can hold; return the exit status."""
+    """Print what other hosts can hold. Return the exit status."""
     surveys, stopped = run_until_signal(survey_all(hosts))
     if surveys is None:
         return 128 + stopped
@@ -74,10 +74,10 @@ def _examine_others(hosts: list[Host], budget: int | None, json: bool) -> int:
 
 
 def _prove(examination: Examination, budget: int | None) -> Proof:
-    """Go there; a signal on the way ends the worker, and this program with its number."""
+    """Start threads up to the limit. A signal ends the worker, then exits with 128 plus its number."""
     row = next(row for row in examination.engines if row.engine == ENGINE)
     line = ProgressLine()
-    lab = new_lab(find([ENGINE]), settings=Settings("hold"), budget=budget)
+    lab = create_lab(find([ENGINE]), settings=Settings("hold"), budget=budget)
     work = measure_proof(lab, Fit(row.tasks, row.wall), lambda text: line.show(lab, ENGINE, text))
     proof, stopped = run_until_signal(work)
     line.clear()

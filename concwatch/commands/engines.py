@@ -1,4 +1,4 @@
-"""``concwatch engines``: what can run here, how it is measured, and what is built for it."""
+"""``concwatch engines``: list the engines, and build the workers of other languages."""
 
 import sys
 from collections.abc import Sequence
@@ -17,17 +17,19 @@ from concwatch.units import format_bytes, format_seconds
 
 
 @click.command("engines")
-@click.argument("names", metavar="[ENGINE...]", nargs=-1, shell_complete=completion.words(completion.engines))
-@click.option("--json", is_flag=True, help="One JSON list on standard output.")
-@click.option("--build", is_flag=True, help="Build now what would be built on first use.")
-@click.option("--clean", is_flag=True, help="Remove all that was ever built from the cache folder.")
+@click.argument(
+    "names", metavar="[ENGINE...]", nargs=-1, shell_complete=completion.completer(completion.engine_names)
+)
+@click.option("--json", is_flag=True, help="Print one JSON list.")
+@click.option("--build", is_flag=True, help="Build the workers now instead of on first use.")
+@click.option("--clean", is_flag=True, help="Remove every built worker from the cache folder.")
 def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
-    """List the engines: what a task is there, whether it can run here, and if not what to install.
+    """List the engines: what a task is, whether the engine can run here, and if not, what to install.
 
-    With ENGINE…: how each is measured, at length. "python:PATH" stands for the engines of another Python.
-    Needs nothing. What an engine needs is tried: a worker is started, and ends as soon as it stands.
+    With ENGINE, also describe how it is measured. "python:PATH" names the engines of another Python. Needs no
+    terminal. To check an engine that needs a package, a worker is started and ended at once.
 
-    Exit status 1 if --build could not build one whose tools are all there.
+    The exit status is 1 if --build fails although the tools are installed.
     """
     if clean:
         _clean()
@@ -65,12 +67,12 @@ def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
 
 
 def _clean() -> None:
-    from concwatch.runtimes import store  # only here, as in `_build`
+    from concwatch.runtimes import store  # imported late, as in `_build`
 
     try:
         count, size = store.clean()
     except OSError as error:
-        print_error(f"{store.folder()}: {error.strerror or error}: not all that was built could be removed")
+        print_error(f"{store.folder()}: {error.strerror or error}: some built workers could not be removed")
         sys.exit(BAD_INPUT)
     click.echo(f"{store.folder()}: {count} builds removed, {format_bytes(size)}")
 
@@ -80,7 +82,7 @@ def _echo(name: str, text: str) -> None:
 
 
 async def _build(engines: Sequence[Engine]) -> None:
-    """Build one after another, and print how each build ended."""
+    """Build one after another and print the result of each."""
     from concwatch.runtimes.building import BuildError, build
 
     failed = False
@@ -96,6 +98,6 @@ async def _build(engines: Sequence[Engine]) -> None:
             failed = True
             print_error(f"{engine.name}: {error}")
         else:
-            click.echo(f"{engine.name}: {f'built in {format_seconds(took[0])}' if took else 'is built'}")
+            click.echo(f"{engine.name}: {f'built in {format_seconds(took[0])}' if took else 'already built'}")
     if failed:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""``concwatch experiment``: a published experiment, run here."""
+"""``concwatch experiment``: repeat a published experiment on this machine."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ import click
 
 from concwatch.commands import completion
 from concwatch.commands.configuration import as_arguments
-from concwatch.commands.options import CLUSTER_OPTION, HOST_OPTION, connect, max_memory, new_lab
+from concwatch.commands.options import cluster_option, connect_hosts, create_lab, host_option, max_memory
 from concwatch.commands.progress import ExperimentProgress
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import OUTPUT, REPEATS, SIZES
@@ -28,14 +28,15 @@ from concwatch.lab.settings import Settings
 from concwatch.layout import Piece
 from concwatch.units import format_forecast
 
-LONGEST_AUTHOR = 23
+AUTHOR_WIDTH = 23
+"""Cells of the column of authors."""
 
 
 class RecordedCommand(click.Command):
-    """A command that keeps how it was called, for who reads its result later."""
+    """A command that records its own command line, which becomes part of the result."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the arguments as they were typed, with those that files and variables gave, and read them."""
+        """Parse the arguments. Record them together with those from settings file and variables."""
         typed = list(args)
         rest = super().parse_args(ctx, args)
         ctx.obj = shlex.join([*ctx.command_path.split(), *typed, *as_arguments(ctx)])
@@ -47,18 +48,22 @@ class RecordedCommand(click.Command):
     "name",
     metavar="[NAME|FILE.toml]",
     required=False,
-    shell_complete=completion.words(completion.experiments),
+    shell_complete=completion.completer(completion.experiment_names),
 )
-@click.option("--quick", is_flag=True, help="A quick look: few sizes, each once.")
-@click.option("--repeats", type=REPEATS, show_default="as the experiment says", help="Runs of each cell.")
-@click.option("--sizes", type=SIZES, help="Sizes in place of the experiment's, ascending.")
-@HOST_OPTION
-@CLUSTER_OPTION
+@click.option("--quick", is_flag=True, help="Measure only a few sizes, each once.")
+@click.option("--repeats", type=REPEATS, show_default="the experiment's own", help="Runs of each cell.")
+@click.option("--sizes", type=SIZES, help="Sizes to measure instead of the experiment's own, ascending.")
+@host_option
+@cluster_option
 @max_memory
-@click.option("--json", type=OUTPUT, help="Everything, every run included, as one JSON object.")
-@click.option("--markdown", type=OUTPUT, help="The tables as Markdown.")
-@click.option("--csv", type=OUTPUT, help="A line a figure.")
-@click.option("--pyperf", type=OUTPUT, help="The times as pyperf benchmarks, for pyperf compare_to.")
+@click.option(
+    "--json", type=OUTPUT, help="Write all results, including every run, to FILE as one JSON object."
+)
+@click.option("--markdown", type=OUTPUT, help="Write the tables to FILE as Markdown.")
+@click.option("--csv", type=OUTPUT, help="Write the figures to FILE as CSV, one a line.")
+@click.option(
+    "--pyperf", type=OUTPUT, help="Write the times to FILE as pyperf benchmarks, for pyperf compare_to."
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -74,17 +79,18 @@ def command(
     csv: str | None,
     pyperf: str | None,
 ) -> None:
-    """Run a published experiment here, and hold the figures against the published ones.
+    """Run a published experiment on this machine and compare the figures with the published ones.
 
-    Without NAME this lists them. A FILE.toml is an experiment of your own.
+    Without NAME, this lists the experiments. FILE.toml is an experiment of your own.
 
-    Needs no terminal: progress goes to standard error, the tables to standard output, unless a FILE is "-",
-    which takes their place. Ctrl-C ends it; what has been measured is printed and saved, marked as partial.
+    Needs no terminal. Progress is printed on standard error, the tables on standard output. If a FILE is "-",
+    it replaces the tables on standard output. Ctrl-C ends the experiment: what has been measured is printed
+    and saved, marked as partial.
     """
-    asked = {"json": json, "markdown": markdown, "csv": csv, "pyperf": pyperf}
-    places = {name: place for name, place in asked.items() if place is not None}
+    files = {"json": json, "markdown": markdown, "csv": csv, "pyperf": pyperf}
+    places = {name: file for name, file in files.items() if file is not None}
     try:
-        choice = Choice(quick, repeats, sizes or (), tuple(connect(host, cluster)[0]) or (None,))
+        choice = Choice(quick, repeats, sizes or (), tuple(connect_hosts(host, cluster)[0]) or (None,))
         if name is None:
             _list_experiments(choice, max_memory, bool(places))
             return
@@ -96,7 +102,7 @@ def command(
     _, stopped = run_until_signal(_follow(runner))
 
     text, problems = save(places, runner, occasion)
-    # Where a terminal that went away has ended it, there is nowhere left to print to.
+    # If the signal came from a closed terminal, nothing can be printed any more.
     with contextlib.suppress(OSError) if stopped else contextlib.nullcontext():
         for problem in problems:
             print_error(problem)
@@ -108,14 +114,14 @@ def command(
 
 
 def _make_runner(name: str, choice: Choice, budget: int | None) -> Runner:
-    """Prepare to run the experiment called ``name``.
+    """Load an experiment and return a runner for it.
 
     Raises:
-        ValueError: one line that says why there is none.
+        ValueError: one line that says why it cannot be loaded.
     """
 
     def make_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
-        return new_lab(engines, settings=settings, budget=budget)
+        return create_lab(engines, settings=settings, budget=budget)
 
     return Runner(load(name), choice, make_lab)
 
@@ -123,19 +129,19 @@ def _make_runner(name: str, choice: Choice, budget: int | None) -> Runner:
 def _list_experiments(choice: Choice, budget: int | None, files: bool) -> None:
     names = [path.stem for path in shipped()]
     if files:
-        raise ValueError(f"no NAME, so nothing to save: expected one of {', '.join(names)}")
+        raise ValueError(f"no NAME: nothing to save: expected one of {', '.join(names)}")
     rows: list[list[str | Piece]] = []
     for name in names:
         runner = _make_runner(name, choice, budget)
         experiment, source = runner.experiment, runner.experiment.source
-        by = textwrap.shorten(attribution(source), LONGEST_AUTHOR, placeholder="…") if source else "ours"
+        by = textwrap.shorten(attribution(source), AUTHOR_WIDTH, placeholder="…") if source else "ours"
         time = format_forecast(runner.seconds_left)
         rows.append([Piece(experiment.name, "heading"), by, time, experiment.title])
     print_columns(rows, range(4), header=False)
 
 
 async def _follow(runner: Runner) -> None:
-    """Run an experiment, and show on standard error how far it is."""
+    """Run an experiment and show its progress on standard error."""
     progress = asyncio.get_running_loop().create_task(ExperimentProgress(runner).follow())
     try:
         await runner.run()

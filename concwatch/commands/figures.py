@@ -1,4 +1,4 @@
-"""``concwatch figures``: every figure, what it means and what makes it uncertain."""
+"""``concwatch figures``: list every figure, what it means and what makes it uncertain."""
 
 import textwrap
 
@@ -8,16 +8,15 @@ from concwatch.console import print_json
 from concwatch.measure.figures import COARSE, FIGURES, Figure
 
 WIDTH = 100
-"""Cells of a line of text."""
+"""Cells of a line."""
 
 
 @click.command("figures")
-@click.option("--json", is_flag=True, help="One JSON list on standard output.")
+@click.option("--json", is_flag=True, help="Print one JSON list.")
 def command(json: bool) -> None:
     """List every figure: its name, its unit, what it means, and what makes it uncertain.
 
-    These are the names that run --json, --expect, experiments, compare and export have in common. Needs
-    nothing.
+    run --json, --expect, experiments, compare and export use these names. Needs no terminal.
     """
     if json:
         print_json(
@@ -44,11 +43,11 @@ def command(json: bool) -> None:
 
 
 def _uncertain(figure: Figure) -> list[str]:
-    """Return what makes a figure uncertain, a line each."""
+    """Return one line for each thing that makes a figure uncertain."""
     found = [f"{doubt.mark} {doubt.note}" for doubt in figure.doubts]
     if figure.name == "rss_per_task":
         found.append(
-            "± what the runtime takes from the system at once, by live tasks, "
-            f"where that is over {COARSE:.0%} of it"
+            "± the unit in which the runtime takes memory from the system, divided by the live tasks; shown "
+            f"if that is more than {COARSE:.0%} of the figure"
         )
     return found

@@ -1,4 +1,4 @@
-"""The commands by name: each is loaded when it is asked for, and an error of any is one line."""
+"""The group of all commands: loads each on demand, applies the settings, prints each error as one line."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,21 +33,21 @@ NAMES = (
     "settings",
     "watch",
 )
-"""Each has its file in this folder, and its `command` there."""
+"""The name of each command's module in this package, which defines `command`."""
 
 LENIENT = "settings"
-"""The command that runs even if the settings are wrong, since it prints what is."""
+"""The command that runs even if the settings are wrong, since it prints what is wrong."""
 
 
 class Commands(click.Group):
-    """Commands whose errors are one line: what, what was expected, and which help says more."""
+    """Commands whose errors are one line: what is wrong, what was expected, and which help says more."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names."""
+        """Return the names of the commands."""
         return list(NAMES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load the command."""
+        """Import and return a command."""
         if cmd_name not in NAMES:
             return None
         found: click.Command = import_module(f"concwatch.commands.{cmd_name}").command
@@ -56,48 +56,52 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the nearest."""
+        """Find the command and apply its settings.
+
+        Raises:
+            click.UsageError: there is no such command; the message suggests the nearest.
+        """
         if args[0] not in NAMES:
             raise click.UsageError(unknown("command", args[0], NAMES), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None and command is not None and not ctx.resilient_parsing:
             own = click.Context(command, info_name=name, parent=ctx, **command.context_settings)
-            if runs(own, rest):
+            if is_run(own, rest):
                 ctx.default_map = {name: self._default_map(name, command)}
                 ctx.auto_envvar_prefix = configuration.PREFIX
         return name, command, rest
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options, with their settings where no command follows.
+        """Parse the options. Apply the settings of the screen if no command follows.
 
-        A page of ``serve`` has all its options on the command line: it goes by the settings of ``serve``.
+        Not in a page of ``serve``, which gets all its options on the command line.
         """
-        if not ctx.resilient_parsing and runs(ctx, args) and not in_page():
+        if not ctx.resilient_parsing and is_run(ctx, args) and not in_page():
             ctx.default_map = self._default_map(SCREEN, self)
             ctx.auto_envvar_prefix = configuration.prefix(SCREEN)
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what each command does, its first sentence whole."""
+        """Write the list of commands with the first sentence of each help, not shortened."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl([(name, one.get_short_help_str(limit=1_000)) for name, one in commands if one])
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Read the arguments; what they ask for, such as help, may be printed already."""
-        with _until_unread():
+        """Parse the arguments, which may already print something, such as the help."""
+        with _exit_on_broken_pipe():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run; what is written may be unread."""
-        with _until_unread():
+        """Run the command."""
+        with _exit_on_broken_pipe():
             return super().invoke(ctx)
 
     def _default_map(self, name: str, command: click.Command) -> dict[str, object]:
-        """Return what the file says of a command's options.
+        """Return the settings of a command for click's `default_map`.
 
         Raises:
-            click.ClickException: one line: what is wrong with the file or the command's variables.
+            click.ClickException: one line that says what is wrong in the file or the command's variables.
         """
         names = (SCREEN, *NAMES)
         if name == LENIENT:
@@ -113,7 +117,7 @@ class Commands(click.Group):
         return values
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run, and show a wrong argument as one line with exit status 2."""
+        """Run and exit. A wrong argument is one line on standard error and exit status 2."""
         kwargs["standalone_mode"] = False
         kwargs["prog_name"] = "concwatch"
         kwargs["complete_var"] = VARIABLE
@@ -121,7 +125,7 @@ class Commands(click.Group):
             sys.exit(super().main(*args, **kwargs) or 0)
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "concwatch"
-            print_error(f"{configuration.located(error)} (see {command} --help)")
+            print_error(f"{configuration.message_with_origin(error)} (see {command} --help)")
             sys.exit(BAD_INPUT)
         except click.ClickException as error:
             print_error(error.format_message())
@@ -132,25 +136,25 @@ class Commands(click.Group):
             if not is_unwritable(error):
                 raise
             discard_output(sys.stdout.fileno())
-            print_error(f"standard output: {error.strerror}: what was to be written there is lost")
+            print_error(f"standard output: {error.strerror}: the output is incomplete")
             sys.exit(1)
 
 
 @contextmanager
-def _until_unread() -> Iterator[None]:
-    """End quietly, with a status of its own, when nobody reads standard output any more.
+def _exit_on_broken_pipe() -> Iterator[None]:
+    """Exit silently with status `UNREAD` if the reader of standard output has gone.
 
-    Click would end with 1, which of some commands means that something fails.
+    Click would exit with 1, which has other meanings for some commands.
     """
     try:
         yield
     except BrokenPipeError:
-        discard_output(sys.stdout.fileno())  # Python would try to write the rest as it ends, and complain
+        discard_output(sys.stdout.fileno())  # Python would fail to flush the rest at exit, and print an error
         raise click.exceptions.Exit(UNREAD) from None
 
 
-def runs(ctx: click.Context, args: Sequence[str]) -> bool:
-    """Return whether these arguments run a context's command itself, not one below it, and not its help."""
+def is_run(ctx: click.Context, args: Sequence[str]) -> bool:
+    """Return whether the arguments run the command itself, not a subcommand and not its help."""
     _, rest, order = ctx.command.make_parser(ctx).parse_args(list(args))
-    below = bool(rest) and isinstance(ctx.command, click.Group)
-    return not below and not any(option.is_eager for option in order)
+    subcommand = bool(rest) and isinstance(ctx.command, click.Group)
+    return not subcommand and not any(option.is_eager for option in order)

@@ -1,4 +1,4 @@
-"""The options of the screen and of several commands, and what they are made into: labs, hosts, recorders."""
+"""Options that several commands share, and the labs, hosts and recorders created from them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -37,43 +37,43 @@ SCREEN: dict[str, dict[str, Any]] = {
     "--engines": {
         "type": ENGINES,
         "show_default": ",".join(engine.name for engine in SHOWN),
-        "help": "Lanes to show, by engine.",
+        "help": "The engines to show, one lane each.",
     },
     "--host": {
         "type": HOST,
         "multiple": True,
-        "help": 'Where lanes run: a command that reaches it, such as "ssh -T web1" or "docker exec -i api", '
-        f'a name from the settings, or "{hosts.LOCAL}". Can be repeated.',
+        "help": 'Run lanes on this host: a command that reaches it, such as "ssh -T web1" or "docker exec -i '
+        f'api", a name from the settings, or "{hosts.LOCAL}". Can be repeated.',
     },
     "--cluster": {
         "type": CLUSTER,
-        "help": "Also on each worker of a Dask cluster: the address of its scheduler, such as "
-        '"tcp://scheduler:8786", or "local:4" to start one of four workers here.',
+        "help": "Run lanes on each worker of a Dask cluster: the address of its scheduler, such as "
+        '"tcp://scheduler:8786", or "local:4" to start four Dask workers on this machine.',
     },
     "--reconnect": {
         "is_flag": True,
-        "help": "Connect to a host again by itself when the connection is lost.",
+        "help": "Reconnect to a host automatically when the connection is lost.",
     },
     "--max-memory": {
         "type": SIZE,
         "show_default": "80%",
-        "help": 'Memory that all workers may take together, such as "2GiB" or "60%" of what is available. '
-        "At it growth stops; nothing dies.",
+        "help": 'Memory that all workers together may use, such as "2GiB" or "60%" of the available memory. '
+        "When it is reached, no more tasks start; those that live continue.",
     },
     "--rate": {"type": RATE, "default": f"{DEFAULT_HZ:g}", "help": "Samples a second."},
     "--screenshots": {
         "type": FOLDER,
         "default": "screenshots",
-        "help": "Where the keys s and S save pictures; made when it is needed.",
+        "help": "Folder in which the keys s and S save pictures; created when needed.",
     },
     "--record": {
         "metavar": "FILE",
-        "help": 'Record the session into FILE, a new file; compressed if its name ends in ".gz".',
+        "help": 'Record the session to FILE, a new file; compressed if the name ends in ".gz".',
     },
     "--recordings": {
         "metavar": "FOLDER",
         "default": "recordings",
-        "help": "Where the key r puts recordings.",
+        "help": "Folder in which the key r saves recordings.",
     },
     "--tasks": {"type": TASKS, "help": 'Tasks to start with, such as "asyncio=10k,threads=1k".'},
     "--workload": {
@@ -82,31 +82,36 @@ SCREEN: dict[str, dict[str, Any]] = {
         "help": "What each task does; see concwatch run --help.",
     },
     "--refill/--no-refill": {"default": True, "help": "Replace tasks that end."},
-    "--trace/--no-trace": {"default": True, "help": "Trace Python's allocations."},
-    "--gc": {"type": MODE, "metavar": "|".join(MODES), "default": "default", "help": "Garbage collector."},
+    "--trace/--no-trace": {"default": True, "help": "Trace Python's allocations (tracemalloc)."},
+    "--gc": {
+        "type": MODE,
+        "metavar": "|".join(MODES),
+        "default": "default",
+        "help": "Mode of the garbage collector.",
+    },
     "--window": {
         "type": WINDOW,
-        "show_default": "the one chosen last, else 60 s",
-        "help": 'Time that the charts grow to show, such as "30s" or "10min".',
+        "show_default": "the last choice, else 60 s",
+        "help": 'Longest time that the charts show, such as "30s" or "10min".',
     },
-    "--theme": {"type": THEME, "show_default": "the one chosen last", "help": "Colours."},
+    "--theme": {"type": THEME, "show_default": "the last choice", "help": "Colour theme."},
 }
-"""The options of the screen: what `click.option` takes, by name."""
+"""The options of the screen: the arguments of `click.option` by name."""
 
 ONE_HOST = (
-    'Where: a command that reaches a host, such as "ssh -T web1", or a name from the settings. The agent is '
-    "sent there, and nothing is left behind."
+    'Another host: a command that reaches it, such as "ssh -T web1", or a name from the settings. The agent '
+    "is sent there and removed at the end."
 )
 
-HOST_OPTION = click.option("--host", **SCREEN["--host"])
-CLUSTER_OPTION = click.option("--cluster", **SCREEN["--cluster"])
+host_option = click.option("--host", **SCREEN["--host"])
+cluster_option = click.option("--cluster", **SCREEN["--cluster"])
 max_memory = click.option("--max-memory", **SCREEN["--max-memory"])
 screenshots = click.option("--screenshots", **SCREEN["--screenshots"])
 record = click.option("--record", **SCREEN["--record"])
 
 
 def options(table: Mapping[str, Mapping[str, Any]]) -> Callable[[Command], Command]:
-    """Return what gives a command the options of a table such as `SCREEN`."""
+    """Return a decorator that adds the options of a table such as `SCREEN` to a command."""
 
     def decorate(command: Command) -> Command:
         for name, attributes in reversed(list(table.items())):
@@ -116,23 +121,25 @@ def options(table: Mapping[str, Mapping[str, Any]]) -> Callable[[Command], Comma
     return decorate
 
 
-def on_hosts(engines: Sequence[Engine], chosen: Sequence[Host | None]) -> list[Engine]:
-    """Return each engine on each of the hosts; on this machine for none."""
+def engines_on_hosts(engines: Sequence[Engine], chosen: Sequence[Host | None]) -> list[Engine]:
+    """Return each engine on each of the hosts, or on this machine if there are none."""
     return [engine.on(host) for engine in engines for host in chosen or (None,)]
 
 
-def connect(chosen: Sequence[Host | None], address: str | None) -> "tuple[list[Host | None], Cluster | None]":
-    """Return the hosts that are chosen and those of a cluster, each with a name of its own, and the cluster.
+def connect_hosts(
+    chosen: Sequence[Host | None], address: str | None
+) -> "tuple[list[Host | None], Cluster | None]":
+    """Return the chosen hosts and those of the cluster, and the cluster; None for no cluster.
 
-    The connection ends with the command.
+    The connection to the cluster is closed when the command ends.
 
     Raises:
-        click.UsageError: one line: a host is named twice, or there is no such cluster.
+        click.UsageError: one line: a host is named twice, or the cluster cannot be reached.
     """
     cluster = None
     if address is not None:
         try:
-            from concwatch.hosts.cluster import Cluster  # only here: it loads Dask, half a second
+            from concwatch.hosts.cluster import Cluster  # imported late: it loads Dask, 0.5 s
         except ImportError:
             raise click.UsageError("--cluster needs distributed: pip install 'concwatch[dask]'") from None
         try:
@@ -147,14 +154,14 @@ def connect(chosen: Sequence[Host | None], address: str | None) -> "tuple[list[H
 
 
 def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | None":
-    """Make the file of a recording, if one is wanted; it begins with the first lab that is followed.
+    """Create a recorder that writes to ``file``, or return None for None.
 
     Raises:
-        click.UsageError: one line: there can be no such file.
+        click.UsageError: one line: the file exists or cannot be written.
     """
     if file is None:
         return None
-    from concwatch.recordings.recorder import Recorder, command_line  # only here: few sessions are recorded
+    from concwatch.recordings.recorder import Recorder, command_line  # imported late: few sessions are recorded
     from concwatch.recordings.writers import open_writer
 
     path = Path(file)
@@ -164,9 +171,9 @@ def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | No
         raise click.UsageError(f"--record: {error}") from None
 
 
-def new_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
-    """Return a command's lab, with `Lab`'s options; tests have the root context's ``obj`` make it."""
-    from concwatch.lab.lab import Lab  # 15 ms that commands without one need not wait for
+def create_lab(engines: Sequence[Engine], **options: Any) -> "Lab":
+    """Create a lab with the options of `Lab`. Tests replace the constructor by the root context's ``obj``."""
+    from concwatch.lab.lab import Lab  # imported late: it takes 15 ms
 
     make: Callable[..., Lab] = click.get_current_context().find_root().obj or Lab
     return make(engines, **options)

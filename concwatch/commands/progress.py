@@ -1,4 +1,4 @@
-"""How far a command is, on standard error."""
+"""The progress of a command, on standard error."""
 
 import asyncio
 import sys
@@ -19,41 +19,38 @@ PROGRESS_INTERVAL = 0.5
 
 
 class ProgressLine:
-    """One line on standard error that says what is being done; on a terminal it is written over."""
+    """A line on standard error that says what is being done; on a terminal each replaces the last."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
 
     def show(self, lab: "Lab", lane: str, text: str) -> None:
-        """Show what ``lane`` is doing."""
-        line = f"{lane}: {text} · workers take {format_bytes(lab.total_rss)}"
+        """Print what ``lane`` is doing, and the memory of all workers."""
+        line = f"{lane}: {text} · workers use {format_bytes(lab.total_rss)}"
         print_note(f"\r\x1b[K{line}" if self._live else line, nl=not self._live)
 
     def clear(self) -> None:
-        """Make room for what comes next, where there still is a terminal."""
+        """Erase the line on a terminal."""
         if self._live:
             print_note("\r\x1b[K", nl=False)
 
 
 class ExperimentProgress:
-    """Shows on standard error how far an experiment is.
-
-    On a terminal that is a line with a bar, written over; elsewhere it is a line for each cell that is over.
-    """
+    """The progress of an experiment: on a terminal a bar; elsewhere a line for each cell that is done."""
 
     def __init__(self, runner: "Runner") -> None:
         self._runner = runner
         self._printed: set[Cell] = set()
         self._names = {
             entry.cell: f"{entry.series.name} {format_count(entry.size)}"
-            for entry in reversed(runner.entries)  # of all that share a cell the first names it
+            for entry in reversed(runner.entries)  # reversed: the first entry that has a cell names it
             if entry.cell is not None
         }
 
     async def follow(self) -> None:
-        """Show it until cancelled, and then what is left to show."""
+        """Show the progress until cancelled, then print the cells that were done since."""
         if sys.stderr.isatty():
-            with suppress(OSError):  # where nobody reads it, what is done goes on all the same
+            with suppress(OSError):  # a closed terminal does not stop the experiment
                 await self._follow_with_bar()
             return
         try:
@@ -77,7 +74,7 @@ class ExperimentProgress:
                 await asyncio.sleep(PROGRESS_INTERVAL)
 
     def text(self) -> str:
-        """Return which cell is being measured, and how long it will take to the end."""
+        """Return which cell is being measured, and the time left for the whole experiment."""
         runner = self._runner
         cells = list(runner.outcomes)
         current = runner.current

@@ -1,4 +1,4 @@
-"""``concwatch recordings``: which there are."""
+"""``concwatch recordings``: list the recordings of a folder."""
 
 import shlex
 from collections.abc import Sequence
@@ -19,41 +19,41 @@ from concwatch.text import flat, plain
 from concwatch.units import format_bytes, format_count
 
 TONES = {FINISHED: "good", WRITTEN: "copy", CUT: "doubt", DAMAGED: "bad"}
-HEADER = ("file", "began", "long", "samples", "size", "state", "lanes")
+HEADER = ("file", "started", "length", "samples", "size", "state", "lanes")
 
 
 @click.command("recordings")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="[FOLDER]", required=False)
-@click.option("--json", is_flag=True, help="One JSON list on standard output.")
+@click.option("--json", is_flag=True, help="Print one JSON list.")
 @click.pass_context
 def command(ctx: click.Context, folder: Path | None, json: bool) -> None:
-    """List the recordings in FOLDER, the newest first: when, how long, and whether they were finished.
+    """List the recordings in FOLDER, newest first: start, length, and whether they were finished.
 
-    Without FOLDER it is the one into which the key r records: recordings, or what the screen's option
-    --recordings is set to. Needs nothing.
+    The default FOLDER is the one in which the key r saves recordings: "recordings", or the value of the
+    screen's option --recordings in the settings. Needs no terminal.
     """
-    place = folder or _screens_folder(ctx)
+    path = folder or _default_folder(ctx)
     try:
-        found = find_recordings(place)
+        found = find_recordings(path)
     except FileNotFoundError:
         if folder is not None:
-            raise click.UsageError(f'"{folder}" is not there: expected a folder', ctx) from None
+            raise click.UsageError(f'"{folder}" does not exist: expected a folder', ctx) from None
         found = []
     except OSError as error:
-        raise click.UsageError(f'"{place}": {error.strerror}: expected a folder', ctx) from None
+        raise click.UsageError(f'"{path}": {error.strerror}: expected a folder', ctx) from None
     if json:
         print_json(msgspec.to_builtins(found))
     elif found:
-        _print(found, place)
+        _print(found, path)
     else:
         click.echo(
-            f'no recordings in "{plain(str(place))}": press r on the screen, or record with '
+            f'no recordings in "{plain(str(path))}": press r on the screen, or record with '
             "concwatch --record FILE or concwatch run … --record FILE"
         )
 
 
-def _screens_folder(ctx: click.Context) -> Path:
-    """Return the folder into which the screen records."""
+def _default_folder(ctx: click.Context) -> Path:
+    """Return the folder in which the screen saves recordings."""
     screen, _ = configuration.resolve(SCREEN, ctx.find_root().command, configuration.read_tables())
     return Path(screen.params["recordings"])
 
@@ -74,11 +74,11 @@ def _print(found: Sequence[Summary], folder: Path) -> None:
     print_columns([HEADER, *rows], (0, 1, 5, 6))
     newest = folder / Path(found[0].file).name
     replay = flat(plain(shlex.join(["concwatch", "replay", str(newest)])))
-    click.echo(f"{replay} shows the newest again")
+    click.echo(f"replay the newest: {replay}")
 
 
 def _local(began: str) -> str:
-    """Write a time in UTC as a person's clock has it; what is no time as it stands."""
+    """Format a UTC time as local time. Return text that is not a time unchanged."""
     try:
         return f"{datetime.fromisoformat(began).astimezone():%Y-%m-%d %H:%M:%S}"
     except ValueError:

@@ -1,4 +1,4 @@
-"""``concwatch run``: measure without a screen."""
+"""``concwatch run``: measure engines without a screen."""
 
 import signal
 import sys
@@ -12,12 +12,12 @@ import click
 from concwatch.commands import completion
 from concwatch.commands.chart import check_chart, print_charts
 from concwatch.commands.options import (
-    CLUSTER_OPTION,
-    HOST_OPTION,
-    connect,
+    cluster_option,
+    connect_hosts,
+    create_lab,
+    engines_on_hosts,
+    host_option,
     max_memory,
-    new_lab,
-    on_hosts,
     open_recorder,
     record,
 )
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from concwatch.lab.lab import Lab
     from concwatch.recordings.recorder import Recorder
 
-RUN_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
+WORKLOADS_HELP = "\n".join(f"  {form:22} {what}" for form, what, _ in FORMS.values())
 
 
 def _figures(unit: Unit) -> str:
@@ -58,38 +58,41 @@ def _figures(unit: Unit) -> str:
 
 EXPECT_HELP = "\n".join(
     [
-        f"  ENGINE.FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and FIGURE is,",
+        f"  ENGINE.FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and FIGURE is one of,",
         *(f"  in {unit.name} ({unit.example}):\n{_figures(unit)}" for unit in KINDS),
-        "  What each means: concwatch figures. failed <= 0 and peak_live >= the tasks are always expected,",
-        "  unless something else is expected of the same figure.",
+        "  concwatch figures explains each. failed <= 0 and peak_live >= --tasks are always expected,",
+        "  unless you expect something else of the same figure.",
     ]
 )
 
 
 @click.command(
     "run",
-    help="Measure ENGINE… without a screen: a progress line on standard error, a table at the end.\n\n"
-    "Each engine runs alone in a fresh worker, unless --together. Needs --tasks, and no terminal.\n\n"
+    help="Measure each ENGINE without a screen. Prints progress on standard error, then a table.\n\n"
+    "Each engine runs alone in a fresh worker unless --together is given. Needs --tasks, and no terminal.\n\n"
     "\b\nWorkloads:\n"
-    + RUN_HELP
-    + "\n  module:function        your own; async def for event loops, def for threads"
+    + WORKLOADS_HELP
+    + "\n  module:function        your own: async def for event loops, def for threads"
     "\n\n\b\nExpectations:\n" + EXPECT_HELP,
 )
-@click.argument("names", metavar="ENGINE...", nargs=-1, shell_complete=completion.words(completion.engines))
+@click.argument(
+    "names", metavar="ENGINE...", nargs=-1, shell_complete=completion.completer(completion.engine_names)
+)
 @click.option(
     "--tasks",
     type=COUNTS,
     required=True,
-    help='How many, such as "10000", "10k", "1M"; several sizes one after another: "1k,10k,100k".',
+    help='Number of tasks, such as "10000", "10k" or "1M"; or several sizes to measure one after another, '
+    'such as "1k,10k,100k".',
 )
 @click.option(
     "--repeats",
     type=REPEATS,
     default="1",
-    help="Measure each so often: the median, with its spread and 95 % interval.",
+    help="Measure each size so many times and print the median, spread and 95 % interval.",
 )
-@click.option("--workload", type=WORKLOAD, default="sleep:10", help="What each does.")
-@click.option("--seconds", type=SECONDS, default="3", help="How long to hold them.")
+@click.option("--workload", type=WORKLOAD, default="sleep:10", help="What each task does.")
+@click.option("--seconds", type=SECONDS, default="3", help="How long to hold the tasks.")
 @click.option("--refill/--no-refill", default=True, help="Replace tasks that end.")
 @click.option("--trace/--no-trace", default=False, help="Trace allocations: about twice the RSS.")
 @click.option(
@@ -97,28 +100,32 @@ EXPECT_HELP = "\n".join(
     type=MODE,
     default="default",
     metavar="|".join(MODES),
-    help="Garbage collector: as it is; frozen after each slice of growth; off.",
+    help="Garbage collector: Python's default, frozen after each slice of new tasks, or off.",
 )
-@click.option("--pool-threads", type=THREADS, show_default="Python's own", help="Threads of the pool.")
-@click.option("--together", is_flag=True, help="All engines at the same time.")
-@HOST_OPTION
-@CLUSTER_OPTION
+@click.option(
+    "--pool-threads", type=THREADS, show_default="Python's own", help="Number of threads in the pool."
+)
+@click.option("--together", is_flag=True, help="Measure all engines at the same time.")
+@host_option
+@cluster_option
 @max_memory
 @click.option(
     "--force",
     is_flag=True,
-    help="Start also what will not fit by the forecast. Growth stops at the wall all the same.",
+    help="Start even if the forecast says that the tasks will not fit. Growth still stops at the limit.",
 )
 @click.option(
     "--expect",
     type=Parsed("expectation", read_expectation, completion.expectations),
     multiple=True,
-    help='Exit with status 1 unless it holds: ENGINE.FIGURE OP VALUE, such as "asyncio.rss_per_task < 2KiB". '
-    "Can be repeated.",
+    help="Exit with status 1 unless this holds: ENGINE.FIGURE OP VALUE, such as "
+    '"asyncio.rss_per_task < 2KiB". Can be repeated.',
 )
 @record
-@click.option("--json", is_flag=True, help="One JSON object on standard output in place of the table.")
-@click.option("--chart", is_flag=True, help="Below the table, its figures over time as charts in plain text.")
+@click.option("--json", is_flag=True, help="Print one JSON object instead of the table.")
+@click.option(
+    "--chart", is_flag=True, help="Below the table, print the figures over time as plain text charts."
+)
 def command(
     names: Sequence[str],
     tasks: tuple[int, ...],
@@ -141,11 +148,11 @@ def command(
     try:
         kinds = _engines(names)
         if 0 in tasks:
-            raise ValueError("--tasks 0: nothing to measure: expected 1 task or more")
+            raise ValueError("--tasks 0: nothing to measure: expected at least 1 task")
         expect = about_engines(expect, names)
         if chart:
             check_chart(json)
-        engines = on_hosts(kinds, connect(host, cluster)[0])
+        engines = engines_on_hosts(kinds, connect_hosts(host, cluster)[0])
         why_not = None if force else why_too_many(engines, settings, max(tasks), together, max_memory)
         if why_not:
             raise ValueError(why_not)
@@ -155,9 +162,9 @@ def command(
     session = Session(engines, tasks, seconds, repeats, together)
     labs, stopped = _measure(session, settings, max_memory, recorder)
     if stopped and (stopped != signal.SIGINT or not session.rows):
-        sys.exit(128 + stopped)  # nobody is there to read
-    lost = recorder.problem if recorder is not None else ""
-    _print_problems(session, lost)
+        sys.exit(128 + stopped)  # nothing was measured, or nobody reads it
+    recording_error = recorder.problem if recorder is not None else ""
+    _print_problems(session, recording_error)
     expected, verdicts = partial(expected_of, expect), judge(expect, session.rows)
     if json:
         found = session.as_json(settings.workload, expected)
@@ -170,12 +177,12 @@ def command(
         print_charts(labs)
     if stopped:
         sys.exit(128 + stopped)
-    held = all(row.holds(expected(row.own_name)) for row in session.rows)
-    sys.exit(int(not held or bool(lost) or not all(verdict.holds for verdict in verdicts)))
+    ok = all(row.holds(expected(row.own_name)) for row in session.rows)
+    sys.exit(int(not ok or bool(recording_error) or not all(verdict.holds for verdict in verdicts)))
 
 
 def _engines(names: Sequence[str]) -> Sequence[Engine]:
-    """Return the engines of these names.
+    """Return the engines with these names.
 
     Raises:
         ValueError: one line that says what was expected.
@@ -185,20 +192,20 @@ def _engines(names: Sequence[str]) -> Sequence[Engine]:
     engines = find(names)
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{name} twice: expected each engine once; --repeats measures it more often")
+            raise ValueError(f"{name} twice: expected each engine once; use --repeats to measure it again")
     return engines
 
 
 def _measure(
     session: Session, settings: Settings, budget: int | None, recorder: "Recorder | None"
 ) -> "tuple[list[Lab], int]":
-    """Run a session; return its labs, and the number of the signal that ended it, or 0."""
+    """Run a session. Return its labs and the number of the signal that ended it, or 0."""
     labs: list[Lab] = []
     line = ProgressLine()
-    why = "broke off"
+    why = "failed"
 
     def make_lab(engines: Sequence[Engine]) -> "Lab":
-        lab = new_lab(engines, settings=settings, budget=budget)
+        lab = create_lab(engines, settings=settings, budget=budget)
         labs.append(lab)
         if recorder is not None:
             recorder.observe(lab)
@@ -207,7 +214,7 @@ def _measure(
     try:
         _, stopped = run_until_signal(session.run(make_lab, line.show))
         why = f"ended by {signal.Signals(stopped).name}" if stopped else "done"
-    except ValueError as error:  # the system would not start what serves the page of the workload http
+    except ValueError as error:  # the page server of the workload http could not be started
         raise click.ClickException(str(error)) from None
     finally:
         if recorder is not None:
@@ -216,8 +223,8 @@ def _measure(
     return labs, stopped
 
 
-def _print_problems(session: Session, lost: str) -> None:
-    """Print what went wrong meanwhile, and what is ``lost`` of the recording.
+def _print_problems(session: Session, recording_error: str) -> None:
+    """Print the warnings and errors of a session, and of its recording.
 
     Raises:
         click.UsageError: no engine could run the workload.
@@ -228,5 +235,5 @@ def _print_problems(session: Session, lost: str) -> None:
     for event in session.events:
         if event.severity != "info":
             print_note(f"{event.lane or 'concwatch'}: {event.text}")
-    if lost not in ("", *(event.text for event in session.events)):
-        print_error(lost)
+    if recording_error not in ("", *(event.text for event in session.events)):
+        print_error(recording_error)

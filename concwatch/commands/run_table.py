@@ -1,4 +1,4 @@
-"""What ``concwatch run`` prints at its end: figures by engine and size, their spread, and expectations."""
+"""The tables of ``concwatch run``: figures by engine and size, their spread, and expectations."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -17,12 +17,16 @@ COLUMNS = (
     "completion_rate", "duration_p50", "duration_p99", "wake_lag_p99", "gc_seconds", "idle_rss",
     "peak_rss", "retained_rss", "stop_seconds",
 )  # fmt: skip
-"""The figures of the table, from the left; one that no row knows has no column, and nothing failed has none.
-"""
+"""The figures of the table, from the left, where any row has a value; ``failed`` only if any task did."""
 
 
 def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collection[str]]) -> None:
-    """Print a row an engine and size, and notes; ``expected`` returns what figures are expected of one."""
+    """Print one row for each engine and size, then notes.
+
+    Args:
+        rows: the results.
+        expected: returns the figures of an engine that the user has expectations of.
+    """
     medians = {name: [row.median(name) for row in rows] for name in COLUMNS}
     known = [
         BY_NAME[name]
@@ -59,11 +63,11 @@ def print_table(rows: Sequence[EngineResult], expected: Callable[[str], Collecti
 
 
 SUMMED = ("failed", "peak_live", "create_rate", "completion_rate", "idle_rss", "peak_rss", "retained_rss")
-"""The figures that add up over hosts."""
+"""The figures that are added up over hosts."""
 
 
 def _by_engine(rows: Sequence[EngineResult]) -> Iterable[list[EngineResult]]:
-    """Yield the rows of each engine and size, one a host."""
+    """Yield the rows of each engine and size, one for each host."""
     groups: dict[tuple[str, int], list[EngineResult]] = {}
     for row in rows:
         groups.setdefault((row.own_name, row.tasks), []).append(row)
@@ -71,7 +75,7 @@ def _by_engine(rows: Sequence[EngineResult]) -> Iterable[list[EngineResult]]:
 
 
 def _total(rows: Sequence[EngineResult], known: Sequence[Figure], sizes: bool) -> list[str]:
-    """Return the cells of what all hosts have together."""
+    """Return the cells of the row with the totals over all hosts."""
     cells = [f"{rows[0].own_name}, {len(rows)} hosts", *([format_count(rows[0].tasks)] if sizes else []), ""]
     for figure in known:
         values = [value for row in rows if (value := row.median(figure.name)) is not None]
@@ -99,7 +103,7 @@ def _print_repeats(rows: Sequence[EngineResult], known: Sequence[Figure]) -> Non
 
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
-    """Print what was expected, what was measured, and whether it holds: a line each."""
+    """Print one line for each expectation: whether it holds, its text, and the measured value."""
     sizes = len({verdict.tasks for verdict in verdicts}) > 1
     rows: list[list[str | Piece]] = []
     for verdict in verdicts:

@@ -13,60 +13,62 @@ from click.core import ParameterSource
 
 from concwatch.commands.options import SCREEN, options
 from concwatch.commands.signals import run_until_signal
-from concwatch.commands.values import FOLDER, Parsed, number
+from concwatch.commands.values import FOLDER, Parsed, number_parser
 from concwatch.console import print_error
 from concwatch.system.child import concwatch_command
 from concwatch.text import unknown
 
-ENDING = 8.0
+SHUTDOWN_TIMEOUT = 8.0
 """Seconds that open sessions get to end when the server ends."""
 
 
 def _name(text: str) -> str:
-    # In an address other names are written with these signs too: "xn--…" stands for letters beyond ASCII.
+    # These characters are enough: names with letters beyond ASCII are encoded as "xn--…".
     if not re.fullmatch(r"[A-Za-z0-9._-]+", text):
-        expected = "expected it as it stands in an address, without scheme and port, such as box.example.org"
-        raise ValueError(f'"{text[:40]}" is no name: {expected}')
+        expected = "expected the host name of an address, without scheme and port, such as box.example.org"
+        raise ValueError(f'"{text[:40]}" is not a host name: {expected}')
     return text
 
 
-HERE: dict[str, dict[str, Any]] = {
+PAGE_ATTRIBUTES: dict[str, dict[str, Any]] = {
     "--max-memory": {
-        "help": 'Memory that the workers of one page may take together, such as "2GiB" or "60%".'
+        "help": 'Memory that all workers of one page together may use, such as "2GiB" or "60%".'
     },
-    "--screenshots": {"help": "Where, on this machine, pages save pictures."},
-    "--recordings": {"help": "Where, on this machine, pages put recordings.", "type": FOLDER},
+    "--screenshots": {"help": "Folder on this machine in which pages save pictures."},
+    "--recordings": {"help": "Folder on this machine in which pages save recordings.", "type": FOLDER},
 }
-"""What is other about options of the screen when it is a page."""
+"""The attributes of options that differ from those of the screen."""
 
 
 def _page_option(name: str) -> dict[str, Any]:
-    """Return an option of the screen whose value stays a text once it is checked: each page reads it."""
-    attributes = {**SCREEN[name], **HERE.get(name, {})}
+    """Return an option of the screen whose value is validated but stays a string, to be passed to pages."""
+    attributes = {**SCREEN[name], **PAGE_ATTRIBUTES.get(name, {})}
     return {key: value.as_text() if key == "type" else value for key, value in attributes.items()}
 
 
 PAGE = {name: _page_option(name) for name in SCREEN if name not in ("--record", "--host")}
 
 
-OTHERS = ("watch", "attach", "replay")
-"""Commands with a screen of their own."""
+OTHER_SCREENS = ("watch", "attach", "replay")
+"""Other commands that show a screen."""
 
 
 @click.command("serve", context_settings={"allow_interspersed_args": False})
-@click.option("--host", default="127.0.0.1", metavar="HOST", help="Name or address to listen on.")
+@click.option("--host", default="127.0.0.1", metavar="HOST", help="Host name or address to listen on.")
 @click.option(
     "--name",
     type=Parsed("name", _name),
     multiple=True,
-    help="One more name under which browsers may ask for pages, such as that of a reverse proxy. "
+    help="Another host name under which browsers may request pages, such as that of a reverse proxy. "
     "Can be repeated.",
 )
 @click.option(
     "--port",
-    type=Parsed("n", number(0, 65_535, "no port: expected a number from 0 (any free one) to 65,535", int)),
+    type=Parsed(
+        "n", number_parser(0, 65_535, "not a port: expected a number from 0 (any free port) to 65,535", int)
+    ),
     default="8000",
-    help="Port; 0 takes any that is free.",
+    help="Port to listen on; 0 for any free port.",
 )
 @options(PAGE)
 @click.argument(
@@ -82,16 +84,18 @@ def command(
     arguments: tuple[str, ...],
     **screen: str | bool | None,
 ) -> None:
-    """Show the screen in a browser, at the address that is printed.
+    """Show the screen in a browser. Prints the address to open.
 
-    With a command behind it, each page shows that one's screen, such as: concwatch serve attach PID.
-    Behind "--" stand options of the screen, --host among them: concwatch serve --port 80 -- --host web1.
+    Each page is a session with its own lanes and workers, which end when the page is closed. Pictures and
+    recordings (keys s, S and r) can also be downloaded. Ctrl-C ends everything. Needs the extra "web", and no
+    terminal.
 
-    Each page is a session of its own, with its own lanes and workers, which end when the page is closed.
-    What the keys s, S and r save is offered as a download, too. Ctrl-C ends all. Needs the extra "web", and
-    no terminal.
+    The options below apply to the screen of each page. Its --host option goes after "--":
+    concwatch serve --port 80 -- --host web1. To show the screen of another command, put that command last:
+    concwatch serve attach PID.
 
-    Whoever reaches the address can start tasks on this machine, so without --host only this machine can.
+    Anyone who can reach the address can start tasks on this machine. Without --host, only this machine can
+    reach it.
     """
     problem = _missing()
     if problem:
@@ -99,14 +103,14 @@ def command(
     options = list(_arguments(ctx, screen))
     if arguments and arguments[0].startswith("-"):
         _check_options(ctx, arguments)
-    elif arguments and arguments[0] not in OTHERS:
-        raise click.UsageError(unknown("command", arguments[0], OTHERS))
+    elif arguments and arguments[0] not in OTHER_SCREENS:
+        raise click.UsageError(unknown("command", arguments[0], OTHER_SCREENS))
     elif arguments and options:
         command = arguments[0]
         raise click.UsageError(
-            f'{options[0]} before "{command}" is for the screen: expected options of "{command}" behind it'
+            f'{options[0]} is not an option of "{command}": expected only options of "{command}", after it'
         )
-    # Only here: this loads aiohttp.
+    # Imported late: this loads aiohttp.
     from concwatch.web.listening import listen, own_names, read_address, url
 
     try:
@@ -118,26 +122,22 @@ def command(
         found = read_address(here)
         only_here = found is not None and found.is_loopback
         if not only_here:
-            print_error(f"warning: whoever reaches {here}, port {port}, can start tasks on this machine")
+            print_error(f"warning: anyone who can reach {here}, port {port}, can start tasks on this machine")
         known = {host, *name, *(() if only_here else own_names())}
         _, stopped = run_until_signal(_serve(listening, [*options, *arguments], known, url(here, port)))
     sys.exit(128 + stopped)
 
 
 def _check_options(ctx: click.Context, arguments: Sequence[str]) -> None:
-    """Parse options of the screen as each page will.
-
-    Raises:
-        click.UsageError: one line that says what is wrong with them.
-    """
+    """Raise a click.UsageError unless the options of the screen are valid."""
     screen = ctx.find_root().command
     words = click.Command.parse_args(screen, click.Context(screen, info_name="concwatch"), list(arguments))
     if words:
-        raise click.UsageError(f'"{words[0]}" behind "--": expected options of the screen alone')
+        raise click.UsageError(f'"{words[0]}" after "--": expected only options of the screen')
 
 
 def _arguments(ctx: click.Context, screen: Mapping[str, str | bool | None]) -> Iterator[str]:
-    """Yield the options of the screen that are set, as the program of each page is given them."""
+    """Yield the arguments for the program of each page: the options of the screen that are set."""
     for name, value in screen.items():
         if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
             continue
@@ -145,19 +145,19 @@ def _arguments(ctx: click.Context, screen: Mapping[str, str | bool | None]) -> I
         if isinstance(value, bool):
             yield f"--{option}" if value else f"--no-{option}"
         else:
-            yield f"--{option}={value}"  # one word, since a value may begin with a dash
+            yield f"--{option}={value}"  # one argument, since a value may begin with a dash
 
 
 def _missing() -> str | None:
     if sys.platform == "win32":
-        return '"serve" is not there on Windows: a session could outlive its page'
+        return '"serve" does not run on Windows, where a session could outlive its page'
     if importlib.util.find_spec("textual_serve") is None:
         return "\"serve\" needs textual-serve: pip install 'concwatch[web]'"
     return None
 
 
 async def _serve(listening: socket.socket, options: list[str], names: set[str], where: str) -> None:
-    """Serve pages until this is cancelled."""
+    """Serve pages until cancelled."""
     from aiohttp import web
 
     from concwatch.web.log import log_in_one_line
@@ -165,11 +165,11 @@ async def _serve(listening: socket.socket, options: list[str], names: set[str], 
 
     log_in_one_line()
     site = Site(concwatch_command(*options), names, HEARTBEAT)
-    runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=ENDING)
+    runner = web.AppRunner(site.app(), access_log=None, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await runner.setup()
     try:
         await web.SockSite(runner, listening).start()
-        click.echo(f"concwatch: open {where} in a browser; Ctrl-C ends it and every task that it started")
+        click.echo(f"concwatch: open {where} in a browser; Ctrl-C ends it and all of its tasks")
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

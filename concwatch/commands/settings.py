@@ -1,4 +1,4 @@
-"""``concwatch settings``: every value of every command, and where it comes from."""
+"""``concwatch settings``: print the value of every option and where it comes from."""
 
 import errno
 import json
@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from concwatch.commands import configuration
-from concwatch.commands.configuration import SCREEN, options_of, takes
+from concwatch.commands.configuration import SCREEN, options_of, placeholder
 from concwatch.console import BAD_INPUT, print_columns, print_error, print_json
 from concwatch.files import write_atomically
 from concwatch.layout import Piece
@@ -24,29 +24,29 @@ SOURCES = {ParameterSource.ENVIRONMENT: "variable", ParameterSource.DEFAULT_MAP:
 
 @click.command(
     "settings",
-    help="Print every option of every command: its value, and where that comes from.\n\n"
-    "An option that the command line does not give comes from a variable, else from the settings file, else "
-    "it has its default. Needs nothing.\n\n"
-    "\b\nThe file is TOML, a table a command, a key an option:\n"
+    help="Print the value of every option of every command, and where it comes from.\n\n"
+    "The command line overrides an environment variable, a variable overrides the settings file, and the "
+    "file overrides the default. Needs no terminal.\n\n"
+    "\b\nThe file is TOML, with a table for each command and a key for each option:\n"
     "  [screen]                        the options of plain concwatch\n"
     '  engines = "threads,asyncio"\n'
     "  rate = 5\n"
     "  [run]\n"
     '  max-memory = "2GiB"\n'
     "  trace = true                    a flag is true or false\n"
-    '  expect = ["asyncio.rss_per_task < 2KiB"]   a list for what can be repeated\n\n'
-    "\b\nVariables are named after command and option:\n"
+    '  expect = ["asyncio.rss_per_task < 2KiB"]   an option that can be repeated is a list\n\n'
+    "\b\nEnvironment variables are named after command and option:\n"
     "  CONCWATCH_SCREEN_RATE=5  CONCWATCH_RUN_MAX_MEMORY=2GiB  CONCWATCH_RUN_TRACE=yes\n"
     '  CONCWATCH_RUN_EXPECT="asyncio.failed <= 0; asyncio.rss_per_task < 2KiB"\n'
-    f"  {configuration.NAMED_BY}=FILE names another file\n\n"
-    "What is wrong in file or variables is a line each, and the exit status is then 2. Any other command "
-    "checks what is its own before it runs.",
+    f"  {configuration.PATH_VARIABLE}=FILE names another settings file\n\n"
+    "Each error in file or variables is printed as one line, and the exit status is then 2. Any other "
+    "command checks its own settings before it runs.",
 )
-@click.option("--json", is_flag=True, help="One JSON object on standard output.")
-@click.option("--init", is_flag=True, help="Write a settings file with every option in it, as comments.")
+@click.option("--json", is_flag=True, help="Print one JSON object.")
+@click.option("--init", is_flag=True, help="Write a settings file with every option as a comment.")
 @click.pass_context
 def command(ctx: click.Context, json: bool, init: bool) -> None:
-    """Print every value of every command, and where it comes from."""
+    """Print the value of every option and where it comes from."""
     group = ctx.find_root().command
     assert isinstance(group, click.Group)
     commands: dict[str, click.Command] = {SCREEN: group}
@@ -56,13 +56,13 @@ def command(ctx: click.Context, json: bool, init: bool) -> None:
         _write(path, commands)
         return
     tables: configuration.Tables = {}
-    there, problems = os.path.lexists(path), []
-    state = "" if there else " (not there)"
+    exists, problems = os.path.lexists(path), []
+    state = "" if exists else " (does not exist)"
     try:
         tables = configuration.read_tables()
     except click.ClickException as error:
         problems.append(error.message)
-        state = " (not read: see below)" if there else state
+        state = " (not read: see below)" if exists else state
     problems += configuration.unknown_tables(tables, commands)
     problems += configuration.unknown_variables(commands)
     rows: list[dict[str, object]] = []
@@ -72,7 +72,7 @@ def command(ctx: click.Context, json: bool, init: bool) -> None:
         rows += _rows(name, resolved)
     problems = [flat(problem) for problem in problems]
     if json:
-        print_json({"file": str(path), "there": there, "settings": rows, "problems": problems})
+        print_json({"file": str(path), "there": exists, "settings": rows, "problems": problems})
     else:
         click.echo(plain(f"settings file: {path}{state}"))
         _print(rows, str(path))
@@ -82,7 +82,7 @@ def command(ctx: click.Context, json: bool, init: bool) -> None:
 
 
 def _rows(name: str, ctx: click.Context) -> Iterator[dict[str, object]]:
-    """Yield what each option of a command has when the command line does not give it."""
+    """Yield one row for each option of a command: its value without a command line, and its origin."""
     for key, option in options_of(ctx.command).items():
         value, source = option.consume_value(ctx, {})
         if option.is_flag:
@@ -91,7 +91,7 @@ def _rows(name: str, ctx: click.Context) -> Iterator[dict[str, object]]:
         yield {
             "command": name,
             "key": key,
-            "value": value if isinstance(value, str | bool | list) else None,  # else click's mark for none
+            "value": value if isinstance(value, str | bool | list) else None,  # click's UNSET
             "default": words if isinstance(words, str) else None,
             "source": SOURCES.get(source, "default"),
             "variable": configuration.variable(name, key),
@@ -120,7 +120,7 @@ def _shown(row: Mapping[str, object]) -> str:
 
 
 def _write(path: Path, commands: Mapping[str, click.Command]) -> None:
-    """Write a settings file with every option as a comment, where there is no file."""
+    """Write a settings file with every option as a comment, unless the file exists."""
     lines = ["# Settings of concwatch: remove the # before a key to set it."]
     for name, command in commands.items():
         lines += ["", f"[{name}]"]
@@ -129,7 +129,7 @@ def _write(path: Path, commands: Mapping[str, click.Command]) -> None:
             lines.append(f"#{key} = {_example(option)}")
     try:
         if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, "is there already")
+            raise FileExistsError(errno.EEXIST, "already exists")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, "\n".join([*lines, ""]))
     except OSError as error:
@@ -138,9 +138,9 @@ def _write(path: Path, commands: Mapping[str, click.Command]) -> None:
 
 
 def _example(option: click.Option) -> str:
-    """Return what an option has by default, or what it takes, as TOML."""
+    """Return the default of an option, or its placeholder, as TOML."""
     if option.is_flag:
         return str(option.default is True).lower()
-    text = json.dumps(option.default if isinstance(option.default, str) else takes(option))
+    text = json.dumps(option.default if isinstance(option.default, str) else placeholder(option))
     words = f"  # default: {option.show_default}" if isinstance(option.show_default, str) else ""
     return f"[{text}]{words}" if option.multiple else f"{text}{words}"

@@ -1,4 +1,4 @@
-"""A command's work, ended in order by a signal, or when nobody reads any more what it gives."""
+"""Running a command's coroutine so that a signal, or the loss of its reader, cancels it."""
 
 import asyncio
 import os
@@ -11,65 +11,64 @@ from concwatch.ui.hangup import is_gone
 
 T = TypeVar("T")
 
-STOPS = ("SIGINT", "SIGTERM", "SIGHUP")
-"""Signals that end it."""
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+"""The signals that cancel it."""
 
 POLL_INTERVAL = 0.2
-"""Seconds between two checks that somebody still reads standard output."""
+"""Seconds between two checks that standard output still has a reader."""
 
 OUTPUT = 1
-"""Descriptor of standard output."""
+"""The descriptor of standard output."""
 
 
 def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
-    """Run a coroutine to its end, or until a signal cancels it, so that workers are ended on the way out.
+    """Run a coroutine until it returns, or until a signal cancels it.
 
-    Further signals change nothing: closing ends by itself, by force if need be, and cut short it would leave
-    workers to be ended with this process. The end of who reads standard output is one too, SIGPIPE of a pipe
-    and SIGHUP of a terminal: what would be measured nobody would see. Where SIGHUP is ignored, as nohup asks
-    for, it goes on all the same.
+    Only the first signal counts, so that workers can be ended in order. The loss of the reader of standard
+    output counts as a signal: SIGPIPE for a pipe, SIGHUP for a terminal. If SIGHUP is ignored, as under
+    ``nohup``, it does not.
 
     Returns:
-        What it gave, or None when it was cancelled, and the number of the first signal, or 0.
+        The result, or None if cancelled; and the number of the first signal, or 0.
     """
-    caught: list[int] = []
+    received: list[int] = []
 
-    def stop(task: "asyncio.Task[Any]", number: int) -> None:
-        if not caught:
+    def cancel(task: "asyncio.Task[Any]", number: int) -> None:
+        if not received:
             task.cancel()
-        caught.append(number)
+        received.append(number)
 
-    async def guarded() -> T:
+    async def run() -> T:
         task = asyncio.current_task()
         assert task is not None
         if sys.platform == "win32":
             return await work
         loop = asyncio.get_running_loop()
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-        for name in STOPS:
+        for name in SIGNALS:
             if not (name == "SIGHUP" and ignored):
                 number = int(getattr(signal, name))
-                loop.add_signal_handler(number, stop, task, number)
+                loop.add_signal_handler(number, cancel, task, number)
         if ignored:
             return await work
 
-        # A terminal that is gone no longer says that it was one; its SIGHUP may come before or after a check.
-        unread = signal.SIGHUP if os.isatty(OUTPUT) else signal.SIGPIPE
+        # Asked now: a closed terminal is no longer a tty, and its SIGHUP may come before or after a check.
+        lost_reader = signal.SIGHUP if os.isatty(OUTPUT) else signal.SIGPIPE
 
         async def watch_output() -> None:
-            while not is_gone(OUTPUT):  # noqa: ASYNC110  # there is no event for it
+            while not is_gone(OUTPUT):  # noqa: ASYNC110  # the system has no event for it
                 await asyncio.sleep(POLL_INTERVAL)
-            stop(task, int(unread))
+            cancel(task, int(lost_reader))
 
-        watching = loop.create_task(watch_output())
+        watcher = loop.create_task(watch_output())
         try:
             return await work
         finally:
-            watching.cancel()
+            watcher.cancel()
 
     try:
-        return asyncio.run(guarded()), next(iter(caught), 0)
+        return asyncio.run(run()), next(iter(received), 0)
     except asyncio.CancelledError:
-        return None, caught[0]
-    except KeyboardInterrupt:  # where an event loop takes no signals
+        return None, received[0]
+    except KeyboardInterrupt:  # on Windows, whose event loop has no signal handlers
         return None, int(signal.SIGINT)

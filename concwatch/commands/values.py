@@ -1,4 +1,4 @@
-"""What options read: a text of a person's, or one line that says what was expected; as click's types."""
+"""The types of options, for click: each converts a string, or raises one line that says what was expected."""
 
 import math
 import re
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT = "-"
 
 
-class BadValue(click.BadParameter):
-    """A refused value, whose message is the whole error."""
+class InvalidValue(click.BadParameter):
+    """An invalid value. Unlike click's own, its message is the whole error."""
 
     def format_message(self) -> str:
         """Return the message."""
@@ -40,89 +40,97 @@ class BadValue(click.BadParameter):
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.5 made it generic
-    """The type of an option that ``read`` parses; the message of its ValueError is the whole error."""
+    """A type whose values ``parse`` converts.
+
+    Args:
+        name: the placeholder in the help.
+        parse: returns the value, or raises a ValueError whose message is the whole error.
+        choices: returns the words that a shell completes.
+        comma_separated: whether the value is a list of such words.
+    """
 
     def __init__(
         self,
         name: str,
-        read: Callable[[str], Any],
-        known: Callable[[], Iterable[str]] = tuple,
+        parse: Callable[[str], Any],
+        choices: Callable[[], Iterable[str]] = tuple,
         *,
-        listed: bool = False,
+        comma_separated: bool = False,
     ) -> None:
-        """Parse by ``read`` what help calls ``name``; a shell completes ``known`` words, one or a list."""
         self.name = name
-        self._read = read
-        self._complete: Complete = completion.words(known, listed=listed)
+        self._parse = parse
+        self._complete: Complete = completion.completer(choices, comma_separated=comma_separated)
 
     def as_text(self) -> "Parsed":
-        """Return a type that checks a text by the same rules and leaves it as it is, for others to parse."""
+        """Return a type that validates the string in the same way but does not convert it."""
 
-        def check(text: str) -> str:
-            self._read(text)
+        def validate(text: str) -> str:
+            self._parse(text)
             return text
 
-        checked = copy(self)
-        checked._read = check
-        return checked
+        text_type = copy(self)
+        text_type._parse = validate
+        return text_type
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
-        """Complete a text."""
+        """Return the completions of a value."""
         return self._complete(ctx, param, incomplete)
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse a text."""
+        """Convert a string."""
         try:
-            return self._read(value)
+            return self._parse(value)
         except ValueError as error:
-            raise BadValue(str(error), ctx, param) from None
+            raise InvalidValue(str(error), ctx, param) from None
 
     def split_envvar_value(self, rv: str) -> list[str]:
-        """Return the values of a repeatable option in a variable, where semicolons part them."""
+        """Split the value of an environment variable at semicolons, for an option that can be repeated."""
         return [part.strip() for part in rv.split(";") if part.strip()]
 
 
 class OutputFile(click.ParamType):  # type: ignore[type-arg]  # as above
-    """The type of an option that names a file to be written, or ``-`` for standard output."""
+    """The path of a file to write, or ``-`` for standard output."""
 
     name = "file"
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
-        """Complete the name of a file."""
-        return completion.files(ctx, param, incomplete)
+        """Let the shell complete a file name."""
+        return completion.complete_file(ctx, param, incomplete)
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check that the file can be written."""
+        """Return the path unchanged if the file can be written."""
         why_not = None if value == STANDARD_OUTPUT else why_not_writable(Path(value))
         if why_not:
             option = param.opts[-1] if param else ""
             problem = f'{option}: "{value}": {why_not}: expected a file that can be written'
-            raise BadValue(problem, ctx, param)
+            raise InvalidValue(problem, ctx, param)
         return value
 
 
-def number(least: float, most: float, problem: str, kind: type[int | float] = float) -> Callable[[str], Any]:
-    """Return what reads a number from ``least`` to ``most``, or raises a ValueError: ``"x" is {problem}``."""
+def number_parser(
+    minimum: float, maximum: float, problem: str, kind: type[int | float] = float
+) -> Callable[[str], Any]:
+    """Return a parser for numbers in a range. Its ValueError says ``"x" is {problem}``."""
 
-    def read(text: str) -> int | float:
+    def parse(text: str) -> int | float:
         try:
             value = kind(text)
         except ValueError:
             value = math.nan
-        if not least <= value <= most:
+        if not minimum <= value <= maximum:
             raise ValueError(f'"{text[:40]}" is {problem}')
         return value
 
-    return read
+    return parse
 
 
 def _counts(text: str) -> tuple[int, ...]:
     try:
-        return (parse_count(text),)  # "10,000" is one number
+        return (parse_count(text),)  # "10,000" is one number, not two
     except ValueError:
         if "," not in text:
             raise
@@ -140,19 +148,19 @@ def _threads(text: str) -> int:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    from concwatch.experiments.experiment import sizes_problem  # only here: the screen can do without
+    from concwatch.experiments.experiment import sizes_problem  # imported late: the screen does not need it
 
     sizes = tuple(parse_count(part) for part in text.split(","))
     problem = sizes_problem(sizes)
     if problem:
-        raise ValueError(f'"{text[:40]}" are no sizes: {problem}')
+        raise ValueError(f'"{text[:40]}" is not a list of sizes: {problem}')
     return sizes
 
 
 def _folder(text: str) -> Path:
     folder = Path(text).expanduser()
     if not text or (folder.exists() and not folder.is_dir()):
-        raise ValueError(f'"{text}" is not a folder: expected one, or the name of one to be made')
+        raise ValueError(f'"{text}" is not a folder: expected a folder, or a path where one can be created')
     return folder
 
 
@@ -160,8 +168,8 @@ def _budget(text: str) -> int:
     memory = memory_now()
     size = parse_size(text, memory.available)
     if size > memory.total:
-        has = format_bytes(memory.total)
-        raise ValueError(f'"{text[:40]}" is more memory than this machine has: expected at most {has}')
+        total = format_bytes(memory.total)
+        raise ValueError(f'"{text[:40]}" is more memory than this machine has: expected at most {total}')
     return size
 
 
@@ -170,23 +178,23 @@ def _engines(text: str) -> list[Engine]:
 
 
 def _tasks(text: str) -> dict[Engine, int]:
-    wanted = {}
+    counts = {}
     for part in text.split(","):
         name, equals, count = part.partition("=")
         if not equals:
-            raise ValueError(f'"{text[:40]}": expected tasks by engine, such as "asyncio=10k,threads=1k"')
+            raise ValueError(f'"{text[:40]}": expected ENGINE=N, such as "asyncio=10k,threads=1k"')
         (engine,) = find([name.strip()])
-        if engine in wanted:
-            raise ValueError(f'"{text[:40]}": expected {engine.name} once')
-        wanted[engine] = parse_count(count.strip(), LARGEST_TARGET)
-    return wanted
+        if engine in counts:
+            raise ValueError(f'"{text[:40]}": expected {engine.name} only once')
+        counts[engine] = parse_count(count.strip(), LARGEST_TARGET)
+    return counts
 
 
-def known_hosts() -> dict[str, Host]:
-    """Return the hosts of the settings, none where they cannot be read.
+def configured_hosts() -> dict[str, Host]:
+    """Return the hosts of the settings by name.
 
     Raises:
-        ValueError: one line: what is wrong with them.
+        ValueError: one line that says what is wrong in the settings file.
     """
     try:
         return configuration.hosts(configuration.read_tables())
@@ -194,18 +202,18 @@ def known_hosts() -> dict[str, Host]:
         raise ValueError(error.message) from None
 
 
-MOST_LOCAL = 100
-"""Workers of a Dask cluster on this machine, at most."""
+MAX_LOCAL = 100
+"""The most workers that a Dask cluster on this machine can have."""
 
 
 def _cluster(text: str) -> str:
     local, colon, count = text.partition(":")
-    if local == "local" and colon and count.isdecimal() and 1 <= int(count) <= MOST_LOCAL:
+    if local == "local" and colon and count.isdecimal() and 1 <= int(count) <= MAX_LOCAL:
         return text
     if not re.fullmatch(r"[a-z]+://[^\s/]+:\d+", text):
         raise ValueError(
-            f'"{text[:60]}" is no cluster: expected the address of a Dask scheduler, such as '
-            f"tcp://scheduler:8786, or local:N for N workers on this machine, from 1 to {MOST_LOCAL}"
+            f'"{text[:60]}" is not a cluster: expected the address of a Dask scheduler, such as '
+            f"tcp://scheduler:8786, or local:N for N workers on this machine, from 1 to {MAX_LOCAL}"
         )
     return text
 
@@ -213,43 +221,47 @@ def _cluster(text: str) -> str:
 def _window(text: str) -> float:
     seconds = parse_seconds(text)
     if not WINDOWS[0] <= seconds <= WINDOWS[-1]:
-        least, most = format_seconds(WINDOWS[0]), format_seconds(WINDOWS[-1])
-        raise ValueError(f'"{text[:40]}" is no time window: expected from {least} to {most}')
+        shortest, longest = format_seconds(WINDOWS[0]), format_seconds(WINDOWS[-1])
+        raise ValueError(f'"{text[:40]}" is not a time window: expected {shortest} to {longest}')
     return seconds
 
 
 def _themes() -> list[str]:
-    from concwatch.ui.palette import ALL_THEMES  # only for who asks: it loads Textual
+    from concwatch.ui.palette import ALL_THEMES  # imported late: it loads Textual
 
     return sorted(ALL_THEMES)
 
 
-def _one_of(kind: str, known: Callable[[], Sequence[str]]) -> Parsed:
-    def read(text: str) -> str:
-        if text not in known():
-            raise ValueError(unknown(kind, text, known()))
+def _one_of(kind: str, choices: Callable[[], Sequence[str]]) -> Parsed:
+    def parse(text: str) -> str:
+        if text not in choices():
+            raise ValueError(unknown(kind, text, choices()))
         return text
 
-    return Parsed("name", read, known)
+    return Parsed("name", parse, choices)
 
 
 OUTPUT = OutputFile()
 HOST = Parsed(
-    "host", lambda text: hosts.find_host(text, known_hosts()), lambda: [hosts.LOCAL, *known_hosts()]
+    "host", lambda text: hosts.find_host(text, configured_hosts()), lambda: [hosts.LOCAL, *configured_hosts()]
 )
 SIZE = Parsed("size", _budget)
-SECONDS = Parsed("seconds", number(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
-RATE = Parsed("hz", number(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
+SECONDS = Parsed("seconds", number_parser(0, 86_400, "not a time: expected seconds from 0 to 86,400"))
+RATE = Parsed("hz", number_parser(0.5, 50, "not a rate: expected samples a second from 0.5 to 50"))
 COUNTS = Parsed("n[,n...]", _counts)
 THREADS = Parsed("n", _threads)
 MODE = _one_of("collector mode", lambda: MODES)
-TASKS = Parsed("engine=n,...", _tasks, lambda: [f"{name}=" for name in completion.engines()], listed=True)
+TASKS = Parsed(
+    "engine=n,...", _tasks, lambda: [f"{name}=" for name in completion.engine_names()], comma_separated=True
+)
 THEME = _one_of("theme", _themes)
 WINDOW = Parsed("time", _window)
 CLUSTER = Parsed("address", _cluster, lambda: ["local:4", "tcp://"])
-PID = Parsed("pid", number(1, 1 << 22, "no process: expected a PID", int))
-REPEATS = Parsed("n", number(1, 100, "not a number of runs: expected a whole number from 1 to 100", int))
+PID = Parsed("pid", number_parser(1, 1 << 22, "not a PID: expected the PID of a process", int))
+REPEATS = Parsed(
+    "n", number_parser(1, 100, "not a number of runs: expected a whole number from 1 to 100", int)
+)
 SIZES = Parsed("n,...", _sizes)
 WORKLOAD = Parsed("workload", read_workload, lambda: EXAMPLES)
 FOLDER = Parsed("folder", _folder)
-ENGINES = Parsed("engine,...", _engines, completion.engines, listed=True)
+ENGINES = Parsed("engine,...", _engines, completion.engine_names, comma_separated=True)

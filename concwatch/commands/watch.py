@@ -1,4 +1,4 @@
-"""``concwatch watch``: follow the tasks of a program of one's own."""
+"""``concwatch watch``: run a program and follow its tasks."""
 
 import asyncio
 import math
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from concwatch.commands.display import Display, check_display
 from concwatch.commands.options import ONE_HOST, SCREEN, open_recorder, options
-from concwatch.commands.place import Place, check_place
 from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import HOST, SECONDS, Parsed
 from concwatch.console import print_error, print_json
@@ -27,41 +27,41 @@ from concwatch.watch.watching import HZ, Watching
 if TYPE_CHECKING:
     from concwatch.recordings.recorder import Recorder
 
-BEFORE_END = 0.5
-"""Seconds before the end of ``--seconds`` at which agents are asked where tasks wait."""
+WAITS_BEFORE_END = 0.5
+"""Seconds before the end of ``--seconds`` at which agents are asked where the tasks wait."""
 
-LARGEST = 10
-"""Groups of each process of which that is asked."""
+WAITS_GROUPS = 10
+"""The number of groups of each process for which they are asked."""
 
 
 @click.command(
     "watch",
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
-    help="Run COMMAND and follow its tasks: which coroutines create them, how many live, which grow.\n\n"
-    "COMMAND is any program of yours, such as python app.py, uvicorn, gunicorn or pytest. Each Python "
-    "process of it, 3.9 or newer, reports by itself; others are seen from outside.\n\n"
+    help="Run COMMAND and follow its tasks: which coroutines create them, how many are live, which grow.\n\n"
+    "COMMAND is any program, such as python app.py, uvicorn, gunicorn or pytest. Each of its Python "
+    "processes (3.9 or newer) reports its tasks. Other processes are measured from outside only.\n\n"
     "\b\nExpectations:\n"
-    f"  [GROUP.]FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, GROUP the name of a coroutine\n"
-    "  function, and FIGURE one of:\n"
+    f"  [GROUP.]FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, GROUP is the name of a\n"
+    "  coroutine function, and FIGURE is one of:\n"
     f"    {', '.join(list(FIGURES)[:9])},\n    {', '.join(list(FIGURES)[9:])}",
 )
 @click.argument("arguments", metavar="-- COMMAND [ARG]...", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--json",
     metavar="FILE|-",
-    help="No screen: write one JSON object into FILE; with -, on standard output, and the program's goes to "
-    "standard error.",
+    help="Show no screen and write one JSON object to FILE. With -, print it on standard output; the output "
+    "of COMMAND then goes to standard error.",
 )
-@click.option("--seconds", type=SECONDS, metavar="S", help="End the program after so long.")
-@click.option("--outcomes", is_flag=True, help="Count how tasks end: 0.3 to 1.7 µs more for each.")
-@click.option("--trace", is_flag=True, help="Trace allocations.")
-@click.option("--keep", is_flag=True, help="Let the program live on when concwatch is killed.")
+@click.option("--seconds", type=SECONDS, metavar="S", help="With --json: end COMMAND after S seconds.")
+@click.option("--outcomes", is_flag=True, help="Count how tasks end. Costs 0.3 to 1.7 µs a task.")
+@click.option("--trace", is_flag=True, help="Trace allocations (tracemalloc).")
+@click.option("--keep", is_flag=True, help="Keep COMMAND running if concwatch is killed.")
 @click.option(
     "--expect",
     type=Parsed("expectation", read_watch_expectation),
     multiple=True,
     metavar="EXPECTATION",
-    help='Exit with status 1 unless it holds, such as "live_at_end <= 0". Can be repeated.',
+    help='With --json: exit with status 1 unless this holds, such as "live_at_end <= 0". Can be repeated.',
 )
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
 @options({name: SCREEN[name] for name in ("--record", "--recordings", "--screenshots")})
@@ -80,16 +80,16 @@ def command(
 ) -> None:
     """Watch a program."""
     if not arguments:
-        raise click.UsageError("no command: expected one after --, such as: concwatch watch -- python app.py")
+        raise click.UsageError("no COMMAND: expected one after --, such as: concwatch watch -- python app.py")
     problem = why_not_writable(Path(json)) if json not in (None, "-") else None
     if problem:
-        raise click.UsageError(f"--json: {json}: {problem}: expected the name of a file, or -")
+        raise click.UsageError(f"--json: {json}: {problem}: expected a file that can be written, or -")
     if keep and host is not None:
         raise click.UsageError(
-            "--keep: a program on another host ends with its connection: expected no --host"
+            "--keep cannot be used with --host: a program on another host ends with its connection"
         )
     if json is None:
-        check_place("concwatch watch --json")
+        check_display("concwatch watch --json")
     recorder = open_recorder(record, ())
     try:
         if json is None:
@@ -110,14 +110,14 @@ def command(
 def _on_screen(
     command: Sequence[str], host: Host | None, recording: SessionRecording, pictures: Path, **how: bool
 ) -> int:
-    """Watch a program on the screen; return the exit status."""
-    place = Place()  # before the program starts: what it says of a page is not for that
-    from concwatch.ui.watch_app import WatchApp  # only here: the screen takes a fifth of a second
+    """Watch a program on the screen. Return the exit status."""
+    display = Display()  # before the program starts, which must not inherit the variables of a page
+    from concwatch.ui.watch_app import WatchApp  # imported late: it takes 0.2 s
 
     with watched_apart(command, host=host, **how) as (watching, program, output):
-        status = place.run(WatchApp(watching, output, pictures, recording, place.theme))
-    if not place.page:
-        click.echo(f"{command[0]}: {program.how_it_ended()}; what it wrote is in {output}")
+        status = display.run(WatchApp(watching, output, pictures, recording, display.theme))
+    if not display.is_page:
+        click.echo(f"{command[0]}: {program.how_it_ended()}; its output is in {output}")
     return status
 
 
@@ -129,7 +129,7 @@ def _without_screen(
     expect: Sequence[WatchExpectation],
     recorder: "Recorder | None",
 ) -> int:
-    """Watch a program to its end, and write what became of it; return the exit status."""
+    """Watch a program until it ends and write the report. Return the exit status."""
     record = WatchRecord(watching)
     if recorder is not None:
         recorder.observe(watching)
@@ -149,7 +149,9 @@ def _without_screen(
     if json == "-":
         print_json(report)
     else:
-        write_json(Path(json), report)
+        from json import dumps  # imported late: the screen does not need it
+
+        write_atomically(Path(json), dumps(report, indent=2) + "\n")
     for verdict in verdicts:
         if not verdict.holds:
             print_error(verdict.sentence())
@@ -157,23 +159,16 @@ def _without_screen(
     return 128 + stopped if stopped else int(failed) or program.exit_status
 
 
-def write_json(path: Path, report: object) -> None:
-    """Write a report into a file."""
-    import json  # only here: the screen has no use for it
-
-    write_atomically(path, json.dumps(report, indent=2) + "\n")
-
-
 async def _follow(watching: Watching, program: Started, seconds: float | None) -> None:
-    """Follow a program until it ends, or for so long."""
+    """Follow a program until it ends, or for ``seconds``."""
     ends = math.inf if seconds is None else watching.began + seconds
-    asked = False
+    requested = False
     try:
         while program.status is None and watching.clock() < ends:
             watching.step()
-            if not asked and watching.clock() >= ends - BEFORE_END:
-                asked = True
-                watching.ask_where(LARGEST)
+            if not requested and watching.clock() >= ends - WAITS_BEFORE_END:
+                requested = True
+                watching.ask_where(WAITS_GROUPS)
             await asyncio.sleep(1 / HZ)
     finally:
         await watching.place.finish()

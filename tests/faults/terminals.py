@@ -71,6 +71,6 @@ def refuses() -> None:
     with Terminal("-m", "concwatch", told={"TERM": "dumb"}) as terminal:
         assert terminal.ended() == 2
         (line,) = terminal.raw().splitlines()
-        assert "needs a terminal whose cursor can be moved" in line
+        assert "needs a terminal that can move the cursor" in line
         assert 'use "concwatch run"' in line
         assert "\x1b" not in line

@@ -1,0 +1,143 @@
+"""Where a screen is shown, a terminal or a page of ``concwatch serve``, and the state saved for the next."""
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from concwatch.charts.table import WINDOWS
+from concwatch.console import BAD_INPUT, print_error
+from concwatch.files import write_atomically
+from concwatch.ui.in_page import in_page, take_size
+
+if sys.platform != "win32":
+    import termios
+
+if TYPE_CHECKING:
+    from concwatch.ui.lanes_app import LanesApp
+
+WITHOUT_CURSOR = ("dumb", "unknown")
+"""Values of TERM for terminals that cannot move the cursor, such as an editor's shell window."""
+
+DEFAULT_SIZE = (24, 80)
+"""Lines and columns assumed of a terminal that does not know its size."""
+
+
+def why_no_screen(alternative: str) -> str | None:
+    """Return one line that says why no screen can be shown here, or None.
+
+    Args:
+        alternative: a command that needs no terminal, to be named in the message.
+    """
+    # Textual reads keys from standard input and draws on standard error; the size is that of standard output.
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
+        where = "on standard input, standard output and standard error"
+        return f'the screen needs a terminal {where}; without one, use "{alternative}"'
+    term = os.environ.get("TERM", "")
+    if term in WITHOUT_CURSOR:
+        need = "a terminal that can move the cursor, such as TERM=xterm-256color"
+        return f'the screen needs {need}, but TERM is "{term}"; here, use "{alternative}"'
+    return None
+
+
+def check_display(alternative: str) -> None:
+    """Exit with one line on standard error if no screen can be shown; ``alternative`` needs none."""
+    problem = None if in_page() else why_no_screen(alternative)
+    if problem:
+        print_error(problem)
+        sys.exit(BAD_INPUT)
+
+
+def take_terminal() -> tuple[int, int]:
+    """Return the descriptors of the terminal, for input and for output.
+
+    If it does not know its size, as on some serial lines and in containers, set `DEFAULT_SIZE` first:
+    Textual has two different fallbacks for that, and would lay out its screen again and again.
+    """
+    found = sys.stdin.fileno(), sys.stderr.fileno()
+    if sys.platform != "win32":
+        for descriptor in (*found, sys.stdout.fileno()):
+            if 0 in os.get_terminal_size(descriptor):
+                termios.tcsetwinsize(descriptor, DEFAULT_SIZE)
+    return found
+
+
+class ScreenState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the user chose on the last screen; empty for no choice."""
+
+    theme: str = ""
+    window: float | None = None
+    """Seconds."""
+
+
+def state_path() -> Path:
+    """Return the path of the saved `ScreenState`, in the user's state folder."""
+    from platformdirs import user_state_path  # already loaded by Textual
+
+    return user_state_path("concwatch", appauthor=False) / "screen.json"
+
+
+def load_state() -> ScreenState:
+    """Return the saved state; an empty one if there is no file or it is not valid."""
+    from concwatch.ui.palette import ALL_THEMES
+
+    try:
+        saved = msgspec.json.decode(state_path().read_bytes(), type=ScreenState)
+    except (OSError, ValueError):  # msgspec's errors are ValueErrors too
+        return ScreenState()
+    window = saved.window if saved.window in WINDOWS else None
+    return ScreenState(saved.theme if saved.theme in ALL_THEMES else "", window)
+
+
+def save_state(state: ScreenState) -> None:
+    """Save the state for the next screen; ignore it if the file cannot be written."""
+    path = state_path()
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, msgspec.json.encode(state))
+
+
+class Display:
+    """The terminal or page that this process shows its screen on; the process ends when that goes away.
+
+    Create it before any other process is started.
+    """
+
+    def __init__(self) -> None:
+        from concwatch.ui.hangup import end_with_page, end_with_terminal
+        from concwatch.ui.lanes_app import LanesApp  # noqa: F401  # Textual reads a page's environment on import
+
+        self.is_page = in_page()
+        """Whether it is a page of ``concwatch serve``."""
+        self.saved = load_state()
+        """What the user chose on the last screen."""
+        self._size = None
+        if self.is_page:
+            end_with_page(sys.stdin.fileno())
+            self._size = take_size()
+        else:
+            end_with_terminal(*take_terminal())
+
+    @property
+    def theme(self) -> str:
+        """The theme to start with if no option names one; empty for the default."""
+        from rich.console import Console  # already loaded by Textual
+
+        from concwatch.ui.palette import FEW_COLORS
+
+        few = not self.is_page and Console(stderr=True).color_system == "standard"  # 16 colours
+        return self.saved.theme or (FEW_COLORS if few else "")
+
+    def run(self, app: "LanesApp") -> int:
+        """Run an app, then print which files were saved. Return the exit status."""
+        app.run(size=self._size)
+        if not self.is_page:  # a page's standard output carries packets
+            for path in (*app.recording.paths, *app.saved):
+                click.echo(f"saved {path}")
+        if app.recording.problem:  # the event log that showed it is gone, or it happened at the very end
+            print_error(app.recording.problem)
+        return app.return_code or 0

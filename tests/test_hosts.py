@@ -114,7 +114,7 @@ def test_what_is_wrong_with_a_host_is_one_line_and_exit_2(tmp_path):
         refused("run", "asyncio", "--tasks", 1, *twice)
         == "--host: env twice: expected each host once (see concwatch run --help)"
     )
-    assert "no hosts: expected a HOST" in refused("hosts", env={"CONCWATCH_SETTINGS": str(_file(tmp_path, ""))})
+    assert "no hosts: expected" in refused("hosts", env={"CONCWATCH_SETTINGS": str(_file(tmp_path, ""))})
     wrong = _file(tmp_path, '[hosts.web1]\ncommand = "ssh"\nuser = "me"\n')
     assert 'hosts.web1: unknown key "user"' in refused("hosts", env={"CONCWATCH_SETTINGS": str(wrong)})
     assert "--prove tests this machine" in refused("doctor", "--prove", "--host", "env")

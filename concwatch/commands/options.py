@@ -161,7 +161,10 @@ def open_recorder(file: str | None, engines: Sequence[Engine]) -> "Recorder | No
     """
     if file is None:
         return None
-    from concwatch.recordings.recorder import Recorder, command_line  # imported late: few sessions are recorded
+    from concwatch.recordings.recorder import (  # imported late: few sessions are recorded
+        Recorder,
+        command_line,
+    )
     from concwatch.recordings.writers import open_writer
 
     path = Path(file)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from concwatch.charts.annotations import Annotation, cut, flags
+from concwatch.charts.annotations import Annotation, place_annotations, truncate
 from concwatch.charts.decimation import decimate
 from concwatch.charts.picture import LABEL_WIDTH, compose
 from concwatch.charts.plot import Line, Plot
@@ -19,7 +19,7 @@ COLUMNS = st.integers(3, 200)
 
 
 def rows(*moments, cursor=None, lines=()):
-    plot = Plot("", BYTES, lines, 100.0, 60.0, moments=moments, cursor=cursor)
+    plot = Plot("", BYTES, lines, 100.0, 60.0, annotations=moments, cursor=cursor)
     return ["".join(part.text for part in row) for row in paint(compose(plot, 49, 8), "#888888", "#333333")]
 
 
@@ -39,7 +39,7 @@ def test_the_moment_of_a_column_lies_in_it(now, window, columns, data):
 def test_a_mark_stands_where_the_sample_of_that_moment_does(now, window, columns, share):
     time = now - window * share
     points = [column for column, _ in decimate([time], [1.0], now - window, now, 2 * columns) if column >= 0]
-    places = [flag.column for flag in flags([Annotation(time, "#ffffff")], now, window, columns)]
+    places = [flag.column for flag in place_annotations([Annotation(time, "#ffffff")], now, window, columns)]
     assert [point // 2 for point in points] == places or not points
 
 
@@ -60,7 +60,7 @@ def test_a_text_without_room_on_the_right_stands_on_the_left_and_one_too_long_is
         rows(Annotation(99.0, "#00ff00", "the very end"))[0][place(99.0) - 12 : place(99.0)] == "the very end"
     )
     assert "b" * 23 + "…" in rows(Annotation(50.0, "#00ff00", "b" * 25))[0]
-    assert (cut("日本語", 5), cut("日本語", 6)) == ("日本…", "日本語")
+    assert (truncate("日本語", 5), truncate("日本語", 6)) == ("日本…", "日本語")
 
 
 @pytest.mark.parametrize("time", [40.5, 50.0, 60.0, 88.0, 99.9])
@@ -80,7 +80,7 @@ def test_a_row_is_as_wide_as_all_others_whatever_the_text(time, text):
 def test_texts_never_run_into_each_other_or_over_the_edge(notes, columns):
     moments = [Annotation(time, "#ffffff", text) for time, text in notes]
     taken = set()
-    for flag in flags(moments, 100.0, 60.0, columns):
+    for flag in place_annotations(moments, 100.0, 60.0, columns):
         cells = {*range(flag.start, flag.start + cell_len(flag.text)), flag.column}
         assert cells <= set(range(columns)) - taken
         taken |= cells

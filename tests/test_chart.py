@@ -10,7 +10,7 @@ from rich.segment import Segment
 from textual.geometry import Region
 from textual.widget import Widget
 
-from concwatch.charts.captions import Entry, caption
+from concwatch.charts.captions import LegendEntry, caption
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES, RATE
 from concwatch.ui.widgets import chart as chart_file
@@ -105,7 +105,7 @@ ENTRIES = st.lists(st.tuples(st.sampled_from(NAMES), VALUES), max_size=5, unique
 
 
 def entries(*pairs):
-    return [Entry(name, value, "red") for name, value in pairs]
+    return [LegendEntry(name, value, "red") for name, value in pairs]
 
 
 @given(title=st.sampled_from(["RSS", "tasks created / s"]), pairs=ENTRIES, width=st.integers(12, 90))

@@ -25,7 +25,7 @@ from concwatch.charts.plain import (
     check_writes_charts,
     draw_chart,
     has_colors,
-    is_dark,
+    has_dark_background,
 )
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES
@@ -133,7 +133,7 @@ def test_a_run_is_drawn_as_its_recording_is(tmp_path):
     lines = drawn(traces_of_labs([bench.lab]))
     assert lines == drawn(traces_of_recording(load(path)))
     assert any(line.startswith("tracemalloc   o asyncio ") for line in lines)
-    assert [line for line in lines if line.startswith("completed")] == ["completed / s: 0 all the time"]
+    assert [line for line in lines if line.startswith("completed")] == ["completed / s: always 0"]
 
 
 @pytest.mark.usefixtures("fakes")
@@ -232,7 +232,7 @@ def test_a_terminal_gets_the_width_and_the_colors_that_it_has(
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     with open(ours, "rb"), open(theirs, "w", encoding="utf-8") as terminal:
         on = chart_console(terminal)
-        found = (on.width, on.color_system, has_colors(on), is_dark())
+        found = (on.width, on.color_system, has_colors(on), has_dark_background())
         assert found == (width, system, colored, dark)
         lines = drawn([trace("threads", TIMES, [float(MIB)] * 100)], on)
     assert len(bare(next(line for line in lines if "└" in line))) == width

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from concwatch.charts.decimation import crest, decimate
+from concwatch.charts.decimation import decimate, running_maximum
 from concwatch.charts.picture import LABEL_WIDTH, compose
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.raster import rasterize
@@ -50,7 +50,7 @@ def sizes(*series, margin=0.2, kind=BYTES):
         for color, mark, points in series
     ]
     low, high = min(places) - margin, max(places) + margin
-    return plot(*lines, kind=kind, end=high, length=high - low, logarithmic=True, across=size_ticks)
+    return plot(*lines, kind=kind, end=high, length=high - low, logarithmic=True, x_ticks=size_ticks)
 
 
 def shades(shown):
@@ -182,7 +182,7 @@ def test_a_logarithmic_axis_has_a_line_through_what_is_highest_where_values_jump
 def test_the_highest_of_a_few_columns_ends_at_a_gap():
     nan = math.nan
     points = [(0, 5.0), (0, 9.0), (1, 2.0), (2, nan), (3, 1.0), (4, 3.0), (5, 2.0), (7, 0.0)]
-    rows = [(column, f"{value:g}") for column, value in crest(points, 2)]
+    rows = [(column, f"{value:g}") for column, value in running_maximum(points, 2)]
     assert rows == [(0, "9"), (1, "9"), (2, "nan"), (3, "1"), (4, "3"), (5, "3"), (7, "0")]
 
 

@@ -6,7 +6,7 @@ import plotext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concwatch.charts.raster import UP, between, rasterize
+from concwatch.charts.raster import ROW_DOTS, between, rasterize
 
 COLUMNS, ROWS = 20, 10
 QUADRANTS = " ▖▘▌▗▄▚▙▝▞▀▛▐▟▜█"
@@ -15,14 +15,14 @@ DOTS = ((0, 0), (0, 1), (1, 0), (1, 1))
 """Column and row of each quarter of a block, from its lower left corner."""
 
 PATHS = st.lists(
-    st.tuples(st.integers(0, 2 * COLUMNS - 1), st.integers(0, UP * ROWS - 1)), min_size=1, max_size=8
+    st.tuples(st.integers(0, 2 * COLUMNS - 1), st.integers(0, ROW_DOTS * ROWS - 1)), min_size=1, max_size=8
 ).map(lambda path: tuple(sorted(path, key=lambda dot: dot[0])))
 
 
 def dots(rows):
     """Return column and row of every dot that is set, from the lower left corner."""
     return {
-        (2 * x + dx, UP * y + dy)
+        (2 * x + dx, ROW_DOTS * y + dy)
         for y, row in enumerate(reversed(rows))
         for x, character in enumerate(row)
         for bit, (dx, dy) in enumerate(DOTS)
@@ -37,7 +37,7 @@ def drawn_by_plotext(path):
     figure.ruler(["x", "y"]).frequency(0).alignment(lim="edge")
     figure.plot_size(COLUMNS, ROWS)
     figure.ruler("x").lim(0, 2 * COLUMNS)
-    figure.ruler("y").lim(0, UP * ROWS)
+    figure.ruler("y").lim(0, ROW_DOTS * ROWS)
     # A dot's middle is half a dot from its edge.
     xs, ys = [x + 0.5 for x, _ in path], [y + 0.5 for _, y in path]
     figure.draw(figure.signal(xs, ys, marker=plotext.marker("hd")).lines())

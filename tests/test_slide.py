@@ -27,7 +27,7 @@ BAND = structs.replace(CLIMB, band=tuple([value * by for value in CLIMB.values] 
 
 
 def slide(*lines):
-    plot = Plot("RSS", BYTES, lines, 60.0, across=elapsed_ticks)
+    plot = Plot("RSS", BYTES, lines, 60.0, x_ticks=elapsed_ticks)
     return Slide(plot, ("each task waits", "untraced", "CPython 3.11.7"))
 
 

@@ -1,1 +1,1 @@
-"""Charts: which there are, how they are scaled, and two painters: for the terminal, and in plain text."""
+"""Charts: their table, data and layout, and painters for the terminal, plain text and slides."""

@@ -1,4 +1,4 @@
-"""Annotations of a chart: marks on its time axis, and the cursor under which values are read."""
+"""Annotations of a chart: marks on its time axis, and the cursor at which values are read."""
 
 from collections.abc import Iterable
 
@@ -10,94 +10,99 @@ from concwatch.charts.ticks import column_of
 from concwatch.graphemes import graphemes
 
 LONGEST_TEXT = 24
-"""Cells of a mark's text that a chart shows."""
+"""The most cells of an annotation's text."""
 
 
 class Annotation(Struct, frozen=True):
-    """Something to point out on the time axis."""
+    """A moment to mark on the time axis."""
 
     time: float
     """Seconds on the lines' clock."""
     color: str
     """``#rrggbb``"""
     text: str = ""
-    """What is written beside a line from top to bottom; without a text there is a small tick on the axis."""
+    """The text beside a vertical line. Without a text the mark is a small tick on the axis."""
 
 
-class Flag(Struct, frozen=True):
-    """A moment in its place: the column of cells, from the left."""
+class Marker(Struct, frozen=True):
+    """An annotation at its position in a chart. Columns are cells from the left edge of the plot."""
 
     column: int
     color: str
-    tall: bool = False
-    """Whether it is a line from top to bottom, not a tick on the axis."""
+    full_height: bool = False
+    """Whether it is a vertical line, not a tick on the axis."""
     text: str = ""
-    """What is written in the topmost row."""
+    """Written in the top row."""
     start: int = 0
-    """The column where the text begins."""
+    """The first column of the text."""
 
 
-def flags(moments: Iterable[Annotation], now: float, window: float, columns: int) -> tuple[Flag, ...]:
-    """Place the moments that the chart shows; of several of a kind in a column the last is seen."""
-    placed = [(column_of(moment.time, now, window, columns), moment) for moment in moments]
-    inside = [(column, moment) for column, moment in placed if 0 <= column < columns]
-    ticks = [Flag(column, moment.color) for column, moment in inside if not moment.text]
-    # One a column, from the left: each text has the room until the next one's line.
-    texts = sorted({column: moment for column, moment in inside if moment.text}.items())
-    edges = [*(column for column, _ in texts[1:]), columns][: len(texts)]
-    taken, lines = 0, []
-    for (column, moment), edge in zip(texts, edges, strict=True):
-        lines.append(_lettered(column, moment, taken, edge))
-        taken = max(column + 1, lines[-1].start + cell_len(lines[-1].text) + 1)
+def place_annotations(
+    annotations: Iterable[Annotation], now: float, window: float, columns: int
+) -> tuple[Marker, ...]:
+    """Return the markers of the annotations within the chart: ticks first, one line at most in a column."""
+    placed = [(column_of(each.time, now, window, columns), each) for each in annotations]
+    inside = [(column, each) for column, each in placed if 0 <= column < columns]
+    ticks = [Marker(column, each.color) for column, each in inside if not each.text]
+    # From left to right: each text may reach to the line of the next.
+    texts = sorted({column: each for column, each in inside if each.text}.items())
+    ends = [*(column for column, _ in texts[1:]), columns][: len(texts)]
+    free, lines = 0, []
+    for (column, annotation), end in zip(texts, ends, strict=True):
+        lines.append(_place_text(column, annotation, free, end))
+        free = max(column + 1, lines[-1].start + cell_len(lines[-1].text) + 1)
     return (*ticks, *lines)
 
 
-def _lettered(column: int, moment: Annotation, taken: int, edge: int) -> Flag:
-    """Place a moment's text right of its line, before ``edge``, or left, behind ``taken``, or cut it."""
-    text, room = cut(moment.text, LONGEST_TEXT), edge - column - 1
+def _place_text(column: int, annotation: Annotation, free: int, end: int) -> Marker:
+    """Place the text to the right of its line, up to ``end``; else to the left, or truncate it."""
+    text, room = truncate(annotation.text, LONGEST_TEXT), end - column - 1
     start, length = column + 1, cell_len(text)
-    if length > room and column - length >= taken:
+    if length > room and column - length >= free:
         start = column - length
     else:
-        text = cut(text, room)
-    return Flag(column, moment.color, True, text, start)
+        text = truncate(text, room)
+    return Marker(column, annotation.color, True, text, start)
 
 
-def cut(text: str, room: int) -> str:
-    """Return as much of ``text`` as ``room`` cells hold, with ``…`` where it goes on."""
-    if cell_len(text) <= room:
+def truncate(text: str, width: int) -> str:
+    """Return ``text``, truncated with ``…`` if it takes more than ``width`` cells."""
+    if cell_len(text) <= width:
         return text
     shown = ""
-    for letter, width in graphemes(text):
-        if cell_len(shown) + width >= room:
+    for letter, cells in graphemes(text):
+        if cell_len(shown) + cells >= width:
             break
         shown += letter
-    return shown + "…" if room else ""
+    return shown + "…" if width else ""
 
 
-def draw_flags(row: list[Cell | None], placed: Iterable[Flag], *, floor: bool, top: bool) -> None:
-    """Draw what one row of the plot shows of ``placed``, the topmost last, into the row's cells.
+def draw_markers(row: list[Cell | None], markers: Iterable[Marker], *, bottom: bool, top: bool) -> None:
+    """Draw markers into the cells of one row of the plot.
 
-    A line of data hides a flag, but no tick, which stands on the ``floor``, and no text, which stands at
-    the ``top``.
+    Ticks are drawn in the ``bottom`` row, texts in the ``top`` row. Lines of data are drawn over vertical
+    lines, but not over ticks and texts.
     """
-    for flag in placed:
-        if not flag.tall:
-            if floor:
-                row[flag.column] = ("▴", flag.color)
+    for marker in markers:
+        if not marker.full_height:
+            if bottom:
+                row[marker.column] = ("▴", marker.color)
             continue
-        if row[flag.column] is None:
-            row[flag.column] = ("┊", flag.color)
+        if row[marker.column] is None:
+            row[marker.column] = ("┊", marker.color)
         if top:
-            column = flag.start
-            for letter, width in graphemes(flag.text):
+            column = marker.start
+            for letter, width in graphemes(marker.text):
                 if column + width <= len(row):
-                    # What stands in the first of its cells reaches over the others.
-                    row[column : column + width] = [(letter, flag.color), *[("", flag.color)] * (width - 1)]
+                    # A wide letter covers the cells after its first one.
+                    row[column : column + width] = [
+                        (letter, marker.color),
+                        *[("", marker.color)] * (width - 1),
+                    ]
                 column += width
 
 
 def draw_cursor(row: list[Cell | None], column: int | None, color: str) -> None:
-    """Draw the cursor where no line of data passes."""
+    """Draw the cursor where there is no line of data."""
     if column is not None and row[column] is None:
         row[column] = ("│", color)

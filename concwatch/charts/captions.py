@@ -1,4 +1,4 @@
-"""What stands in a chart's title: what it shows, and as many current values as there is room for."""
+"""The title of a chart: its name, and as many of its lines' current values as fit."""
 
 import math
 import re
@@ -10,75 +10,77 @@ from typing import NamedTuple
 from msgspec import Struct
 from rich.cells import cell_len
 
-from concwatch.charts.annotations import cut
+from concwatch.charts.annotations import truncate
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import Kind
 
-LATE = 0.5
-"""Seconds in which the newest samples may wait for what the next tick tells of them."""
+TICK_DELAY = 0.5
+"""Seconds for which the newest samples may lack values that the next tick brings."""
 
-CUTS = (99, 7, 4, 3, 2, 1)
-"""Letters to which names are cut in turn, if so few tell them apart."""
+NAME_LENGTHS = (99, 7, 4, 3, 2, 1)
+"""The lengths to which names are shortened in turn, unless they would become ambiguous."""
 
 NO_VALUE = "–"
 
 
 def value_text(line: Line, kind: Kind, now: float, cursor: float | None = None) -> str:
-    """Return the value that ``line`` has now, or had at the cursor; inside a gap it has none."""
+    """Return the formatted value of ``line`` now or at the cursor; `NO_VALUE` within a gap."""
     index = min(bisect_right(line.times, now if cursor is None else cursor), len(line.values)) - 1
     if cursor is None:
-        while index > 0 and math.isnan(line.values[index]) and line.times[index] > now - LATE:
+        while index > 0 and math.isnan(line.values[index]) and line.times[index] > now - TICK_DELAY:
             index -= 1
     value = line.values[index] if index >= 0 else math.nan
     return kind.format(value) if math.isfinite(value) else NO_VALUE
 
 
-class Entry(Struct, frozen=True):
-    """One line in a chart's title."""
+class LegendEntry(Struct, frozen=True):
+    """A line of the chart, as its title shows it."""
 
     name: str
     value: str
-    """As it is written; empty where only the name is told."""
+    """Formatted; empty to show only the name."""
     color: str
     """``#rrggbb``"""
 
 
-def legend(plot: Plot) -> list[Entry]:
-    """Return each line's name, and the value that it has at the end, or at the cursor."""
+def legend(plot: Plot) -> list[LegendEntry]:
+    """Return each line's name, and its value at the end or at the cursor."""
     return [
-        Entry(line.name, value_text(line, plot.kind, plot.end, plot.cursor), line.color)
+        LegendEntry(line.name, value_text(line, plot.kind, plot.end, plot.cursor), line.color)
         for line in plot.lines
     ]
 
 
-class Form(NamedTuple):
-    """How the entries of a title are written."""
+class TitleFormat(NamedTuple):
+    """One way to write the entries of a title."""
 
     texts: Sequence[tuple[str, str]]
-    """The name and the value of each, as long as they are to be."""
+    """The shortened name and value of each entry."""
     gap: str = " "
-    """What stands between entries."""
+    """The text between entries."""
     glue: str = " "
-    """What stands between a name and its value."""
+    """The text between a name and its value."""
 
     def cells(self, shown: int) -> int:
-        """Return how many cells the first so many entries take behind a title, with ``…`` for the others."""
+        """Return the cells that the first ``shown`` entries take after a title, with ``…`` for the others."""
         parts = [f"{name}{self.glue}{value}" if value else name for name, value in self.texts[:shown]]
         if shown < len(self.texts):
             parts.append("…")
         return cell_len(self.gap.join(parts)) + 2 if parts else 0
 
 
-def caption(title: str, entries: Sequence[Entry], width: int, brief: str = "") -> list[tuple[str, str]]:
+def caption(
+    title: str, entries: Sequence[LegendEntry], width: int, short_title: str = ""
+) -> list[tuple[str, str]]:
     """Return a title and as many entries as fit into ``width`` cells, each text with its style.
 
-    A name or a value is whole, shortened to what still tells it, or not there. The units give way first, then
-    all but two digits; with each of them the names, down to what tells them apart; then the title, to
-    ``brief`` or to its first words; then the blanks within entries; then all values; and at last entries from
-    the end, with ``…``.
+    What does not fit is shortened in this order, and values never become wrong or names ambiguous: units,
+    then digits beyond the second, and with each of them the names; the title, to ``short_title`` or to its
+    first words; the spaces within entries. Then all values are left out, and at last entries from the end.
     """
-    headings = _headings(title, brief)
-    heading, form, shown = next(_fitting(headings, entries, width), (cut(headings[-1], width), Form(()), 0))
+    headings = _headings(title, short_title)
+    nothing = (truncate(headings[-1], width), TitleFormat(()), 0)
+    heading, form, shown = next(_fitting(headings, entries, width), nothing)
     gap, glue = form.gap, form.glue
     parts = [(heading, "")]
     for index, ((name, value), entry) in enumerate(zip(form.texts[:shown], entries, strict=False)):
@@ -90,9 +92,9 @@ def caption(title: str, entries: Sequence[Entry], width: int, brief: str = "") -
 
 
 def _fitting(
-    headings: Sequence[str], entries: Sequence[Entry], width: int
-) -> Iterator[tuple[str, Form, int]]:
-    """Yield what fits into ``width`` cells, the best first: a title, how entries are written, how many."""
+    headings: Sequence[str], entries: Sequence[LegendEntry], width: int
+) -> Iterator[tuple[str, TitleFormat, int]]:
+    """Yield the combinations of a title, a format and a number of entries that fit, the best first."""
     count = len(entries)
     for forms in (_spaced, _tight, _names_alone):
         sized = [(form, form.cells(count)) for form in forms(entries)]
@@ -105,53 +107,55 @@ def _fitting(
             yield heading, form, shown
 
 
-def _headings(title: str, brief: str) -> list[str]:
-    """Return a title and how it can be shortened: to ``brief``, or else word by word."""
+def _headings(title: str, short_title: str) -> list[str]:
+    """Return a title and its shorter forms: ``short_title``, or else its first words."""
     words = title.split(" ")
     shorter = (" ".join(words[:count]) for count in range(len(words) - 1, 0, -1))
-    return [title, brief] if brief else [title, *(text for text in shorter if text[-1:].isalnum())]
+    return (
+        [title, short_title] if short_title else [title, *(text for text in shorter if text[-1:].isalnum())]
+    )
 
 
-def _spaced(entries: Sequence[Entry]) -> list[Form]:
-    """Return how entries can be written with their values, the longest first."""
+def _spaced(entries: Sequence[LegendEntry]) -> list[TitleFormat]:
+    """Return the formats with values, the longest first."""
     cuts = _cut_names(tuple([entry.name for entry in entries]))
     short = [_without_unit(entry.value) for entry in entries]
     return [
-        Form([(entry.name, entry.value) for entry in entries], "  "),
+        TitleFormat([(entry.name, entry.value) for entry in entries], "  "),
         *(
-            Form(list(zip(names, values, strict=True)))
+            TitleFormat(list(zip(names, values, strict=True)))
             for values in (short, list(map(_rounded, short)))
             for names in cuts
         ),
     ]
 
 
-def _tight(entries: Sequence[Entry]) -> list[Form]:
-    """Return how entries are written without blanks, if then a name and its value are still two."""
+def _tight(entries: Sequence[LegendEntry]) -> list[TitleFormat]:
+    """Return the format without spaces, unless a name ends in a digit."""
     names = _cut_names(tuple([entry.name for entry in entries]))[-1]
     values = [_rounded(_without_unit(entry.value)) for entry in entries]
     unclear = any(name[-1:].isdigit() for name in names)
-    return [] if unclear else [Form(list(zip(names, values, strict=True)), glue="")]
+    return [] if unclear else [TitleFormat(list(zip(names, values, strict=True)), glue="")]
 
 
-def _names_alone(entries: Sequence[Entry]) -> list[Form]:
-    """Return how entries can be written without their values, the longest first."""
+def _names_alone(entries: Sequence[LegendEntry]) -> list[TitleFormat]:
+    """Return the formats without values, the longest first."""
     cuts = _cut_names(tuple([entry.name for entry in entries]))
-    return [Form([(name, "") for name in names]) for names in cuts]
+    return [TitleFormat([(name, "") for name in names]) for names in cuts]
 
 
 @lru_cache(maxsize=64)
 def _cut_names(names: tuple[str, ...]) -> Sequence[Sequence[str]]:
-    """Return names cut to each of `CUTS`, none below what tells it from all others."""
-    least = apart(names)
+    """Return the names shortened to each of `NAME_LENGTHS`, none of them to an ambiguous prefix."""
+    least = _unique_lengths(names)
     return [
         [name[: max(length, at_least)].rstrip(" ,") for name, at_least in zip(names, least, strict=True)]
-        for length in CUTS
+        for length in NAME_LENGTHS
     ]
 
 
-def apart(names: Sequence[str]) -> list[int]:
-    """Return how many letters of each name tell it from all others; all of one that begins another."""
+def _unique_lengths(names: Sequence[str]) -> list[int]:
+    """Return the length of each name's shortest unique prefix, or of the name if it has none."""
     return [
         next(
             (n for n in range(1, len(name)) if sum(other[:n] == name[:n] for other in names) == 1), len(name)
@@ -161,12 +165,12 @@ def apart(names: Sequence[str]) -> list[int]:
 
 
 def _without_unit(value: str) -> str:
-    """Shorten a value's unit, which the axis has in full: ``32.5 MiB`` to ``32.5M``."""
+    """Shorten the unit of a value, since the axis shows it: ``32.5 MiB`` to ``32.5M``."""
     return value.removesuffix("/s").removesuffix("iB").replace(" ", "")
 
 
 def _rounded(value: str) -> str:
-    """Round what `_without_unit` returns to two digits: ``32.5M`` to ``32M``."""
+    """Round a value without unit to two digits: ``32.5M`` to ``32M``."""
     number = re.match(r"\d+\.\d+", value)
     if not number:
         return value

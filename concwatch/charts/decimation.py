@@ -1,4 +1,4 @@
-"""Series reduced to what the columns of a chart can show: cost follows the columns, not the samples."""
+"""Reduction of series to what the columns of a chart can show: the cost of drawing follows the columns."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -7,42 +7,41 @@ from collections.abc import Sequence
 from concwatch.charts.ticks import column_grid
 
 Point = tuple[int, float]
-"""A column of dots and the value there; NaN where the line is broken."""
+"""A column of dots and the value in it; NaN is a gap."""
 
 
 def decimate(
     times: Sequence[float], values: Sequence[float], start: float, end: float, columns: int
 ) -> list[Point]:
-    """Reduce a series to at most one lowest and one highest value for each column, in order of time.
+    """Reduce a series to the lowest and the highest value of each column, in the order of time.
 
-    What falls into a column never changes as the window moves on (see `column_grid`): the picture scrolls
-    by whole columns and does not flicker. NaN and infinity are gaps, and a NaN stands where the line is
-    broken. The last point before the window comes first, at a column below 0, so that a line can enter from
-    the left.
+    A sample never moves to another column as the window moves (see `column_grid`), so the picture scrolls by
+    whole columns and does not flicker. NaN and infinity are gaps; the result has a NaN for each gap. The last
+    point before the window comes first, with a negative column, so that the line starts at the left edge.
     """
     size, first = column_grid(end, end - start, columns)
     stop = min(bisect_right(times, end), len(values))
     index = begin = bisect_left(times, first * size, 0, stop)
-    shown = list(values[begin:stop])  # an array would make a new float of each value at each look
-    known = math.isfinite(sum(shown))  # then each of them is
+    shown = list(values[begin:stop])  # an array would create a float at each access
+    finite = math.isfinite(sum(shown))  # then all of them are
     points: list[Point] = []
     if index and math.isfinite(values[index - 1]):
         points.append((min(-1, math.floor(times[index - 1] / size) - first), values[index - 1]))
     for column in range(columns):
         if index >= stop:
             break
-        # The last column takes all that is left: rounding must not push the newest sample out of it.
+        # The last column has all remaining samples: rounding must not drop the newest one.
         edge = bisect_left(times, (first + column + 1) * size, index, stop) if column < columns - 1 else stop
         if edge > index:
-            here = shown[index - begin : edge - begin]
-            for value in _extremes(here) if known else _with_gaps(here):
+            inside = shown[index - begin : edge - begin]
+            for value in _extremes(inside) if finite else _with_gaps(inside):
                 points.append((column, value))
             index = edge
     return points
 
 
 def _extremes(values: list[float]) -> tuple[float, ...]:
-    """Return the lowest and the highest of ``values`` as they came, or the one that is both."""
+    """Return the lowest and the highest of ``values`` in their order, or one value if they are equal."""
     low, high = min(values), max(values)
     if low == high:
         return (low,)
@@ -50,7 +49,7 @@ def _extremes(values: list[float]) -> tuple[float, ...]:
 
 
 def _with_gaps(values: list[float]) -> tuple[float, ...]:
-    """Return the extremes of what is finite, and NaN for a gap at either end."""
+    """Return the extremes of the finite values, with NaN before or after them for a gap at that end."""
     finite = list(filter(math.isfinite, values))
     if not finite:
         return (math.nan,)
@@ -59,11 +58,11 @@ def _with_gaps(values: list[float]) -> tuple[float, ...]:
     return (*before, *_extremes(finite), *after)
 
 
-def crest(points: Sequence[Point], reach: int) -> list[Point]:
-    """Return the highest value of each column and the ``reach - 1`` before it; gaps stay.
+def running_maximum(points: Sequence[Point], reach: int) -> list[Point]:
+    """Replace each value by the highest of its column and the ``reach - 1`` columns before it; keep gaps.
 
-    A logarithmic axis draws a fall from 10 ms to 1 µs as high as the chart: where values jump, the highest of
-    a few columns are a line, and all of them an area from the floor to the top.
+    On a logarithmic axis a drop from 10 ms to 1 µs is as high as the chart. Where values alternate, drawing
+    all of them would fill the chart; the running maximum is a line.
     """
     found: list[Point] = []
     recent: list[Point] = []

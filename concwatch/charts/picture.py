@@ -1,4 +1,4 @@
-"""What a chart shows, worked out as plain values that can be compared before anything is painted."""
+"""The layout of a chart in terminal cells: plain values that can be compared before anything is painted."""
 
 import math
 from collections.abc import Sequence
@@ -6,32 +6,31 @@ from collections.abc import Sequence
 from msgspec import Struct
 from rich.cells import cell_len
 
-from concwatch.charts.annotations import Flag, cut, flags
+from concwatch.charts.annotations import Marker, place_annotations, truncate
 from concwatch.charts.decimation import Point
-from concwatch.charts.plot import Line, Plot, decimated, y_scale
-from concwatch.charts.raster import UP, Dot, Path
+from concwatch.charts.plot import Line, Plot, decimate_lines, y_scale
+from concwatch.charts.raster import ROW_DOTS, Dot, Path
 from concwatch.charts.scales import Scale, Tick
 from concwatch.charts.ticks import column_of
 
 LABEL_WIDTH = 8
-"""Cells of the y labels' column, the same for every kind, so that charts stand in line and never jump."""
+"""Cells of the y labels, the same in every chart, so that the plots are aligned and never move."""
 
 SMALLEST = (LABEL_WIDTH + 4, 4)
-"""Width and height in cells below which nothing is drawn."""
+"""The smallest width and height in cells of a chart that is drawn."""
 
-
-ROOMY = 52
-"""Columns of a plot from which on names stand at the right ends of its lines."""
+NAMED_FROM = 52
+"""The least columns of a plot with names at the ends of its lines."""
 
 LONGEST_NAME = 11
-"""Cells of a name there."""
+"""The most cells of such a name."""
 
-EXACT = 1e-6
-"""Dots by which a value may miss a tick and is still at it."""
+TOLERANCE = 1e-6
+"""The distance in dots within which a value counts as being at a tick."""
 
 
 class Picture(Struct, frozen=True):
-    """All that decides what a chart's cells show, save the axes' colours: equal pictures look the same."""
+    """What the cells of a chart show, except for the colours of the axes. Equal pictures look the same."""
 
     width: int
     height: int
@@ -39,43 +38,40 @@ class Picture(Struct, frozen=True):
     across: tuple[Tick, ...]
     """The ticks of the x axis."""
     lines: tuple[tuple[str, tuple[Path, ...]], ...]
-    """The colour of each line and the paths it is made of, the topmost line last."""
+    """The colour and the paths of each line, the topmost last."""
     bands: tuple[tuple[str, tuple[Path, ...], tuple[Path, ...]], ...] = ()
-    """The colour of each band, and the paths of its lower and its upper edge."""
+    """The colour of each band, and the paths of its lower and of its upper edge."""
     marks: tuple[tuple[int, int, str, str], ...] = ()
-    """What stands at points: column, row from the bottom, the character, its colour; the topmost last."""
-    flags: tuple[Flag, ...] = ()
-    """Moments that are pointed out, the topmost last."""
+    """The characters at points: column, row from the bottom, character, colour; the topmost last."""
+    markers: tuple[Marker, ...] = ()
+    """The topmost last."""
     cursor: int | None = None
-    """The column of cells in which the cursor stands."""
+    """The cursor's column of cells."""
     margin: int = 0
-    """Cells at the right in which names stand."""
+    """The cells on the right for the names of lines."""
     names: tuple[tuple[int, str, str], ...] = ()
-    """Row from the bottom, text and colour of each."""
+    """The row from the bottom, text and colour of each name."""
 
     @property
     def columns(self) -> int:
-        """Width of the plot in cells, without its labels, axis and margin."""
+        """The width of the plot in cells, without labels, axis and margin."""
         return self.width - LABEL_WIDTH - 1 - self.margin
 
     @property
     def rows(self) -> int:
-        """Height of the plot in cells, without the labels below it."""
+        """The height of the plot in cells, without the labels below it."""
         return self.height - 1
 
 
 def _dot(column: int, value: float, scale: Scale, rows: int) -> Dot:
-    """Place a value on the grid of dots: two a column, `UP` a row.
-
-    A value at a tick has the lower dot of the tick's cell, so that 0 stands on the floor.
-    """
-    return (column, min(UP * rows - 1, math.ceil(UP * min(scale.row(value), rows) - EXACT)))
+    """Return the dot of a value. A value at a tick has the lower dot of its cell: 0 is at the bottom."""
+    return (column, min(ROW_DOTS * rows - 1, math.ceil(ROW_DOTS * min(scale.row(value), rows) - TOLERANCE)))
 
 
 def _paths(points: Sequence[Point], scale: Scale, rows: int) -> tuple[Path, ...]:
-    """Place decimated points on the grid of dots, split at gaps, without points inside a level stretch."""
-    # As `_dot` does, written out: this is done for each dot of each line in each frame.
-    top, origin, dots_per_unit = UP * rows - 1, scale.origin, UP * scale.rows_per_unit
+    """Return the dots of decimated points, split at gaps, without the inner points of horizontal parts."""
+    # `_dot` inlined: this runs for each dot of each line in each frame.
+    top, origin, dots_per_unit = ROW_DOTS * rows - 1, scale.origin, ROW_DOTS * scale.rows_per_unit
     logarithmic, log10, isnan, ceil = scale.logarithmic, math.log10, math.isnan, math.ceil
     paths: list[list[Dot]] = [[]]
     path, last, level = paths[0], (0, 0), False
@@ -88,7 +84,7 @@ def _paths(points: Sequence[Point], scale: Scale, rows: int) -> tuple[Path, ...]
         if logarithmic:
             value = log10(value) if value > 0 else origin
         dots = (value - origin) * dots_per_unit
-        height = (ceil(dots - EXACT) if dots < top else top) if dots > 0 else 0
+        height = (ceil(dots - TOLERANCE) if dots < top else top) if dots > 0 else 0
         dot = (column, height)
         if not path:
             level = False
@@ -115,21 +111,21 @@ def _at_left_edge(outside: Dot, inside: Dot) -> Dot:
 
 
 def compose(plot: Plot, width: int, height: int) -> Picture | None:
-    """Work out what a chart of so many cells, labels included, shows; None where there is no room for one.
+    """Lay out a chart of ``width`` by ``height`` cells, labels included; return None if it is too small.
 
-    This is cheap next to `paint`, so compare its result before painting it.
+    This costs little compared with `paint`, so compare the result with the last one before painting it.
     """
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return None
     rows, columns = height - 1, width - LABEL_WIDTH - 1
     margin = _margin(plot.lines, columns)
     columns -= margin
-    drawn = decimated(plot, 2 * columns)
+    drawn = decimate_lines(plot, 2 * columns)
     scale = y_scale(plot, drawn, rows)
     paths = tuple([(each.line.color, _paths(each.points, scale, rows)) for each in drawn])
     ends = [path[-1][-1][1] if path and path[-1][-1][0] >= 2 * columns - 2 else None for _, path in paths]
     marks = (
-        (dot[0] // 2, dot[1] // UP, each.line.mark, each.line.color)
+        (dot[0] // 2, dot[1] // ROW_DOTS, each.line.mark, each.line.color)
         for each in drawn
         if each.line.mark
         for dot in (_dot(*point, scale, rows) for point in each.points if not math.isnan(point[1]))
@@ -139,7 +135,7 @@ def compose(plot: Plot, width: int, height: int) -> Picture | None:
         width,
         height,
         scale,
-        plot.across(plot.end, plot.length, columns),
+        plot.x_ticks(plot.end, plot.length, columns),
         paths,
         tuple(
             (each.line.color, _paths(each.band[0], scale, rows), _paths(each.band[1], scale, rows))
@@ -147,7 +143,7 @@ def compose(plot: Plot, width: int, height: int) -> Picture | None:
             if each.band
         ),
         tuple(marks),
-        flags(plot.moments, plot.end, plot.length, columns),
+        place_annotations(plot.annotations, plot.end, plot.length, columns),
         column if 0 <= column < columns else None,
         margin,
         _names(plot.lines, ends, rows, margin - 1) if margin else (),
@@ -155,22 +151,22 @@ def compose(plot: Plot, width: int, height: int) -> Picture | None:
 
 
 def _margin(lines: Sequence[Line], columns: int) -> int:
-    """Return the cells that names take at the right, of a plot that has so many ``columns`` with them."""
+    """Return the cells on the right for the names of lines, out of ``columns``."""
     longest = max((cell_len(line.name) for line in lines if not line.mark), default=0)
-    return 1 + min(longest, LONGEST_NAME) if len(lines) > 1 and longest and columns >= ROOMY else 0
+    return 1 + min(longest, LONGEST_NAME) if len(lines) > 1 and longest and columns >= NAMED_FROM else 0
 
 
 def _names(
     lines: Sequence[Line], ends: Sequence[int | None], rows: int, room: int
 ) -> tuple[tuple[int, str, str], ...]:
-    """Place the names of lines that reach the right edge each beside its end, or one row from it.
+    """Place the names of lines beside their ends, at most one row off.
 
-    ``ends`` are the dots above the floor at which lines end, None for one that does not reach the edge.
+    ``ends`` are the dots above the bottom at which lines reach the right edge, None for one that does not.
     """
     placed: dict[int, tuple[int, str, str]] = {}
     for line, end in zip(lines, ends, strict=True):
-        for row in () if end is None else (end // UP, end // UP + 1, end // UP - 1):
+        for row in () if end is None else (end // ROW_DOTS, end // ROW_DOTS + 1, end // ROW_DOTS - 1):
             if row not in placed and 0 <= row < rows:
-                placed[row] = (row, cut(line.name, room), line.color)
+                placed[row] = (row, truncate(line.name, room), line.color)
                 break
     return tuple(placed.values())

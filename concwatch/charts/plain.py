@@ -1,4 +1,4 @@
-"""Charts in plain text, one below the other, with their legends: the one place that calls plotext."""
+"""Charts in plain text, one below the other, with their legends, drawn by plotext."""
 
 import io
 import math
@@ -14,26 +14,26 @@ from rich.text import Text
 from concwatch.charts.colors import series_colors
 from concwatch.charts.decimation import Point
 from concwatch.charts.picture import LABEL_WIDTH
-from concwatch.charts.plot import Line, Plot, decimated, stretches, y_scale
+from concwatch.charts.plot import Line, Plot, decimate_lines, split_at_gaps, y_scale
 from concwatch.charts.table import IN_TEXT
 from concwatch.charts.ticks import elapsed_ticks
 from concwatch.charts.traces import Trace
 from concwatch.lab.catalog import SHOWN
 
 WIDTH = 80
-"""Columns where there is no terminal that says how many it has."""
+"""Columns of charts that do not go to a terminal."""
 
 SMALLEST_WIDTH, LARGEST_WIDTH = 30, 120
-"""Columns that charts have at least, and at most."""
+"""The least and the most columns of charts on a terminal."""
 
 HEIGHT = 15
-"""Rows of a chart, with its axis and what stands below that."""
+"""Rows of a chart, with its x axis and labels."""
 
 X_LABEL_GAP, MARK_GAP = 7, 10
-"""Columns between labels of the x axis at least, and from one mark on a line to the next."""
+"""The least columns between labels of the x axis, and the columns between marks on a line."""
 
 MARKS = "ox+*#@%&"
-"""What tells lines apart where there are no colours."""
+"""The marks of lines where there are no colours."""
 
 LONGEST_NAME = 24
 
@@ -41,18 +41,18 @@ SHORTEST_AXIS = 0.1
 """Seconds."""
 
 LIGHT = ("7", "15")
-"""What terminals that tell their colours call a light background."""
+"""The last part of ``COLORFGBG`` for a light background."""
 
-NOTE = "x: time since a lane's measuring began; beside its name its highest sample"
+NOTE = "x axis: time since the start of the lane; beside each name its highest value"
 
 THEME = "concwatch"
 
 
 def check_writes_charts(stream: TextIO) -> None:
-    """Check that ``stream`` can take what charts are drawn with.
+    """Check that the characters of charts can be written to ``stream``.
 
     Raises:
-        ValueError: one line that says what to do.
+        ValueError: they cannot; says in one line what to do.
     """
     try:
         "⠿┤".encode(stream.encoding or "utf-8")
@@ -64,35 +64,35 @@ def check_writes_charts(stream: TextIO) -> None:
 
 
 def chart_console(stream: TextIO) -> Console:
-    """Return the console whose width and colours charts on ``stream`` have: only a terminal's has any."""
+    """Return the console that charts on ``stream`` are drawn for, without colours unless it is a terminal."""
     if not stream.isatty():
         return Console(file=io.StringIO(), width=WIDTH, color_system=None)
     try:
         columns = os.get_terminal_size(stream.fileno()).columns or WIDTH
     except (OSError, ValueError):  # ValueError: not a file at all
         columns = WIDTH
-    # With a height too: else Rich would have a terminal that tells nothing of itself be 80 wide.
+    # Without a height Rich would assume 80 columns for a dumb terminal.
     return Console(file=stream, width=min(max(columns, SMALLEST_WIDTH), LARGEST_WIDTH), height=HEIGHT)
 
 
-def has_colors(paper: Console) -> bool:
-    """Return whether lines are told apart by colours."""
-    return paper.color_system is not None and not paper.no_color and not paper.legacy_windows
+def has_colors(console: Console) -> bool:
+    """Return whether lines are drawn in colours."""
+    return console.color_system is not None and not console.no_color and not console.legacy_windows
 
 
-def is_dark() -> bool:
-    """Return whether the terminal's background is, as far as it tells."""
+def has_dark_background() -> bool:
+    """Return whether the terminal's background is dark, which is assumed unless ``COLORFGBG`` is set."""
     return os.environ.get("COLORFGBG", "").rpartition(";")[2] not in LIGHT
 
 
-def chart_lines(traces: Sequence[Trace], paper: Console) -> Iterator[str]:
-    """Yield the text of all charts, a line at a time, with the escape sequences that ``paper`` takes.
+def chart_lines(traces: Sequence[Trace], console: Console) -> Iterator[str]:
+    """Yield the lines of all charts, with escape sequences for ``console``.
 
-    A figure that nobody knows has no chart, and one that is 0 all the time has a line of text.
+    A metric without values has no chart, and one that is always 0 has a line of text.
     """
-    for line in _charts(traces, paper.width, has_colors(paper)):
-        with paper.capture() as captured:
-            paper.print(line, soft_wrap=True, highlight=False, end="")
+    for line in _charts(traces, console.width, has_colors(console)):
+        with console.capture() as captured:
+            console.print(line, soft_wrap=True, highlight=False, end="")
         yield captured.get()
 
 
@@ -101,34 +101,35 @@ def _charts(traces: Sequence[Trace], width: int, colored: bool) -> Iterator[Text
     if not seconds:
         yield Text("no samples: nothing to draw")
         return
-    colors = series_colors([trace.name for trace in traces], [engine.name for engine in SHOWN], is_dark())
+    names, shown = [trace.name for trace in traces], [engine.name for engine in SHOWN]
+    colors = series_colors(names, shown, has_dark_background())
     length, zeros = max(seconds, SHORTEST_AXIS), []
     for spec in IN_TEXT:
         lines = [
             Line(trace.name[:LONGEST_NAME], color, *trace.metrics[spec.metric], MARKS[index % len(MARKS)])
             for index, (trace, color) in enumerate(zip(traces, colors, strict=True))
         ]
-        plot = Plot(spec.title, spec.kind, [line for line in lines if _known(line)], length, length)
-        if any(max(_known(line)) > 0 for line in plot.lines):
+        plot = Plot(spec.title, spec.kind, [line for line in lines if _finite(line)], length, length)
+        if any(max(_finite(line)) > 0 for line in plot.lines):
             yield from _legend(plot, width, colored)
             yield from draw_chart(plot, width, colored)
             yield Text()
         elif plot.lines:
             zeros.append(spec.title)
-    yield from (Text(f"{title}: 0 all the time") for title in zeros)
+    yield from (Text(f"{title}: always 0") for title in zeros)
     yield Text(NOTE)
 
 
-def _known(line: Line) -> list[float]:
+def _finite(line: Line) -> list[float]:
     return [value for value in line.values if math.isfinite(value)]
 
 
 def _legend(plot: Plot, width: int, colored: bool) -> Iterator[Text]:
-    """Yield the title and the entry of each line, on as many lines as they need."""
+    """Yield the title and the entry of each line, wrapped to ``width``."""
     text = Text(plot.title, "bold" if colored else "")
     for line in plot.lines:
         mark = "━━" if colored else line.mark
-        entry = f"   {mark} {line.name} {plot.kind.format(max(_known(line)))}"[:width]
+        entry = f"   {mark} {line.name} {plot.kind.format(max(_finite(line)))}"[:width]
         if text.cell_len + len(entry) > width:
             yield text
             text = Text()
@@ -137,12 +138,12 @@ def _legend(plot: Plot, width: int, colored: bool) -> Iterator[Text]:
 
 
 def draw_chart(plot: Plot, width: int, colored: bool) -> list[Text]:
-    """Draw lines over seconds from 0, without a title, of which at least one value is finite.
+    """Draw lines over seconds from 0, without a title. At least one value must be finite.
 
-    Where lines are not told apart by colours, their marks stand on them.
+    Without colours the lines have marks.
     """
     columns, rows = width - LABEL_WIDTH - 1, HEIGHT - 2
-    drawn = decimated(plot, 2 * columns)
+    drawn = decimate_lines(plot, 2 * columns)
     scale = y_scale(plot, drawn, rows)
     figure = _figure(width, colored)
     labels = [f"{tick.label:>{LABEL_WIDTH}}" for tick in scale.ticks]
@@ -153,13 +154,13 @@ def draw_chart(plot: Plot, width: int, colored: bool) -> list[Text]:
     figure.ruler("x").lim(0, 2 * columns).ticks(places, [tick.label for tick in across])
 
     def draw(points: Sequence[Point], mark: str, color: str, *, joined: bool) -> None:
-        # A NaN between points that are joined ends the program, from inside plotext: each stretch is one.
-        for stretch in stretches(points):
-            xs = [max(0, column) + 0.5 for column, _ in stretch]
-            ys = [min(scale.row(value), rows - 1) for _, value in stretch]
-            ink = tuple(Color.parse(color).triplet or ()) if colored else None
-            pen = plotext.marker(mark, pixel=plotext.pixel(ink))
-            figure.draw(figure.signal(xs, ys, marker=pen).lines(joined))
+        # plotext exits the program at a NaN between joined points, so each part is drawn by itself.
+        for part in split_at_gaps(points):
+            xs = [max(0, column) + 0.5 for column, _ in part]
+            ys = [min(scale.row(value), rows - 1) for _, value in part]
+            rgb = tuple(Color.parse(color).triplet or ()) if colored else None
+            marker = plotext.marker(mark, pixel=plotext.pixel(rgb))
+            figure.draw(figure.signal(xs, ys, marker=marker).lines(joined))
 
     for each in drawn:
         draw(each.points, "braille", each.line.color, joined=True)
@@ -171,7 +172,7 @@ def draw_chart(plot: Plot, width: int, colored: bool) -> list[Text]:
 
 
 def _figure(width: int, colored: bool) -> Any:
-    """Return plotext's figure with nothing on it but two axes, of a size that the terminal does not bound."""
+    """Return an empty figure of plotext with two axes, whose size the terminal does not limit."""
     plotext.terminal.limit(False, False)
     plotext.add_theme(THEME, text=plotext.pixel(style="dim"))
     figure = plotext.figure.clear()
@@ -183,11 +184,11 @@ def _figure(width: int, colored: bool) -> Any:
 
 
 def _marked(points: Sequence[Point], share: float) -> list[Point]:
-    """Return where a line is marked: at its highest, and each `MARK_GAP` columns.
+    """Return the points of a line that have a mark: its highest, and one in each `MARK_GAP` columns.
 
-    ``share`` of a gap sets it off from other lines, so that those that lie over each other can be told apart.
+    The marks are shifted by ``share`` of that gap, so that those of equal lines do not cover each other.
     """
     gap = 2 * MARK_GAP
-    known = [point for point in points if not math.isnan(point[1])]
-    first = {math.floor(column / gap - share): (column, value) for column, value in reversed(known)}
-    return [*first.values(), *([max(known, key=lambda point: point[1])] if known else [])]
+    finite = [point for point in points if not math.isnan(point[1])]
+    first = {math.floor(column / gap - share): (column, value) for column, value in reversed(finite)}
+    return [*first.values(), *([max(finite, key=lambda point: point[1])] if finite else [])]

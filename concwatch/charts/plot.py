@@ -1,4 +1,4 @@
-"""All that one chart shows, whoever paints it."""
+"""The data of one chart, for every painter: its lines, their decimation, and its y axis."""
 
 import math
 from array import array
@@ -8,30 +8,30 @@ from typing import Protocol
 from msgspec import Struct
 
 from concwatch.charts.annotations import Annotation
-from concwatch.charts.decimation import Point, crest, decimate
+from concwatch.charts.decimation import Point, decimate, running_maximum
 from concwatch.charts.scales import Kind, Scale, linear_scale, log_scale
 from concwatch.charts.table import BY_METRIC, ChartSpec
-from concwatch.charts.ticks import Across, age_ticks
+from concwatch.charts.ticks import XTicks, age_ticks
 
-CREST = 1 / 13
-"""Part of a logarithmic chart's width of which a line shows the highest value."""
+PEAK_SHARE = 1 / 13
+"""On a logarithmic axis, the part of the width over which lines show their running maximum."""
 
 
 class Samples(Protocol):
-    """One lane's samples over time, of now or of a recording; as `concwatch.lab.series.Series`."""
+    """The interface of a lane's series, live or recorded; see `concwatch.lab.series.Series`."""
 
     @property
     def band(self) -> "tuple[Samples, Samples] | None":
-        """The least and the most at the same times, where the samples stand for several lanes."""
+        """The minimum and the maximum at the same times, of samples that combine several lanes."""
         ...
 
     def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
-        """Return times and values of one metric from the last one before ``start`` on."""
+        """Return the times and values of a metric since ``start``, and the last one before it."""
         ...
 
 
 class LaneSeries(Struct, frozen=True):
-    """One lane's share of the charts."""
+    """A lane as the charts draw it."""
 
     name: str
     series: Samples
@@ -40,23 +40,23 @@ class LaneSeries(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """One series to draw."""
+    """A series to draw."""
 
     name: str
     color: str
     """``#rrggbb``"""
     times: Sequence[float]
-    """Seconds on any clock, ascending; or whatever else the x axis counts."""
+    """Ascending x values: seconds on any clock, or another unit."""
     values: Sequence[float]
     """One for each time; NaN is a gap."""
     mark: str = ""
-    """One cell that stands at each point; none for lines of many points."""
+    """A character to draw at each point; empty for lines of many points."""
     band: tuple[Sequence[float], Sequence[float]] | None = None
-    """The least and the most at each time, where the line stands for several: the area between is shaded."""
+    """The minimum and the maximum at each time, of a line that combines several; shaded in between."""
 
 
 def lines_of(metric: str, lanes: Sequence[LaneSeries], start: float) -> list[Line]:
-    """Return the lines of one metric since ``start``; a lane without any value of it has none."""
+    """Return the line of each lane that has values of ``metric`` since ``start``."""
     lines = (_line(metric, lane, start) for lane in lanes)
     return [line for line in lines if not all(map(math.isnan, line.values))]
 
@@ -69,44 +69,47 @@ def _line(metric: str, lane: LaneSeries, start: float) -> Line:
 
 
 class Plot(Struct, frozen=True):
-    """Lines over an x axis, and what is pointed out on it."""
+    """Lines over an x axis, and annotations."""
 
     title: str
     kind: Kind
-    """What the values are: how they are written and which of them are round."""
+    """The kind of the values: their format and their round numbers."""
     lines: Sequence[Line] = ()
     """The topmost last."""
     end: float = 0.0
-    """The place at the right edge: seconds on the lines' clock, or whatever else the x axis counts."""
+    """The x value at the right edge: seconds on the lines' clock, or another unit."""
     length: float = 60.0
-    """From the left edge to the right one."""
-    brief: str = ""
-    """The title where there is little room; by its words if empty."""
+    """The length of the x axis."""
+    short_title: str = ""
+    """The title for a narrow chart; its first words if empty."""
     logarithmic: bool = False
-    """Whether the y axis is."""
-    across: Across = age_ticks
+    """Whether the y axis is logarithmic."""
+    x_ticks: XTicks = age_ticks
     """Returns the ticks of the x axis."""
-    moments: Sequence[Annotation] = ()
-    """What is pointed out on the x axis, the topmost last."""
+    annotations: Sequence[Annotation] = ()
+    """The topmost last."""
     cursor: float | None = None
-    """The place at which values are read; None for the end."""
+    """The x value at which values are read; None for the end."""
 
 
-def plotted(spec: ChartSpec, lanes: Sequence[LaneSeries], now: float, window: float) -> Plot:
-    """Return what a chart shows ``now`` of the last ``window`` seconds, under the title of what it draws."""
+def make_plot(spec: ChartSpec, lanes: Sequence[LaneSeries], now: float, window: float) -> Plot:
+    """Return the plot of a chart: the last ``window`` seconds up to ``now``.
+
+    Lanes without values of its metric are drawn with the alternative metric, and the title says so.
+    """
     lines = lines_of(spec.metric, lanes, now - window)
-    other = lines_of(spec.other, lanes, now - window) if spec.other else []
+    other = lines_of(spec.alternative, lanes, now - window) if spec.alternative else []
     if not other:
-        return Plot(spec.title, spec.kind, lines, now, window, spec.brief)
-    instead = BY_METRIC[spec.other]
-    title, brief = (spec.both, "") if lines else (instead.title, instead.brief)
+        return Plot(spec.title, spec.kind, lines, now, window, spec.short_title)
+    instead = BY_METRIC[spec.alternative]
+    title, brief = (spec.combined_title, "") if lines else (instead.title, instead.short_title)
     named = {line.name: line for line in other + lines}
     shown = [named[lane.name] for lane in lanes if lane.name in named]
     return Plot(title, spec.kind, shown, now, window, brief)
 
 
-class Drawn(Struct, frozen=True):
-    """A line as the columns of a chart can show it."""
+class DecimatedLine(Struct, frozen=True):
+    """A line reduced to the columns of a chart."""
 
     line: Line
     points: Sequence[Point]
@@ -114,32 +117,33 @@ class Drawn(Struct, frozen=True):
     """The lower and the upper edge; empty for a line without a band."""
 
 
-def decimated(plot: Plot, columns: int) -> list[Drawn]:
-    """Reduce every line of ``plot`` to what so many columns can show."""
+def decimate_lines(plot: Plot, columns: int) -> list[DecimatedLine]:
+    """Reduce every line of ``plot`` to ``columns`` columns of dots."""
 
     def reduce(line: Line, values: Sequence[float]) -> list[Point]:
         points = decimate(line.times, values, plot.end - plot.length, plot.end, columns)
-        return crest(points, round(CREST * columns)) if plot.logarithmic and not line.mark else points
+        smooth = plot.logarithmic and not line.mark
+        return running_maximum(points, round(PEAK_SHARE * columns)) if smooth else points
 
     return [
-        Drawn(line, reduce(line, line.values), [reduce(line, edge) for edge in line.band or ()])
+        DecimatedLine(line, reduce(line, line.values), [reduce(line, edge) for edge in line.band or ()])
         for line in plot.lines
     ]
 
 
-def y_scale(plot: Plot, drawn: Sequence[Drawn], rows: int) -> Scale:
-    """Return the scale that shows everything drawn on ``rows``."""
+def y_scale(plot: Plot, drawn: Sequence[DecimatedLine], rows: int) -> Scale:
+    """Return the y axis that shows all lines and bands on ``rows`` rows."""
     every = [points for each in drawn for points in (each.points, *each.band)]
     shown = [value for points in every for _, value in points if not math.isnan(value)]
     if not plot.logarithmic:
         return linear_scale(plot.kind, max(shown, default=0), rows)
     positive = [value for value in shown if value > 0]
-    low, high = (end(positive, default=plot.kind.calm) for end in (min, max))
+    low, high = (end(positive, default=plot.kind.least_range) for end in (min, max))
     return log_scale(plot.kind, low, high, rows)
 
 
-def stretches(points: Sequence[Point]) -> list[list[Point]]:
-    """Return the points between gaps."""
+def split_at_gaps(points: Sequence[Point]) -> list[list[Point]]:
+    """Split points at NaN values into parts without gaps."""
     found: list[list[Point]] = [[]]
     for point in points:
         if math.isnan(point[1]):

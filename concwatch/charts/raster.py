@@ -1,7 +1,6 @@
-"""The canvas: lines as quadrant blocks, two dots a cell across and two up, which join to solid strokes.
+"""Lines drawn as quadrant blocks: two by two dots a cell, which join to solid lines.
 
-Braille has twice the dots up, but between them a terminal leaves gaps: where a value jumps a line is a
-ladder, and from a few steps away it is not seen.
+Braille has twice as many dots vertically, but terminals leave gaps between them: steep lines would be faint.
 """
 
 from functools import lru_cache
@@ -10,30 +9,30 @@ Dot = tuple[int, int]
 """Column from the left, row from the bottom."""
 
 Path = tuple[Dot, ...]
-"""Dots that a pen visits without being lifted, never to the left."""
+"""Dots joined by straight lines, from left to right."""
 
 Cell = tuple[str, str]
 """A character and its colour."""
 
 DASH = 2
-"""Cells in a row that one line gets where several lines share their cells."""
+"""Adjacent cells of one colour where several lines share their cells."""
 
-UP = 2
-"""Dots a cell has from bottom to top."""
+ROW_DOTS = 2
+"""Rows of dots in a cell."""
 
 _CHARACTERS = " ▖▘▌▗▄▚▙▝▞▀▛▐▟▜█"
-"""By the dots of the left column (the lower two bits, the lower dot first) and of the right one."""
+"""Indexed by the dots of the left column (the lower two bits, lower dot first) and of the right one."""
 
 _DOTS = {character: dots for dots, character in enumerate(_CHARACTERS)}
 
 LOWER_FREE = frozenset("▘▀▛▝▜")
-"""Characters whose free dots all lie below a dot that is set."""
+"""Characters whose unset dots are all below a set one."""
 
 
-def _stroke(columns: list[int], start: Dot, end: Dot) -> None:
-    """Set the dots of the straight line from ``start`` to ``end``, no thicker than one dot.
+def _draw_line(columns: list[int], start: Dot, end: Dot) -> None:
+    """Set the dots of the straight line from ``start`` to ``end``, one dot thick.
 
-    A column is one number, its lowest bit the lowest dot, so a run of dots is set at once, however high.
+    A column is an integer, its lowest bit the lowest dot, so that a vertical run is set in one operation.
     """
     (x, y), (right, top) = start, end
     across, up = right - x, top - y
@@ -48,7 +47,7 @@ def _stroke(columns: list[int], start: Dot, end: Dot) -> None:
     else:
         steps, first = abs(up), 0
         for column in range(across + 1):
-            # The rows that are nearer to this column than to the next.
+            # The rows nearer to this column than to the next.
             beyond = min(steps + 1, ((2 * column + 1) * steps - 1) // (2 * across) + 1)
             low, high = (y + first, y + beyond) if up > 0 else (y - beyond + 1, y - first + 1)
             columns[x + column] |= (1 << high) - (1 << low)
@@ -57,14 +56,14 @@ def _stroke(columns: list[int], start: Dot, end: Dot) -> None:
 
 @lru_cache(maxsize=64)
 def rasterize(paths: tuple[Path, ...], columns: int, rows: int) -> tuple[str, ...]:
-    """Draw the paths of one line as rows of blocks and blanks, the top row first.
+    """Draw the paths of one line as rows of blocks and spaces, the top row first.
 
-    Paths lie within ``2 * columns`` by ``UP * rows`` dots, and never go back.
+    All dots must be within ``2 * columns`` by ``ROW_DOTS * rows``.
     """
     dots = [0] * (2 * columns)
     for path in paths:
-        for start, end in zip(path, path[1:] or path, strict=False):  # one dot: a stroke to itself
-            _stroke(dots, start, end)
+        for start, end in zip(path, path[1:] or path, strict=False):  # a single dot: a line to itself
+            _draw_line(dots, start, end)
     used = 0
     for column in dots:
         used |= column
@@ -74,13 +73,13 @@ def rasterize(paths: tuple[Path, ...], columns: int, rows: int) -> tuple[str, ..
         "".join([_CHARACTERS[left >> low & 3 | (right >> low & 3) << 2] for left, right in pairs])
         if used >> low & 3
         else blank
-        for low in range(UP * (rows - 1), -1, -UP)
+        for low in range(ROW_DOTS * (rows - 1), -1, -ROW_DOTS)
     )
 
 
 @lru_cache(maxsize=16)
 def below(rows: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
-    """Return which cells of each row lie in the area below a line, floor and gaps left out."""
+    """Return which cells of each row are below a line, without the bottom row."""
     height = len(rows)
     areas = []
     for column in zip(*rows, strict=True):
@@ -93,7 +92,7 @@ def below(rows: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
 
 @lru_cache(maxsize=16)
 def between(lower: tuple[str, ...], upper: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
-    """Return which cells of each row lie between two lines, or on one, the floor left out."""
+    """Return which cells of each row are between two lines or on one of them, without the bottom row."""
     height = len(lower)
     areas = []
     for low, high in zip(zip(*lower, strict=True), zip(*upper, strict=True), strict=True):
@@ -104,10 +103,13 @@ def between(lower: tuple[str, ...], upper: tuple[str, ...]) -> tuple[tuple[bool,
 
 
 def merge(layers: list[tuple[str, str]], columns: int) -> list[Cell | None]:
-    """Merge one row of all lines: each cell's character and colour, or None where no line passes.
+    """Merge the lines of one row into cells, None where there is no line.
 
-    Cells that lines share show the dots of all of them, and take turns in their colours. ``layers`` are the
-    characters and the colour of each line that passes the row, the topmost last.
+    Cells that lines share show the dots of all of them, in alternating colours.
+
+    Args:
+        layers: the characters and the colour of each line in this row, the topmost last.
+        columns: the cells of the row.
     """
     if not layers:
         return [None] * columns
@@ -119,13 +121,13 @@ def merge(layers: list[tuple[str, str]], columns: int) -> list[Cell | None]:
     for column, characters in enumerate(zip(*(text for text, _ in layers), strict=True)):
         if characters == blanks:
             continue
-        last = max(characters)  # any block comes after a blank
+        last = max(characters)  # every block is greater than a space
         if characters.count(" ") == len(layers) - 1:
             cells[column] = (last, layers[characters.index(last)][1])
             continue
-        here = [color for (_, color), character in zip(layers, characters, strict=True) if character != " "]
+        colors = [color for (_, color), character in zip(layers, characters, strict=True) if character != " "]
         dots = 0
         for character in characters:
             dots |= _DOTS[character]
-        cells[column] = (_CHARACTERS[dots], here[-1 - column // DASH % len(here)])
+        cells[column] = (_CHARACTERS[dots], colors[-1 - column // DASH % len(colors)])
     return cells

@@ -1,4 +1,4 @@
-"""The y axis: kinds of values, round ticks for each, and the scale between them."""
+"""The y axis: kinds of values, their round ticks, and the scales that place values."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -8,49 +8,49 @@ from msgspec import Struct
 
 from concwatch.units import format_bytes, format_percent, format_rate, format_seconds, format_short
 
-AIR = 1.04
-"""How much higher than its highest value a linear axis reaches at least."""
+HEADROOM = 1.04
+"""The least ratio of the top of a linear axis to its highest value."""
 
 DECIMAL_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 CROSSING_STEPS = (128, 256, 512)
-"""Steps for bytes where the ticks pass from one prefix to the next: 512 MiB, 1 GiB, 1.5 GiB."""
+"""Steps for bytes whose ticks go from one prefix to the next: 512 MiB, 1 GiB, 1.5 GiB."""
 BINARY_STEPS = tuple(sorted((*DECIMAL_STEPS, *CROSSING_STEPS)))
 
 
 class Kind(Struct, frozen=True):
-    """What a chart's values are: how they are written, and which of them are round."""
+    """A kind of values: their format, and which of them are round."""
 
     format: Callable[[float], str]
-    """Writes a value; every tick label comes from it."""
+    """Formats a value; also used for tick labels."""
     base: int
     """The factor from one prefix to the next: 1,024 or 1,000."""
     smallest: float
-    """The finest tick step, and the lowest floor of a logarithmic axis."""
-    calm: float
-    """The least range a linear axis shows, so that noise around zero stays small."""
+    """The smallest tick step, and the lowest value of a logarithmic axis."""
+    least_range: float
+    """The least range of a linear axis, so that noise around zero looks small."""
     largest: float
-    """The highest value drawn; a higher one sits at the top edge."""
+    """The highest value drawn; higher ones are drawn at the top edge."""
     unit: float = 1.0
-    """The value that is written as 1 without a prefix."""
+    """The value that is formatted as 1 without a prefix."""
 
 
-BYTES = Kind(format_bytes, base=1024, smallest=1, calm=64 * 1024, largest=1e15)
-COUNT = Kind(format_short, base=1000, smallest=1, calm=10, largest=1e15)
-RATE = Kind(format_rate, base=1000, smallest=0.1, calm=10, largest=1e15)
-SECONDS = Kind(format_seconds, base=1000, smallest=1e-6, calm=0.005, largest=1e5, unit=1e-6)
-SHARE = Kind(format_percent, base=1000, smallest=0.001, calm=0.1, largest=100, unit=0.01)
+BYTES = Kind(format_bytes, base=1024, smallest=1, least_range=64 * 1024, largest=1e15)
+COUNT = Kind(format_short, base=1000, smallest=1, least_range=10, largest=1e15)
+RATE = Kind(format_rate, base=1000, smallest=0.1, least_range=10, largest=1e15)
+SECONDS = Kind(format_seconds, base=1000, smallest=1e-6, least_range=0.005, largest=1e5, unit=1e-6)
+SHARE = Kind(format_percent, base=1000, smallest=0.001, least_range=0.1, largest=100, unit=0.01)
 
 
 class Tick(Struct, frozen=True):
-    """One labelled place on an axis."""
+    """A labelled position on an axis."""
 
     position: int
-    """Cells from the axis' start: rows above the bottom, or columns from the left."""
+    """Cells from the start of the axis: rows above the bottom, or columns from the left."""
     label: str
 
 
 class Scale(Struct, frozen=True):
-    """A y axis: its ticks, and where between them a value belongs."""
+    """A y axis: its ticks, and the rows of values."""
 
     ticks: tuple[Tick, ...]
     origin: float
@@ -59,22 +59,22 @@ class Scale(Struct, frozen=True):
     logarithmic: bool
 
     def row(self, value: float) -> float:
-        """Return how many rows above the bottom ``value`` belongs; a value below the floor sits on it."""
+        """Return the row of ``value`` above the bottom, at least 0."""
         if self.logarithmic:
             value = math.log10(value) if value > 0 else self.origin
         return max(0.0, (value - self.origin) * self.rows_per_unit)
 
 
 def _number(value: float, kind: Kind) -> float:
-    """Return the number that stands before the prefix when ``value`` is written."""
+    """Return the number before the prefix of the formatted ``value``."""
     number = value / kind.unit
     while number >= kind.base:
         number /= kind.base
     return number
 
 
-def _is_said_exactly(value: float, kind: Kind) -> bool:
-    """Return whether three digits and a prefix write ``value`` without rounding it."""
+def _is_exact(value: float, kind: Kind) -> bool:
+    """Return whether ``value`` can be formatted with three digits and a prefix without rounding."""
     number = _number(value, kind)
     digits = 0 if number >= 100 else 1 if number >= 10 else 2
     return number < 1000 and math.isclose(round(number, digits), number, rel_tol=1e-9)
@@ -82,9 +82,9 @@ def _is_said_exactly(value: float, kind: Kind) -> bool:
 
 @lru_cache(maxsize=1024)
 def _linear_ticks(kind: Kind, step: float, gap: int, rows: int) -> tuple[Tick, ...]:
-    """Return a tick each ``gap`` rows, or none at all where ``step`` does not make round labels."""
+    """Return a tick every ``gap`` rows, or no ticks if ``step`` does not make round labels."""
     values = [step * index for index in range((rows - 1) // gap + 1)]
-    if not all(_is_said_exactly(value, kind) for value in values):
+    if not all(_is_exact(value, kind) for value in values):
         return ()
     number = _number(step, kind)
     if number in CROSSING_STEPS and values[-1] < step / number * kind.base:
@@ -93,7 +93,7 @@ def _linear_ticks(kind: Kind, step: float, gap: int, rows: int) -> tuple[Tick, .
 
 
 def _steps(kind: Kind, least: float) -> Iterator[float]:
-    """Yield the round steps of ``kind`` from ``least`` up, without end."""
+    """Yield the round steps of ``kind`` from ``least`` up, infinitely."""
     least = max(least, kind.smallest) * (1 - 1e-9)
     power = math.floor(math.log(least / kind.unit, kind.base)) - 1
     while True:
@@ -104,12 +104,12 @@ def _steps(kind: Kind, least: float) -> Iterator[float]:
 
 
 def linear_scale(kind: Kind, peak: float, rows: int) -> Scale:
-    """Return the scale from 0 that shows ``peak`` with the least room lost on ``rows`` of cells.
+    """Return the scale from 0 that shows ``peak`` as high as possible on ``rows`` rows of cells.
 
-    Ticks are a whole number of rows apart, so a label, its grid line and the value it names always meet in
-    one row, and the limits move only when ``peak`` outgrows them.
+    Ticks are a whole number of rows apart, so that a label, its grid line and its value are in the same row,
+    and the top changes only when ``peak`` exceeds it.
     """
-    needed = max(min(peak, kind.largest) * AIR, kind.calm)
+    needed = max(min(peak, kind.largest) * HEADROOM, kind.least_range)
     room = rows - 0.5  # the value of row 0 sits in the middle of its cell
     closest = max(2, math.ceil(rows / 8))
     scales = []
@@ -121,54 +121,53 @@ def linear_scale(kind: Kind, peak: float, rows: int) -> Scale:
     return max(scales, key=lambda scale: scale.rows_per_unit)
 
 
-class Ladder(Struct, frozen=True):
-    """The tick values of a logarithmic axis: ``rungs``, and the same again ``ratio`` times higher."""
+class LogSteps(Struct, frozen=True):
+    """The tick values of a logarithmic axis: ``multiples`` of the lowest, repeated ``ratio`` times higher."""
 
-    rungs: tuple[int, ...]
+    multiples: tuple[int, ...]
     ratio: float
 
     def value(self, index: int, lowest: float) -> float:
-        """Return the value of rung ``index``, where rung 0 is ``lowest``."""
-        power, rung = divmod(index, len(self.rungs))
-        return self.rungs[rung] * self.ratio**power * lowest
+        """Return the value of tick ``index``, where tick 0 is ``lowest``."""
+        power, multiple = divmod(index, len(self.multiples))
+        return self.multiples[multiple] * self.ratio**power * lowest
 
     def index_below(self, value: float, lowest: float) -> int:
-        """Return the highest rung that is not above ``value``, 0 or more."""
+        """Return the index of the highest tick that is not above ``value``, at least 0."""
         index = 0
         while self.value(index + 1, lowest) <= value * (1 + 1e-9):
             index += 1
         return index
 
     def values(self, low: float, high: float, lowest: float) -> list[float]:
-        """Return the rungs from the last not above ``low`` to the first not below ``high``: two at least."""
+        """Return the ticks from the last one not above ``low`` to the first one not below ``high``."""
         first = self.index_below(low, lowest)
         last = max(first, self.index_below(high * (1 - 1e-6), lowest)) + 1
         return [self.value(index, lowest) for index in range(first, last + 1)]
 
 
-BINARY_LADDERS = tuple(Ladder((1,), 2.0**power) for power in (1, 2, 3, 5, 10, 20))
-DECIMAL_LADDERS = (Ladder((1, 2, 5), 10.0), *(Ladder((1,), 10.0**power) for power in (1, 2, 3, 6, 9)))
+BINARY_LOG_STEPS = tuple(LogSteps((1,), 2.0**power) for power in (1, 2, 3, 5, 10, 20))
+DECIMAL_LOG_STEPS = (LogSteps((1, 2, 5), 10.0), *(LogSteps((1,), 10.0**power) for power in (1, 2, 3, 6, 9)))
 
 
 def log_scale(kind: Kind, low: float, high: float, rows: int) -> Scale:
-    """Return the logarithmic scale over ``low`` to ``high`` with the densest ticks that fit on ``rows``.
+    """Return the logarithmic scale from ``low`` to ``high`` with the densest ticks that fit on ``rows`` rows.
 
-    Bytes climb by a power of two from tick to tick, so their rows are evenly apart; the rest by 1-2-5 or by
-    decades.
+    The ticks of bytes are a power of two apart, all others go by 1-2-5 or by powers of ten.
     """
     low = min(max(low, kind.smallest), kind.largest)
     high = min(max(high, low), kind.largest)
-    ladders = BINARY_LADDERS if kind.base == 1024 else DECIMAL_LADDERS
-    for ladder in ladders:
-        values = ladder.values(low, high, kind.smallest)
+    candidates = BINARY_LOG_STEPS if kind.base == 1024 else DECIMAL_LOG_STEPS
+    for steps in candidates:
+        values = steps.values(low, high, kind.smallest)
         if len(values) > 2 and (rows - 1) / (len(values) - 1) >= 2:
             break
-    else:  # no tick between the ends, which are then as close as they come
-        values = ladders[0].values(low, high, kind.smallest)
+    else:  # no tick between the ends: the tightest range
+        values = candidates[0].values(low, high, kind.smallest)
         values = [values[0], values[-1]]
     bottom, top = math.log10(values[0]), math.log10(values[-1])
     scale = Scale((), bottom, (rows - 1) / (top - bottom), True)
-    # Far above what is drawn there is no prefix to write a value with.
+    # Far above the largest value there is no prefix to format a label with.
     named = [value for value in values if value <= 1.2 * kind.largest]
     ticks = {round(scale.row(value)): kind.format(value) for value in reversed(named)}
     placed = tuple(Tick(position, label) for position, label in sorted(ticks.items()))

@@ -1,4 +1,4 @@
-"""The painter for slides: one chart as SVG, and beneath it what it was measured under."""
+"""Charts for slides: one chart as SVG, with the conditions of its measurement below."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,30 +6,31 @@ from html import escape
 
 from msgspec import Struct
 
+from concwatch.charts import decimation
 from concwatch.charts.captions import NO_VALUE, value_text
-from concwatch.charts.decimation import Point
-from concwatch.charts.plot import Line, Plot, decimated, stretches, y_scale
+from concwatch.charts.plot import Line, Plot, decimate_lines, split_at_gaps, y_scale
 from concwatch.lab.settings import Settings, describe
 from concwatch.units import format_bytes
 
 SIZE = (1280, 720)
-"""Pixels of a picture that nobody gave a size: 16 to 9."""
+"""The default size in pixels."""
 
 LARGEST = 16_384
+"""The largest width or height in pixels."""
 
 ROWS, LABEL = 10, 90
-"""Steps of the y axis about, and the width that a label of the x axis takes, in the units of `SIZE`."""
+"""The approximate number of steps of the y axis, and the width of a label of the x axis at `SIZE`."""
 
-INKS = {
+COLORS = {
     True: ("#0c0f15", "#d7dce5", "#8b919c", "#242a35"),
     False: ("#fbfbf9", "#1f2530", "#6a707a", "#dcdcd6"),
 }
-"""Whether the picture is dark → its background, text, text that matters less, and grid."""
+"""Whether the picture is dark → the colours of background, text, dim text, and grid."""
 
 LETTER = 0.62
-"""Width of a letter by the size of its font."""
+"""The width of a letter relative to the font size."""
 
-Place = tuple[float, float]
+Point = tuple[float, float]
 """Pixels from the left, and from the top."""
 
 FAMILY = "'Concwatch Mono', 'DejaVu Sans Mono', Menlo, Consolas, monospace"
@@ -40,15 +41,15 @@ class Slide(Struct, frozen=True):
 
     plot: Plot
     conditions: Sequence[str] = ()
-    """What stands beneath: workload, versions, machine, date."""
+    """The texts below the chart: workload, versions, machine, date."""
     dark: bool = True
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """Read a size in pixels: ``1920x1080``.
+    """Parse a size in pixels: ``1920x1080``.
 
     Raises:
-        ValueError: one line.
+        ValueError: says in one line what was expected.
     """
     width, _, height = text.partition("x")
     if not (
@@ -62,25 +63,28 @@ def parse_size(text: str) -> tuple[int, int]:
 
 
 def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -> str:
-    """Return the picture as SVG of ``size`` pixels; the same data always make the same.
+    """Return a slide as SVG, the same for the same data.
 
-    ``scale`` makes letters and strokes larger than they are for `SIZE`.
+    Args:
+        slide: the chart and its conditions.
+        size: width and height in pixels.
+        scale: the factor by which text and lines are larger than normal.
     """
     plot, (width, height) = slide.plot, size
     unit = min(width / SIZE[0], height / SIZE[1]) * scale
-    ground, ink, dim, grid = INKS[slide.dark]
+    background, foreground, dim, grid = COLORS[slide.dark]
     font, margin = 20 * unit, 48 * unit
 
     def text(x: float, y: float, words: str, color: str, *, size: float = font, more: str = "") -> str:
-        place = f'x="{x:.1f}" y="{y:.1f}" fill="{color}" font-size="{size:.1f}"'
-        return f"<text {place}{more}>{escape(words)}</text>"
+        attributes = f'x="{x:.1f}" y="{y:.1f}" fill="{color}" font-size="{size:.1f}"'
+        return f"<text {attributes}{more}>{escape(words)}</text>"
 
     foot = _wrapped(slide.conditions, max(10, int((width - 2 * margin) / (font * LETTER))))
     longest = max((len(line.name) for line in plot.lines), default=0)
     left, right = margin + 110 * unit, width - margin - (longest + 1) * font * LETTER
     top, bottom = 150 * unit, height - margin - (len(foot) + 2) * font * 1.4
     columns = max(2, int(right - left))
-    drawn = decimated(plot, columns)
+    drawn = decimate_lines(plot, columns)
     axis = y_scale(plot, drawn, ROWS)
     edges = [points for each in drawn for points in (each.points, *each.band)]
     shown = [axis.row(value) for points in edges for _, value in points if math.isfinite(value)]
@@ -89,13 +93,13 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
     def y_of(row: float) -> float:
         return bottom - row / high * (bottom - top)
 
-    def placed(points: Sequence[Point]) -> list[list[Place]]:
+    def placed(points: Sequence[decimation.Point]) -> list[list[Point]]:
         return [
             [
                 (left + (max(column, 0) + 0.5) / columns * (right - left), y_of(axis.row(value)))
-                for column, value in stretch
+                for column, value in part
             ]
-            for stretch in stretches(points)
+            for part in split_at_gaps(points)
         ]
 
     def area(path: str, color: str) -> str:
@@ -104,8 +108,8 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="{FAMILY}">',
-        f'<rect width="{width}" height="{height}" fill="{ground}"/>',
-        text(margin, margin + 24 * unit, plot.title, ink, size=34 * unit, more=' font-weight="bold"'),
+        f'<rect width="{width}" height="{height}" fill="{background}"/>',
+        text(margin, margin + 24 * unit, plot.title, foreground, size=34 * unit, more=' font-weight="bold"'),
     ]
     x = margin
     for line in plot.lines:
@@ -118,7 +122,7 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
         parts.append(f'<path d="M{left:.1f} {y:.1f}H{right:.1f}" stroke="{grid}" stroke-width="{unit:.1f}"/>')
         parts.append(text(left - 14 * unit, y + font * 0.35, tick.label, dim, more=' text-anchor="end"'))
     cells = max(2, int((right - left) / (LABEL * unit) * 8))
-    for tick in plot.across(plot.end, plot.length, cells):
+    for tick in plot.x_ticks(plot.end, plot.length, cells):
         x = left + (tick.position + 0.5) / cells * (right - left)
         parts.append(text(x, bottom + font * 1.6, tick.label, dim, more=' text-anchor="middle"'))
     for each in drawn:
@@ -151,13 +155,13 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _path(places: Sequence[Place]) -> str:
-    start, *rest = [f"{x:.1f} {y:.1f}" for x, y in places]
-    return f"M{start}" + "".join(f"L{place}" for place in rest or [start])
+def _path(points: Sequence[Point]) -> str:
+    start, *rest = [f"{x:.1f} {y:.1f}" for x, y in points]
+    return f"M{start}" + "".join(f"L{point}" for point in rest or [start])
 
 
 def _apart(ends: Sequence[tuple[float, Line]], least: float) -> list[tuple[float, Line]]:
-    """Return names at least so far from each other, from the lowest value up."""
+    """Move the names of lines apart to a distance of ``least`` pixels, from the lowest value up."""
     placed: list[tuple[float, Line]] = []
     for y, line in sorted(ends, key=lambda end: -end[0]):
         placed.append((min(y, placed[-1][0] - least) if placed else y, line))
@@ -165,7 +169,7 @@ def _apart(ends: Sequence[tuple[float, Line]], least: float) -> list[tuple[float
 
 
 def _wrapped(conditions: Sequence[str], room: int) -> list[str]:
-    """Return the conditions in rows of so many letters at most, none of them cut unless it is longer."""
+    """Distribute conditions over rows of at most ``room`` characters, without breaking one."""
     rows = [""]
     for condition in filter(None, conditions):
         joined = f"{rows[-1]} · {condition}" if rows[-1] else condition
@@ -177,7 +181,7 @@ def _wrapped(conditions: Sequence[str], room: int) -> list[str]:
 
 
 def conditions(settings: Settings, machine: Mapping[str, object], when: str) -> list[str]:
-    """Return what figures were taken under, as the foot of a slide has it: settings, machine and date."""
+    """Return the conditions of a measurement for a slide: settings, machine and date."""
     memory = machine.get("memory_total")
     return [
         f"each task {describe(settings.workload)}",

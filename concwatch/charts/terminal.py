@@ -1,4 +1,4 @@
-"""The painter for the terminal: a picture as rows of Rich's segments."""
+"""Charts on the terminal: a picture painted as rows of Rich segments."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -6,26 +6,26 @@ from functools import lru_cache
 from rich.segment import Segment
 from rich.style import Style
 
-from concwatch.charts.annotations import draw_cursor, draw_flags
+from concwatch.charts.annotations import draw_cursor, draw_markers
 from concwatch.charts.picture import LABEL_WIDTH, Picture
 from concwatch.charts.raster import Cell, below, between, merge, rasterize
 
-SHADE = 0.28
-"""How much of its colour the area below a lone line has, or a band; the rest is the background's."""
+SHADE_OPACITY = 0.28
+"""The opacity of a band, and of the area below a single line."""
 
 
 @lru_cache(maxsize=256)
 def _style(color: str, background: str | None) -> Style:
-    # Themes that leave colours to the terminal name them as Textual does.
+    # Themes that use the terminal's colours have Textual's names for them.
     return Style(color=color.removeprefix("ansi_"), bgcolor=background)
 
 
 def _shade(color: str, background: str | None) -> str | None:
-    """Return the colour of an area; None where a theme leaves colours to the terminal."""
+    """Return the colour of an area, or None if the theme uses the terminal's colours."""
     if not (background and background.startswith("#") and color.startswith("#")):
         return None
     pairs = zip(bytes.fromhex(color[1:]), bytes.fromhex(background[1:]), strict=True)
-    return "#" + bytes(round(back + SHADE * (line - back)) for line, back in pairs).hex()
+    return "#" + bytes(round(back + SHADE_OPACITY * (line - back)) for line, back in pairs).hex()
 
 
 def _segments(
@@ -35,10 +35,14 @@ def _segments(
     background: str | None,
     shades: Sequence[str | None],
 ) -> list[Segment]:
-    """Join neighbouring cells of one colour; a space has whatever colour stands before it.
+    """Join adjacent cells of one colour into segments. A space takes the colour before it.
 
-    ``margin`` stands before the cells, ``blank`` is seen where a cell is None, and ``shades`` lie behind
-    each.
+    Args:
+        margin: the text before the cells, and its colour.
+        cells: the cells of the row.
+        blank: drawn where a cell is None.
+        background: the default background.
+        shades: the background of each cell, None for the default.
     """
     run, color, behind = [margin[0]], margin[1], background
     segments = []
@@ -56,7 +60,7 @@ def _segments(
 
 
 def _shades(picture: Picture, background: str | None) -> Sequence[Sequence[str | None]]:
-    """Return what is behind each cell, by rows from the top: bands, or the area below a lone line."""
+    """Return the background of each cell, the top row first: bands, or the area below a single line."""
     size = picture.columns, picture.rows
     areas = [
         (color, between(rasterize(least, *size), rasterize(most, *size)))
@@ -76,7 +80,7 @@ def _shades(picture: Picture, background: str | None) -> Sequence[Sequence[str |
 
 
 def _labels_across(picture: Picture) -> str:
-    """Return the line of labels below the plot, each centred on its tick."""
+    """Return the line of x labels, each centred on its tick."""
     text = " " * picture.width
     for tick in picture.across:
         end = picture.width - picture.margin
@@ -90,7 +94,7 @@ def paint(
 ) -> list[list[Segment]]:
     """Return the rows of ``picture``, each ``picture.width`` cells wide, the top row first.
 
-    Colours are ``#rrggbb``; without a background, what is there already stays.
+    Colours are ``#rrggbb``. Without a background the terminal's own is kept.
     """
     rasters = [(rasterize(paths, picture.columns, picture.rows), color) for color, paths in picture.lines]
     shades = _shades(picture, background)
@@ -104,7 +108,7 @@ def paint(
         for column, at, character, color in picture.marks:
             if at == height:
                 row[column] = (character, color)
-        draw_flags(row, picture.flags, floor=height == 0, top=height == top)
+        draw_markers(row, picture.markers, bottom=height == 0, top=height == top)
         draw_cursor(row, picture.cursor, axis_color)
         label = labels.get(height, "")
         axis = "└" if height == 0 else "┤" if label else "│"

@@ -1,59 +1,66 @@
-"""The x axis: the column in which a place stands, and the ticks that are labelled.
+"""The x axis: the columns of x values, and labelled ticks.
 
-Places are seconds, or whatever else grows evenly from left to right, such as the logarithm of a size.
+An x value is a time in seconds, or another number such as the logarithm of a size.
 """
 
 import math
 from collections.abc import Callable, Sequence
 
-from concwatch.charts.scales import DECIMAL_LADDERS, Tick
+from concwatch.charts.scales import DECIMAL_LOG_STEPS, Tick
 from concwatch.units import format_short
 
 LABEL_GAP = 3
-"""Blank cells that stay between two labels of a time axis."""
+"""The least cells between two labels of a time axis."""
 
 TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800)
 ELAPSED_STEPS = (0.05, 0.1, 0.2, 0.5, *TIME_STEPS)
 
-Across = Callable[[float, float, int], tuple[Tick, ...]]
-"""Returns the ticks of an x axis by the place at its right end, its length, and its columns of cells."""
+XTicks = Callable[[float, float, int], tuple[Tick, ...]]
+"""Returns the ticks of an x axis, given its end, its length, and its columns of cells."""
 
 
 def column_grid(end: float, length: float, columns: int) -> tuple[float, int]:
-    """Return the width of a column, and the number of the leftmost one counted from place 0.
+    """Return the width of a column, and the number of the leftmost one, counted from x value 0.
 
-    A column's edges are multiples of its width, so what falls into it never changes as the axis moves on.
+    The edges of columns are multiples of their width, so values stay in their column as the axis moves.
     """
-    # Rounded, for the last bits of a length differ from call to call and would move samples across edges.
+    # Rounded, as the last bits of the length differ between calls and would move samples across edges.
     width = round(length / columns, 9)
     return width, math.floor(end / width) - columns + 1
 
 
-def column_of(place: float, end: float, length: float, columns: int) -> int:
-    """Return the column of cells, from 0, in which ``place`` stands; it may lie outside the chart."""
+def column_of(x: float, end: float, length: float, columns: int) -> int:
+    """Return the column of cells of ``x``, from 0 if it is within the chart.
+
+    Args:
+        x: the x value.
+        end: the x value at the right end of the axis.
+        length: the length of the axis.
+        columns: its columns of cells.
+    """
     width, first = column_grid(end, length, 2 * columns)
-    return (math.floor(place / width) - first) // 2
+    return (math.floor(x / width) - first) // 2
 
 
 def time_of(column: int, end: float, length: float, columns: int) -> float:
-    """Return the last moment of a column of cells, at most ``end``; arguments as for `column_of`."""
+    """Return the last time in a column of cells, at most ``end``. The arguments are those of `column_of`."""
     width, first = column_grid(end, length, 2 * columns)
-    # Rounded down by a hair, for the edge itself belongs to the next column.
+    # Slightly before the edge, which belongs to the next column.
     return min(end, (first + 2 * column + 2) * width - 1e-6)
 
 
 def time_label(seconds: float, step: float) -> str:
-    """Return how a tick at ``seconds`` is written where ticks are ``step`` seconds apart: ``45s``, ``2m``."""
+    """Return the label of a tick at ``seconds`` if ticks are ``step`` seconds apart: ``45s``, ``2m``."""
     size, unit = (3600, "h") if step % 3600 == 0 else (60, "m") if step % 60 == 0 else (1, "s")
     return f"{seconds / size:g}{unit}"
 
 
-def _place(place: float, label: str, end: float, length: float, columns: int) -> Tick:
-    return Tick(min(max(0, column_of(place, end, length, columns)), columns - 1), label)
+def _tick(x: float, label: str, end: float, length: float, columns: int) -> Tick:
+    return Tick(min(max(0, column_of(x, end, length, columns)), columns - 1), label)
 
 
 def _all_fit(ticks: Sequence[Tick], columns: int) -> bool:
-    """Return whether at least one blank stands between any two labels, each centred on its tick."""
+    """Return whether there is a space between all labels, each centred on its tick."""
     ends = [tick.position - len(tick.label) // 2 + len(tick.label) for tick in ticks]
     starts = [min(tick.position - len(tick.label) // 2, columns - len(tick.label)) for tick in ticks]
     return all(start > end for end, start in zip(ends[:-1], starts[1:], strict=True))
@@ -62,13 +69,13 @@ def _all_fit(ticks: Sequence[Tick], columns: int) -> bool:
 def size_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
     """Return the ticks of a logarithmic axis of whole numbers: ``1``, ``10``, ``100``, ``1 k``, ….
 
-    ``end`` is the decimal logarithm of the number at the right end, ``length`` so many powers of ten.
+    ``end`` is the decimal logarithm of the number at the right end, ``length`` a number of powers of ten.
     """
     ticks: list[Tick] = []
-    for ladder in DECIMAL_LADDERS:
-        values = [ladder.value(index, 1) for index in range(ladder.index_below(10 ** max(0.0, end), 1) + 1)]
+    for steps in DECIMAL_LOG_STEPS:
+        values = [steps.value(index, 1) for index in range(steps.index_below(10 ** max(0.0, end), 1) + 1)]
         found = [
-            _place(math.log10(value), format_short(value), end, length, columns)
+            _tick(math.log10(value), format_short(value), end, length, columns)
             for value in values
             if end - length - 1e-9 <= math.log10(value)
         ]
@@ -79,23 +86,22 @@ def size_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
 
 
 def elapsed_ticks(end: float, length: float, columns: int, gap: int = LABEL_GAP) -> tuple[Tick, ...]:
-    """Return the ticks of an axis of seconds since something began: ``0s``, ``5s``, ``10s``, …."""
+    """Return the ticks of an axis of elapsed seconds: ``0s``, ``5s``, ``10s``, …."""
     for step in ELAPSED_STEPS:
         if columns * step / length < len("0s") + gap:
-            continue  # so short a step would be ticks without number
+            continue  # the step is too short for any labels
         counts = range(math.ceil((end - length) / step), math.floor(end / step + 1e-9) + 1)
         labels = [time_label(count * step, step) for count in counts]
         if columns * step / length >= max(map(len, labels), default=0) + gap:
-            places = (count * step for count in counts)
             return tuple(
-                _place(place, label, end, length, columns)
-                for place, label in zip(places, labels, strict=True)
+                _tick(count * step, label, end, length, columns)
+                for count, label in zip(counts, labels, strict=True)
             )
     return ()
 
 
 def age_ticks(end: float, length: float, columns: int) -> tuple[Tick, ...]:
-    """Return the ticks of a time axis that ends now, oldest first: ``-60s`` … ``now``."""
+    """Return the ticks of a time axis that ends now, the oldest first: ``-60s`` … ``now``."""
     last = columns - 1
     for step in TIME_STEPS:
         count = math.floor((length + 1e-9) / step)

@@ -1,4 +1,4 @@
-"""What is drawn in plain text: the series of each lane over the seconds since it began."""
+"""The series of each lane over the seconds since its start, for charts in plain text and slides."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,31 +17,31 @@ from concwatch.recordings.recording import Recording
 from concwatch.text import plain
 
 Values = tuple[Sequence[float], Sequence[float]]
-"""Times, in seconds and ascending, and one value for each, NaN where it was not known."""
+"""Ascending times in seconds, and their values, NaN where a value is not known."""
 
 
 class Trace(Struct, frozen=True):
-    """One lane's samples."""
+    """The samples of one lane."""
 
     name: str
     metrics: Mapping[str, Values]
-    """By the names of `METRICS`; times count from the lane's beginning."""
+    """By the names of `METRICS`; times are relative to the lane's start."""
 
     @property
     def seconds(self) -> float:
-        """From the lane's beginning to its last sample; 0 where there is none."""
+        """The time of the last sample; 0 if there are none."""
         return max((times[-1] for times, _ in self.metrics.values() if times), default=0.0)
 
 
 def traces_of_labs(labs: Sequence[Lab]) -> list[Trace]:
-    """Return a trace a lane of labs that have ended; each begins with its own lab."""
+    """Return the trace of each lane of labs that have ended; times are relative to the lab's start."""
     return [_trace(lane.engine.name, lane.series, lab.began) for lab in labs for lane in lab.lanes]
 
 
 def traces_of_recording(recording: Recording) -> list[Trace]:
-    """Return a trace a lane of a recording; each begins as its first lab comes in.
+    """Return the trace of each lane of a recording; times are relative to the start of its first lab.
 
-    So what ``concwatch run`` recorded one after another lies over each other, as in its own charts.
+    So lanes that ``concwatch run`` recorded one after another are drawn over each other.
     """
     return [
         _trace(lane.name, lane.series, next((line.time for line in lane.changes.entries), 0.0))
@@ -50,7 +50,7 @@ def traces_of_recording(recording: Recording) -> list[Trace]:
 
 
 def recorded_conditions(recording: Recording) -> list[str]:
-    """Return what a recording was taken under, for a slide."""
+    """Return the conditions of a recording for a slide."""
     header = recording.header
     try:
         when = f"{datetime.fromisoformat(header.began).astimezone():%d %b %Y}".lstrip("0")
@@ -63,10 +63,10 @@ def recorded_conditions(recording: Recording) -> list[str]:
 
 
 def slide_of(recording: Recording, metric: str, dark: bool) -> Slide:
-    """Return one chart of a recording, from the beginning of its lanes to their end.
+    """Return the slide of one metric of a recording.
 
     Raises:
-        ValueError: no lane has any value of it.
+        ValueError: no lane has values of the metric.
     """
     spec = BY_METRIC[metric]
     lines = [
@@ -77,7 +77,7 @@ def slide_of(recording: Recording, metric: str, dark: bool) -> Slide:
     if not lines:
         raise ValueError(f"no lane of this recording has {spec.title}: expected --metric with another")
     end = max(line.times[-1] for line in lines)
-    plot = Plot(spec.title, spec.kind, lines, end, max(end, 1.0), across=elapsed_ticks)
+    plot = Plot(spec.title, spec.kind, lines, end, max(end, 1.0), x_ticks=elapsed_ticks)
     return Slide(plot, recorded_conditions(recording), dark)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from concwatch.charts.table import ON_SCREEN, PAIR, WINDOWS, span
+from concwatch.charts.table import ON_SCREEN, PAIR, WINDOWS, shortest_span
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.units import format_seconds
@@ -27,7 +27,7 @@ class ChartControl:
 
     def window(self, seconds: float) -> float:
         """Return the seconds that the charts show while there are so many ``seconds`` to show."""
-        return span(seconds, self.chosen) if self.grows else self.chosen
+        return shortest_span(seconds, self.chosen) if self.grows else self.chosen
 
     def change_window(self, step: int) -> None:
         """Show a longer or a shorter time."""

@@ -9,7 +9,7 @@ from textual import on
 from textual.geometry import Size
 from textual.widget import Widget
 
-from concwatch.charts.table import DRAWN, span
+from concwatch.charts.table import DRAWN, shortest_span
 from concwatch.lab.events import NOTE, mark_text
 from concwatch.lab.snapshot import Snapshot
 from concwatch.recordings.format import Header
@@ -189,7 +189,7 @@ class ReplayScreen(LanesScreen):
         self._stale = False
         super().__init__(self.playing, size)
         self.controls = ReplayControls(self.playing, self)
-        self.charts.chosen = span(recording.duration)
+        self.charts.chosen = shortest_span(recording.duration)
 
     # What is seen.
 

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from concwatch.charts.captions import Entry, caption, legend
+from concwatch.charts.captions import LegendEntry, caption, legend
 from concwatch.charts.picture import LABEL_WIDTH, Picture, compose
 from concwatch.charts.plot import Plot
 from concwatch.charts.terminal import paint
@@ -129,12 +129,12 @@ class Chart(Widget, can_focus=True):
         return self._colors
 
     def _update_title(self, width: int) -> None:
-        parts = caption(self.plot.title, self.legend(), width, self.plot.brief)
+        parts = caption(self.plot.title, self.legend(), width, self.plot.short_title)
         if parts != self._caption:  # to set it draws the chart's frame again
             self._caption = parts
             self.border_title = Content.assemble(*parts)
 
-    def legend(self) -> list[Entry]:
+    def legend(self) -> list[LegendEntry]:
         """Return what stands behind the title: each line's name, and the value that it has now."""
         return legend(self.plot)
 

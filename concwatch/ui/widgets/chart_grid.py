@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from concwatch.charts.annotations import Annotation
 from concwatch.charts.picture import SMALLEST
-from concwatch.charts.plot import LaneSeries, Plot, plotted
+from concwatch.charts.plot import LaneSeries, Plot, make_plot
 from concwatch.charts.table import BY_METRIC, FEW, MANY, MOST, ON_SCREEN, PAIR
 from concwatch.ui.widgets.chart import Chart, PointingChart
 from concwatch.units import format_clock
@@ -150,7 +150,7 @@ class ChartGrid(Container):
 
     def filled(self) -> list[int]:
         """Return which charts have a line to show."""
-        plots = (plotted(spec, self._lanes, self._now, self.window) for spec in ON_SCREEN)
+        plots = (make_plot(spec, self._lanes, self._now, self.window) for spec in ON_SCREEN)
         return [at for at, plot in enumerate(plots) if plot.lines]
 
     def show(
@@ -158,7 +158,7 @@ class ChartGrid(Container):
         lanes: Sequence[LaneSeries],
         now: float,
         window: float,
-        moments: Sequence[Annotation] = (),
+        annotations: Sequence[Annotation] = (),
         describe: Describe = _clock,
         calm: bool = False,
     ) -> None:
@@ -185,13 +185,15 @@ class ChartGrid(Container):
         self._give_way(every)
         charts = {metric: chart for metric, chart in every.items() if chart.display}
         for metric, chart in charts.items():
-            plot = plotted(BY_METRIC[metric], lanes, now, window)
-            spares = [each for each in BY_METRIC[metric].spare if each not in charts]
+            plot = make_plot(BY_METRIC[metric], lanes, now, window)
+            spares = [each for each in BY_METRIC[metric].fallbacks if each not in charts]
             if not plot.lines and spares and len(charts) > 1:
-                spare = plotted(BY_METRIC[spares[0]], lanes, now, window)
+                spare = make_plot(BY_METRIC[spares[0]], lanes, now, window)
                 plot = spare if spare.lines else plot
             chart.show(
-                structs.replace(plot, moments=moments, logarithmic=self.logarithmic, cursor=self.cursor)
+                structs.replace(
+                    plot, annotations=annotations, logarithmic=self.logarithmic, cursor=self.cursor
+                )
             )
 
     def _give_way(self, charts: Mapping[str, Chart]) -> None:
@@ -199,7 +201,7 @@ class ChartGrid(Container):
         all_others = all(chart.display for metric, chart in charts.items() if metric != "traced")
 
         def drawn(metric: str) -> bool:
-            return bool(plotted(BY_METRIC[metric], self._lanes, self._now, self.window).lines)
+            return bool(make_plot(BY_METRIC[metric], self._lanes, self._now, self.window).lines)
 
         self.set_class(all_others and drawn("rss") and not drawn("traced"), "-untraced")
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
-from concwatch.charts.captions import NO_VALUE, Entry
+from concwatch.charts.captions import NO_VALUE, LegendEntry
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.scales import BYTES, RATE, SECONDS, Kind
-from concwatch.charts.table import span
+from concwatch.charts.table import shortest_span
 from concwatch.charts.ticks import elapsed_ticks, size_ticks
 from concwatch.experiments.runner import TableFigure
 from concwatch.lab.lane import Lane
@@ -45,7 +45,7 @@ class RunChart(Chart):
 
         ``now`` is on their clock; they have been running for so many ``seconds``.
         """
-        window, names = span(seconds, LONGEST), {color: lane.engine.name for lane, color in lanes}
+        window, names = shortest_span(seconds, LONGEST), {color: lane.engine.name for lane, color in lanes}
         parts: dict[str, tuple[array[float], array[float]]] = {}
         for lane, color in lanes:
             times, values = parts.setdefault(color, (array("d"), array("d")))
@@ -65,12 +65,12 @@ class RunChart(Chart):
             Line(name, color, [time for time, _ in trail], [rss for _, rss in trail])
             for name, color, trail in trails
         ]
-        self.show(Plot("RSS", BYTES, lines, longest, longest, across=elapsed_ticks))
+        self.show(Plot("RSS", BYTES, lines, longest, longest, x_ticks=elapsed_ticks))
 
-    def legend(self) -> list[Entry]:
+    def legend(self) -> list[LegendEntry]:
         """Return the value of what runs, or the names of what ran."""
-        if self.plot.across is elapsed_ticks:
-            return [Entry(line.name, "", line.color) for line in self.plot.lines]
+        if self.plot.x_ticks is elapsed_ticks:
+            return [LegendEntry(line.name, "", line.color) for line in self.plot.lines]
         return [entry for entry in super().legend() if entry.value != NO_VALUE]
 
 
@@ -79,7 +79,7 @@ def _decimal(size: float) -> str:
     return f"{text}B" if text[-1].isalpha() else f"{text} B"
 
 
-DECIMAL_BYTES = Kind(_decimal, base=1000, smallest=1, calm=64_000, largest=1e15)
+DECIMAL_BYTES = Kind(_decimal, base=1000, smallest=1, least_range=64_000, largest=1e15)
 """Bytes that were published by powers of ten."""
 
 
@@ -96,7 +96,7 @@ class SizeChart(Chart):
 
     def __init__(self) -> None:
         super().__init__(Plot("by size", BYTES), hint="figures by size come here")
-        self._names: list[Entry] = []
+        self._names: list[LegendEntry] = []
 
     def compare(
         self, figures: Sequence[TableFigure], colors: Mapping[str, str], dim: Mapping[str, str]
@@ -112,7 +112,7 @@ class SizeChart(Chart):
             [line for name, rows in own.items() for line in _line(name, inks[name], rows, mark)]
             for mark, inks in ((PUBLISHED, dim), (HERE, colors))
         )
-        self._names = [Entry(name, "", colors[name]) for name in own]
+        self._names = [LegendEntry(name, "", colors[name]) for name in own]
         kind = kind_of(figures[-1].entry.table.unit) if figures else BYTES
         lines = [*published, *here]
         places = [place for line in lines for place in line.times]
@@ -121,10 +121,10 @@ class SizeChart(Chart):
         kinds = ((f"{PUBLISHED} published", published), (f"{HERE} here", here))
         self.border_subtitle = Content("  ".join(what for what, drawn in kinds if drawn))
         length = high - low + 2 * margin
-        plot = Plot("by size", kind, lines, high + margin, length, logarithmic=True, across=size_ticks)
+        plot = Plot("by size", kind, lines, high + margin, length, logarithmic=True, x_ticks=size_ticks)
         self.show(plot)
 
-    def legend(self) -> list[Entry]:
+    def legend(self) -> list[LegendEntry]:
         """Return the series; which mark is which stands below them."""
         return self._names
 

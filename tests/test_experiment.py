@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.experiments.cell import READINGS, TRACED, actions_of
+from concwatch.experiments.cell import READINGS, TRACED, actions_for
 from concwatch.experiments.experiment import Source, entries
 from concwatch.experiments.loading import decode, load, shipped
 from concwatch.measure.units import SCALES
@@ -57,7 +57,7 @@ def test_every_reading_can_be_asked_for_in_every_unit_of_its_kind(reading):
     trace = "trace = true\nread_after = 0.5\n" if reading in TRACED else ""
     for unit, (kind, _) in SCALES.items():
         text = changed("peak_rss", reading).replace('"MB"', f'"{unit}"')
-        text += f'action = "{actions_of(READINGS[reading])[0]}"\n{trace}'
+        text += f'action = "{actions_for(READINGS[reading])[0]}"\n{trace}'
         if kind is READINGS[reading].unit:
             assert read(text).table[0].unit == unit
         else:

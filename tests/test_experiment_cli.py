@@ -20,7 +20,7 @@ import pytest
 
 from concwatch.commands.progress import ExperimentProgress
 from concwatch.experiments.loading import decode, load, shipped
-from concwatch.experiments.runner import Choice, Runner
+from concwatch.experiments.runner import Runner, Selection
 from concwatch.links.link import Ended
 from concwatch.system.child import ROOT
 from tests.command_line import PROGRAM, invoke, refused
@@ -299,7 +299,7 @@ def test_a_terminal_that_goes_away_ends_it_with_what_it_has(on_terminal, files, 
 
 
 def test_the_line_of_progress_says_which_cell_and_run_it_is():
-    runner = Runner(decode(TINY.encode(), "tiny.toml"), Choice(repeats=3), make_lab=None)
+    runner = Runner(decode(TINY.encode(), "tiny.toml"), Selection(repeats=3), make_lab=None)
     runner.current = list(runner.outcomes)[1]
     runner._began = runner._run_began = 0.0
 

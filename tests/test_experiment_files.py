@@ -7,7 +7,7 @@ import pytest
 
 from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.loading import load, shipped
-from concwatch.experiments.runner import CellState, Choice, Runner
+from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.lab.catalog import AT, PYTHONS
 from concwatch.lab.lab import Lab
 from concwatch.measure.units import SCALES
@@ -89,7 +89,7 @@ def test_a_file_is_called_like_its_experiment_and_says_whole_sentences_and_sizes
 
 
 def test_a_quick_look_at_the_published_ones_is_forecast_to_take_less_than_two_minutes():
-    runners = [Runner(load(name), Choice(quick=True), Lab) for name in published_figures.ARTICLES]
+    runners = [Runner(load(name), Selection(quick=True), Lab) for name in published_figures.ARTICLES]
     assert sum(runner.seconds_left for runner in runners) < 120
 
 
@@ -178,7 +178,7 @@ def smallest(experiment: Experiment) -> Experiment:
 @pytest.fixture(scope="module")
 def runners():
     """Run every shipped experiment at its smallest sizes with real workers, all side by side."""
-    choice = Choice(quick=True, repeats=1)
+    choice = Selection(quick=True, repeats=1)
 
     def make_lab(engines, settings):
         return Lab(engines, settings=settings)

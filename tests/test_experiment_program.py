@@ -14,7 +14,7 @@ from concwatch.experiments import program
 from concwatch.experiments.cell import Cell, MissingError, NotMeasuredError
 from concwatch.experiments.loading import PROGRAMS, decode, load, shipped
 from concwatch.experiments.program import find_runtime, run_program
-from concwatch.experiments.runner import CellState, Choice, Runner
+from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.lab.lab import Lab
 from concwatch.lab.pythons import ask
 from concwatch.lab.settings import Settings
@@ -217,7 +217,7 @@ def test_what_is_missing_skips_the_cell_and_says_what_brings_it(
         monkeypatch.setattr(program, each, type(tool)(tool.name, tool.brought_by, least=tool.least))
     monkeypatch.setenv("PATH", str(tmp_path))
     own(text, name)
-    runner = Runner(experiment(tmp_path, FILE.replace("own.py", name)), Choice(repeats=1), make_lab)
+    runner = Runner(experiment(tmp_path, FILE.replace("own.py", name)), Selection(repeats=1), make_lab)
     asyncio.run(runner.run())
     for outcome in runner.outcomes.values():
         assert (outcome.state, outcome.runs) == (CellState.SKIPPED, [])
@@ -231,7 +231,7 @@ def make_lab(engines, settings):
 def test_a_program_that_never_ends_is_given_up_and_ended(own, tmp_path, monkeypatch):
     monkeypatch.setattr(program, "LONGEST_BURST", 0.5)
     path = own(LINGERS.format(pids=tmp_path / "pids"))
-    with pytest.raises(NotMeasuredError, match="not over within 500 ms: given up"):
+    with pytest.raises(NotMeasuredError, match="did not end within 500 ms: killed"):
         run(path)
     assert_gone(tmp_path / "pids")
 
@@ -261,7 +261,7 @@ def test_a_cancelled_run_leaves_no_process(own, tmp_path):
     own(LINGERS.format(pids=pids))
 
     async def cancel():
-        runner = Runner(experiment(tmp_path), Choice(), make_lab)
+        runner = Runner(experiment(tmp_path), Selection(), make_lab)
         running = asyncio.get_running_loop().create_task(runner.run())
         end = asyncio.get_running_loop().time() + PATIENCE
         while not pids.exists():

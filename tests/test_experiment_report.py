@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from concwatch.experiments.formats import (
     FORMATS,
     check,
+    pyperf_problem,
     report_csv,
     report_json,
     report_markdown,
     report_pyperf,
     save,
-    why_not_pyperf,
 )
 from concwatch.experiments.loading import decode
-from concwatch.experiments.report import Occasion, sheets
-from concwatch.experiments.runner import CellState, Choice, Runner
+from concwatch.experiments.report import RunInfo, sheets
+from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.experiments.sentences import sentence
 from concwatch.experiments.table import WIDTH, table_lines
 from concwatch.files import why_not_writable, write_atomically
@@ -36,7 +36,7 @@ GOLDEN = Path(__file__).parent / "golden"
 KIB, MIB = 1 << 10, 1 << 20
 DONE, FAILED, SKIPPED = CellState.DONE, CellState.FAILED, CellState.SKIPPED
 
-OCCASION = Occasion(
+INFO = RunInfo(
     command="concwatch experiment toy --repeats 3",
     begun=datetime(2026, 11, 21, 9, 30, 5, tzinfo=timezone(timedelta(hours=1))),
     concwatch="1.2.3",
@@ -124,7 +124,7 @@ def fill(runner, table, engine, size, *values, state=DONE, reason="", **about):
 
 
 def toy(text=TOY, **choice):
-    return Runner(decode(text.encode(), "toy.toml"), Choice(**choice), make_lab=None)
+    return Runner(decode(text.encode(), "toy.toml"), Selection(**choice), make_lab=None)
 
 
 @pytest.fixture
@@ -152,8 +152,8 @@ def runner():
     return runner
 
 
-def text_table(runner, occasion):
-    return "".join(f"{line.text}\n" for line in table_lines(runner, occasion))
+def text_table(runner, info):
+    return "".join(f"{line.text}\n" for line in table_lines(runner, info))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def text_table(runner, occasion):
 )
 def test_a_report_looks_as_its_golden_file_does(runner, name, report):
     # To write the files anew: CONCWATCH_GOLDEN=write python -m pytest tests/test_experiment_report.py
-    file, text = GOLDEN / f"experiment.{name}", report(runner, OCCASION)
+    file, text = GOLDEN / f"experiment.{name}", report(runner, INFO)
     if os.environ.get("CONCWATCH_GOLDEN") == "write":
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8")
@@ -172,7 +172,7 @@ def test_a_report_looks_as_its_golden_file_does(runner, name, report):
 
 
 def test_the_json_has_every_run_of_every_cell(runner):
-    told = json.loads(report_json(runner, OCCASION))
+    told = json.loads(report_json(runner, INFO))
     assert [len(table["rows"]) for table in told["tables"]] == [6, 5, 2, 1]
     assert len(told["cells"]) == len(runner.outcomes)
     for row in (row for table in told["tables"] for row in table["rows"] if row["state"] != "absent"):
@@ -190,11 +190,11 @@ def test_a_whole_result_says_nothing_of_partial():
     for outcome in runner.outcomes.values():
         outcome.state = DONE
     for report in (report_markdown, text_table):
-        assert "partial" not in report(runner, OCCASION).lower()
+        assert "partial" not in report(runner, INFO).lower()
 
 
 def test_the_csv_has_one_line_a_figure(runner):
-    lines = list(csv.DictReader(report_csv(runner, OCCASION).splitlines()))
+    lines = list(csv.DictReader(report_csv(runner, INFO).splitlines()))
     assert len(lines) == len(runner.figures()) - 1  # of an engine that is not there, unpublished
     by = {(line["table"], line["engine"], line["size"]): line for line in lines}
     assert float(by["Traced memory", "threads", "1000"]["here"]) == 2_900
@@ -203,7 +203,7 @@ def test_the_csv_has_one_line_a_figure(runner):
 
 
 def test_markdown_tables_have_as_many_cells_in_every_row(runner):
-    text = report_markdown(runner, OCCASION)
+    text = report_markdown(runner, INFO)
     for block in text.split("\n\n"):
         rows = [line for line in block.splitlines() if line.startswith("|")]
         assert len({line.replace("\\|", "").count("|") for line in rows}) <= 1
@@ -217,7 +217,7 @@ def test_no_line_of_the_text_table_is_wider_than_a_hundred_columns(runner):
     for outcome in runner.outcomes.values():
         if outcome.state is FAILED:
             outcome.reason = "a reason that does not end: " + "word " * 60
-    lines = text_table(runner, OCCASION).splitlines()
+    lines = text_table(runner, INFO).splitlines()
     assert max(map(len, lines)) <= WIDTH
     assert sum(line.count("word") for line in lines) == 60
 
@@ -329,7 +329,7 @@ def test_pyperf_reads_its_file_in_seconds_and_compares_two(runner, tmp_path):
 
     before, after = (tmp_path / name for name in ("before.json", "after.json"))
     fill(runner, "Nothing", "threads", 7, 0.25)
-    before.write_text(report_pyperf(runner, OCCASION))
+    before.write_text(report_pyperf(runner, INFO))
     suite = pyperf.BenchmarkSuite.load(str(before))
     assert {bench.get_name(): bench.get_values() for bench in suite.get_benchmarks()} == {
         "toy: Created: asyncio 100,000": pytest.approx([1e5 / rate for rate in (150_321.5, 151e3, 149e3)]),
@@ -338,7 +338,7 @@ def test_pyperf_reads_its_file_in_seconds_and_compares_two(runner, tmp_path):
     }
     fill(runner, "Created", "asyncio", 100_000, 75_000, 75_500, 75_100)
     fill(runner, "Created", "uvloop", 100_000, 181_234.6 * 2)
-    after.write_text(report_pyperf(runner, OCCASION))
+    after.write_text(report_pyperf(runner, INFO))
     command = [sys.executable, "-m", "pyperf", "compare_to", before, after]
     found = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (found.returncode, found.stderr) == (0, "")
@@ -350,12 +350,12 @@ def test_pyperf_reads_its_file_in_seconds_and_compares_two(runner, tmp_path):
 def test_without_times_there_is_nothing_for_pyperf(tmp_path):
     place, runner = str(tmp_path / "times.json"), toy()
     check({"pyperf": place}, runner.experiment)
-    assert save({"pyperf": place}, runner, OCCASION) == (
+    assert save({"pyperf": place}, runner, INFO) == (
         "", [f'--pyperf: "{place}" not written: nothing was timed'],
     )  # fmt: skip
     assert list(tmp_path.iterdir()) == []
     untimed = toy(TOY[: TOY.index('[[table]]\ntitle = "Created"')]).experiment
-    assert why_not_pyperf(untimed) == '--pyperf holds times, and no table of "toy" is of times or rates'
+    assert pyperf_problem(untimed) == '--pyperf holds times, and no table of "toy" is of times or rates'
 
 
 # Files.
@@ -364,10 +364,10 @@ def test_without_times_there_is_nothing_for_pyperf(tmp_path):
 def test_a_format_is_written_where_it_was_asked_for(runner, tmp_path):
     places = {name: str(tmp_path / name) for name in FORMATS if name not in ("pyperf", "csv")}
     check({**places, "csv": "-"}, runner.experiment)
-    output, problems = save({**places, "csv": "-"}, runner, OCCASION)
-    assert (output, problems) == (report_csv(runner, OCCASION), [])
+    output, problems = save({**places, "csv": "-"}, runner, INFO)
+    assert (output, problems) == (report_csv(runner, INFO), [])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["json", "markdown"]
-    assert (tmp_path / "json").read_text() == report_json(runner, OCCASION)
+    assert (tmp_path / "json").read_text() == report_json(runner, INFO)
 
 
 @pytest.mark.parametrize("places", [("a.json", "./a.json"), ("-", "-"), ("a.json", "link.json")])

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from concwatch.experiments.loading import decode
-from concwatch.experiments.runner import CellState, Choice, Runner
+from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.lab.lab import CLOSE_LIMIT, Lab
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
@@ -81,7 +81,7 @@ def prepare(what, links, *, budget=None, walls=(), **choice):
             walls=lambda: walls,
         )
 
-    return Runner(what, Choice(**choice), make_lab)
+    return Runner(what, Selection(**choice), make_lab)
 
 
 def run(what, links=None, **how):
@@ -203,7 +203,7 @@ def test_a_lab_that_cannot_be_made_skips_its_cell_and_one_that_breaks_down_ends_
     def make_lab(engines, settings):
         raise ValueError("no page can be served")
 
-    runner = Runner(experiment("asyncio"), Choice(), make_lab)
+    runner = Runner(experiment("asyncio"), Selection(), make_lab)
     fast(runner.run())
     (figure,) = runner.figures()
     assert (figure.state, figure.reason) == (SKIPPED, "no page can be served")

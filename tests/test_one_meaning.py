@@ -14,7 +14,7 @@ from concwatch.cli import main
 from concwatch.commands.run_table import COLUMNS as SHOWN
 from concwatch.comparing.recorded import read_recording
 from concwatch.comparing.side import COMPARED
-from concwatch.experiments.cell import BOTH, READINGS, TRACED, Cell, run_once
+from concwatch.experiments.cell import READINGS, SHARED_FIGURES, TRACED, Cell, run_once
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import COLUMNS
@@ -55,7 +55,7 @@ def test_figures_are_listed_once_each_with_their_meaning():
 
 
 def test_every_name_that_is_used_is_that_of_a_figure():
-    used = {*EXPECTABLE, *READINGS, *BOTH, *TRACED, *SHOWN, *(figure.name for figure in COMPARED)}
+    used = {*EXPECTABLE, *READINGS, *SHARED_FIGURES, *TRACED, *SHOWN, *(figure.name for figure in COMPARED)}
     assert used <= set(BY_NAME)
     assert set(COLUMNS) - set(BY_NAME) == RAW
     row = EngineResult("asyncio", 5, [])

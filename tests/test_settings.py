@@ -131,7 +131,7 @@ def test_serve_hands_its_own_settings_on_to_the_program_of_a_page(file, monkeypa
 def test_what_is_kept_is_part_of_how_an_experiment_was_called(file, monkeypatch):
     file.write_text('[experiment]\nquick = true\nsizes = "1,10"\nrepeats = 2\n')
     called = []
-    monkeypatch.setattr("concwatch.commands.experiment.Occasion.now", called.append)
+    monkeypatch.setattr("concwatch.commands.experiment.RunInfo.now", called.append)
     monkeypatch.setattr("concwatch.commands.experiment.run_until_signal", lambda work: work.close() or 1 / 0)
     invoke("experiment", "gc-cost", "--repeats", "3", env={"CONCWATCH_EXPERIMENT_MARKDOWN": "-"})
     assert called == ["concwatch experiment gc-cost --repeats 3 --quick --sizes 1,10 --markdown -"]

@@ -18,8 +18,8 @@ from concwatch.commands.values import OUTPUT, REPEATS, SIZES
 from concwatch.console import print_columns, print_error, print_lines
 from concwatch.experiments.formats import STANDARD_OUTPUT, check, save
 from concwatch.experiments.loading import load, shipped
-from concwatch.experiments.report import Occasion, attribution
-from concwatch.experiments.runner import CellState, Choice, Runner
+from concwatch.experiments.report import RunInfo, attribution
+from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.experiments.table import table_lines
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
@@ -90,30 +90,30 @@ def command(
     files = {"json": json, "markdown": markdown, "csv": csv, "pyperf": pyperf}
     places = {name: file for name, file in files.items() if file is not None}
     try:
-        choice = Choice(quick, repeats, sizes or (), tuple(connect_hosts(host, cluster)[0]) or (None,))
+        selection = Selection(quick, repeats, sizes or (), tuple(connect_hosts(host, cluster)[0]) or (None,))
         if name is None:
-            _list_experiments(choice, max_memory, bool(places))
+            _list_experiments(selection, max_memory, bool(places))
             return
-        runner = _make_runner(name, choice, max_memory)
+        runner = _make_runner(name, selection, max_memory)
         check(places, runner.experiment)
     except ValueError as error:
         raise click.UsageError(str(error), ctx) from None
-    occasion = Occasion.now(ctx.obj)
+    info = RunInfo.now(ctx.obj)
     _, stopped = run_until_signal(_follow(runner))
 
-    text, problems = save(places, runner, occasion)
+    text, problems = save(places, runner, info)
     # If the signal came from a closed terminal, nothing can be printed any more.
     with contextlib.suppress(OSError) if stopped else contextlib.nullcontext():
         for problem in problems:
             print_error(problem)
         click.echo(text, nl=False)
         if STANDARD_OUTPUT not in places.values():
-            print_lines(table_lines(runner, occasion))
+            print_lines(table_lines(runner, info))
     failed = any(outcome.state is CellState.FAILED for outcome in runner.outcomes.values())
     sys.exit(128 + stopped if stopped else int(failed or bool(problems)))
 
 
-def _make_runner(name: str, choice: Choice, budget: int | None) -> Runner:
+def _make_runner(name: str, selection: Selection, budget: int | None) -> Runner:
     """Load an experiment and return a runner for it.
 
     Raises:
@@ -123,16 +123,16 @@ def _make_runner(name: str, choice: Choice, budget: int | None) -> Runner:
     def make_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
         return create_lab(engines, settings=settings, budget=budget)
 
-    return Runner(load(name), choice, make_lab)
+    return Runner(load(name), selection, make_lab)
 
 
-def _list_experiments(choice: Choice, budget: int | None, files: bool) -> None:
+def _list_experiments(selection: Selection, budget: int | None, files: bool) -> None:
     names = [path.stem for path in shipped()]
     if files:
         raise ValueError(f"no NAME: nothing to save: expected one of {', '.join(names)}")
     rows: list[list[str | Piece]] = []
     for name in names:
-        runner = _make_runner(name, choice, budget)
+        runner = _make_runner(name, selection, budget)
         experiment, source = runner.experiment, runner.experiment.source
         by = textwrap.shorten(attribution(source), AUTHOR_WIDTH, placeholder="…") if source else "ours"
         time = format_forecast(runner.seconds_left)

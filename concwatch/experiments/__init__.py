@@ -1,1 +1,1 @@
-"""Published benchmarks as files, what runs them, and what reports them."""
+"""Experiments: published benchmarks as files, the runner, and the reports."""

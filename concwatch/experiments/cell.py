@@ -1,4 +1,4 @@
-"""One cell: a number of tasks run in one way; and the figures that can be read of it."""
+"""One cell of an experiment: a number of tasks run with one set of options, and the figures to read."""
 
 from dataclasses import dataclass, field
 
@@ -19,39 +19,39 @@ from concwatch.worker.workloads import parse
 
 BURST, HOLD = "burst", "hold"
 ACTIONS = {
-    BURST: "create all without a pause and let them end, as the articles' scripts do",
-    HOLD: "create all in short slices, as the screen does, and hold them",
+    BURST: "create all tasks without a pause and let them end, as the articles' scripts do",
+    HOLD: "create all tasks in short slices, as the screen does, and hold them",
 }
 
-BOTH = ("traced_added", "traced_per_task", "peak_rss", "gc_seconds", "longest_stall")
-"""The figures of a burst that held tasks have, too."""
+SHARED_FIGURES = ("traced_added", "traced_per_task", "peak_rss", "gc_seconds", "longest_stall")
+"""The figures that both actions have."""
 
 TRACED = ("traced_bytes", "traced_added", "traced_per_task", "tracer")
-"""Those that need tracing; all others are never taken while tracing, unless that is the subject."""
+"""The figures that need tracing. Others are never read from a traced run, unless tracing is the subject."""
 
 READINGS: dict[str, Figure] = {
     name: figure for name, figure in BY_NAME.items() if name not in ("ratio", "stop_seconds", "retained_rss")
 }
-"""The figures that a table of an experiment can be of: none of what comes after the tasks' end."""
+"""The figures that a table of an experiment can have: all that are read before the tasks end."""
 
 
-def actions_of(figure: Figure) -> tuple[str, ...]:
-    """Return the actions that give a figure."""
-    if figure.name in BOTH:
+def actions_for(figure: Figure) -> tuple[str, ...]:
+    """Return the actions that a figure can be read from."""
+    if figure.name in SHARED_FIGURES:
         return BURST, HOLD
     return (BURST,) if figure.burst else (HOLD,)
 
 
 OVERHEAD = 0.7
-"""Seconds that starting and ending a worker takes, for the forecast of time."""
+"""Seconds to start and stop a worker, for the forecast of time."""
 
-WAKING = 0.00002
-"""CPU seconds of waking one of very many sleepers, for the forecast of time."""
+WAKE_SECONDS = 0.00002
+"""CPU seconds to wake one of very many sleepers, for the forecast of time."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """How a run is made; two tables that read different figures of the same cell share its runs."""
+    """The options of a run. Two tables that read different figures of equal cells share their runs."""
 
     engine: str
     size: int
@@ -66,33 +66,33 @@ class Cell:
     read_after: float | None = None
     seconds: float = 1.0
     program: str | None = None
-    """The path of the program that is run in a worker's place; the engine says what its tasks are."""
+    """Path of a program that runs instead of a worker; its tasks are those of the engine."""
     host: Host | None = None
-    """Where it runs, if not on this machine."""
+    """The host that it runs on; None for this machine."""
     environment: tuple[tuple[str, str], ...] = ()
-    """Variables that the worker or program, and the build of it, have besides what they inherit."""
+    """Environment variables added for the worker or program, and for its build."""
     repeats: int = field(default=3, compare=False)
-    """How often it is run; of two tables that share it, the first says so."""
+    """Number of runs; if tables share the cell, that of the first."""
 
     @property
     def settings(self) -> Settings:
-        """What the lab is set to. A burst is not refilled by itself."""
+        """The settings of the lab. Tasks of a burst are not refilled in any case."""
         return Settings(self.workload, True, self.trace, self.gc, self.threads, self.stack)
 
     def row(self) -> Engine:
-        """Return the catalog's row of its engine, whatever version of a runtime it asks for."""
+        """Return the catalog's row of its engine, ignoring the version."""
         return known(self.engine)
 
     def worker(self) -> Engine:
-        """Return the engine that its worker runs, on the version that it asks for, with its variables.
+        """Return the engine of its worker, with the version, host and variables.
 
         Raises:
-            ValueError: there is no such Python here; one line that says how to get it.
+            ValueError: this Python is not installed; one line that says how to install it.
         """
         return find([self.engine])[0].on(self.host).with_variables(self.environment)
 
     def expected_seconds(self) -> float:
-        """Forecast how long one run takes, from nothing but what it is; right within a factor of a few."""
+        """Forecast the seconds of one run from its options alone, to within a small factor."""
         workload, row = parse(self.workload), self.row()
         tasks = self.size + self.older
         speed = (8_000 if row.threads else 80_000) / (3 if self.trace else 1)
@@ -100,22 +100,22 @@ class Cell:
         steps = int(values[0]) if workload.word == "ticks" else 1
         each = steps * values[1] if workload.word == "ticks" else sum(values[:1])
         if self.action == BURST:
-            each = max(each, steps * self.size * WAKING * (2.5 if self.trace else 1.0))
-        alone = 1 if self.engine == "sequential" else tasks
-        side_by_side = alone if self.threads is None else self.threads
-        rounds = self.chunks * max(1, -(-self.size // self.chunks // max(1, side_by_side)))
-        lasts = each * rounds if self.action == BURST else self.seconds
-        return OVERHEAD + tasks / speed + lasts
+            each = max(each, steps * self.size * WAKE_SECONDS * (2.5 if self.trace else 1.0))
+        unlimited = 1 if self.engine == "sequential" else tasks
+        concurrent = unlimited if self.threads is None else self.threads
+        rounds = self.chunks * max(1, -(-self.size // self.chunks // max(1, concurrent)))
+        duration = each * rounds if self.action == BURST else self.seconds
+        return OVERHEAD + tasks / speed + duration
 
-    def why_not(self, lab: Lab) -> str | None:
-        """Return why its machine cannot hold it, with the figures; None when it can."""
+    def problem(self, lab: Lab) -> str | None:
+        """Return why the machine cannot run the cell, or None if it can."""
         row = self.row()
         if self.host and self.program:
             return f"{self.engine}: a program of an article runs on this machine only"
         missing = None if self.program else self.worker().missing()
-        if missing or self.host:  # what another host can hold its guard finds out
+        if missing or self.host:  # the guard checks the memory of another host
             return missing
-        # Whatever they do: a burst has all of its tasks live.
+        # A burst also has all of its tasks live at once.
         capacity = lab.here.capacity
         demand = replace(weigh(row, self.settings), walls=walls_of(row, self.settings, capacity.walls))
         held = forecast(self.size + self.older, [demand], capacity.budget.room, bound=capacity.budget.bound)
@@ -123,18 +123,18 @@ class Cell:
 
 
 class NotMeasuredError(Exception):
-    """A run gave no figures; its text says why."""
+    """A run gave no figures; the message says why."""
 
 
 class MissingError(NotMeasuredError):
-    """What a run needs is not on this machine, or is too little."""
+    """The machine lacks software or resources that a run needs."""
 
 
 async def run_once(lab: Lab, cell: Cell) -> Result:
-    """Run ``cell`` once on a lab of its own, which has one lane and is closed then.
+    """Run ``cell`` once on ``lab``, which has one lane, and close the lab.
 
     Raises:
-        NotMeasuredError: there are no figures, and why.
+        NotMeasuredError: there are no figures; the message says why.
     """
     burst = Burst(cell.size, cell.chunks, cell.older, cell.read_after) if cell.action == BURST else None
     (result,) = await measure(lab, [Plan(cell.size, cell.seconds, burst, stop=False)])
@@ -145,5 +145,5 @@ async def run_once(lab: Lab, cell: Cell) -> Result:
         limited = result.outcome is Outcome.LIMITED
         raise NotMeasuredError(f"{result.reason}{live if limited else ''}")
     if not result.figures:
-        raise NotMeasuredError("its worker ended before anything could be read")
+        raise NotMeasuredError("its worker ended before a figure could be read")
     return result

@@ -1,4 +1,4 @@
-"""An experiment as its file says: which engines, which sizes, what is read, and what was published."""
+"""An experiment's file: its tables of engines and sizes, the figures to read, and the published ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from concwatch.experiments.cell import BURST, READINGS, TRACED, Cell, actions_of
+from concwatch.experiments.cell import BURST, READINGS, TRACED, Cell, actions_for
 from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import AT, CATALOG, ON, known
@@ -22,7 +22,7 @@ REPEATS = 3
 
 LARGEST_SIZE = 1_000_000_000
 MOST = 100
-"""Tables of an experiment, series of a table, and sizes of a series."""
+"""Most tables of an experiment, series of a table, and sizes of a series."""
 
 Size = Annotated[int, Meta(ge=1, le=LARGEST_SIZE)]
 Seconds = Annotated[float, Meta(ge=0, le=3_600)]
@@ -32,26 +32,26 @@ Value = Annotated[str, Meta(pattern=r"^[^\0]*\Z")]
 
 
 class WorkloadText(str):
-    """A workload as it is typed."""
+    """A workload that has been checked."""
 
     def __new__(cls, text: str) -> "WorkloadText":
-        """Check the text."""
+        """Validate the text."""
         parse(text)
         return super().__new__(cls, text)
 
 
 class Reading(str):
-    """The name of one of `READINGS`."""
+    """The name of one of `READINGS`, checked."""
 
     def __new__(cls, name: str) -> "Reading":
-        """Check the name."""
+        """Validate the name."""
         if name not in READINGS:
             raise ValueError(unknown("reading", name, READINGS))
         return super().__new__(cls, name)
 
 
 def sizes_problem(sizes: Sequence[int]) -> str | None:
-    """Return what is wrong with a list of sizes, or None."""
+    """Return what is wrong with a list of sizes, or None if it is valid."""
     if len(sizes) > MOST:
         return f"{len(sizes):,} sizes: expected {MOST} at most"
     for size in sizes:
@@ -63,63 +63,61 @@ def sizes_problem(sizes: Sequence[int]) -> str | None:
     return None
 
 
-class How(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """How a run is made. What a series leaves out its table says."""
+class CellOptions(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The options of a run. A series inherits those of its table."""
 
-    workload: WorkloadText = WorkloadText("sleep:10")  # a text does not change
-    """What each task does, as everywhere in concwatch."""
+    workload: WorkloadText = WorkloadText("sleep:10")  # immutable
+    """The workload of each task."""
     action: Literal["burst", "hold"] = "burst"
     """See `concwatch.experiments.cell.ACTIONS`."""
     sizes: tuple[int, ...] = ()
-    """Numbers of tasks, ascending. Needed."""
+    """Numbers of tasks, ascending. Required."""
     quick: tuple[int, ...] | None = None
-    """Those for ``--quick``.  [the smallest of the sizes]"""
+    """Sizes for ``--quick``.  [the smallest of the sizes]"""
     repeats: Annotated[int, Meta(ge=1, le=100)] | None = None
     """Runs of each cell.  [3; 1 from a million tasks on]"""
     trace: bool = False
     """Whether allocations are traced."""
     gc: Literal["default", "frozen", "off"] = "default"
-    """The garbage collector's mode."""
+    """The mode of the garbage collector."""
     threads: Annotated[int, Meta(ge=1, le=100_000)] | None = None
-    """Threads of a pool.  [Python's own number]"""
+    """Threads of a pool.  [Python's default]"""
     stack: Annotated[int, Meta(ge=0, le=1 << 40)] | None = None
-    """Bytes of stack of each thread.  [the system's own size]"""
+    """Bytes of each thread's stack.  [the system's default]"""
     chunks: Annotated[int, Meta(ge=1, le=1_000)] = 1
-    """In how many parts a burst runs, each begun when the last has ended."""
+    """Number of parts in which a burst runs, one after another."""
     older: bool = False
-    """Whether as many older tasks as all smaller sizes together stand unbegun meanwhile."""
+    """Whether as many tasks as all smaller sizes together are created before, and never started."""
     read_after: Seconds | None = None
-    """Seconds from a burst's creation to the reading of what is traced."""
+    """Seconds from a burst's creation to the reading of traced figures."""
     environment: dict[Variable, Value] = {}
-    """Variables that the worker or program, and the build of it, have besides what they inherit."""
+    """Environment variables added for the worker or program, and for its build."""
     seconds: Seconds = 1.0
-    """How long tasks are held, once all have started."""
+    """Seconds to hold the tasks after all have started."""
 
     def __post_init__(self) -> None:
-        """Check the sizes."""
         for key, sizes in (("sizes", self.sizes), ("quick", self.quick or ())):
             problem = sizes_problem(sizes)
             if problem:
                 raise ValueError(f"{key}: {problem}")
 
 
-class Series(How, frozen=True, kw_only=True):
-    """One line of a table over all sizes."""
+class Series(CellOptions, frozen=True, kw_only=True):
+    """One series of a table: an engine at several sizes."""
 
     engine: str
-    """Its name, which may end in the version of what runs it: ``asyncio@3.14``, ``java-virtual@21``."""
+    """The engine's name, with an optional version: ``asyncio@3.14``, ``java-virtual@21``."""
     program: Path | None = None
-    """The file of a program that is run in a worker's place, beside the experiment's: see
-    `concwatch.experiments.program.run_program`. Its tasks are those of the engine."""
+    """A program beside the experiment's file that runs instead of a worker, with tasks of the engine: see
+    `concwatch.experiments.program.run_program`."""
     label: str = ""
-    """What it is called.  [the engine's name]"""
+    """The name to show.  [the engine's name]"""
     published: dict[Size, Figure] = {}
-    """Size → the figure as published, in the table's unit."""
+    """Size → the published figure, in the table's unit."""
     optional: bool = False
-    """Whether there need not be such an engine: then the published figures stand alone."""
+    """Whether the engine may be unknown; then only the published figures are shown."""
 
     def __post_init__(self) -> None:
-        """Check engine and program."""
         super().__post_init__()
         if not self.sizes:
             raise ValueError("sizes: expected one number of tasks at least")
@@ -130,36 +128,35 @@ class Series(How, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name to show."""
         return self.label or self.engine
 
 
 class Compare(Struct, forbid_unknown_fields=True, frozen=True):
-    """Two series of a table whose figures its closing sentence puts side by side, by name."""
+    """The names of two series that the sentence below a table compares."""
 
     this: str
     that: str
     size: Size | None = None
-    """At which size.  [the largest that both were measured at]"""
+    """The size to compare.  [the largest that both have]"""
 
 
-class Table(How, frozen=True, kw_only=True):
-    """One published table or figure, or one of ours."""
+class Table(CellOptions, frozen=True, kw_only=True):
+    """One table of an experiment, published or our own."""
 
     title: str
     reading: Reading
-    """What is read."""
+    """The figure to read."""
     unit: str
     """The unit of the published figures, one of `SCALES`."""
     series: Annotated[tuple[Series, ...], Meta(min_length=1, max_length=MOST)]
     note: str = ""
-    """What to know before believing it."""
+    """A caution about its figures."""
     counted: str = "tasks"
-    """What the sizes count."""
+    """The things that the sizes count."""
     compare: Compare | None = None
 
     def __post_init__(self) -> None:
-        """Check that unit and series go with what is read."""
         super().__post_init__()
         kind = READINGS[self.reading].unit
         units = [unit for unit, (of, _) in SCALES.items() if of is kind]
@@ -177,7 +174,7 @@ class Table(How, frozen=True, kw_only=True):
                 raise ValueError(f"compare: {unknown('series', name, names)}")
 
     def _problem(self, series: Series) -> str | None:
-        reading, actions = self.reading, actions_of(READINGS[self.reading])
+        reading, actions = self.reading, actions_for(READINGS[self.reading])
         if series.program and reading not in PROGRAM_READINGS:
             return f"of a program nothing but {', '.join(PROGRAM_READINGS)} is read"
         if series.action not in actions:
@@ -190,42 +187,42 @@ class Table(How, frozen=True, kw_only=True):
 
 
 class Source(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Where the published figures come from."""
+    """The source of the published figures."""
 
     article: str
     author: str = "not stated"
     year: int | None = None
-    """None where it is not stated."""
+    """None if not stated."""
     date: str = ""
-    """The day or month, as YYYY-MM-DD or YYYY-MM, where one is stated."""
+    """The day or month, as YYYY-MM-DD or YYYY-MM, if stated."""
     site: str = ""
-    """Its address."""
+    """The article's address."""
     machine: str = "not stated"
     version: str = "not stated"
 
 
 class Experiment(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """One file."""
+    """The content of one file."""
 
     name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]*\Z")]
     title: str
     about: str
-    """What it is about, in a sentence or two."""
+    """A description in a sentence or two."""
     method: str
-    """How it is measured here, and where the published method misleads."""
+    """How concwatch measures it, and where the published method misleads."""
     table: Annotated[tuple[Table, ...], Meta(min_length=1, max_length=MOST)]
     source: Source | None = None
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a result: a table, a series, a size, and the cell that gives its figure."""
+    """One row of a result: a table, a series, a size, and the cell that provides its figure."""
 
     table: Table
     series: Series
     size: int
     cell: Cell | None
-    """None where there is no such engine."""
+    """None if the engine is unknown."""
     published: float | None
     """In the table's unit."""
 
@@ -237,9 +234,13 @@ def entries(
     sizes: Sequence[int] = (),
     hosts: Sequence[Host | None] = (None,),
 ) -> list[Entry]:
-    """List the lines of the result, in the order of the file: each series on each host, None being this one.
+    """List the rows of the result, in the order of the file.
 
-    The sizes are those given here, or the file's: all of them, or its few for a quick look.
+    Args:
+        experiment: the experiment.
+        quick: whether to use only the file's sizes for a quick run.
+        sizes: the sizes to use instead of the file's.
+        hosts: the hosts to run each series on; None is this machine.
     """
     names = {engine.name for engine in CATALOG}
     found = []
@@ -257,7 +258,7 @@ def entries(
 SHARED = (
     "engine", "action", "workload", "trace", "gc", "threads", "stack", "chunks", "read_after", "seconds",
 )  # fmt: skip
-"""What a cell has as its series says it."""
+"""The fields that a cell copies from its series."""
 
 
 def _cell(series: Series, size: int, host: Host | None) -> Cell:

@@ -1,4 +1,4 @@
-"""An experiment's result in formats: JSON, CSV, Markdown and pyperf's; and the files that these go to."""
+"""An experiment's result as JSON, CSV, Markdown and for pyperf, and the files to write them to."""
 
 import csv
 import importlib
@@ -17,7 +17,7 @@ from concwatch.experiments.cell import Cell
 from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.report import (
     HEADER,
-    Occasion,
+    RunInfo,
     Sheet,
     SheetRow,
     cite,
@@ -40,21 +40,21 @@ STANDARD_OUTPUT = "-"
 _NUMBERS = re.compile(r"\[\n\s+(?:[-+.\deE]+,\n\s+)*[-+.\deE]+\n\s+\]")
 
 
-def report_json(runner: Runner, occasion: Occasion) -> str:
-    """Write the whole result, a list of numbers a line."""
-    text = json.dumps(as_object(runner, occasion), indent=2, ensure_ascii=False)
-    # No string holds a line end as such, so what is matched are lists alone.
+def report_json(runner: Runner, info: RunInfo) -> str:
+    """Return the whole result as JSON, each list of numbers on one line."""
+    text = json.dumps(as_object(runner, info), indent=2, ensure_ascii=False)
+    # Strings contain no literal line ends, so this matches only lists.
     return _NUMBERS.sub(lambda found: f"[{' '.join(found[0][1:-1].split())}]", text) + "\n"
 
 
-def as_object(runner: Runner, occasion: Occasion) -> dict[str, object]:
-    """Return the object: tables in their own units; cells in bytes, seconds, and tasks a second."""
+def as_object(runner: Runner, info: RunInfo) -> dict[str, object]:
+    """Return the result as an object: tables in their units; cells in bytes, seconds, and tasks a second."""
     experiment = runner.experiment
     return {
-        "concwatch": occasion.concwatch,
-        "machine": dict(occasion.machine),
+        "concwatch": info.concwatch,
+        "machine": dict(info.machine),
         "runtimes": runtimes(runner),
-        "command": occasion.command,
+        "command": info.command,
         "experiment": {
             "name": experiment.name,
             "title": experiment.title,
@@ -62,8 +62,8 @@ def as_object(runner: Runner, occasion: Occasion) -> dict[str, object]:
             "method": experiment.method,
         },
         "partial": runner.partial,
-        "quick": runner.choice.quick,
-        "begun": occasion.begun.isoformat(timespec="seconds"),
+        "quick": runner.selection.quick,
+        "begun": info.begun.isoformat(timespec="seconds"),
         "seconds": round(runner.seconds, 3),
         "tables": [_table(sheet, list(runner.outcomes)) for sheet in sheets(runner)],
         "cells": [_cell(cell, outcome, runner) for cell, outcome in runner.outcomes.items()],
@@ -81,7 +81,7 @@ def _table(sheet: Sheet, cells: list[Cell]) -> dict[str, object]:
 
 
 def _row(row: SheetRow) -> dict[str, object]:
-    """Return a line of a table: figures in the table's unit, the spread as a share."""
+    """Return a row of a table: figures in the table's unit, the spread as a share."""
     figure, entry = row.figure, row.figure.entry
     return {
         "series": entry.series.name,
@@ -125,8 +125,8 @@ CSV_HEADER = (
 )  # fmt: skip
 
 
-def report_csv(runner: Runner, _: Occasion) -> str:
-    """Write every line of every table; figures in the table's unit, the spread as a share."""
+def report_csv(runner: Runner, _: RunInfo) -> str:
+    """Return all rows of all tables as CSV; figures in the table's unit, the spread as a share."""
     text = io.StringIO()
     writer = csv.DictWriter(text, CSV_HEADER, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -144,13 +144,13 @@ def report_csv(runner: Runner, _: Occasion) -> str:
 # Markdown.
 
 
-def report_markdown(runner: Runner, occasion: Occasion) -> str:
-    """Write the result as a section of a document."""
-    paragraphs = [*_head(runner, occasion), *(part for sheet in sheets(runner) for part in _sheet(sheet))]
+def report_markdown(runner: Runner, info: RunInfo) -> str:
+    """Return the result as a section of a Markdown document."""
+    paragraphs = [*_head(runner, info), *(part for sheet in sheets(runner) for part in _sheet(sheet))]
     return "\n\n".join([*paragraphs, f"Method: {markdown(runner.experiment.method)}"]) + "\n"
 
 
-def _head(runner: Runner, occasion: Occasion) -> Iterable[str]:
+def _head(runner: Runner, info: RunInfo) -> Iterable[str]:
     experiment, source = runner.experiment, runner.experiment.source
     yield f"### {markdown(experiment.name)}: {markdown(experiment.title)}"
     if source is None:
@@ -160,9 +160,9 @@ def _head(runner: Runner, occasion: Occasion) -> Iterable[str]:
         yield f"Source: {markdown(cite(source))}. Machine there: {machine}. Version there: {version}."
     ran = runtimes(runner)
     workers = f"\nWorkers: {markdown('; '.join(ran))}." if ran else ""
-    day, took = f"{occasion.begun:%Y-%m-%d}", format_seconds(runner.seconds)
-    yield f"Here: {markdown(occasion.place)}; {day}, {took}.{workers}"
-    yield f"```sh\n{flat(occasion.command)}\n```"
+    day, took = f"{info.begun:%Y-%m-%d}", format_seconds(runner.seconds)
+    yield f"Here: {markdown(info.place)}; {day}, {took}.{workers}"
+    yield f"```sh\n{flat(info.command)}\n```"
     partial = progress_note(runner)
     if partial:
         yield f"**{partial[:1].upper()}{partial[1:]}.**"
@@ -182,14 +182,14 @@ def _cells(row: SheetRow) -> Sequence[str]:
     return row.size, row.engine, row.published, row.here or row.reason, row.ratio, marks
 
 
-# pyperf: a file on which ``pyperf compare_to`` works.
+# pyperf: a file for ``pyperf compare_to``.
 
 TIMED = ("burst_seconds", "create_seconds", "create_rate_cpu", "finish_rate_cpu")
-"""Readings that are times or rates. Time in the collector, or a stall, may be 0, an error for pyperf."""
+"""The readings to export: times and rates, without those that may be 0, which pyperf refuses."""
 
 
-def why_not_pyperf(experiment: Experiment) -> str | None:
-    """Return why there can be no such report, before anything runs; None when there can."""
+def pyperf_problem(experiment: Experiment) -> str | None:
+    """Return why there can be no report for pyperf, or None if there can."""
     if importlib.util.find_spec("pyperf") is None:
         return "--pyperf needs pyperf: pip install 'concwatch[pyperf]'"
     if not any(table.reading in TIMED for table in experiment.table):
@@ -197,11 +197,11 @@ def why_not_pyperf(experiment: Experiment) -> str | None:
     return None
 
 
-def report_pyperf(runner: Runner, occasion: Occasion) -> str:
-    """Write every timed cell as a benchmark, every run of it as a value: seconds, whatever the table's unit.
+def report_pyperf(runner: Runner, info: RunInfo) -> str:
+    """Return every timed cell as a benchmark of pyperf, with a value in seconds for each run.
 
     Raises:
-        ValueError: nothing was timed, and a file without a benchmark is none of pyperf's.
+        ValueError: nothing was timed; pyperf refuses a file without benchmarks.
     """
     pyperf = importlib.import_module("pyperf")
     benchmarks = []
@@ -214,9 +214,9 @@ def report_pyperf(runner: Runner, occasion: Occasion) -> str:
             "name": f"{runner.experiment.name}: {title}: {series} {format_count(cell.size)}",
             "unit": "second",
             "runtime": runner.outcomes[cell].runs[0].runtime or "",
-            "concwatch_version": occasion.concwatch,
+            "concwatch_version": info.concwatch,
         }
-        # What pyperf would collect by itself is of this process, where nothing was measured.
+        # pyperf's own metadata would describe this process, not the measured one.
         runs = [pyperf.Run([value], metadata=metadata, collect_metadata=False) for value in values]
         benchmarks.append(pyperf.Benchmark(runs))
     if not benchmarks:
@@ -237,20 +237,20 @@ def _seconds(figure: TableFigure) -> Iterable[float]:
 
 # Files.
 
-FORMATS: Mapping[str, Callable[[Runner, Occasion], str]] = {
+FORMATS: Mapping[str, Callable[[Runner, RunInfo], str]] = {
     "json": report_json,
     "markdown": report_markdown,
     "csv": report_csv,
     "pyperf": report_pyperf,
 }
-"""Name → what writes it. A new format is a line here and an option of the command."""
+"""Format → the function that writes it. A new format needs a line here and an option."""
 
 
 def check(places: Mapping[str, str], experiment: Experiment) -> None:
-    """Check where a result is to go: a path or ``-`` for each of `FORMATS` that is wanted.
+    """Validate the output files: format → path, or ``-`` for standard output.
 
     Raises:
-        ValueError: one line: a file is wanted twice, or cannot hold this result.
+        ValueError: one line: a file is named twice, or a format does not suit the experiment.
     """
     for problem in _problems(places, experiment):
         raise ValueError(problem)
@@ -262,16 +262,16 @@ def _problems(places: Mapping[str, str], experiment: Experiment) -> Iterable[str
         first = taken.setdefault(place if place == STANDARD_OUTPUT else os.path.realpath(place), name)
         if first != name:
             yield f"--{first} and --{name} both name {place}: expected different files"
-    if "pyperf" in places and (why_not := why_not_pyperf(experiment)):
-        yield why_not
+    if "pyperf" in places and (problem := pyperf_problem(experiment)):
+        yield problem
 
 
-def save(places: Mapping[str, str], runner: Runner, occasion: Occasion) -> tuple[str, list[str]]:
-    """Write all files; return what goes to standard output, and a line for each that could not be written."""
+def save(places: Mapping[str, str], runner: Runner, info: RunInfo) -> tuple[str, list[str]]:
+    """Write all files; return the text for standard output, and a line for each file that failed."""
     output, problems = "", []
     for name, place in places.items():
         try:
-            text = FORMATS[name](runner, occasion)
+            text = FORMATS[name](runner, info)
             if place == STANDARD_OUTPUT:
                 output = text
             else:

@@ -1,4 +1,4 @@
-"""The file of an experiment: where it is found, how it is read, and what is wrong with it."""
+"""Loading of experiment files, with errors that name the key and the expected value."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from typing import get_args
 
 import msgspec
 
-from concwatch.experiments.experiment import Compare, Experiment, How, Series, Source, Table
+from concwatch.experiments.experiment import CellOptions, Compare, Experiment, Series, Source, Table
 from concwatch.files import read_file, read_toml
 from concwatch.text import nearest, one_line
 
@@ -19,12 +19,12 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def shipped() -> list[Path]:
-    """List the files that come with concwatch, by name."""
+    """List the shipped files, sorted by name."""
     return sorted(SHIPPED.glob("*.toml"))
 
 
 def load(name: str) -> Experiment:
-    """Read a shipped experiment by its name, or anybody's by the path of its file.
+    """Load a shipped experiment by its name, or another one by the path of its file.
 
     Raises:
         ValueError: one line that names the file, the key and what was expected.
@@ -44,7 +44,7 @@ def load(name: str) -> Experiment:
 
 
 def decode(data: bytes, file: str, folder: Path = PROGRAMS) -> Experiment:
-    """Read an experiment from the text of its file, whose programs are in ``folder`` or come with concwatch.
+    """Parse an experiment's file, whose programs are in ``folder`` or shipped with concwatch.
 
     Raises:
         ValueError: one line that names the file, the key and what was expected.
@@ -67,11 +67,11 @@ def decode(data: bytes, file: str, folder: Path = PROGRAMS) -> Experiment:
 
 
 def _inherited(table: object) -> object:
-    """Return a table each of whose series has what only the table says of how runs are made."""
+    """Return a table whose series have inherited its options."""
     if not isinstance(table, dict) or not isinstance(table.get("series"), list):
         return table
-    how = {key: table[key] for key in How.__struct_fields__ if key in table}
-    series = [{**how, **each} if isinstance(each, dict) else each for each in table["series"]]
+    options = {key: table[key] for key in CellOptions.__struct_fields__ if key in table}
+    series = [{**options, **each} if isinstance(each, dict) else each for each in table["series"]]
     return {**table, "series": series}
 
 
@@ -102,11 +102,11 @@ _TYPES = {
     "date": "a date",
     "time": "a time",
 }
-"""A type as msgspec calls it → as a person does."""
+"""A type's name in msgspec's errors → in ours."""
 
 
 def _explain(message: str) -> str:
-    """Rewrite an error of ``msgspec.convert`` so that it begins with the key."""
+    """Rewrite an error of ``msgspec.convert`` to begin with the key."""
     text, at, path = message.rpartition(" - at `")
     text, path = (text, path) if at else (message, "")
     path = re.sub(r"^(key` in `)?\$\.?", "", path).rstrip("`")
@@ -119,7 +119,7 @@ def _explain(message: str) -> str:
         return f'unknown key "{key}": expected one of {", ".join(fields)}{nearest(field[2], fields)}'
     wrong = re.fullmatch(r"Invalid enum value '(.*)'", text, re.DOTALL)
     if wrong:
-        words = get_args(How.__annotations__[path.rpartition(".")[2]])
+        words = get_args(CellOptions.__annotations__[path.rpartition(".")[2]])
         return f'key "{path}": "{wrong[1]}": expected one of {", ".join(words)}{nearest(wrong[1], words)}'
     text = re.sub(r"^Expected `([^`]*)`(?:, got `([^`]*)`)?", _in_words, text)
     return f'key "{path}": {text}'

@@ -1,4 +1,4 @@
-"""A program that is measured in a worker's place: how it is built, and one run of it from outside."""
+"""Programs that are measured instead of a worker: how they are built, and one run from outside."""
 
 import asyncio
 import contextlib
@@ -28,35 +28,35 @@ from concwatch.system.process import Sampler
 from concwatch.units import format_seconds
 
 POLL_INTERVAL = 0.003
-"""Seconds between two readings of the peak, which cannot be read once the program has ended."""
+"""Seconds between two readings of the peak RSS, which cannot be read after the program's end."""
 
 TRAIL = 0.1
-"""Seconds between two points of its memory over time."""
+"""Seconds between two points of its RSS over time."""
 
 PROGRAM_READINGS = ("peak_rss", "burst_seconds", "gc_seconds")
-"""The figures that a program may give: the last one where it prints it."""
+"""The figures that can be read of a program; the last one only if the program prints it."""
 
 REPORTED = {"burst_seconds": r"^(\d+(?:\.\d+)?)\s*\Z", "gc_seconds": r"^gc_seconds (\d+(?:\.\d+)?)\s*$"}
-"""Figure → the line in which a program prints it."""
+"""Figure → the line that reports it in the program's output."""
 
-KEPT = 4_000
-"""Bytes of the end of each output that are kept."""
+OUTPUT_KEPT = 4_000
+"""Bytes kept of the end of each output."""
 
-LAST_WORDS = 0.5
-"""Seconds that the output of an ended program is still read: what left its session may hold it open."""
+DRAIN_TIMEOUT = 0.5
+"""Seconds to read the output of an ended program, which a detached child may hold open."""
 
 DEFAULT_PROCESSES = 262_144
-"""Processes that Erlang's virtual machine holds by default."""
+"""Erlang's default limit of processes."""
 
 ELIXIR = structs.replace(ELIXIRC, name="elixir")
 
 
 def find_runtime(program: Path, engine: str, size: int) -> Runtime | None:
-    """Return how ``program`` is built and started, by its suffix; None for a file that cannot be run.
+    """Return how to build and start a program, by its suffix; None if it cannot be run.
 
     Args:
         program: the file.
-        engine: the engine that it is shown beside: of Rust's, the one whose packages it is built with.
+        engine: the engine of its series; a Rust program is built with the packages of that engine.
         size: its number of tasks.
     """
     file = str(program)
@@ -66,14 +66,14 @@ def find_runtime(program: Path, engine: str, size: int) -> Runtime | None:
         case ".js" | ".cjs" | ".mjs":
             return Runtime("Node.js", file, (NODE,), (), ("{node}", "{source}"))
         case ".exs":
-            # As published, only where the default does not do. The number is rounded up to a power of two.
+            # Beyond the default limit only, as in the article. Erlang rounds it up to a power of two.
             more = ("--erl", f"+P {size + 1_000}") if size + 1_000 > DEFAULT_PROCESSES else ()
             return Runtime("Elixir", file, (ELIXIR, ERL), (), ("{elixir}", *more, "{source}"))
         case ".go":
             build = (("{go}", "build", "-o", "{out}/program", "{source}"),)
             variables = (("GOTOOLCHAIN", "local"), ("GOWORK", "off"))
             return Runtime("Go", file, (GO,), build, ("{out}/program",), variables)
-        case ".java":  # its main class is called like the file
+        case ".java":  # its main class has the name of the file
             classes = (("{javac}", "--release", "21", "-d", "{out}", "{source}"),)
             return Runtime("Java", file, (JAVAC, JAVA), classes, ("{java}", "-cp", "{out}", program.stem))
         case ".cs":
@@ -85,7 +85,7 @@ def find_runtime(program: Path, engine: str, size: int) -> Runtime | None:
 
 
 def _rust(file: str, feature: str) -> Runtime:
-    """Return the runtime of a program in Rust, built with the packages that the worker is locked to."""
+    """Return the runtime of a Rust program, built with the worker's locked packages."""
     package = [f"{HERE}/rust/{name}" for name in ("Cargo.toml", "Cargo.lock")]
     build = (
         ("mkdir", "{out}/src"),
@@ -103,40 +103,40 @@ def _rust(file: str, feature: str) -> Runtime:
 
 
 async def run_program(lab: Lab, cell: Cell) -> Result:
-    """Build the program of ``cell`` if its language asks for that, and run it once, to its end.
+    """Build the program of ``cell`` if it has to be compiled, and run it once to its end.
 
-    The lab has no lane: it serves the page, and is closed then.
+    The lab has no lane: it serves the page, and is closed at the end.
 
-    It is given the number of tasks; then the page's address, where its workload is ``http``; then the number
-    of chunks, where that is not 1. A program that ends with a line that is a number, as the articles' do, has
-    told its seconds; of others they are those from start to end. One with a line ``gc_seconds NUMBER`` has
-    told what its collector took.
+    The program's arguments are the number of tasks; the page's address, if its workload is ``http``; and the
+    number of chunks, if there are several. If its last line is a number, as in the articles' programs, that
+    is the seconds; otherwise they are measured from start to end. A line ``gc_seconds NUMBER`` reports the
+    time in the garbage collector.
 
     Raises:
-        NotMeasuredError: there are no figures, and why.
+        NotMeasuredError: there are no figures; the message says why.
     """
     return await while_stepping(lab, _run_program(lab, cell))
 
 
 async def _run_program(lab: Lab, cell: Cell) -> Result:
     program, (kind, _, version) = Path(cell.program or ""), cell.engine.partition(AT)
-    way = find_runtime(program, kind, cell.size)
-    if way is None:
+    runtime = find_runtime(program, kind, cell.size)
+    if runtime is None:
         raise NotMeasuredError(f"{program.name} cannot be run")
     python = None
-    if way.language == "CPython":
+    if runtime.language == "CPython":
         python = _find_python(version)
-        way = structs.replace(way, run=(python.executable, "{source}"))
-    elif version and way.tools:
-        way = way.of_version(version)
-    way = way.with_variables(cell.environment)
-    missing = way.missing()
+        runtime = structs.replace(runtime, run=(python.executable, "{source}"))
+    elif version and runtime.tools:
+        runtime = runtime.of_version(version)
+    runtime = runtime.with_variables(cell.environment)
+    missing = runtime.missing()
     if missing:
         raise MissingError(missing)
     try:
-        command = await build([way], cell.engine, _ignore, _ignore)
-        places = way.found()
-        version = await tool_version(way.main_tool, places[way.main_tool.name]) if way.tools else ""
+        command = await build([runtime], cell.engine, _ignore, _ignore)
+        tool = runtime.main_tool if runtime.tools else None
+        version = await tool_version(tool, runtime.found()[tool.name]) if tool else ""
     except BuildError as error:
         raise NotMeasuredError(str(error)) from None
     if python is not None:
@@ -150,12 +150,12 @@ async def _run_program(lab: Lab, cell: Cell) -> Result:
     if cell.chunks > 1:
         arguments.append(str(cell.chunks))
     run = await _run(cell.engine, [*command, *arguments], {**os.environ, **dict(cell.environment)})
-    run.runtime = f"{way.language} {version}".strip() + f", {program.name}"
+    run.runtime = f"{runtime.language} {version}".strip() + f", {program.name}"
     return run
 
 
 def _find_python(version: str) -> Interpreter:
-    """Return the Python of a version, or the one that runs this; `MissingError` where there is none."""
+    """Return the Python of a version, or the current one; raise `MissingError` if it is not installed."""
     try:
         return ask(version or sys.executable)
     except ValueError as error:
@@ -167,7 +167,7 @@ def _ignore(_: object) -> None:
 
 
 async def _run(engine: str, command: Sequence[str], variables: Mapping[str, str]) -> Result:
-    """Run a program to its end; whatever happens to the caller, nothing of it is left then."""
+    """Run a program to its end; kill its whole session if the caller is cancelled."""
     clock = asyncio.get_running_loop().time
     began = clock()
     try:
@@ -186,16 +186,16 @@ async def _run(engine: str, command: Sequence[str], variables: Mapping[str, str]
             await _watch(process, began, run)
         run.seconds = run.own_seconds = run.figures["burst_seconds"] = clock() - began
     except TimeoutError:
-        raise NotMeasuredError(f"not over within {format_seconds(LONGEST_BURST)}: given up") from None
+        raise NotMeasuredError(f"did not end within {format_seconds(LONGEST_BURST)}: killed") from None
     finally:
         kill_session(process.pid)
         await _watch(process, began, run)
-        await asyncio.wait(reading, timeout=LAST_WORDS)
+        await asyncio.wait(reading, timeout=DRAIN_TIMEOUT)
         for task in reading:
             task.cancel()
-    out, noise = (end.decode(errors="replace") for end in ends)
+    out, errors = (end.decode(errors="replace") for end in ends)
     if process.returncode:
-        _raise_failure(process.returncode, error_line(noise))
+        _raise_failure(process.returncode, error_line(errors))
     if "peak_rss" not in run.figures:
         raise NotMeasuredError("ended before its memory could be read")
     for name, pattern in REPORTED.items():
@@ -206,7 +206,7 @@ async def _run(engine: str, command: Sequence[str], variables: Mapping[str, str]
 
 
 def _raise_failure(status: int, words: str) -> NoReturn:
-    """Raise what a failed program's exit status and last words come to."""
+    """Raise the error that a program's exit status and last line of output describe."""
     package = re.match(r"ModuleNotFoundError: No module named '(\w+)'", words)
     if package:
         raise MissingError(f"needs {package[1]}: pip install {package[1]}")
@@ -214,23 +214,23 @@ def _raise_failure(status: int, words: str) -> NoReturn:
 
 
 async def _keep_end(stream: asyncio.StreamReader, end: bytearray) -> None:
-    """Read a stream to its end, and keep the last bytes of it."""
+    """Read a stream to its end, keeping its last bytes."""
     while data := await stream.read(1 << 16):
         end += data
-        del end[:-KEPT]
+        del end[:-OUTPUT_KEPT]
 
 
 async def _watch(process: Process, began: float, run: Result) -> None:
-    """Note the peak RSS of a process, and its RSS over time, until it has ended.
+    """Record the peak RSS of a process, and its RSS over time, until it exits.
 
-    ``process.wait`` would wait for the end of its output, too, which a child of its own may hold open.
+    ``process.wait`` would also wait for the end of its output, which a child may hold open.
     """
     clock, due, sampler = asyncio.get_running_loop().time, 0.0, None
     with contextlib.suppress(OSError):
         sampler = Sampler(process.pid)
     while process.returncode is None:
         reading, now = sampler.read() if sampler else None, clock()
-        if reading is not None and reading.rss:  # of one that has ended it is none
+        if reading is not None and reading.rss:  # 0 for a process that has exited
             run.figures["peak_rss"] = max(run.figures.get("peak_rss") or 0, reading.peak_rss)
             if now >= due:
                 run.trail.append((round(now - began, 3), reading.rss))

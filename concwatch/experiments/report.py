@@ -1,4 +1,4 @@
-"""What all reports of an experiment have in common: its occasion, its tables, and a sentence for each."""
+"""The data of all reports of an experiment: when and where it ran, its tables, and a sentence for each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ HEADER = ("size", "engine", "published", "here", "ratio", "spread")
 
 
 @dataclass(frozen=True)
-class Occasion:
-    """When, where and by which command an experiment was run."""
+class RunInfo:
+    """When and where an experiment was run, and by which command."""
 
     command: str
     begun: datetime
     """Local time, with its offset."""
     concwatch: str
-    """The program's own version."""
+    """The version of concwatch."""
     machine: Mapping[str, Any]
 
     @classmethod
-    def now(cls, command: str) -> "Occasion":
-        """Return the present one."""
+    def now(cls, command: str) -> "RunInfo":
+        """Return that of a run that begins now."""
         return cls(command, datetime.now().astimezone(), program_version(), describe_machine())
 
     @property
     def place(self) -> str:
-        """Machine and versions, in a line."""
+        """The machine and the versions, in one line."""
         machine = self.machine
         memory, system = (
             format_bytes(machine["memory_total"]),
@@ -46,54 +46,54 @@ class Occasion:
 
 @dataclass(frozen=True)
 class SheetRow:
-    """One line of a table as a person reads it; what is not known is `UNKNOWN`."""
+    """One row of a table, formatted; `UNKNOWN` for values that are not known."""
 
     figure: TableFigure
     size: str
     engine: str
     published: str
     here: str
-    """Empty where ``reason`` stands in its place."""
+    """The measured figure; empty if there is a ``reason`` instead."""
     ratio: str
     spread: str
     reason: str
     """Why there is no figure."""
     remarks: tuple[str, ...]
-    """What to know before believing the figure."""
+    """Cautions about the figure."""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table of an experiment with what has been measured, its rows by size."""
+    """One table of an experiment with its measured figures, sorted by size."""
 
     table: Table
     rows: tuple[SheetRow, ...]
     live: tuple[str, ...]
-    """Where fewer tasks were live at the reading than the size says."""
+    """Notes about rows with fewer live tasks than their size when they were read."""
 
     @property
     def sentence(self) -> str:
-        """What it shows, as a sentence."""
+        """A sentence that sums it up."""
         text = sentence(self.table, [row.figure for row in self.rows])
         return f"{text[:1].upper()}{text[1:]}."
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of it, a line each."""
+        """Cautions about it, a line each."""
         return (*self.live, self.table.note) if self.table.note else self.live
 
     @property
     def what(self) -> str:
-        """What is read, and in which unit."""
+        """The figure's meaning and unit."""
         return f"{READINGS[self.table.reading].meaning.rstrip('.')}, {self.table.unit}"
 
 
 def sheets(runner: Runner) -> list[Sheet]:
-    """Return the tables of an experiment, in the order of the file, with their figures as they stand."""
+    """Return the tables of an experiment, in the order of the file, with their current figures."""
     figures = runner.figures()
     found = []
     for table in runner.experiment.table:
-        # An engine that does not exist yet has a row only where something was published.
+        # An unknown engine has rows only for published figures.
         own = [
             each
             for each in figures
@@ -108,20 +108,20 @@ def sheets(runner: Runner) -> list[Sheet]:
 
 
 def attribution(source: Source) -> str:
-    """Return author and date, as far as they are stated."""
+    """Return the author and the date, if stated."""
     author = "author not stated" if source.author == "not stated" else flat(source.author)
     when = flat(source.date) or source.year
     return f"{author}, {when}" if when else author
 
 
 def cite(source: Source) -> str:
-    """Return the source of published figures, in a line."""
+    """Return the source of the published figures, in one line."""
     site = f" ({source.site})" if source.site else ""
     return flat(f"{attribution(source)}: {source.article}{site}")
 
 
 def progress_note(runner: Runner) -> str:
-    """Return how much of it has been measured, where that is not all; else an empty string."""
+    """Return how much of a partial result was measured; empty if it is complete."""
     if not runner.partial:
         return ""
     tried = sum(not outcome.state.open for outcome in runner.outcomes.values())
@@ -129,7 +129,7 @@ def progress_note(runner: Runner) -> str:
 
 
 def runtimes(runner: Runner) -> list[str]:
-    """List what the workers ran on, and what else shaped their figures, each once."""
+    """List the runtimes of the workers, with flags and variables, each once."""
     runs = ((run, cell) for cell, outcome in runner.outcomes.items() for run in outcome.runs)
     return sorted(
         {
@@ -177,9 +177,9 @@ def _reason(figure: TableFigure) -> str:
 
 
 def _live_note(figure: TableFigure, runner: Runner) -> str:
-    """Return how many tasks were live at the reading, where a figure for all of them misleads."""
+    """Return how many tasks were live when a figure was read, if fewer than its size."""
     cell = figure.entry.cell
-    # Of a burst nothing else is read at one moment; what is held has been waited for.
+    # Only traced figures of a burst are read at one moment; held tasks are all live.
     if cell is None or figure.here is None or figure.entry.table.reading not in TRACED:
         return ""
     live = [run.live for run in runner.outcomes[cell].runs if run.live is not None]

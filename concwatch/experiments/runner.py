@@ -1,4 +1,4 @@
-"""Running an experiment: each cell in fresh workers, as often as it says, and what came of it."""
+"""The runner of an experiment: runs each cell in fresh workers, and keeps the results."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -17,14 +17,14 @@ from concwatch.measure.result import Result
 from concwatch.measure.units import SCALES
 
 PACE_PRIOR = 10.0
-"""Seconds that the forecast of time is taken to have been right for, before any cell has run."""
+"""Weight, in seconds, of the forecast against the time that the cells have taken so far."""
 
 UNSTEADY = 0.10
-"""Spread over which a cell is marked."""
+"""The spread above which a figure is marked as unsteady."""
 
 
 class CellState(Enum):
-    """What has become of a cell."""
+    """The state of a cell."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -32,96 +32,98 @@ class CellState(Enum):
     SKIPPED = "skipped"
     FAILED = "failed"
     ABSENT = "absent"
-    """There is no such engine yet; what was published stands alone."""
+    """The engine is unknown; only the published figure is shown."""
 
     @property
     def open(self) -> bool:
-        """Whether it has not been tried to the end."""
+        """Whether its runs are not finished."""
         return self in (CellState.WAITING, CellState.RUNNING)
 
 
 @dataclass
 class CellOutcome:
-    """What has become of one cell."""
+    """The results of one cell."""
 
     state: CellState = CellState.WAITING
     reason: str = ""
-    """Why there are no figures."""
+    """Why it was skipped or failed."""
     runs: list[Result] = field(default_factory=list)
-    """Every run that gave figures, whatever they are."""
+    """All runs that gave figures."""
 
 
 @dataclass(frozen=True)
 class TableFigure:
-    """One line of the result, with what has been measured so far; figures in the table's unit."""
+    """One row of the result, with its figures so far in the table's unit."""
 
     entry: Entry
     state: CellState
     reason: str
     here: float | None
-    """The median over the runs; of a cell that failed there is none, though its runs are kept."""
+    """The median of the runs; None for a cell that failed, though its runs are kept."""
     ratio: float | None
-    """Here over published."""
+    """The measured figure divided by the published one."""
     spread: float | None
-    """Share of the median between the lowest and the highest run; None for fewer than two."""
+    """The highest run minus the lowest, as a share of the median; None for fewer than two runs."""
     runs: tuple[float, ...]
-    """Every run."""
+    """The figure of each run."""
 
     @property
     def unsteady(self) -> bool:
-        """Whether the spread is too wide to believe the median."""
+        """Whether the spread is too wide for a reliable median."""
         return self.spread is not None and self.spread > UNSTEADY
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What a person chose to run of an experiment."""
+class Selection:
+    """Which part of an experiment to run."""
 
     quick: bool = False
     repeats: int | None = None
     sizes: tuple[int, ...] = ()
     hosts: tuple[Host | None, ...] = (None,)
-    """Where it is run: on each; None is this machine."""
+    """The hosts to run it on; None is this machine."""
 
 
 MakeLab = Callable[[Sequence[Engine], Settings], Lab]
 
 
 class Runner:
-    """Runs one experiment; whoever wants to see how far it is looks at it meanwhile."""
+    """Runs one experiment. Its attributes show the progress meanwhile."""
 
-    def __init__(self, experiment: Experiment, choice: Choice, make_lab: MakeLab) -> None:
-        """Prepare to run what was chosen of an experiment, each run on a lab of its own."""
+    def __init__(self, experiment: Experiment, selection: Selection, make_lab: MakeLab) -> None:
+        """Prepare the cells; ``make_lab`` creates a lab for each run."""
         self.experiment = experiment
-        self.choice = choice
+        self.selection = selection
         self._make_lab = make_lab
-        self.entries = entries(experiment, quick=choice.quick, sizes=choice.sizes, hosts=choice.hosts)
+        self.entries = entries(
+            experiment, quick=selection.quick, sizes=selection.sizes, hosts=selection.hosts
+        )
         self.outcomes: dict[Cell, CellOutcome] = {
             entry.cell: CellOutcome() for entry in self.entries if entry.cell is not None
         }
         self.lab: Lab | None = None
-        """The lab of the present run."""
+        """The lab of the current run."""
         self.current: Cell | None = None
         self.over = False
-        """Whether nothing runs any more."""
+        """Whether it has finished or was cancelled."""
         self._began: float | None = None
         self._ended: float | None = None
         self._run_began = 0.0
 
     @property
     def partial(self) -> bool:
-        """Whether cells are left that have not been tried."""
+        """Whether some cells are not finished."""
         return any(outcome.state.open for outcome in self.outcomes.values())
 
     def repeats(self, cell: Cell) -> int:
-        """Return how often a cell is run."""
-        few = 1 if self.choice.quick else cell.repeats
-        return few if self.choice.repeats is None else self.choice.repeats
+        """Return the number of runs of a cell."""
+        few = 1 if self.selection.quick else cell.repeats
+        return few if self.selection.repeats is None else self.selection.repeats
 
     async def run(self) -> None:
-        """Run all cells in the order of the file; when cancelled, what has been measured stays.
+        """Run all cells in the order of the file; the figures so far are kept on cancellation.
 
-        A cell with fewer runs than it should have is not done: it waits, with the runs that it has.
+        A cell that was cancelled keeps its runs and is waiting again.
         """
         self._began = asyncio.get_running_loop().time()
         try:
@@ -149,16 +151,16 @@ class Runner:
     async def _run_once(self, cell: Cell) -> Result:
         try:
             self.lab = lab = self._make_lab([] if cell.program else [cell.worker()], cell.settings)
-        except ValueError as error:  # the Python, or what the lab itself needs, is not here
+        except ValueError as error:  # the Python, or a requirement of the lab, is missing
             raise MissingError(str(error)) from None
-        why_not = cell.why_not(lab)
-        if why_not is not None:
+        problem = cell.problem(lab)
+        if problem is not None:
             await lab.close()
-            raise MissingError(why_not)
+            raise MissingError(problem)
         return await (run_program if cell.program else run_once)(lab, cell)
 
     def figures(self) -> list[TableFigure]:
-        """Return every line of the result as it stands."""
+        """Return the current figure of every row of the result."""
         return [self._figure(entry) for entry in self.entries]
 
     def _figure(self, entry: Entry) -> TableFigure:
@@ -179,18 +181,18 @@ class Runner:
             tuple(value / factor for value in measured.values) if measured else (),
         )
 
-    # How far it is.
+    # Progress.
 
     @property
     def seconds(self) -> float:
-        """Seconds since it began; until it ended, once it has."""
+        """Seconds from its start to now, or to its end."""
         if self._began is None:
             return 0.0
         return (self._ended or asyncio.get_running_loop().time()) - self._began
 
     @property
     def seconds_left(self) -> float:
-        """Forecast the seconds that are left, by what the cells so far took against their own forecast."""
+        """The forecast of the remaining seconds, corrected by the pace of the runs so far."""
         took = expected = PACE_PRIOR
         for cell, outcome in self.outcomes.items():
             took += sum(run.seconds for run in outcome.runs)
@@ -201,14 +203,14 @@ class Runner:
             if outcome.state.open:
                 left += cell.expected_seconds() * max(0, self.repeats(cell) - len(outcome.runs))
         left *= pace
-        if self.current is not None:  # of the present run a part is over, as far as anybody can tell
+        if self.current is not None:  # part of the current run is over
             ran = asyncio.get_running_loop().time() - self._run_began
             left -= min(ran, self.current.expected_seconds() * pace)
         return max(0.0, left)
 
     @property
     def share(self) -> float:
-        """Share of the whole that is done, by time: 0 to 1."""
+        """The finished share of the forecast time: 0 to 1."""
         if self.over and not self.partial:
             return 1.0
         left = self.seconds_left

@@ -1,4 +1,4 @@
-"""A sentence for each table of an experiment, made of its measured figures."""
+"""Sentences that sum up the measured figures of a table."""
 
 import re
 from collections import Counter
@@ -11,11 +11,11 @@ from concwatch.text import flat
 from concwatch.units import format_count, format_figure
 
 NAMED = 4
-"""Most series that a sentence names one by one."""
+"""The most series that a sentence lists one by one."""
 
 
 def sentence(table: Table, figures: Sequence[TableFigure]) -> str:
-    """Return what a table shows, in one sentence made of those figures that are of it."""
+    """Return one sentence that sums up a table; figures of other tables are ignored."""
     own = [figure for figure in figures if figure.entry.table is table]
     found = [figure for figure in own if figure.here is not None]
     if not found:
@@ -30,7 +30,7 @@ def _nothing(figures: Sequence[TableFigure]) -> str:
 
 
 def _compared(table: Table, found: Sequence[TableFigure]) -> str:
-    """Put the two series side by side that the file names, at its size or the largest that both have."""
+    """Compare the two series of the file's ``compare``, at its size or the largest that both have."""
     if table.compare is None:
         return ""
     by_name = {
@@ -69,7 +69,7 @@ def _against_published(table: Table, found: Sequence[TableFigure]) -> str:
 
 
 def _among_themselves(table: Table, found: Sequence[TableFigure]) -> str:
-    """Name the lowest and the highest at the largest size that most series have in common."""
+    """Name the lowest and the highest figure at the largest size that most series share."""
     counts = Counter(figure.entry.size for figure in found)
     size = max(counts, key=lambda each: (counts[each], each))
     if counts[size] < 2:
@@ -85,7 +85,7 @@ def _among_themselves(table: Table, found: Sequence[TableFigure]) -> str:
 
 
 def _of_few(table: Table, found: Sequence[TableFigure]) -> str:
-    """Return the first and the last figure of each series, where no two have a size in common."""
+    """Return the first and the last figure of each series, if no two share a size."""
     parts = []
     for name in list(dict.fromkeys(map(_name, found)))[:NAMED]:
         own = [figure for figure in found if _name(figure) == name]
@@ -96,7 +96,7 @@ def _of_few(table: Table, found: Sequence[TableFigure]) -> str:
 
 
 def _doubt(*figures: TableFigure) -> str:
-    """Return what makes a conclusion from ``figures`` uncertain: a single run, or runs that lie far apart."""
+    """Return why a conclusion from ``figures`` is uncertain: a single run, or runs that lie far apart."""
     if any(len(figure.runs) == 1 for figure in figures):
         return ", by a single run"
     return ", by unsteady runs" if any(figure.unsteady for figure in figures) else ""
@@ -115,7 +115,7 @@ def _value(table: Table, figure: TableFigure) -> str:
 
 
 def _verb(table: Table, figure: TableFigure) -> str:
-    """Return the verb that goes with a series: threads take, a pool of threads takes; rates they reach."""
+    """Return the verb for a series: threads take, a pool of threads takes; for rates, reach."""
     verb, ending = ("reach", "es") if SCALES[table.unit][0] is RATE else ("take", "s")
     head = re.split(r",| of | with ", _name(figure))[0]
     return verb if re.search(r"(?<!s)(?<!\.j)s$", head, re.IGNORECASE) else verb + ending

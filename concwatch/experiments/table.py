@@ -1,28 +1,28 @@
-"""An experiment's result as text tables for a terminal, line by line."""
+"""An experiment's result as text tables for a terminal."""
 
 from collections.abc import Iterable, Sequence
 
-from concwatch.experiments.report import HEADER, Occasion, Sheet, SheetRow, cite, progress_note, sheets
+from concwatch.experiments.report import HEADER, RunInfo, Sheet, SheetRow, cite, progress_note, sheets
 from concwatch.experiments.runner import CellState, Runner
 from concwatch.layout import WIDTH, Piece, aligned, cut, without_unknown, wrapped
 from concwatch.units import format_seconds
 
 LONGEST_NAME = 28
-"""Columns of a series' name; of a longer one the beginning is shown."""
+"""Columns of a series' name; longer ones are cut."""
 
 SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 16
 
 
-def table_lines(runner: Runner, occasion: Occasion) -> Iterable[Piece]:
-    """Write the whole result."""
+def table_lines(runner: Runner, info: RunInfo) -> Iterable[Piece]:
+    """Yield the lines of the whole result."""
     experiment = runner.experiment
     yield from wrapped(f"{experiment.name} · {experiment.title}", "heading")
     source = experiment.source
     if source is not None:
         published = f"published: {cite(source)}; machine: {source.machine}; version: {source.version}"
         yield from wrapped(published, "quiet")
-    yield from wrapped(f"here: {occasion.place}; took {format_seconds(runner.seconds)}", "quiet")
+    yield from wrapped(f"here: {info.place}; took {format_seconds(runner.seconds)}", "quiet")
     partial = progress_note(runner)
     if partial:
         yield Piece(partial, "bad")
@@ -42,7 +42,7 @@ def _sheet_lines(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
 def _grid(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
     sparks = _sparks(sheet, runner)
     rows = [
-        # A reason may be longer than any figure, and takes the room of the figure and of all behind it.
+        # A reason takes the columns of the figure and of all to its right.
         (row.size, cut(row.engine, LONGEST_NAME), row.published)
         + (("", "", "") if row.reason else (row.here, row.ratio, row.spread))
         for row in sheet.rows
@@ -58,7 +58,7 @@ def _grid(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
 
 
 def _sparks(sheet: Sheet, runner: Runner) -> list[str]:
-    """Draw the RSS over time of each row's last run, all on one scale, where the peak is the subject."""
+    """Return the RSS over time of each row's last run as sparklines on one scale, in tables of peak RSS."""
     trails = [_trail(row, runner) if sheet.table.reading == "peak_rss" else [] for row in sheet.rows]
     values = [rss for trail in trails for rss in trail]
     if not values:
@@ -76,7 +76,7 @@ def _spark(trail: Sequence[int], low: int, high: int) -> str:
     if not trail:
         return ""
     width = min(SPARK_WIDTH, len(trail))
-    # Of what falls into one column the highest is shown: a peak must not be lost.
+    # Each column shows its highest value, so that no peak is lost.
     columns = [max(trail[at * len(trail) // width : (at + 1) * len(trail) // width]) for at in range(width)]
     top = len(SPARKS) - 1
     return "".join(SPARKS[round((value - low) / max(1, high - low) * top)] for value in columns)

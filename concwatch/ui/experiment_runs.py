@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from concwatch.experiments.experiment import Experiment
 from concwatch.experiments.loading import decode, shipped
-from concwatch.experiments.runner import Choice, MakeLab, Runner
+from concwatch.experiments.runner import MakeLab, Runner, Selection
 from concwatch.lab.catalog import Engine
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
@@ -63,7 +63,9 @@ class ExperimentRuns:
     def prepared(self, name: str, quick: bool) -> Runner:
         """Return what would run if ``name`` were started so."""
         if (name, quick) not in self._prepared:
-            self._prepared[name, quick] = Runner(self.experiments[name], Choice(quick=quick), self._keep_lane)
+            self._prepared[name, quick] = Runner(
+                self.experiments[name], Selection(quick=quick), self._keep_lane
+            )
         return self._prepared[name, quick]
 
     def shown(self, name: str) -> Runner:

@@ -39,7 +39,7 @@ def result(runner: Runner) -> tuple[str, str]:
         for state in (CellState.SKIPPED, CellState.FAILED)
         if state in states
     ]
-    quick = " (quick)" if runner.choice.quick else ""
+    quick = " (quick)" if runner.selection.quick else ""
     counted = ", ".join([f"{done} of {len(states)} cells measured", *rest])
     if runner.partial:
         return f"partial{quick}: {counted}; stopped after {format_seconds(runner.seconds)}", "$warning"

@@ -12,7 +12,7 @@ import pytest
 
 from concwatch.links.agent_link import AgentListener
 from concwatch.links.injection import REMOTE_EXEC
-from concwatch.watch.place import Here, why_not
+from concwatch.watch.host import LocalHost, why_not_attachable
 from concwatch.watch.watching import Watching
 from tests.agent_driver import EVERY
 
@@ -41,7 +41,7 @@ def running(*command, **how):
 
 @contextlib.contextmanager
 def attached(pid):
-    watching = Watching(Here(AgentListener()))
+    watching = Watching(LocalHost(AgentListener()))
     try:
         watching.attach(pid)
         yield watching
@@ -149,13 +149,13 @@ def test_a_process_that_ends_while_it_is_attached_to_is_a_lane_that_ended():
 
 
 def test_itself_what_has_ended_and_what_was_never_there_are_refused_in_one_line():
-    assert why_not(os.getpid()) == f"{os.getpid()} is concwatch itself: expected another process"
+    assert why_not_attachable(os.getpid()) == f"{os.getpid()} is concwatch itself: expected another process"
     with running("cat") as program:
         program.kill()
         until_status(program.pid, psutil.STATUS_ZOMBIE)
         refusal = f"there is no process {program.pid}: expected one that runs"
-        assert why_not(program.pid) == refusal  # it has ended, and waits for its parent
-    assert why_not(program.pid) == refusal
+        assert why_not_attachable(program.pid) == refusal  # it has ended, and waits for its parent
+    assert why_not_attachable(program.pid) == refusal
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another user's process")
@@ -163,11 +163,11 @@ def test_another_users_process_is_refused():
     with running("cat") as program:
         code = (
             "import os, sys; os.setgid(65534); os.setuid(65534); "
-            f"from concwatch.watch.place import why_not; print(why_not({program.pid}))"
+            f"from concwatch.watch.host import why_not_attachable; print(why_not_attachable({program.pid}))"
         )
         path = os.pathsep.join(sys.path)
         done = subprocess.run(
-            [sys.executable, "-c", code.replace("os.setgid", "import concwatch.watch.place; os.setgid")],
+            [sys.executable, "-c", code.replace("os.setgid", "import concwatch.watch.host; os.setgid")],
             capture_output=True,
             text=True,
             timeout=LIMIT,

@@ -16,7 +16,7 @@ import pytest
 from concwatch.hosts.host import Host
 from concwatch.system.child import concwatch_command
 from concwatch.ui.watch_app import WatchApp
-from concwatch.watch.other_host import OtherHost
+from concwatch.watch.remote_host import RemoteHost
 from concwatch.watch.watching import Watching
 from tests.host_driver import PATIENCE, SSHD, THROUGH_A_SHELL, Sshd
 from tests.test_other_pythons import PYTHONS
@@ -176,8 +176,8 @@ def start(*command):
 async def follow(watching, condition):
     deadline = time.monotonic() + PATIENCE
     while not condition():
-        lanes = [(lane.lane, lane.how, lane.reason) for lane in watching.lanes]
-        assert time.monotonic() < deadline, (lanes, watching.place.problem)
+        lanes = [(lane.name, lane.how, lane.reason) for lane in watching.lanes]
+        assert time.monotonic() < deadline, (lanes, watching.host.problem)
         watching.step()
         await asyncio.sleep(0.02)
 
@@ -186,11 +186,11 @@ async def test_a_process_there_is_attached_to_and_goes_on_without_its_hooks(tmp_
     with start(sys.executable, "-c", LISTENS) as program:
         program.stdout.readline()
         for _ in range(2):  # again and again
-            watching = Watching(OtherHost(Host("there", ("env",))))
+            watching = Watching(RemoteHost(Host("there", ("env",))))
             watching.attach(program.pid)
             await follow(watching, lambda: watching.lanes and watching.lanes[0].how == "agent")  # noqa: B023
             await follow(watching, lambda: watching.lanes[0].tick and watching.lanes[0].tick.live == 8)  # noqa: B023
-            await watching.place.finish()
+            await watching.host.finish()
             watching.close()
         assert program.poll() is None
         program.stdin.close()
@@ -201,15 +201,15 @@ async def test_a_process_there_is_attached_to_and_goes_on_without_its_hooks(tmp_
     ("pid", "said"), [(999_999_999, "there: there is no process 999999999: expected one that runs")]
 )
 async def test_what_cannot_be_attached_to_there_is_one_line(pid, said):
-    watching = Watching(OtherHost(Host("there", ("env",))))
+    watching = Watching(RemoteHost(Host("there", ("env",))))
     watching.attach(pid)
-    await follow(watching, lambda: watching.place.problem)
+    await follow(watching, lambda: watching.host.problem)
     assert watching.ended == said
-    await watching.place.finish()
+    await watching.host.finish()
 
 
 async def test_the_screen_shows_it_and_says_when_the_host_is_lost(service, tmp_path):
-    place = OtherHost(Host("web1", ("env",)), [sys.executable, service])
+    place = RemoteHost(Host("web1", ("env",)), [sys.executable, service])
     watching = Watching(place, place.program)
     app = WatchApp(watching, None, tmp_path)
     async with app.run_test(size=(120, 40)) as pilot:

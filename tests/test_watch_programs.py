@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from concwatch.watch.session import watched_apart
+from concwatch.watch.session import watched_in_background
 
 pytestmark = [
     pytest.mark.real,
@@ -38,7 +38,7 @@ class Watched:
         deadline = time.monotonic() + LIMIT
         while not (found := condition()):
             if time.monotonic() > deadline:
-                lanes = [(lane.lane, lane.how, lane.reason, self.figures(lane)) for lane in self.lanes]
+                lanes = [(lane.name, lane.how, lane.reason, self.figures(lane)) for lane in self.lanes]
                 raise AssertionError(f"no {what}: {lanes}; it said {self.said()[-2_000:]}")
             self.watching.step()
             time.sleep(0.02)
@@ -75,7 +75,7 @@ class Watched:
 
 @contextmanager
 def watched(command):
-    with watched_apart([str(part) for part in command]) as (watching, program, output):
+    with watched_in_background([str(part) for part in command]) as (watching, program, output):
         one = Watched(watching, program, output)
         yield one
     output.unlink()

@@ -8,8 +8,8 @@ from concwatch.lab.growth import STRETCH
 from concwatch.lab.lane_state import State
 from concwatch.links.agent_messages import AgentEnd, AgentTick, WaitPlace, Waits
 from concwatch.links.link import Garbage
-from concwatch.watch.group import MovedMemory
-from concwatch.watch.ranking import joined_groups, ranked
+from concwatch.watch.group import GroupMemory
+from concwatch.watch.ranking import merge_groups, ranked
 from concwatch.watch.report import WatchRecord
 from tests.watch_driver import WatchBench
 
@@ -38,7 +38,7 @@ def test_a_process_that_ends_stays_as_a_lane_and_another_with_its_pid_is_a_new_o
     assert bench.texts()[-1] == "app.py 40: ended"
     bench.agent(40, "other.py")
     first, second = bench.watching.lanes
-    assert (first.alive, second.alive, second.lane) == (False, True, "other.py 40")
+    assert (first.alive, second.alive, second.name) == (False, True, "other.py 40")
     assert first.groups
 
 
@@ -89,7 +89,7 @@ def test_groups_of_all_processes_are_joined_by_function_and_ranked():
         other.holds(float(at), fetch_page=(7, 20), parse=1)
         bench.pass_()
     groups = [group.status for lane in bench.watching.lanes for group in lane.groups.values()]
-    rows = ranked(joined_groups(groups), lambda group: group.live, "", 50)
+    rows = ranked(merge_groups(groups), lambda group: group.live, "", 50)
     assert [(row.name, row.live, row.created, row.ended) for row in rows] == [
         ("fetch_page", 12, 30, 18),
         ("parse", 2, 2, 0),
@@ -120,7 +120,7 @@ def test_the_report_says_what_became_of_each_process():
 
 
 def test_memory_that_moves_with_the_tasks_of_a_group_is_told_for_their_number():
-    moved, other = MovedMemory(), MovedMemory()
+    moved, other = GroupMemory(), GroupMemory()
     noise = random.Random(1)
     for at in range(40):
         live = 1_000 + 50 * (at % 8)

@@ -60,7 +60,7 @@ class HandAgent:
         self.say(Ended("the agent's connection ended"))
 
 
-class HandPlace:
+class HandHost:
     """A machine whose processes, and the agents in ``new``, are what a test says."""
 
     name = problem = ""
@@ -85,16 +85,16 @@ class HandPlace:
     def family(self):
         return ()
 
-    def facts(self, pid):
+    def parent_and_name(self, pid):
         raise LookupError(pid)
 
     def attach(self, pid, gdb):
         pass
 
-    def why_outside(self, pid):
+    def why_no_agent(self, pid):
         return ""
 
-    def look(self, pid):
+    def reader(self, pid):
         return Still(pid)
 
     def exists(self, pid):
@@ -125,18 +125,18 @@ class WatchBench:
 
     def __init__(self):
         self.now = 100.0
-        self.place = HandPlace()
-        self.watching = Watching(self.place, clock=lambda: self.now)
+        self.host = HandHost()
+        self.watching = Watching(self.host, clock=lambda: self.now)
 
     @property
     def there(self):
-        return self.place.there
+        return self.host.there
 
     def agent(self, pid, *args, **kw):
         """Have the agent of a new process connect."""
         agent = HandAgent(pid, *args, **kw)
         self.there.add(pid)
-        self.place.new.append(agent)
+        self.host.new.append(agent)
         self.pass_()
         return agent
 

@@ -12,8 +12,8 @@ from concwatch.commands.values import HOST, PID
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
 from concwatch.ui.session_recording import SessionRecording
-from concwatch.watch.other_host import OtherHost
-from concwatch.watch.place import Here, why_not
+from concwatch.watch.host import LocalHost, why_not_attachable
+from concwatch.watch.remote_host import RemoteHost
 from concwatch.watch.watching import Watching
 
 
@@ -41,15 +41,15 @@ def command(
 ) -> None:
     """Attach to processes."""
     for pid in pids if host is None else ():
-        problem = why_not(pid)
+        problem = why_not_attachable(pid)
         if problem:
             raise click.UsageError(problem)
     check_display("concwatch watch --json")
     display = Display()
     from concwatch.ui.watch_app import WatchApp  # imported late: it takes 0.2 s
 
-    place = Here(AgentListener()) if host is None else OtherHost(host)
-    watching = Watching(place, outcomes=outcomes, trace=trace)
+    target = LocalHost(AgentListener()) if host is None else RemoteHost(host)
+    watching = Watching(target, outcomes=outcomes, trace=trace)
     try:
         for pid in dict.fromkeys(pids):
             watching.attach(pid, gdb)
@@ -57,6 +57,6 @@ def command(
         status = display.run(WatchApp(watching, None, screenshots, session, display.theme))
     finally:
         watching.close()
-    if place.problem:
-        raise click.UsageError(place.problem)
+    if target.problem:
+        raise click.UsageError(target.problem)
     sys.exit(status)

@@ -30,7 +30,7 @@ from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.hangup import end_with_terminal
 from concwatch.ui.watch_app import WatchApp
 from concwatch.units import format_bytes
-from concwatch.watch.session import watched_apart
+from concwatch.watch.session import watched_in_background
 
 FOLDER = "screenshots"
 """The default folder for pictures."""
@@ -213,7 +213,7 @@ def _perform(
     lines: list[str] = []  # printed at the end if the app has the terminal until then
     emit = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # the app replaces sys.stdout
     if demo.watch:
-        with watched_apart(demo.watch) as (watching, _, output):
+        with watched_in_background(demo.watch) as (watching, _, output):
             show = play(
                 demo, WatchApp(watching, output, folder), captures, emit, on_screen=on_screen, size=size
             )

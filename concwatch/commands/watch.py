@@ -18,10 +18,9 @@ from concwatch.files import why_not_writable, write_atomically
 from concwatch.hosts.host import Host
 from concwatch.measure.expect import COMPARISONS
 from concwatch.ui.session_recording import SessionRecording
-from concwatch.watch.place import Started
-from concwatch.watch.program import Program
+from concwatch.watch.program import Program, StartedProgram
 from concwatch.watch.report import FIGURES, WatchExpectation, WatchRecord, read_watch_expectation
-from concwatch.watch.session import end, watched, watched_apart
+from concwatch.watch.session import terminate, watched, watched_in_background
 from concwatch.watch.watching import HZ, Watching
 
 if TYPE_CHECKING:
@@ -114,16 +113,16 @@ def _on_screen(
     display = Display()  # before the program starts, which must not inherit the variables of a page
     from concwatch.ui.watch_app import WatchApp  # imported late: it takes 0.2 s
 
-    with watched_apart(command, host=host, **how) as (watching, program, output):
+    with watched_in_background(command, host=host, **how) as (watching, program, output):
         status = display.run(WatchApp(watching, output, pictures, recording, display.theme))
     if not display.is_page:
-        click.echo(f"{command[0]}: {program.how_it_ended()}; its output is in {output}")
+        click.echo(f"{command[0]}: {program.describe_exit()}; its output is in {output}")
     return status
 
 
 def _without_screen(
     watching: Watching,
-    program: Started,
+    program: StartedProgram,
     seconds: float | None,
     json: str,
     expect: Sequence[WatchExpectation],
@@ -135,9 +134,9 @@ def _without_screen(
         recorder.observe(watching)
     _, stopped = run_until_signal(_follow(watching, program, seconds))
     if isinstance(program, Program):
-        end(watching, program)
-    if watching.place.problem and not watching.lanes:
-        raise ValueError(watching.place.problem)
+        terminate(watching, program)
+    if watching.host.problem and not watching.lanes:
+        raise ValueError(watching.host.problem)
     if recorder is not None:
         recorder.stop("done")
         if recorder.problem:
@@ -159,7 +158,7 @@ def _without_screen(
     return 128 + stopped if stopped else int(failed) or program.exit_status
 
 
-async def _follow(watching: Watching, program: Started, seconds: float | None) -> None:
+async def _follow(watching: Watching, program: StartedProgram, seconds: float | None) -> None:
     """Follow a program until it ends, or for ``seconds``."""
     ends = math.inf if seconds is None else watching.began + seconds
     requested = False
@@ -168,8 +167,8 @@ async def _follow(watching: Watching, program: Started, seconds: float | None) -
             watching.step()
             if not requested and watching.clock() >= ends - WAITS_BEFORE_END:
                 requested = True
-                watching.ask_where(WAITS_GROUPS)
+                watching.request_waits(WAITS_GROUPS)
             await asyncio.sleep(1 / HZ)
     finally:
-        await watching.place.finish()
+        await watching.host.finish()
         watching.step()

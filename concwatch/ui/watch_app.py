@@ -57,7 +57,7 @@ class WatchApp(LanesApp):
     async def on_unmount(self) -> None:
         """End what is recorded, and a program on another host."""
         self.recording.end("done")
-        await self._watching.place.finish()
+        await self._watching.host.finish()
 
     def on_mount(self) -> None:
         """Step from now on."""

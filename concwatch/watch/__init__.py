@@ -1,1 +1,1 @@
-"""Somebody's own program, watched: its processes, the groups of their tasks, and what grows."""
+"""The user's own program, watched: its processes, the groups of their tasks, and what grows."""

@@ -1,4 +1,4 @@
-"""What became of a watched program, as one JSON object, and what was expected of it."""
+"""The report on a watched program as a JSON object, and expectations about its figures."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,13 +17,13 @@ Combine = Callable[[Iterable[float]], float]
 
 
 class WatchFigure(Struct, frozen=True):
-    """A figure that something can be expected of."""
+    """A figure that an expectation can name."""
 
     unit: Unit
     combine: Combine
-    """What one figure is made of those of several processes, or groups, by."""
+    """Combines the values of several processes or groups."""
     of_groups: bool = False
-    """Whether a group has it as well."""
+    """Whether groups have it, too."""
 
 
 FIGURES: Mapping[str, WatchFigure] = {
@@ -47,7 +47,7 @@ FIGURES: Mapping[str, WatchFigure] = {
 
 
 class ProcessRecord(Struct):
-    """What is kept of one process beside what its lane knows."""
+    """Figures of one process that its lane does not keep."""
 
     rss_last: int | None = None
     rss_peak: int = 0
@@ -57,14 +57,14 @@ class ProcessRecord(Struct):
 
 
 class WatchRecord:
-    """Follows the snapshots of a program to its end."""
+    """Collects the figures of a program from its snapshots until it ends."""
 
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
         self._records: dict[int, ProcessRecord] = {}
-        watching.observers.append(self._look)
+        watching.observers.append(self._update)
 
-    def _look(self, snapshot: Snapshot) -> None:
+    def _update(self, snapshot: Snapshot) -> None:
         for number, lane in enumerate(snapshot.lanes):
             record, sample = self._records.setdefault(number, ProcessRecord()), lane.sample
             if sample.rss is None:
@@ -76,7 +76,7 @@ class WatchRecord:
             record.live_peak = max(record.live_peak, sample.live or 0)
 
     def as_json(self, command: Sequence[str], exit_status: int | None, seconds: float) -> dict[str, Any]:
-        """Return what became of the program; bytes and seconds."""
+        """Return the report, in bytes and seconds."""
         return {
             "command": list(command),
             "exit": exit_status,
@@ -92,7 +92,7 @@ class WatchRecord:
         return {
             "pid": lane.pid,
             "ppid": lane.ppid,
-            "name": lane.called,
+            "name": lane.process_name,
             "runtime": lane.ready.runtime if lane.ready else None,
             "how": "agent" if lane.ready else "outside",
             "reason": lane.reason,
@@ -105,7 +105,7 @@ class WatchRecord:
             "created": tick.created if tick else None,
             "live": tick.live if tick else None,
             "live_peak": record.live_peak if tick else None,
-            "live_at_end": tick.live if tick and lane.ended_in_order else None,
+            "live_at_end": tick.live if tick and lane.exited_normally else None,
             "ended": tick.ended if tick else None,
             "failed": tick.failed if tick else None,
             "retained": tick.retained if tick else None,
@@ -113,7 +113,7 @@ class WatchRecord:
             "gc_seconds": tick.gc if tick else None,
             "leaks": sum(group.leak for group in lane.groups.values()),
             "groups": [
-                _group(group.status, lane.ended_in_order)
+                _group(group.status, lane.exited_normally)
                 for group in sorted(lane.groups.values(), key=lambda group: -group.report.created)
             ],
         }
@@ -141,10 +141,10 @@ def _group(status: GroupStatus, ended: bool) -> dict[str, Any]:
 
 
 class WatchExpectation(FigureExpectation):
-    """What is expected of the whole program, or of one group by its name."""
+    """An expectation about the whole program, or about one group by name."""
 
     def judge(self, report: Mapping[str, Any]) -> "WatchVerdict":
-        """Compare it with what `WatchRecord.as_json` returned."""
+        """Compare it with a report of `WatchRecord.as_json`."""
         rows = report["processes"]
         if self.subject:
             rows = [group for row in rows for group in row["groups"] if group["name"] == self.subject]
@@ -155,7 +155,7 @@ class WatchExpectation(FigureExpectation):
         return WatchVerdict(self, measured, holds, "" if holds else self._culprits(found))
 
     def _culprits(self, found: "list[tuple[float, Mapping[str, Any]]]") -> str:
-        """Return the groups that have most of it."""
+        """Return the groups with the highest values."""
         if self.subject or not FIGURES[self.figure].of_groups:
             return ""
         rows = [
@@ -168,7 +168,7 @@ class WatchExpectation(FigureExpectation):
 
 
 class WatchVerdict(Struct, frozen=True):
-    """Whether an expectation holds."""
+    """The result of an expectation."""
 
     expectation: WatchExpectation
     measured: float | None
@@ -176,21 +176,21 @@ class WatchVerdict(Struct, frozen=True):
     culprits: str = ""
 
     def sentence(self) -> str:
-        """Return what was measured in place of what was expected."""
+        """Return the expectation and what was measured instead."""
         form = FIGURES[self.expectation.figure].unit.format
         found = "not measured" if self.measured is None else form(self.measured)
         return f"expected {self.expectation.text}: {found}" + (f": {self.culprits}" if self.culprits else "")
 
     def as_json(self) -> dict[str, object]:
-        """Return what the report says of it."""
+        """Return its entry in the report."""
         return self.expectation.as_json(self.measured, group=self.expectation.subject or None)
 
 
 def read_watch_expectation(text: str) -> WatchExpectation:
-    """Read what is expected, such as ``live_at_end <= 0`` or ``fetch_page.live_peak < 100``.
+    """Parse an expectation, such as ``live_at_end <= 0`` or ``fetch_page.live_peak < 100``.
 
     Raises:
-        ValueError: one line that names what is wrong and what was expected.
+        ValueError: it is malformed; the message is one line that says what was expected.
     """
     form = '[GROUP.]FIGURE OP VALUE, such as "live_at_end <= 0"'
     return WatchExpectation.read(

@@ -1,6 +1,7 @@
-"""A program from its start under watch to its end."""
+"""The life of a watched program: start, follow, terminate."""
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,16 +11,16 @@ from tempfile import NamedTemporaryFile
 from concwatch.agent.inject import environment
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
-from concwatch.watch.other_host import OtherHost
-from concwatch.watch.place import Here, Started
-from concwatch.watch.program import END_LIMIT, Program
+from concwatch.watch.host import LocalHost
+from concwatch.watch.program import TERMINATION_TIMEOUT, Program, StartedProgram
+from concwatch.watch.remote_host import RemoteHost
 from concwatch.watch.watching import Watching
 
 DRAIN = 1.0
-"""Seconds that reports are still taken once the program has ended."""
+"""Seconds for the last reports after the program has ended."""
 
-LOOK = 0.02
-"""Seconds between two looks at its end."""
+STEP_INTERVAL = 0.02
+"""Seconds between two steps while the program terminates."""
 
 
 @contextmanager
@@ -28,80 +29,80 @@ def watched(
     *,
     host: Host | None = None,
     output: int | None = None,
-    apart: bool = False,
+    background: bool = False,
     keep: bool = False,
     outcomes: bool = False,
     trace: bool = False,
-) -> Iterator[tuple[Watching, Started]]:
-    """Run a program and follow it; it has ended when the context is left.
+) -> Iterator[tuple[Watching, StartedProgram]]:
+    """Run a program and watch it; it has ended when the context exits.
 
-    A program on another host has ended once `Place.finish` of its place has been awaited.
+    A program on a remote host has ended once `RemoteHost.finish` has been awaited.
 
     Args:
         command: the program and its arguments.
-        host: where; None for this machine.
-        output: a descriptor for its standard output; None leaves it this program's own.
-        apart: whether it gets a session of its own and nothing to read, and ``output`` takes its errors, too.
-        keep: whether the program lives on when this one is killed; not on another host.
+        host: where; None for this host.
+        output: a descriptor for its standard output; None: concwatch's own.
+        background: whether it gets a session of its own, no standard input, and ``output`` for its errors
+            too.
+        keep: whether the program continues when concwatch is killed; not on a remote host.
         outcomes: whether agents count how tasks end.
         trace: whether agents trace allocations.
 
     Raises:
-        ValueError: one line: it could not be started.
+        ValueError: it could not be started; the message is one line.
     """
     if host is not None:
-        place = OtherHost(host, command, lambda text: os.write(output or 1, text.encode()))
-        assert place.program is not None
-        watching = Watching(place, place.program, outcomes=outcomes, trace=trace)
+        remote = RemoteHost(host, command, lambda text: os.write(output or 1, text.encode()))
+        assert remote.program is not None
+        watching = Watching(remote, remote.program, outcomes=outcomes, trace=trace)
         try:
-            yield watching, place.program
+            yield watching, remote.program
         finally:
             watching.close()
         return
     listener = AgentListener()
     try:
         variables = environment(str(listener.path), os.environ)
-        errors = output if apart else None
-        program = Program(command, variables, output=output, errors=errors, apart=apart, keep=keep)
-        watching = Watching(Here(listener, program), program, outcomes=outcomes, trace=trace)
+        errors = output if background else None
+        program = Program(command, variables, output=output, errors=errors, background=background, keep=keep)
+        watching = Watching(LocalHost(listener, program), program, outcomes=outcomes, trace=trace)
         try:
             watching.step()
             yield watching, program
         finally:
-            end(watching, program)
+            terminate(watching, program)
     finally:
         listener.close()
 
 
 @contextmanager
-def watched_apart(
-    command: Sequence[str], *, host: Host | None = None, **how: bool
-) -> Iterator[tuple[Watching, Started, Path]]:
-    """Run a program beside a screen, as `watched` does; what it writes goes to a file that stays."""
+def watched_in_background(
+    command: Sequence[str], *, host: Host | None = None, **options: bool
+) -> Iterator[tuple[Watching, StartedProgram, Path]]:
+    """Run a program behind a screen, as `watched` does; its output goes to a file that is kept."""
     with (
         NamedTemporaryFile(prefix="concwatch-output-", suffix=".log", delete=False) as output,
-        watched(command, host=host, output=output.fileno(), apart=True, **how) as (watching, program),
+        watched(command, host=host, output=output.fileno(), background=True, **options) as (
+            watching,
+            program,
+        ),
     ):
         yield watching, program, Path(output.name)
 
 
-def _wait(watching: Watching, condition: Callable[[], bool]) -> None:
-    """Step until a condition is true, for so long as a program may take to end."""
-    deadline = watching.clock() + END_LIMIT
+def terminate(watching: Watching, program: Program) -> None:
+    """Terminate a program and its orphans, kill them if they take too long, and receive the last reports."""
+    program.terminate()
+    _step_until(watching, lambda: program.status is not None, TERMINATION_TIMEOUT)
+    program.signal_orphans(signal.SIGTERM)
+    _step_until(watching, lambda: program.status is not None and not program.orphans(), TERMINATION_TIMEOUT)
+    program.kill()
+    _step_until(watching, lambda: not watching.alive, DRAIN)
+    watching.close()
+
+
+def _step_until(watching: Watching, condition: Callable[[], bool], timeout: float) -> None:
+    deadline = watching.clock() + timeout
     while not condition() and watching.clock() < deadline:
         watching.step()
-        time.sleep(LOOK)
-
-
-def end(watching: Watching, program: Program) -> None:
-    """End a program and what it leaves behind, by force if it takes too long; take the last reports."""
-    program.ask_to_end()
-    _wait(watching, lambda: program.status is not None)
-    program.ask_left_to_end()
-    _wait(watching, lambda: program.status is not None and not program.left())
-    program.kill()
-    deadline = watching.clock() + DRAIN
-    while watching.alive and watching.clock() < deadline:
-        watching.step()
-        time.sleep(LOOK)
-    watching.close()
+        time.sleep(STEP_INTERVAL)

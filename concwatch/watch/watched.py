@@ -1,4 +1,4 @@
-"""One watched process: what its agent reports, and what is seen of it from outside."""
+"""One watched process: what its agent reports, and its memory and CPU time as the system reports them."""
 
 import math
 from collections.abc import Callable
@@ -17,145 +17,135 @@ from concwatch.links.agent_messages import AgentEnd, AgentReady, AgentTick, Grou
 from concwatch.links.link import Ended, Garbage
 from concwatch.links.messages import Error, TracedLines
 from concwatch.system.process import Reading
-from concwatch.watch.group import Group, known_rate
-from concwatch.watch.place import ProcessReader
+from concwatch.units import counted, format_bytes, format_count, format_seconds
+from concwatch.watch.group import Group, finite_rate
+from concwatch.watch.host import ProcessReader, WatchedHost
 
 STALL = 1.0
-"""Seconds without a report from which on a process is stalled; its agent has a thread of its own."""
+"""Seconds without a report after which a process is stalled; its agent has a thread of its own."""
 
-MOST_CALLED = 20
-"""Groups of a process that are called out at most."""
+MAX_LEAKS = 20
+"""Groups per process whose leak is logged."""
 
-Say = Callable[[str, str, Severity], None]
+Log = Callable[[str, str, Severity], None]
 
 
 class WatchedProcess:
-    """A lane that cannot be given a target; time is passed in, in seconds of the monitor's clock.
+    """A lane without a target. Times are passed in, in seconds of the monitor's clock.
 
     Args:
-        number: its place among all lanes.
+        number: its index among all lanes.
         pid: the process.
         ppid: its parent.
-        name: what it is called until its agent says better.
-        say: takes an event: the lane, what happened, how bad that is.
-        now: when it was first seen.
-        look: returns what reads the figures of a process.
-        host: where it runs, if not here.
+        name: the name of the process, until its agent reports another one.
+        host: where it runs.
+        log: called with an event: the lane's name, what happened, and its severity.
+        now: when the process was found.
     """
 
     def __init__(
-        self,
-        number: int,
-        pid: int,
-        ppid: int,
-        name: str,
-        say: Say,
-        now: float,
-        look: Callable[[int], ProcessReader],
-        host: str = "",
+        self, number: int, pid: int, ppid: int, name: str, host: WatchedHost, log: Log, now: float
     ) -> None:
         self.number, self.pid, self.ppid, self.began = number, pid, ppid, now
-        self.lane = f"{name} {pid}"
-        """What the lane is called."""
-        self.called, self.host = name, host
+        self.process_name, self.host = name, host.name
         self.how = "starting"
-        """``"agent"``, ``"outside"``, or ``"starting"`` while an agent may still come."""
+        """``"agent"``, ``"outside"`` without one, or ``"starting"`` while one may still connect."""
         self.reason = ""
-        """Why there is no agent, or how the process ended."""
+        """Why it has no agent, or how it ended."""
         self.state = State.STARTING
         self.ready: AgentReady | None = None
         self.tick: AgentTick | None = None
         self.groups: dict[int, Group] = {}
-        """By the agent's own number."""
+        """By the agent's number of the group."""
         self.lines: TracedLines | None = None
         self.reading: Reading | None = None
         self.rss_first: int | None = None
-        self.told: set[int] = set()
-        """Groups whose leak has been told."""
-        self.ended_in_order = False
-        """Whether its agent took leave."""
+        self.reported_leaks: set[int] = set()
+        """The numbers of the groups that `new_leaks` has returned."""
+        self.exited_normally = False
+        """Whether its agent has reported the exit."""
         self.lags = Histogram()
         self.series = Series()
         self.sample: Sample = blank_sample(number, -math.inf)
-        self._say = say
-        self._log = WorkerLog(self._tell, now)
-        self._memory = MemoryGrowth(self._tell, lambda: self.send("lines"))
+        self._log = log
+        self._agent_log = WorkerLog(self._log_event, now)
+        self._memory = MemoryGrowth(self._log_event, lambda: self.send("lines"))
         self._link: Agent | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
-        self._switches = Trailing(1.0)
         self._tick_at = now
         try:
-            self._sampler: ProcessReader | None = look(pid)
+            self._reader: ProcessReader | None = host.reader(pid)
         except LookupError:
-            self._sampler = None
+            self._reader = None
 
-    def _tell(self, text: str, severity: Severity) -> None:
-        self._say(self.lane, text, severity)
+    @property
+    def name(self) -> str:
+        """The name of the lane: that of the process, and its pid."""
+        return f"{self.process_name} {self.pid}"
+
+    def _log_event(self, text: str, severity: Severity) -> None:
+        self._log(self.name, text, severity)
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs, as far as is known."""
+        """Whether the process is running, as far as is known."""
         return self.state not in (State.OFF, State.FAILED)
 
     @property
     def live(self) -> int | None:
-        """Its live tasks; None where nobody counts them."""
+        """Its live tasks; None without an agent."""
         return self.tick.live if self.tick else None
 
     def connect(self, link: Agent, ready: AgentReady, now: float, name: str = "") -> None:
-        """Follow the process by its agent from now on; ``name`` is what to call it if not by its own word."""
+        """Observe the process through its agent; ``name`` replaces the name that the agent reports."""
         self._link, self.ready, self._tick_at = link, ready, now
         self.how, self.reason, self.state = "agent", "", State.RUNNING
-        self.called, self.ppid = name or ready.name, ready.ppid
-        self.lane = f"{self.called} {self.pid}"
+        self.process_name, self.ppid = name or ready.name, ready.ppid
         flags = "".join(f" · {flag}" for flag in ready.flags)
-        self._say(self.lane, f"watched: {ready.runtime}{flags}, pid {self.pid}", "info")
+        self._log_event(f"watched: {ready.runtime}{flags}, pid {self.pid}", "info")
 
-    def see_from_outside(self, reason: str) -> None:
-        """Note that no agent will come, and why."""
+    def observe_from_outside(self, reason: str) -> None:
+        """Observe the process without an agent, for this ``reason``."""
         self.how, self.reason, self.state = "outside", reason, State.RUNNING
-        self._say(self.lane, f"seen from outside only: {reason}", "info")
-
-    def wait_for(self, reason: str) -> None:
-        """Note what an agent that was sent is waiting for."""
-        self.reason = reason
+        self._log_event(f"seen from outside only: {reason}", "info")
 
     def end(self, reason: str, now: float, failed: bool = False) -> None:
-        """Note that the process has ended."""
+        """Handle the exit of the process."""
         if not self.alive:
             return
         self.step(now)
         self.state, self.reason = State.FAILED if failed else State.OFF, reason
-        if self._link is not None:
-            self._link.close()
-            self._link = None
-        self._sampler = None
+        self._disconnect()
+        self._reader = None
         self.sample = blank_sample(self.number, now)
         self.series.append(self.sample)
-        self._say(self.lane, reason, "error" if failed else "info")
+        self._log_event(reason, "error" if failed else "info")
 
     def detach(self) -> None:
-        """Let the agent take its hooks back; the process goes on."""
+        """Make the agent remove its hooks; the process continues."""
+        self.send("detach")
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._link is not None:
-            self._link.send("detach")
             self._link.close()
             self._link = None
 
     def send(self, type_: str, **fields: object) -> None:
-        """Send its agent a command."""
+        """Send a command to the agent."""
         if self._link is not None:
             self._link.send(type_, **fields)
 
     def step(self, now: float) -> None:
-        """Take in what has come, and look at the process."""
+        """Process the reports received since the last step, and sample the process."""
         if not self.alive:
             return
         for arrival in self._link.arrivals() if self._link else ():
             match arrival:
                 case AgentTick():
-                    self._take_tick(arrival, now)
+                    self._handle_tick(arrival, now)
                 case Groups():
-                    self._take_groups(arrival)
+                    self._update_groups(arrival)
                 case Waits():
                     if arrival.group in self.groups:
                         self.groups[arrival.group].waits = arrival.waits
@@ -163,45 +153,44 @@ class WatchedProcess:
                     self.lines = arrival
                     self._memory.take_lines(arrival)
                 case Error():
-                    self._log.add(now, arrival.message, "warning")
+                    self._agent_log.add(now, arrival.message, "warning")
                 case AgentEnd():
-                    self.ended_in_order = True
+                    self.exited_normally = True
                 case Garbage():
-                    self._log.add_garbage(arrival.message)
+                    self._agent_log.add_garbage(arrival.message)
                 case Ended():
                     self._link = None
-                    if not self.ended_in_order:
+                    if not self.exited_normally:
                         self.how, self.reason = "outside", "its agent's connection ended"
-        self._log.summarize(now)
-        self._look(now)
+        self._agent_log.summarize(now)
+        self._add_sample(now)
 
-    def _take_tick(self, tick: AgentTick, now: float) -> None:
+    def _handle_tick(self, tick: AgentTick, now: float) -> None:
         self.tick, self._tick_at = tick, now
-        if tick.name:
-            self.called, self.lane = tick.name, f"{tick.name} {self.pid}"
+        self.process_name = tick.name or self.process_name
         self._created.add(tick.time, tick.created)
         if tick.ended is not None and tick.scan_time is not None:
             self._ended.add(tick.scan_time, tick.ended)
         if tick.lag is not None:
             self.lags.add((tick.lag,))
 
-    def _take_groups(self, groups: Groups) -> None:
-        fresh = {report.group: report for report in groups.groups}
+    def _update_groups(self, groups: Groups) -> None:
+        reports = {report.group: report for report in groups.groups}
         rss = self.reading.rss if self.reading else None
-        for number, report in fresh.items():
+        for number, report in reports.items():
             if number not in self.groups:
                 self.groups[number] = Group(report, groups.time)
         for number, group in self.groups.items():
-            group.take(fresh.get(number, group.report), groups.time, rss)
+            group.update(reports.get(number, group.report), groups.time, rss)
 
-    def _look(self, now: float) -> None:
-        reading = self._sampler.read() if self._sampler else None
+    def _add_sample(self, now: float) -> None:
+        reading = self._reader.read() if self._reader else None
         if reading is None:
             return
         self.reading = reading
-        self.rss_first = reading.rss if self.rss_first is None else self.rss_first
+        self.rss_first = self.rss_first or reading.rss
         self._cpu.add(now, reading.cpu_seconds)
-        stalled = self.stalled_for(now)
+        stalled = self._stalled_for(now)
         if self.how == "agent":
             self.state = State.STALLED if stalled else State.RUNNING
         self.sample = self._sample(reading, now, stalled)
@@ -209,8 +198,8 @@ class WatchedProcess:
         if self.tick is not None and self.tick.live is not None:
             self._memory.add(now, reading.rss, self.tick.live, self.tick.traced is not None)
 
-    def stalled_for(self, now: float) -> float:
-        """Seconds that its agent has been silent, or a loop overdue; 0 when all is well."""
+    def _stalled_for(self, now: float) -> float:
+        """Return the seconds since the last tick, or the lag if longer; 0 if below `STALL`."""
         if self._link is None or self.tick is None:
             return 0.0
         longest = max(now - self._tick_at, self.tick.lag or 0.0)
@@ -218,11 +207,11 @@ class WatchedProcess:
 
     def _sample(self, reading: Reading, now: float, stalled: float) -> Sample:
         tick = self.tick
-        known: dict[str, Any] = {}
+        reported: dict[str, Any] = {}
         if tick is not None:
-            known = {
-                "created_per_second": known_rate(self._created),
-                "completed_per_second": known_rate(self._ended),
+            reported = {
+                "created_per_second": finite_rate(self._created),
+                "completed_per_second": finite_rate(self._ended),
                 "live": tick.live,
                 "lag": tick.lag,
                 "tick_time": tick.time,
@@ -244,31 +233,31 @@ class WatchedProcess:
             virtual=reading.virtual,
             cpu_seconds=reading.cpu_seconds,
             stalled=stalled,
-            **known,
+            **reported,
         )
 
-    def find_leaks(self) -> None:
-        """Mark the groups that leak, and ask where their tasks wait."""
+    def detect_leaks(self) -> None:
+        """Mark the groups that leak, and ask the agent where their tasks wait."""
         for number, group in self.groups.items():
-            called = sum(one.leak for one in self.groups.values())
-            if not group.leak and called < MOST_CALLED and (group.meter.leaks or group.retained_meter.leaks):
+            leaks = sum(one.leak for one in self.groups.values())
+            if not group.leak and leaks < MAX_LEAKS and group.grows:
                 group.leak = True
                 self.send("waits", group=number)
 
-    def untold_leaks(self) -> list[Group]:
-        """Return the groups that leak and have not been returned before."""
-        found = [number for number, group in self.groups.items() if group.leak and number not in self.told]
-        self.told.update(found)
-        return [self.groups[number] for number in found]
+    def new_leaks(self) -> list[Group]:
+        """Return the marked groups that it has not returned before."""
+        leaks = {number for number, group in self.groups.items() if group.leak} - self.reported_leaks
+        self.reported_leaks |= leaks
+        return [self.groups[number] for number in sorted(leaks)]
 
     @property
     def facts(self) -> EngineFacts:
-        """What never changes of the lane."""
-        return EngineFacts(self.lane, "task", host=self.host)
+        """The constants of the lane."""
+        return EngineFacts(self.name, "task", host=self.host)
 
     @property
     def status(self) -> LaneStatus:
-        """What changes seldom."""
+        """The figures of the lane that seldom change."""
         ready, reading = self.ready, self.reading
         return LaneStatus(
             state=self.state,
@@ -283,3 +272,28 @@ class WatchedProcess:
             born=self.began,
             tracing=self.tick is not None and self.tick.traced is not None,
         )
+
+    def details(self) -> list[tuple[str, str]]:
+        """Return further figures to be shown: labels and texts."""
+        ready, tick = self.ready, self.tick
+        rows = [("is", ready.runtime if ready else ""), ("seen", self.reason)]
+        rows += [("with", " · ".join(ready.flags))] if ready else []
+        if tick is not None:
+            rows += [(loop.name, f"lag {format_seconds(loop.lag)}") for loop in tick.loops[:3]]
+            rows += [
+                (pool.name, f"{pool.threads} threads · {format_count(pool.queued)} queued")
+                for pool in tick.executors[:3]
+            ]
+            if tick.limiter is not None:
+                used, total, waiting = tick.limiter.used, tick.limiter.total, tick.limiter.waiting
+                rows.append(("limiter", f"{used} of {total:g} · {format_count(waiting)} wait"))
+            rows += [(thread.name, counted(thread.count, "thread")) for thread in tick.threads[:4]]
+            rows += [
+                (
+                    "retained",
+                    f"{counted(tick.retained, 'finished task')} still held" if tick.retained else "",
+                ),
+                ("collector", "" if tick.gc is None else format_seconds(tick.gc)),
+                ("traced", "" if tick.traced is None else format_bytes(tick.traced)),
+            ]
+        return [(label, text) for label, text in rows if text]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from concwatch.watch.session import watched_apart
+from concwatch.watch.session import watched_in_background
 from concwatch.watch.watching import Watching
 from tests.agent_driver import EVERY, Monitor, eventually
 from tests.benchmarks.figures import Measured, Row, benchmark
@@ -126,7 +126,7 @@ def _called_out(watching: Watching) -> dict[int, set[str]]:
     found: dict[int, set[str]] = {}
     for lane in watching.lanes:
         named = {group.report.name for group in lane.groups.values() if group.leak or group.meter.leaks}
-        told = [event.text for event in watching.events.since(0) if event.lane == lane.lane]
+        told = [event.text for event in watching.events.since(0) if event.lane == lane.name]
         named |= {
             name for name in ("leaky", "returns", "request", "serve") if any(name in text for text in told)
         }
@@ -147,7 +147,7 @@ def measure_leaks(quick: bool) -> Mapping[str, Measured]:
             (Path(folder) / name).write_text(text)
         arguments = [[kind, str(number)] for number, kind in enumerate(services.values())]
         command = [sys.executable, f"{folder}/starter.py", f"{folder}/leaks.py", json.dumps(arguments)]
-        with watched_apart(command) as (watching, _, output):
+        with watched_in_background(command) as (watching, _, output):
             end = time.monotonic() + (20 if quick else 65)
             while time.monotonic() < end:
                 watching.step()

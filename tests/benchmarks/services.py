@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from concwatch.system.child import concwatch_command
-from concwatch.watch.session import watched_apart
+from concwatch.watch.session import watched_in_background
 from tests.agent_driver import PATIENCE
 from tests.benchmarks.figures import Measured, Row, benchmark, quiet
 from tests.benchmarks.terminal import Terminal
@@ -290,7 +290,7 @@ asgi = Starlette()
 
 def _lanes(command: list[str], processes: int, folder: str) -> tuple[float, int]:
     """Return the seconds until each process of a program was a lane, at most, and how many never were."""
-    with watched_apart(command) as (watching, program, output):
+    with watched_in_background(command) as (watching, program, output):
         met: dict[int, float] = {}
 
         def step() -> None:

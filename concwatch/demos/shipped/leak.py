@@ -14,7 +14,7 @@ async def play(stage: Stage) -> None:
     await stage.caption("concwatch watch -- python orders.py: memory climbs, and orders are served as ever")
     await stage.until(lambda watching: watching.clock() - watching.began > 38, limit=60)
     await stage.film()
-    await stage.until(lambda watching: any(lane.told for lane in watching.lanes), limit=120)
+    await stage.until(lambda watching: any(lane.reported_leaks for lane in watching.lanes), limit=120)
     await stage.caption(
         "Called out: the coroutine whose tasks never end, how fast they grow, where they wait"
     )

@@ -18,9 +18,8 @@ from concwatch.ui.widgets.process_list import ALL, ProcessList, ProcessSidebar, 
 from concwatch.ui.widgets.sidebar import Sidebar
 from concwatch.units import format_bytes, format_clock, format_count
 from concwatch.watch.group import GroupStatus
-from concwatch.watch.ranking import identity, joined_groups, ranked
+from concwatch.watch.ranking import identity, merge_groups, ranked
 from concwatch.watch.watching import Watching
-from concwatch.watch.words import details
 
 ROWS, FEW_ROWS = 8, 4
 """Groups that the table has room for, and on a low terminal."""
@@ -177,7 +176,7 @@ class WatchControls(GroupControls):
         def text() -> str:
             if not traced:
                 return "nothing is traced: t traces allocations from then on"
-            return traced_text((lane.lane, lane.lines) for lane in traced) or "taking a snapshot …"
+            return traced_text((lane.name, lane.lines) for lane in traced) or "taking a snapshot …"
 
         self._show(TextDialog("lines that hold traced memory", "grown: since they were shown last", text))
 
@@ -242,7 +241,7 @@ class GroupView(LanesScreen):
         """Have the table show the groups of the chosen process, or of all."""
         chosen = range(len(view.lanes)) if self.process == ALL else [self.process]
         value = next(column.value for column in COLUMNS if column.title == self.sorted_by)
-        found = joined_groups(group for lane in chosen for group in self.groups_of(lane))
+        found = merge_groups(group for lane in chosen for group in self.groups_of(lane))
         self.groups = ranked(found, value, self.words, MOST)
         places = {identity(group): place for place, group in enumerate(self.groups)}
         self.group = places.get(self._chosen, 0) if self._chosen else 0
@@ -294,5 +293,5 @@ class WatchScreen(GroupView):
         return [group.status for group in self._watching.lanes[lane].groups.values()]
 
     def details_of(self, lane: int) -> Sequence[tuple[str, str]]:
-        """Return what its agent says of a process."""
-        return details(self._watching.lanes[lane])
+        """Return further figures of a process."""
+        return self._watching.lanes[lane].details()

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from concwatch.cli import main
 from concwatch.doctor import advice, capacity, examination
 from concwatch.doctor.advice import advise
-from concwatch.doctor.capacity import engine_forecasts, this_machine, thread_limits
+from concwatch.doctor.capacity import engine_forecasts, local_machine, thread_limits
 from concwatch.doctor.examination import Examination, examine, terminal_problems
-from concwatch.doctor.proof import MOST_THREADS, most_asked, prove
+from concwatch.doctor.proof import MAX_THREADS, prove, thread_target
 from concwatch.doctor.report import proof_rows, rows
 from concwatch.lab.catalog import CATALOG, find
 from concwatch.lab.forecast import UNBOUND, Fit
@@ -126,7 +126,7 @@ def test_a_quota_of_a_control_group_counts_in_cores(files, quota, monkeypatch, t
     for name, text in files.items():
         (tmp_path / name).write_text(f"{text}\n")
     monkeypatch.setattr(capacity, "cgroup_folders", lambda _: [str(tmp_path), str(tmp_path / "nowhere")])
-    assert this_machine(None).quota == quota
+    assert local_machine(None).quota == quota
 
 
 def test_what_keeps_a_terminal_from_showing_the_screen_is_named(monkeypatch):
@@ -157,7 +157,7 @@ def test_what_keeps_a_terminal_from_showing_the_screen_is_named(monkeypatch):
 
 def examined(walls=(MAPS, PIDS), reasons=ALL_RUN):
     """What the doctor finds where 16 GiB are available and 8 may be taken, with these limits on threads."""
-    here = replace(this_machine(8 * GIB), memory_available=16 * GIB, memory_group=None)
+    here = replace(local_machine(8 * GIB), memory_available=16 * GIB, memory_group=None)
     engines = engine_forecasts(here.budget, walls, reasons)
     return Examination("1", here, thread_limits(walls), engines, [], {}, advise(here, walls, engines))
 
@@ -204,7 +204,7 @@ def test_an_engine_that_cannot_run_says_why_and_is_given_no_advice():
     ],
 )
 def test_only_the_wall_that_comes_first_is_to_be_raised(walls, command, tasks, then, monkeypatch):
-    monkeypatch.setattr(advice, "CONTAINER_MARKS", ())
+    monkeypatch.setattr(advice, "CONTAINER_FILES", ())
     found = examined(walls)
     (row,) = [row for row in found.for_more if "threads" in row.engines]
     assert (row.wall, row.commands) == (walls[0].name if walls else BUDGET, (command,))
@@ -222,7 +222,7 @@ def test_a_wall_that_is_as_high_as_it_can_be_is_not_to_be_raised():
 
 @linux
 def test_in_a_container_it_is_the_container_that_is_given_more(monkeypatch, tmp_path):
-    monkeypatch.setattr(advice, "CONTAINER_MARKS", (str(tmp_path),))
+    monkeypatch.setattr(advice, "CONTAINER_FILES", (str(tmp_path),))
     (row,) = [row for row in examined([GROUP]).for_more if "threads" in row.engines]
     assert row.commands[0].startswith("docker run --pids-limit ")
 
@@ -235,9 +235,9 @@ def fake_lab(*faults, clock=now, **costs):
     return Lab(find(["threads"]), settings=Settings("hold"), open_link=workers, clock=clock)
 
 
-@pytest.mark.parametrize(("forecast", "asked"), [(1_000, 1_100), (10_000_000, MOST_THREADS), (0, 0)])
+@pytest.mark.parametrize(("forecast", "asked"), [(1_000, 1_100), (10_000_000, MAX_THREADS), (0, 0)])
 def test_no_more_is_asked_for_than_a_little_more_than_the_forecast(forecast, asked):
-    assert most_asked(Fit(forecast, "pid_max")) == asked
+    assert thread_target(Fit(forecast, "pid_max")) == asked
 
 
 @pytest.mark.parametrize(
@@ -249,12 +249,12 @@ def test_no_more_is_asked_for_than_a_little_more_than_the_forecast(forecast, ask
             True,
             "4.0 % fewer than forecast: the forecast holds",
         ),
-        (lambda: fake_lab(most=890, wall="threads-max"), 1_000, False, "another than forecast"),
+        (lambda: fake_lab(most=890, wall="threads-max"), 1_000, False, "not the one forecast"),
         (
             lambda: fake_lab(Fault(0.01, Ended("killed by SIGKILL"))),
             10_000,
             False,
-            "broke off        killed by",
+            "stopped early    killed by",
         ),
     ],
     ids=["where forecast", "a tenth less", "killed"],
@@ -269,7 +269,7 @@ def test_a_forecast_holds_where_the_wall_is_where_it_said(lab, forecast, holds, 
     assert (proof.asked, proof.holds, proof.ended) == (forecast * 11 // 10, holds, True)
     text = text_of(proof_rows(proof))
     assert shown in text
-    assert ("960 of 1,100 asked for" in text and "as forecast" in text) == holds
+    assert ("960 of 1,100 requested" in text and "as forecast" in text) == holds
     assert said[0] == "starting a worker"
 
 

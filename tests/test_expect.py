@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, find
 from concwatch.links.link import Ended
-from concwatch.measure.expect import COMPARISONS, EXPECTABLE, about_engines, judge, read_expectation
+from concwatch.measure.expect import COMPARISONS, EXPECTABLE, judge, parse_expectation, with_run_names
 from concwatch.measure.result import Result
 from concwatch.measure.run import EngineResult
 from concwatch.measure.units import KINDS
@@ -44,7 +44,7 @@ from tests.fake import Costs, Fault
     ],
 )
 def test_an_expectation_is_read_as_a_person_writes_it(text, engine, figure, op, value):
-    found = read_expectation(text)
+    found = parse_expectation(text)
     assert (found.subject, found.figure, found.op) == (engine, figure, op)
     assert found.value == pytest.approx(value)
 
@@ -75,7 +75,7 @@ def test_an_expectation_is_read_as_a_person_writes_it(text, engine, figure, op, 
 )
 def test_a_wrong_one_is_one_line_that_says_what_was_expected(text, expected):
     with pytest.raises(ValueError, match=re.escape(expected)) as error:
-        read_expectation(text)
+        parse_expectation(text)
     assert "\n" not in str(error.value)
 
 
@@ -94,7 +94,7 @@ def test_a_wrong_one_is_one_line_that_says_what_was_expected(text, expected):
 def test_whatever_is_written_is_read_or_refused_in_one_line(text):
     found, said = None, ""
     try:
-        found = read_expectation(text)
+        found = parse_expectation(text)
     except ValueError as error:
         said = str(error)
     assert "\n" not in said
@@ -103,23 +103,23 @@ def test_whatever_is_written_is_read_or_refused_in_one_line(text):
     else:
         assert found.figure in EXPECTABLE
         assert math.isfinite(found.value)
-        assert read_expectation(found.text) == found
+        assert parse_expectation(found.text) == found
 
 
 def test_it_has_to_be_about_an_engine_of_the_run():
-    wanted = [read_expectation("asyncio.failed <= 0"), read_expectation("uvloop.failed <= 0")]
-    assert about_engines(wanted, ["uvloop", "asyncio"]) == wanted
+    wanted = [parse_expectation("asyncio.failed <= 0"), parse_expectation("uvloop.failed <= 0")]
+    assert with_run_names(wanted, ["uvloop", "asyncio"]) == wanted
     with pytest.raises(ValueError, match='no engine "uvloop": expected one of asyncio, threads'):
-        about_engines(wanted, ["asyncio", "threads"])
+        with_run_names(wanted, ["asyncio", "threads"])
 
 
 @pytest.mark.real
 def test_an_engine_on_another_python_may_be_called_by_its_path():
     (engine,) = find([f"asyncio@{sys.executable}"])
-    wanted = [read_expectation(f"asyncio@{sys.executable}.failed <= 0")]
-    assert [one.subject for one in about_engines(wanted, [engine.name])] == [engine.name]
+    wanted = [parse_expectation(f"asyncio@{sys.executable}.failed <= 0")]
+    assert [one.subject for one in with_run_names(wanted, [engine.name])] == [engine.name]
     with pytest.raises(ValueError, match="this run has no engine"):
-        about_engines(wanted, ["asyncio"])
+        with_run_names(wanted, ["asyncio"])
 
 
 def test_the_help_names_every_figure_comparison_and_unit():
@@ -143,13 +143,13 @@ def result(**figures):
 )
 def test_what_holds_is_what_python_says_of_the_same_numbers(figure, op, value, data):
     measured = data.draw(st.integers(0, LARGEST_COUNT) | st.just(value))
-    (verdict,) = judge([read_expectation(f"asyncio.{figure} {op} {value}")], [result(**{figure: measured})])
+    (verdict,) = judge([parse_expectation(f"asyncio.{figure} {op} {value}")], [result(**{figure: measured})])
     assert verdict.measured == measured
     assert verdict.holds is COMPARISONS[op](measured, value)
 
 
 def test_what_was_not_measured_does_not_hold():
-    wanted = read_expectation("asyncio.failed <= 0")
+    wanted = parse_expectation("asyncio.failed <= 0")
     verdict = wanted.judge(result())
     assert (verdict.holds, verdict.measured, verdict.shown) == (False, None, "not measured")
     assert judge([wanted], [EngineResult("uvloop", 5)]) == []
@@ -159,7 +159,9 @@ def test_what_was_not_measured_does_not_hold():
     ("measured", "shown"), [(1260, "1.23 KiB"), (2048, "2 KiB"), (2049.5, "2 KiB (exactly 2,049.5)")]
 )
 def test_what_was_measured_is_exact_where_it_would_look_like_what_was_expected(measured, shown):
-    assert read_expectation("asyncio.rss_per_task < 2KiB").judge(result(rss_per_task=measured)).shown == shown
+    assert (
+        parse_expectation("asyncio.rss_per_task < 2KiB").judge(result(rss_per_task=measured)).shown == shown
+    )
 
 
 # The command.

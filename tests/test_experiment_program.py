@@ -229,7 +229,7 @@ def make_lab(engines, settings):
 
 
 def test_a_program_that_never_ends_is_given_up_and_ended(own, tmp_path, monkeypatch):
-    monkeypatch.setattr(program, "LONGEST_BURST", 0.5)
+    monkeypatch.setattr(program, "BURST_LIMIT", 0.5)
     path = own(LINGERS.format(pids=tmp_path / "pids"))
     with pytest.raises(NotMeasuredError, match="did not end within 500 ms: killed"):
         run(path)

@@ -141,11 +141,11 @@ def test_a_worker_that_dies_fails_its_lane_while_the_other_is_measured(after, to
 @pytest.mark.usefixtures("fakes")
 def test_a_worker_that_falls_silent_does_not_hold_up_the_end(monkeypatch):
     monkeypatch.setattr(module, "GROW_LIMIT", 0.3)
-    monkeypatch.setattr(module, "STUCK", 0.2)
+    monkeypatch.setattr(module, "STOP_LIMIT", 0.2)
     monkeypatch.setattr("concwatch.lab.worker.STOP_LIMIT", 0.2)
     faults = {"asyncio": [Fault(0.06, silence=1e9)]}
     (lane,), events, _ = fake_run("asyncio", faults=faults)
-    assert (lane["state"], lane["reason"]) == ("limited", "not all had started within 300 ms")
+    assert (lane["state"], lane["reason"]) == ("limited", "not all tasks started within 300 ms")
     assert lane["stop_seconds"] is None
     assert any("killed" in event.text for event in events)
 

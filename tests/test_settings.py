@@ -169,7 +169,7 @@ def test_the_file_is_in_the_users_configuration_folder(tmp_path, monkeypatch):
         (b'[run]\ntasks = "a\\nb"', '[run] tasks: "a b" is not a number of tasks'),
         (b'[run]\ntrace = "yes"', "[run] trace: expected true or false"),
         (b'[run]\nexpect = "pool.failed <= 0"', '[run] expect: expected a list, as for "--expect'),
-        (b'[run]\nexpect = ["asyncio.failed"]', '[run] expect: "asyncio.failed" expects nothing'),
+        (b'[run]\nexpect = ["asyncio.failed"]', '[run] expect: "asyncio.failed" is not an expectation'),
     ],
 )
 def test_a_wrong_file_is_one_line_that_names_it_and_what_was_expected(file, text, said):
@@ -185,7 +185,7 @@ def test_a_wrong_file_is_one_line_that_names_it_and_what_was_expected(file, text
         ("MAX_MEMRY", "5", 'unknown option "max-memry": expected one of tasks'),
         ("TASKS", "x\ny", '"x y" is not a number of tasks'),
         ("TRACE", "maybe", "'maybe' is not a valid boolean"),
-        ("EXPECT", "asyncio.failed <= 0; asyncio", '"asyncio" expects nothing'),
+        ("EXPECT", "asyncio.failed <= 0; asyncio", '"asyncio" is not an expectation'),
     ],
 )
 def test_a_wrong_variable_is_one_line_that_names_it_and_what_was_expected(name, text, said):

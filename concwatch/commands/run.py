@@ -34,10 +34,10 @@ from concwatch.measure.expect import (
     COMPARISONS,
     EXPECTABLE,
     Expectation,
-    about_engines,
-    expected_of,
+    expected_figures,
     judge,
-    read_expectation,
+    parse_expectation,
+    with_run_names,
 )
 from concwatch.measure.run import Session
 from concwatch.measure.units import KINDS, Unit
@@ -116,7 +116,7 @@ EXPECT_HELP = "\n".join(
 )
 @click.option(
     "--expect",
-    type=Parsed("expectation", read_expectation, completion.expectations),
+    type=Parsed("expectation", parse_expectation, completion.expectations),
     multiple=True,
     help="Exit with status 1 unless this holds: ENGINE.FIGURE OP VALUE, such as "
     '"asyncio.rss_per_task < 2KiB". Can be repeated.',
@@ -149,7 +149,7 @@ def command(
         kinds = _engines(names)
         if 0 in tasks:
             raise ValueError("--tasks 0: nothing to measure: expected at least 1 task")
-        expect = about_engines(expect, names)
+        expect = with_run_names(expect, names)
         if chart:
             check_chart(json)
         engines = engines_on_hosts(kinds, connect_hosts(host, cluster)[0])
@@ -165,7 +165,7 @@ def command(
         sys.exit(128 + stopped)  # nothing was measured, or nobody reads it
     recording_error = recorder.problem if recorder is not None else ""
     _print_problems(session, recording_error)
-    expected, verdicts = partial(expected_of, expect), judge(expect, session.rows)
+    expected, verdicts = partial(expected_figures, expect), judge(expect, session.rows)
     if json:
         found = session.as_json(settings.workload, expected)
         expectations = [verdict.as_json() for verdict in verdicts]

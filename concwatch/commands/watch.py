@@ -19,7 +19,7 @@ from concwatch.hosts.host import Host
 from concwatch.measure.expect import COMPARISONS
 from concwatch.ui.session_recording import SessionRecording
 from concwatch.watch.program import Program, StartedProgram
-from concwatch.watch.report import FIGURES, WatchExpectation, WatchRecord, read_watch_expectation
+from concwatch.watch.report import FIGURES, WatchExpectation, WatchRecord, parse_watch_expectation
 from concwatch.watch.session import terminate, watched, watched_in_background
 from concwatch.watch.watching import HZ, Watching
 
@@ -57,7 +57,7 @@ WAITS_GROUPS = 10
 @click.option("--keep", is_flag=True, help="Keep COMMAND running if concwatch is killed.")
 @click.option(
     "--expect",
-    type=Parsed("expectation", read_watch_expectation),
+    type=Parsed("expectation", parse_watch_expectation),
     multiple=True,
     metavar="EXPECTATION",
     help='With --json: exit with status 1 unless this holds, such as "live_at_end <= 0". Can be repeated.',

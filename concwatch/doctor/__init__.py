@@ -1,1 +1,1 @@
-"""What this machine can hold and what would stop it: looked up, shown, and proven for threads."""
+"""The doctor: how many tasks a machine can hold, which limit comes first, and how to raise it."""

@@ -1,4 +1,4 @@
-"""What to change for more tasks: commands to copy, for the walls that come first here and no others."""
+"""Advice on how to run more tasks: shell commands that raise the walls that come first on this machine."""
 
 import os
 from collections.abc import Sequence
@@ -11,16 +11,17 @@ from concwatch.system.memory import BUDGET
 from concwatch.system.open_files import WALL as OPEN_FILES
 from concwatch.system.walls import Wall, read_number
 
-LARGEST = {"vm.max_map_count": (1 << 31) - 1, "pid_max": 1 << 22}
-"""Wall → the largest value that Linux takes for it."""
+MAX_VALUES = {"vm.max_map_count": (1 << 31) - 1, "pid_max": 1 << 22}
+"""Wall → the largest value that Linux accepts for it."""
 
-HIGHER_SHARE = 0.9
-"""Of the available memory: above 95 % the largest lane is stopped."""
+LARGER_BUDGET = 0.9
+"""The largest memory budget to advise, as a share of the available memory: at 95 % the guard stops lanes."""
 
-MORE_FILES = 1 << 20
-"""Open files that Linux lets the superuser allow where ``fs.nr_open`` does not say how many."""
+MAX_OPEN_FILES = 1 << 20
+"""The largest limit on open files if ``fs.nr_open`` cannot be read: the default of Linux."""
 
-CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
+CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
+"""Files that exist only in a container."""
 
 COMMANDS = {
     "vm.max_map_count": ("sudo sysctl -w vm.max_map_count={value}",),
@@ -30,32 +31,32 @@ COMMANDS = {
     "ulimit -v memory": ("ulimit -v unlimited",),
     "memory commit limit": ("sudo sysctl -w vm.overcommit_memory=0",),
 }
-"""Wall → what to run to raise it to a value."""
+"""Wall → the commands that raise it to a value."""
 
 
 class Advice(Struct, frozen=True):
-    """One wall, and what to do about it."""
+    """A wall and how to raise it."""
 
     wall: str
     engines: tuple[str, ...]
-    """Those that it is the first wall for."""
+    """The engines for which it is the first wall."""
     workload: str
     """What their tasks do."""
     commands: tuple[str, ...] = ()
-    """For a shell; any one of them, the first one that can be used."""
+    """Alternative shell commands, the best first."""
     tasks: int | None = None
-    """How many tasks of the first of these engines stand then."""
+    """How many tasks of the first of these engines fit after that."""
     then: str | None = None
-    """Which wall comes next."""
+    """The wall that comes next."""
 
 
 def advise(machine: Machine, walls: Sequence[Wall], forecasts: Sequence[EngineForecast]) -> list[Advice]:
-    """Return what would let more tasks stand, a wall at a time, in the order of the engines."""
-    held: dict[str, list[EngineForecast]] = {}
+    """Return one piece of advice for each wall that can be raised, in the order of the engines."""
+    by_wall: dict[str, list[EngineForecast]] = {}
     for row in forecasts:
         if row.runs:
-            held.setdefault(row.wall, []).append(row)
-    found = [_advice(name, rows, machine, walls) for name, rows in held.items()]
+            by_wall.setdefault(row.wall, []).append(row)
+    found = [_advice(name, rows, machine, walls) for name, rows in by_wall.items()]
     return [advice for advice in found if advice is not None]
 
 
@@ -66,8 +67,8 @@ def _advice(
     engine = find([first.engine])[0]
     advice = Advice(name, tuple(dict.fromkeys(row.engine for row in rows)), first.workload)
     if name == BUDGET:
-        room = int(machine.memory_available * HIGHER_SHARE)
-        commands: tuple[str, ...] = (f"concwatch --max-memory {HIGHER_SHARE * 100:.0f}%",)
+        room = int(machine.memory_available * LARGER_BUDGET)
+        commands: tuple[str, ...] = (f"concwatch --max-memory {LARGER_BUDGET * 100:.0f}%",)
         if machine.memory_group:
             commands += (
                 "docker run --memory 8g ..."
@@ -75,18 +76,18 @@ def _advice(
                 else "systemd-run --user --scope -p MemoryMax=infinity concwatch",
             )
     elif name == OPEN_FILES:
-        most = read_number("/proc/sys/fs/nr_open") or MORE_FILES
-        if machine.open_files_hard is None or machine.open_files_hard >= most:
+        maximum = read_number("/proc/sys/fs/nr_open") or MAX_OPEN_FILES
+        if machine.open_files_hard is None or machine.open_files_hard >= maximum:
             return None
-        return structs.replace(advice, commands=(f"sudo prlimit --pid $$ --nofile={most}:{most}",))
+        return structs.replace(advice, commands=(f"sudo prlimit --pid $$ --nofile={maximum}:{maximum}",))
     else:
         wall = min((wall for wall in walls if wall.name == name), key=lambda wall: wall.threads, default=None)
         if wall is None:
             return None
         others = [other for other in walls if other is not wall]
-        # As much as what comes next allows, rounded up to a power of two; that is then the wall.
+        # As many as the next wall allows, rounded up to a power of two.
         need = wall.used + (engine_fit(engine, first.workload, room, others).tasks + 1) * wall.per_thread
-        value = min(1 << (need - 1).bit_length(), LARGEST.get(name, need * 2))
+        value = min(1 << (need - 1).bit_length(), MAX_VALUES.get(name, need * 2))
         if value <= wall.value:
             return None
         others.append(Wall(name, value, wall.used, wall.per_thread, wall.where))
@@ -96,7 +97,7 @@ def _advice(
 
 
 def wall_commands(wall: Wall, value: int) -> tuple[str, ...]:
-    """Return what raises a limit on threads to ``value``."""
+    """Return the alternative commands that raise a limit on threads to ``value``."""
     if wall.name in COMMANDS:
         return tuple(command.format(value=value) for command in COMMANDS[wall.name])
     if _in_container():
@@ -107,4 +108,4 @@ def wall_commands(wall: Wall, value: int) -> tuple[str, ...]:
 
 
 def _in_container() -> bool:
-    return any(os.path.exists(mark) for mark in CONTAINER_MARKS)
+    return any(os.path.exists(path) for path in CONTAINER_FILES)

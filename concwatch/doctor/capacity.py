@@ -1,4 +1,4 @@
-"""What a machine can hold: its memory and cores, its limits on threads, and how many tasks of each engine."""
+"""The capacity of a machine: memory, cores, limits on threads, and how many tasks of each engine fit."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,21 +15,23 @@ from concwatch.system.memory import MemoryBudget
 from concwatch.system.open_files import process_limits
 from concwatch.system.walls import Wall, cgroup_folders, read_text
 
-FETCHES = "http"
+HTTP = "http"
+"""The workload whose tasks fetch a page."""
+
 UNKNOWN = "unknown"
 
-ALWAYS = {
+LIMITS = {
     "vm.max_map_count": UNKNOWN,
     "pid_max": UNKNOWN,
     "threads-max": UNKNOWN,
     "cgroup pids.max": "no limit",
     "ulimit -u": "does not bind this user",
 }
-"""The limits that are always listed, in this order → why Linux has no value for one."""
+"""The limits that are always listed, in this order → what to show on Linux for one without a value."""
 
 
 class Machine(Struct, frozen=True):
-    """A machine, with memory in bytes; None is what it does not tell."""
+    """A machine. Memory is in bytes; None is unknown."""
 
     system: str
     architecture: str
@@ -38,54 +40,54 @@ class Machine(Struct, frozen=True):
     memory_total: int
     memory_available: int
     memory_group: str | None
-    """The folder of the control group that binds memory, if one does."""
+    """The folder of the control group that limits memory, if any."""
     budget: int
-    """What all workers may take together."""
+    """Bytes that all workers together may use."""
     quota: float | None = None
-    """Cores' worth of time that a control group allows."""
+    """CPU time that a control group allows, in cores."""
     open_files: int | None = None
-    """The soft limit; workers that fetch raise it to the hard one."""
+    """The soft limit. Workers raise it to the hard limit for the workload http."""
     open_files_hard: int | None = None
 
 
 class ThreadLimit(Struct, frozen=True):
-    """A limit on threads in its own unit: maps, numbers, threads, or bytes of memory."""
+    """A limit on threads in its own unit: memory maps, PIDs, threads, or bytes."""
 
     name: str
     value: int | None = None
     used: int | None = None
     free: int | None = None
     threads: int | None = None
-    """How many more threads it has room for."""
+    """How many more threads it allows."""
     where: str | None = None
     """The folder of the control group that sets it."""
     note: str = ""
-    """Why there is no value."""
+    """What to show if there is no value."""
 
 
 class EngineForecast(Struct, frozen=True):
-    """How many tasks of one engine are expected to fit with nothing else running."""
+    """How many tasks of one engine are expected to fit if nothing else runs."""
 
     engine: str
     task: str
     workload: str
     runs: bool
     missing: str | None
-    """Why it cannot run here, and what to do."""
+    """Why the engine cannot run here, and what to do."""
     bytes_per_task: int
-    """RSS by the catalog; the forecast adds 20 % until it is measured here."""
+    """RSS according to the catalog; the forecast adds 20 % until it is measured here."""
     tasks: int
     wall: str
-    """What stops more."""
+    """What prevents more."""
     sure: bool
-    """False where this system does not tell the limits on threads that bind it."""
+    """False if the limits on threads that apply are not known on this system."""
 
 
-def this_machine(budget: int | None) -> Machine:
-    """Return this machine now, under a memory ``budget`` in bytes or the default one."""
+def local_machine(budget: int | None) -> Machine:
+    """Return this machine with a memory ``budget`` in bytes; None for the default."""
     memory = MemoryBudget(budget)
     soft, hard = process_limits("RLIMIT_NOFILE")
-    known = {
+    fields = {
         **describe_machine(),
         "memory_group": memory.start.group,
         "budget": memory.size,
@@ -93,25 +95,25 @@ def this_machine(budget: int | None) -> Machine:
         "open_files": soft,
         "open_files_hard": hard,
     }
-    return convert(known, Machine)
+    return convert(fields, Machine)
 
 
-def other_machine(found: HostFigures, budget: int) -> Machine:
-    """Return another host's machine, as its bridge reported it."""
+def remote_machine(figures: HostFigures, budget: int) -> Machine:
+    """Return the machine of another host, as reported by its bridge."""
     return Machine(
-        found.system,
-        found.processor,
-        found.python,
-        found.cores,
-        found.memory_total,
-        found.memory_available,
-        found.memory_group,
+        figures.system,
+        figures.processor,
+        figures.python,
+        figures.cores,
+        figures.memory_total,
+        figures.memory_available,
+        figures.memory_group,
         budget,
     )
 
 
 def cpu_quota() -> float | None:
-    """Return the cores' worth of time that the tightest control group allows; "max" and -1 are no quota."""
+    """Return the CPU time that the tightest control group allows, in cores; None for no quota ("max", -1)."""
     found = []
     for folder in cgroup_folders("cpu"):
         version1 = (f"{folder}/cpu.cfs_quota_us", f"{folder}/cpu.cfs_period_us")
@@ -122,9 +124,9 @@ def cpu_quota() -> float | None:
 
 
 def thread_limits(walls: Sequence[Wall]) -> list[ThreadLimit]:
-    """Return a row for each limit, also those that do not bind; of several with one name the tightest."""
+    """Return one row for each limit, including those that do not apply; for each name the tightest."""
     linux = sys.platform.startswith("linux")
-    found = {name: ThreadLimit(name, note=note if linux else UNKNOWN) for name, note in ALWAYS.items()}
+    found = {name: ThreadLimit(name, note=note if linux else UNKNOWN) for name, note in LIMITS.items()}
     for wall in sorted(walls, key=lambda wall: wall.threads, reverse=True):
         where = wall.where or None
         found[wall.name] = ThreadLimit(wall.name, wall.value, wall.used, wall.free, wall.threads, where)
@@ -132,21 +134,21 @@ def thread_limits(walls: Sequence[Wall]) -> list[ThreadLimit]:
 
 
 def engine_fit(engine: Engine, workload: str, room: int, walls: Iterable[Wall]) -> Fit:
-    """Return how many tasks fit into ``room`` bytes, and which wall comes first."""
+    """Return how many tasks fit into ``room`` bytes and which wall comes first."""
     return fit(demand(engine, Settings(workload), walls), room)
 
 
 def engine_forecasts(room: int, walls: Sequence[Wall], reasons: Sequence[str | None]) -> list[EngineForecast]:
-    """Return the forecast for every engine of the catalog, and for tasks that fetch.
+    """Return the forecast for every engine of the catalog, and for the workload http on asyncio.
 
     Args:
-        room: bytes of RSS that tasks may take.
-        walls: limits on threads with no task live.
-        reasons: why each engine of the catalog cannot run here, or None.
+        room: bytes of RSS that tasks may use.
+        walls: the limits on threads while no task is live.
+        reasons: for each engine of the catalog, why it cannot run here; None if it can.
     """
     rows = [(engine, Settings().workload, reason) for engine, reason in zip(CATALOG, reasons, strict=True)]
     no_client = None if find_spec("aiohttp") else "needs aiohttp: pip install 'concwatch[http]'"
-    rows.append((find(["asyncio"])[0], FETCHES, no_client))
+    rows.append((find(["asyncio"])[0], HTTP, no_client))
     return [_forecast(engine, workload, room, walls, missing) for engine, workload, missing in rows]
 
 

@@ -1,4 +1,4 @@
-"""All that the doctor has looked up, in one object: the machine, the terminal, what is installed."""
+"""The examination of a machine: capacity, terminal, installed packages and advice, in one object."""
 
 import os
 import shutil
@@ -13,8 +13,7 @@ from concwatch.doctor.capacity import (
     Machine,
     ThreadLimit,
     engine_forecasts,
-    other_machine,
-    this_machine,
+    local_machine,
     thread_limits,
 )
 from concwatch.doctor.proof import Proof
@@ -26,7 +25,7 @@ from concwatch.system.machine import program_version
 from concwatch.system.memory import MemoryBudget
 from concwatch.system.walls import thread_walls
 
-LEAST_SIZE = (60, 14)
+MINIMUM_SIZE = (60, 14)
 """Columns and lines that the screen needs."""
 
 OPTIONAL = {
@@ -40,25 +39,24 @@ OPTIONAL = {
     "pillow": "shots",
     "textual-serve": "web",
 }
-"""Package → the extra that brings it."""
+"""Optional package → the extra that installs it."""
 
 
 class HostExamination(Struct, frozen=True):
-    """What another host can hold: the object that ``doctor --host --json`` prints of it."""
+    """What another host can hold: an object of ``doctor --host --json``."""
 
     host: str
     problem: str | None = None
-    """Why it cannot be reached."""
+    """Why the host cannot be reached."""
     machine: Machine | None = None
     limits: list[ThreadLimit] = []
     engines: list[EngineForecast] = []
 
 
 class Examination(Struct, frozen=True):
-    """What this machine can hold, and what would stop it: the object that ``doctor --json`` prints.
+    """What this machine can hold and which limits apply: the object of ``doctor --json``.
 
-    Sizes are bytes, times seconds, shares of 1, the rest counts. A value that is not known, or does not bind,
-    is None.
+    Sizes are in bytes, times in seconds, shares from 0 to 1. None is unknown, or does not apply.
     """
 
     concwatch: str
@@ -66,20 +64,21 @@ class Examination(Struct, frozen=True):
     limits: list[ThreadLimit]
     engines: list[EngineForecast]
     terminal: list[str]
-    """What is wrong with it for the screen."""
+    """What prevents the screen, or limits it."""
     not_installed: dict[str, str]
-    """Optional package → the extra that brings it."""
+    """Optional package → the extra that installs it."""
     for_more: list[Advice]
+    """How to run more tasks."""
     proof: Proof | None = None
-    """Only if it was asked for."""
+    """Only with --prove."""
 
 
 def examine(budget: int | None = None) -> Examination:
-    """Look everything up, under a memory ``budget`` in bytes or the default one.
+    """Examine this machine with a memory ``budget`` in bytes; None for the default.
 
-    A worker of each engine that needs a package is started, to see whether it works.
+    Starts a worker of each engine that needs a package, to check that it works.
     """
-    machine, walls = this_machine(budget), thread_walls()
+    machine, walls = local_machine(budget), thread_walls()
     engines = engine_forecasts(machine.budget, walls, why_not(CATALOG))
     return Examination(
         concwatch=program_version(),
@@ -93,15 +92,15 @@ def examine(budget: int | None = None) -> Examination:
 
 
 def examine_host(found: HostSurvey, budget: int | None) -> HostExamination:
-    """Return what a host can hold, under a memory ``budget`` in bytes or the default one."""
+    """Return what a host can hold with a memory ``budget`` in bytes; None for the default."""
     if found.figures is None:
         return HostExamination(found.host.name, found.problem)
-    there = OtherMachine()
-    there.take(found.figures)
-    room, walls = MemoryBudget(budget, there.memory).size, there.walls
+    remote = OtherMachine()
+    remote.take(found.figures)
+    room, walls = MemoryBudget(budget, remote.memory).size, remote.walls
     reasons = [engine.on(found.host).missing() for engine in CATALOG]
     engines = engine_forecasts(room, walls, reasons)[: len(CATALOG)]
-    machine = other_machine(found.figures, room)
+    machine = remote_machine(found.figures, room)
     return HostExamination(found.host.name, None, machine, thread_limits(walls), engines)
 
 
@@ -113,22 +112,24 @@ def _is_installed(package: str) -> bool:
 
 
 def terminal_problems() -> list[str]:
-    """Return what keeps the screen from being shown here, or shown well, and what to do: a line each."""
+    """Return one line for each thing that prevents or limits the screen on this terminal, and what to do."""
     found = []
     for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
         if stream is None or stream.closed or not stream.isatty():
-            found.append(f"standard {name} is not a terminal: the screen needs one, concwatch run does not")
-    columns, lines = shutil.get_terminal_size(LEAST_SIZE)
-    if columns < LEAST_SIZE[0] or lines < LEAST_SIZE[1]:
-        found.append(f"{columns} × {lines}: the screen needs {LEAST_SIZE[0]} × {LEAST_SIZE[1]}")
+            found.append(f"standard {name} is not a terminal: the screen needs one; concwatch run does not")
+    columns, lines = shutil.get_terminal_size(MINIMUM_SIZE)
+    if columns < MINIMUM_SIZE[0] or lines < MINIMUM_SIZE[1]:
+        found.append(f"{columns} × {lines}: the screen needs {MINIMUM_SIZE[0]} × {MINIMUM_SIZE[1]}")
     term, color_term = os.environ.get("TERM", ""), os.environ.get("COLORTERM", "")
     if "NO_COLOR" in os.environ:
         found.append("NO_COLOR is set: the screen has no colours")
     elif not (color_term in ("truecolor", "24bit") or "256color" in term or sys.platform == "win32"):
-        found.append(f'TERM "{term}": 16 colours at most; if it has more, set COLORTERM=truecolor')
+        found.append(
+            f'TERM is "{term}": at most 16 colours; if the terminal has more, set COLORTERM=truecolor'
+        )
     encoding = getattr(sys.stdout, "encoding", None) or "unknown"
     try:
         "╭⣿│".encode(encoding)
     except (LookupError, UnicodeError):
-        found.append(f'encoding "{encoding}": charts need Unicode, set LC_ALL=C.UTF-8')
+        found.append(f'the encoding is "{encoding}": charts need Unicode; set LC_ALL=C.UTF-8')
     return found

@@ -1,4 +1,4 @@
-"""Start as many threads as this machine lets stand, hold that against the forecast, and end them."""
+"""The test of a forecast: start as many threads as this machine allows, compare, and end them."""
 
 import asyncio
 import math
@@ -14,20 +14,20 @@ from concwatch.measure.result import Outcome, Plan
 from concwatch.system.memory import memory_now
 from concwatch.units import format_bytes, format_count, format_seconds
 
-BEYOND = 1.1
-"""Threads asked for over the forecast, so that the wall is met."""
+OVERSHOOT = 1.1
+"""The target as a multiple of the forecast, so that the wall is reached."""
 
-MOST_THREADS = 40_000
-"""Threads that are never exceeded."""
+MAX_THREADS = 40_000
+"""The largest target."""
 
-TOLERATED = 0.1
+TOLERANCE = 0.1
 """Share of the forecast that may be missing."""
 
 TIME_LIMIT = 120.0
-"""Seconds in which all must stand."""
+"""Seconds in which all threads must have started."""
 
-MEMORY_SPARED = 0.2
-"""Share of the memory available before that is left alone: a thread takes more of it than its RSS."""
+MEMORY_RESERVE = 0.2
+"""Share of the available memory to leave free: a thread uses more of it than its RSS."""
 
 STEPS = 10
 """How many times progress is reported."""
@@ -36,65 +36,66 @@ ENGINE = "threads"
 
 
 class Proof(Struct, frozen=True):
-    """What came out; bytes, seconds, threads."""
+    """The result; bytes, seconds, threads."""
 
     forecast: int
     forecast_wall: str
     asked: int
-    """How many were asked for."""
+    """The target."""
     standing: int
+    """How many were live at once."""
     wall: str | None
-    """What was hit; None when all that was asked for stood."""
+    """The wall that was reached; None if the target was reached."""
     wall_value: int | None
     difference: float
-    """What stood over what was to be expected, less 1: -0.1 is 10 % fewer."""
+    """Live threads divided by those expected, minus 1: -0.1 is 10 % fewer."""
     holds: bool
-    """Whether the forecast was reached, but for a tenth at most."""
+    """Whether at least 90 % of the forecast were live."""
     seconds: float | None
-    """How long it took until they stood."""
+    """How long they took to start."""
     rss_per_thread: float | None
     reason: str | None
-    """Why it broke off; None when it did not."""
+    """Why the test was stopped early; None if it was not."""
     ended: bool
-    """Whether the worker has ended, so that nothing is left of it."""
+    """Whether the worker has ended."""
 
     @property
     def expected(self) -> int:
-        """How many were to be expected of those asked for."""
+        """The forecast, or the target if that is lower."""
         return min(self.forecast, self.asked)
 
 
-def most_asked(forecast: Fit) -> int:
-    """Return how many threads to ask for."""
-    return min(math.ceil(forecast.tasks * BEYOND), MOST_THREADS)
+def thread_target(forecast: Fit) -> int:
+    """Return how many threads to start."""
+    return min(math.ceil(forecast.tasks * OVERSHOOT), MAX_THREADS)
 
 
 async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof:
-    """Have a worker start threads until a wall stops it, and end it.
+    """Let a worker start threads until a wall stops it, then end it.
 
     Args:
-        lab: a lab with the one lane of the engine `ENGINE`, that nobody runs yet; it is closed in any case.
-        forecast: what is to be proven.
-        report: is called with what is being done.
+        lab: a lab, not yet running, with one lane of the engine `ENGINE`. It is closed in any case.
+        forecast: the forecast to test.
+        report: called with a description of each step.
     """
-    lane, asked = lab.lanes[0], most_asked(forecast)
-    clock, looks = asyncio.get_running_loop().time, list[float]()  # seconds, while threads are started
+    lane, asked = lab.lanes[0], thread_target(forecast)
+    clock, times = asyncio.get_running_loop().time, list[float]()  # seconds, one for each step of the growth
     available, reported = memory_now().available, -1
 
     def enough(lane: Lane) -> str | None:
         nonlocal reported
-        looks.append(clock())
+        times.append(clock())
         step = lane.live * STEPS // max(1, forecast.tasks)
         if step > reported:
             reported = step
             report(f"{format_count(lane.live)} of {format_count(forecast.tasks)} forecast")
-        if looks[-1] - looks[0] > TIME_LIMIT:
-            return f"not all stood within {format_seconds(TIME_LIMIT)}"
+        if times[-1] - times[0] > TIME_LIMIT:
+            return f"not all threads started within {format_seconds(TIME_LIMIT)}"
         left = memory_now().available
-        return f"only {format_bytes(left)} of memory were left" if left < available * MEMORY_SPARED else None
+        return f"only {format_bytes(left)} of memory are left" if left < available * MEMORY_RESERVE else None
 
     report("starting a worker")
-    # Nothing is held: for as long as they stand other programs may not get a thread.
+    # The threads are not held: while they are live, other programs may be unable to start one.
     (result,) = await measure(lab, [Plan(asked, 0.0, stop=False, enough=enough)])
     limit, standing = lane.worker.goal.limit, lane.worker.tally.peak_live
     expected = max(1, min(forecast.tasks, asked))
@@ -106,8 +107,8 @@ async def prove(lab: Lab, forecast: Fit, report: Callable[[str], None]) -> Proof
         wall=limit.wall if limit else None,
         wall_value=limit.value if limit else None,
         difference=standing / expected - 1,
-        holds=standing >= expected * (1 - TOLERATED),
-        seconds=looks[-1] - looks[0] if standing else None,
+        holds=standing >= expected * (1 - TOLERANCE),
+        seconds=times[-1] - times[0] if standing else None,
         rss_per_thread=result.figures.get("rss_per_task"),
         reason=result.reason if not limit and result.outcome in (Outcome.FAILED, Outcome.LIMITED) else None,
         ended=lane.idle,

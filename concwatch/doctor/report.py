@@ -1,10 +1,10 @@
-"""What the doctor has found, for a person: lines of pieces, none longer than 80 columns."""
+"""The text of ``concwatch doctor``: lines of at most 80 columns, as pieces with a tone."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
 
 from concwatch.doctor.advice import Advice
-from concwatch.doctor.capacity import FETCHES, UNKNOWN, EngineForecast, Machine, ThreadLimit
+from concwatch.doctor.capacity import HTTP, UNKNOWN, EngineForecast, Machine, ThreadLimit
 from concwatch.doctor.examination import Examination, HostExamination
 from concwatch.doctor.proof import Proof
 from concwatch.units import format_bytes, format_count, format_percent, format_seconds
@@ -24,7 +24,7 @@ def rows(examination: Examination) -> Iterator[Pieces]:
     yield ()
     yield (("Terminal", "heading"),)
     if not examination.terminal:
-        yield (("  nothing is in the way of the screen", "good"),)
+        yield (("  shows the screen without restrictions", "good"),)
     for problem in examination.terminal:
         yield from (((f"  {line}", "doubt"),) for line in textwrap.wrap(problem, WIDTH - 2))
     yield ()
@@ -32,7 +32,11 @@ def rows(examination: Examination) -> Iterator[Pieces]:
     yield from _facts(
         "Versions",
         ("concwatch", f"{examination.concwatch} on {examination.machine.python}"),
-        ("not installed", lacking or "nothing", "each by pip install 'concwatch[NAME]'" if lacking else ""),
+        (
+            "not installed",
+            lacking or "nothing",
+            "install with pip install 'concwatch[EXTRA]'" if lacking else "",
+        ),
     )
     yield ()
     yield from _advice(examination.for_more)
@@ -55,7 +59,7 @@ def _capacity(found: Examination | HostExamination) -> Iterator[Pieces]:
 
 
 def _facts(heading: str, *facts: tuple[str, ...]) -> Iterator[Pieces]:
-    """Yield facts: a label, a text, and if need be what explains it and the tone of the text."""
+    """Yield the lines of facts: label, text, and optionally a note and the tone of the text."""
     room = WIDTH - LABEL - 2
     yield ((heading, "heading"),)
     for fact in facts:
@@ -70,25 +74,25 @@ def _facts(heading: str, *facts: tuple[str, ...]) -> Iterator[Pieces]:
 def _machine(heading: str, machine: Machine) -> Iterator[Pieces]:
     total, available = format_bytes(machine.memory_total), format_bytes(machine.memory_available)
     share = format_percent(machine.budget / max(1, machine.memory_available))
-    group = f"bound by the control group {machine.memory_group}" if machine.memory_group else ""
-    quota = f"a control group allows the time of {machine.quota:.3g}" if machine.quota is not None else ""
+    group = f"limited by the control group {machine.memory_group}" if machine.memory_group else ""
+    quota = f"a control group allows {machine.quota:.3g} of them" if machine.quota is not None else ""
     return _facts(
         heading,
         ("system", f"{machine.system}, {machine.architecture}, {machine.python}"),
         ("memory", f"{available} available of {total}", group),
-        ("budget", format_bytes(machine.budget), f"for all workers together: {share} of what is available"),
+        ("budget", format_bytes(machine.budget), f"for all workers: {share} of the available memory"),
         ("cores", str(machine.cores), quota),
         ("open files", *_open_files(machine.open_files, machine.open_files_hard)),
     )
 
 
 def _open_files(soft: int | None, hard: int | None) -> tuple[str, str]:
-    """Return the limit, and what it is to tasks; two empty texts, and so no line, where it is not known."""
+    """Return the limit and what it means for tasks; two empty strings, and so no line, if it is unknown."""
     if soft is None:
         return "", ""
-    most = "any number" if hard is None else format_count(hard)
-    raised = "a task that fetches takes one" if soft == hard else f"workers that fetch raise it to {most}"
-    return format_count(soft), raised
+    maximum = "any number" if hard is None else format_count(hard)
+    note = "an http task uses one" if soft == hard else f"raised to {maximum} for the workload http"
+    return format_count(soft), note
 
 
 def _limits(limits: Sequence[ThreadLimit]) -> Iterator[Pieces]:
@@ -126,13 +130,13 @@ def _engines(engines: Sequence[EngineForecast]) -> Iterator[Pieces]:
 
 
 def _named(names: str, workload: str) -> str:
-    return f"{names} {workload}" if workload == FETCHES else names
+    return f"{names} {workload}" if workload == HTTP else names
 
 
 def _advice(advices: Sequence[Advice]) -> Iterator[Pieces]:
     yield (("For more", "heading"),)
     if not advices:
-        yield (("  nothing is known that would help", ""),)
+        yield (("  no way to run more is known", ""),)
     for advice in advices:
         whose = f"{_named(', '.join(advice.engines), advice.workload)}: {advice.wall} comes first"
         yield from (((f"  {line}", ""),) for line in textwrap.wrap(whose, WIDTH - 2))
@@ -143,27 +147,27 @@ def _advice(advices: Sequence[Advice]) -> Iterator[Pieces]:
 
 
 def proof_rows(proof: Proof) -> Iterator[Pieces]:
-    """Yield what became of the proof."""
-    wall = proof.wall or "none was met"
+    """Yield the lines about the test of the forecast."""
+    wall = proof.wall or "none was reached"
     if proof.wall and proof.wall_value is not None:
         wall += f" ({_in_unit(proof.wall, proof.wall_value)})"
-    same = "as forecast" if proof.wall == proof.forecast_wall else "another than forecast"
+    same = "as forecast" if proof.wall == proof.forecast_wall else "not the one forecast"
     took = "" if proof.seconds is None else f"after {format_seconds(proof.seconds)}"
-    left = "nothing: the worker has ended" if proof.ended else "a worker that the system has not ended yet"
+    left = "nothing: the worker has ended" if proof.ended else "a worker that has not ended yet"
     return _facts(
         "Proof",
         ("forecast", f"{format_count(proof.forecast)} threads, then {proof.forecast_wall}"),
-        ("broke off", proof.reason or "", "", "bad"),
-        ("stood", f"{format_count(proof.standing)} of {format_count(proof.asked)} asked for", took),
+        ("stopped early", proof.reason or "", "", "bad"),
+        ("started", f"{format_count(proof.standing)} of {format_count(proof.asked)} requested", took),
         ("wall", wall, same if proof.wall else ""),
         ("a thread", f"{format_bytes(proof.rss_per_thread)} of RSS" if proof.rss_per_thread else UNKNOWN),
         ("difference", verdict(proof), "", "good" if proof.holds else "bad"),
-        ("left behind", left, "", "" if proof.ended else "bad"),
+        ("left running", left, "", "" if proof.ended else "bad"),
     )
 
 
 def verdict(proof: Proof) -> str:
-    """Return in one line how the forecast has done."""
+    """Return in one line whether the forecast holds."""
     more = f"{abs(proof.difference) * 100:.1f} % {'more' if proof.difference >= 0 else 'fewer'} than "
-    what = "forecast" if proof.expected == proof.forecast else f"the {format_count(proof.asked)} asked for"
+    what = "forecast" if proof.expected == proof.forecast else f"the {format_count(proof.asked)} requested"
     return f"{more}{what}: the forecast {'holds' if proof.holds else 'does not hold'}"

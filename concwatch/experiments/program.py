@@ -18,7 +18,7 @@ from concwatch.lab.lab import Lab
 from concwatch.lab.pages import page_problem
 from concwatch.lab.pythons import Interpreter, ask
 from concwatch.lab.settings import fetches
-from concwatch.measure.measurement import LONGEST_BURST, while_stepping
+from concwatch.measure.measurement import BURST_LIMIT, while_stepping
 from concwatch.measure.result import Result
 from concwatch.runtimes.building import BuildError, build, tool_version
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
@@ -182,11 +182,11 @@ async def _run(engine: str, command: Sequence[str], variables: Mapping[str, str]
     streams = (process.stdout, process.stderr)
     reading = [asyncio.create_task(_keep_end(stream, end)) for stream, end in zip(streams, ends, strict=True)]
     try:
-        async with asyncio.timeout(LONGEST_BURST):
+        async with asyncio.timeout(BURST_LIMIT):
             await _watch(process, began, run)
         run.seconds = run.own_seconds = run.figures["burst_seconds"] = clock() - began
     except TimeoutError:
-        raise NotMeasuredError(f"did not end within {format_seconds(LONGEST_BURST)}: killed") from None
+        raise NotMeasuredError(f"did not end within {format_seconds(BURST_LIMIT)}: killed") from None
     finally:
         kill_session(process.pid)
         await _watch(process, began, run)

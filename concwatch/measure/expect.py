@@ -1,4 +1,4 @@
-"""What somebody expects of a figure, compared with what was measured."""
+"""Expectations of figures, such as ``asyncio.rss_per_task < 2KiB``, and whether a result meets them."""
 
 import operator
 import re
@@ -14,7 +14,7 @@ from concwatch.text import flat, nearest
 from concwatch.units import format_exactly
 
 EXPECTABLE = {figure.name: figure for figure in figures()}
-"""The figures of an engine."""
+"""The figures that can be expected of an engine."""
 
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -28,25 +28,25 @@ _PARTS = re.compile(r"(?P<left>[^<>=!]*)(?P<op>[<>=!]+)(?P<value>.*)", re.DOTALL
 
 @dataclass(frozen=True)
 class FigureExpectation:
-    """That a figure is below or above a value."""
+    """A figure and a bound on its value."""
 
     text: str
-    """As it was written."""
+    """The expectation as written."""
     subject: str
-    """What it is a figure of."""
+    """What the figure belongs to, such as the name of an engine."""
     figure: str
     op: str
     value: float
-    """In the figure's own unit: bytes, seconds, tasks, per second."""
+    """In the unit of the figure: bytes, seconds, tasks, tasks a second."""
 
     @classmethod
-    def read(cls, text: str, form: str, figures_of: Callable[[str], Mapping[str, Unit]]) -> Self:
-        """Read ``SUBJECT.FIGURE OP VALUE``, or ``FIGURE OP VALUE``.
+    def parse(cls, text: str, form: str, figures_of: Callable[[str], Mapping[str, Unit]]) -> Self:
+        """Parse ``SUBJECT.FIGURE OP VALUE``, or ``FIGURE OP VALUE``.
 
         Args:
-            text: as it was written.
-            form: how it is to be written.
-            figures_of: returns the unit of each figure that a subject has; none for what is no subject.
+            text: the expectation as written.
+            form: the expected form, for the error message.
+            figures_of: returns the units of a subject's figures by name; empty if there is no such subject.
 
         Raises:
             ValueError: one line that names what is wrong and what was expected.
@@ -62,27 +62,27 @@ class FigureExpectation:
         except ValueError as error:
             raise ValueError(f"{quoted}: {error}") from None
         if parts is None or not units:
-            raise ValueError(f"{quoted} expects nothing: expected {form}")
+            raise ValueError(f"{quoted} is not an expectation: expected {form}")
         try:
-            expect_one_of("figure", figure, units, figure[:40].replace("-", "_"))
-            expect_one_of("comparison", parts["op"], COMPARISONS)
+            check_one_of("figure", figure, units, figure[:40].replace("-", "_"))
+            check_one_of("comparison", parts["op"], COMPARISONS)
             value = units[figure].parse(parts["value"].strip())
         except ValueError as error:
             raise ValueError(f"{quoted}: {error}") from None
         return cls(written, subject, figure, parts["op"], value)
 
     def holds(self, measured: float | None) -> bool:
-        """Return whether what was measured is as expected; what was not measured is not."""
+        """Return whether a measured value meets the expectation; None does not."""
         return measured is not None and COMPARISONS[self.op](measured, self.value)
 
     def as_json(self, measured: float | None, **subject: object) -> dict[str, object]:
-        """Return what reports say of it, with the fields that name its subject."""
+        """Return the JSON object for reports, with the fields of ``subject`` added."""
         found = {"figure": self.figure, "op": self.op, "value": self.value, "measured": measured}
         return {"expect": self.text, **subject, **found, "holds": self.holds(measured)}
 
 
-def expect_one_of(what: str, word: str, known: Collection[str], spelt: str = "") -> None:
-    """Raise a ValueError of one line where a word is not one of those that are known."""
+def check_one_of(what: str, word: str, known: Collection[str], spelt: str = "") -> None:
+    """Raise a ValueError, in one line, unless ``word`` is in ``known``; suggest the nearest to ``spelt``."""
     if word not in known:
         spelt = spelt or word[:40]
         near = nearest(spelt, known) if spelt.isidentifier() else ""
@@ -90,30 +90,30 @@ def expect_one_of(what: str, word: str, known: Collection[str], spelt: str = "")
 
 
 class Expectation(FigureExpectation):
-    """What is expected of an engine."""
+    """An expectation of a figure of an engine."""
 
     def judge(self, row: EngineResult) -> "Verdict":
-        """Compare it with what was measured of the engine at one size."""
+        """Compare it with the result of the engine at one size."""
         return Verdict(self, row.tasks, row.median(self.figure))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an expectation of an engine holds."""
+    """An expectation of an engine, and the measured value."""
 
     expectation: Expectation
     tasks: int
     measured: float | None
-    """In the figure's own unit; None when it was not measured."""
+    """In the unit of the figure; None if it was not measured."""
 
     @property
     def holds(self) -> bool:
-        """Whether it does."""
+        """Whether the expectation holds."""
         return self.expectation.holds(self.measured)
 
     @property
     def shown(self) -> str:
-        """What was measured, for a person; exactly where it would else look like what was expected."""
+        """The measured value as text; with all digits if it would look equal to a different expected one."""
         if self.measured is None:
             return "not measured"
         expected, form = self.expectation.value, BY_NAME[self.expectation.figure].unit.format
@@ -122,36 +122,36 @@ class Verdict:
         return form(self.measured)
 
     def as_json(self) -> dict[str, object]:
-        """Return what ``concwatch run --json`` prints of it."""
+        """Return the JSON object of ``concwatch run --json``."""
         return self.expectation.as_json(self.measured, engine=self.expectation.subject, tasks=self.tasks)
 
 
-def read_expectation(text: str) -> Expectation:
-    """Read what is expected of an engine, such as ``asyncio.rss_per_task < 2KiB``.
+def parse_expectation(text: str) -> Expectation:
+    """Parse an expectation of an engine, such as ``asyncio.rss_per_task < 2KiB``.
 
     Raises:
         ValueError: one line that names what is wrong and what was expected.
     """
     form = 'ENGINE.FIGURE OP VALUE, such as "asyncio.rss_per_task < 2KiB"'
-    return Expectation.read(text, form, _figures_of)
+    return Expectation.parse(text, form, _figures_of)
 
 
 def _figures_of(engine: str) -> dict[str, Unit]:
     if not engine:
         return {}
-    expect_one_of("engine", engine.partition(AT)[0], [row.name for row in CATALOG])
+    check_one_of("engine", engine.partition(AT)[0], [row.name for row in CATALOG])
     return {name: figure.unit for name, figure in EXPECTABLE.items()}
 
 
-def about_engines(expectations: Sequence[Expectation], names: Collection[str]) -> list[Expectation]:
-    """Return each with its engine called as the run calls it: an ``asyncio@PATH`` after its version.
+def with_run_names(expectations: Sequence[Expectation], names: Collection[str]) -> list[Expectation]:
+    """Return the expectations with the engine names that the run uses: ``asyncio@PATH`` becomes its version.
 
     Args:
-        expectations: as they were written.
-        names: of the engines that will be measured.
+        expectations: as written.
+        names: the names of the engines that will be measured.
 
     Raises:
-        ValueError: one line that names the first that is about none of them.
+        ValueError: one line about the first expectation whose engine is not measured.
     """
     return [replace(wanted, subject=_name_in_run(wanted, names)) for wanted in expectations]
 
@@ -169,10 +169,10 @@ def _name_in_run(wanted: Expectation, names: Collection[str]) -> str:
 
 
 def judge(expectations: Sequence[Expectation], rows: Sequence[EngineResult]) -> list[Verdict]:
-    """Compare each with what was measured of its engine, at every size."""
+    """Compare each expectation with the results of its engine, at every size."""
     return [wanted.judge(row) for wanted in expectations for row in rows if row.own_name == wanted.subject]
 
 
-def expected_of(expectations: Sequence[Expectation], engine: str) -> set[str]:
-    """Return the figures of an engine of which something is expected."""
+def expected_figures(expectations: Sequence[Expectation], engine: str) -> set[str]:
+    """Return the names of an engine's figures that have an expectation."""
     return {wanted.figure for wanted in expectations if wanted.subject == engine}

@@ -1,8 +1,8 @@
-"""Every figure there is: its name, its unit, what it means, what makes it uncertain, and how it is read.
+"""The table of all figures: name, unit, meaning, what makes each uncertain, and how it is computed.
 
-The cost table, ``run``, ``--json``, ``--expect``, experiments, comparisons and the help read this one table.
-A figure is a function of one snapshot of a lane: what is gathered over time is gathered by the lane itself
-(`concwatch.lab.tally`), once, and is in every snapshot from then on.
+The cost table, ``run``, ``--json``, ``--expect``, experiments, comparisons and the help use this one table. A
+figure is a function of one snapshot of a lane. What needs several ticks is accumulated by the lane
+(`concwatch.lab.tally`) and included in each snapshot.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,10 +13,10 @@ from concwatch.lab.snapshot import LaneSnapshot
 from concwatch.measure.units import BYTES, COUNT, RATE, RATIO, SECONDS, SHARE, Unit
 
 BUSY = 0.10
-"""Share of the cores that others may have while a time is taken; beyond it the figure is marked."""
+"""Share of the cores used by others above which a time or rate is marked."""
 
 COARSE = 0.05
-"""Share of a figure that its grain may be; beyond it the figure is shown with ±."""
+"""Share of a figure above which its grain is shown, with ±."""
 
 UP, DOWN = 1, -1
 
@@ -28,7 +28,7 @@ class Doubt(Struct, frozen=True):
     note: str
     """What the mark means."""
     brief: str
-    """The same in a few words."""
+    """The same in a few words, for the screen."""
     holds: Callable[[LaneSnapshot], bool]
 
 
@@ -44,13 +44,13 @@ TRACED = Doubt(
 )
 KEPT = Doubt(
     "≈",
-    "may count memory that earlier tasks left behind",
+    "may include memory that earlier tasks left behind",
     "memory of earlier tasks",
     lambda lane: lane.status.peak_live > 0 and lane.sample.rss_per_task is not None and not lane.status.clean,
 )
 CROWDED_GROWTH = Doubt(
     "*",
-    "other programs or lanes had more than a tenth of the cores meanwhile",
+    "other programs or lanes used more than a tenth of the cores meanwhile",
     "cores shared with others",
     lambda lane: _busy(lane.status.create_others),
 )
@@ -65,23 +65,23 @@ class Figure(Struct, frozen=True):
     """One row of the table."""
 
     name: str
-    """What it is called in JSON, expectations, experiments and exports."""
+    """Its name in JSON, expectations, experiments and exports."""
     title: str
-    """What tables call it."""
+    """Its name in tables."""
     unit: Unit
     meaning: str
     """One sentence."""
     of: Callable[[LaneSnapshot], float | None]
     doubts: tuple[Doubt, ...] = ()
     worse: int = 0
-    """Where worse lies: `UP`, `DOWN`, or 0 where neither is."""
+    """`UP` if more is worse, `DOWN` if less is, else 0."""
     at_end: bool = False
-    """Whether a measurement reads it after its tasks have ended; else while they are held."""
+    """Whether a measurement reads it after the tasks have ended, not while they are held."""
     burst: bool = False
-    """Whether it is of a burst."""
+    """Whether only a burst has it."""
 
     def grain(self, lane: LaneSnapshot) -> float | None:
-        """Return how much it may be off by, in its unit, where that is too much to be left unsaid; else None."""
+        """Return its uncertainty in its own unit if that is more than `COARSE` of it, else None."""
         live, value = lane.sample.measured_live, self.of(lane)
         if self.name != "rss_per_task" or not live or value is None:
             return None
@@ -89,14 +89,12 @@ class Figure(Struct, frozen=True):
         return grain if grain > COARSE * value else None
 
     def marks(self, lane: LaneSnapshot) -> str:
-        """Return the marks of what makes it uncertain."""
+        """Return the marks of the doubts that hold."""
         known = bool(self.of(lane))
         return "".join(doubt.mark for doubt in self.doubts if known and doubt.holds(lane))
 
     def text(self, lane: LaneSnapshot) -> str:
-        """Return it for a person: with ± and a share where its grain matters, unknown where that is all of
-        it.
-        """
+        """Return it as text, with its grain as ± a percentage; unknown if the grain is larger than the value."""
         value, grain = self.of(lane), self.grain(lane)
         if value is None or grain is None:
             return self.unit.text(value)
@@ -132,39 +130,39 @@ def _retained(lane: LaneSnapshot) -> float | None:
 MEMORY, SPEED, NOW = (TRACED, KEPT), (TRACED, CROWDED_GROWTH), (TRACED, CROWDED)
 
 FIGURES: tuple[Figure, ...] = (
-    Figure("rss_per_task", "RSS/task", BYTES, "RSS over that of the idle worker, by live tasks: the median of the samples with the most tasks live.",
+    Figure("rss_per_task", "RSS/task", BYTES, "RSS above that of the idle worker, divided by the live tasks: the median of the samples with the most live tasks.",
            lambda lane: lane.sample.rss_per_task, MEMORY, UP),
-    Figure("traced_per_task", "traced/task", BYTES, "Bytes that tracemalloc knows of over those of the idle worker, by live tasks, taken alike.",
+    Figure("traced_per_task", "traced/task", BYTES, "Memory traced by tracemalloc above that of the idle worker, divided by the live tasks; computed like RSS/task.",
            _traced_per_task, (KEPT,), UP),
-    Figure("cpu_per_task", "CPU/task", SECONDS, "CPU time over that of the idle worker, by tasks that ended since the first end, or, until ten have, by tasks created.",
+    Figure("cpu_per_task", "CPU/task", SECONDS, "CPU time above that of the idle worker, divided by the tasks ended since the first end; until ten have ended, by the tasks created.",
            lambda lane: lane.sample.cpu_per_task, (TRACED,), UP),
-    Figure("ratio", "× cheapest", RATIO, "RSS/task over that of the cheapest lane beside it.",
+    Figure("ratio", "× cheapest", RATIO, "RSS/task divided by that of the cheapest lane.",
            lambda lane: _share(lane.sample.rss_per_task, lane.cheapest), MEMORY, UP),
-    Figure("create_rate", "growth", RATE, "Tasks created a second, from asking for the last target until it was reached.",
+    Figure("create_rate", "growth", RATE, "Tasks created a second, from setting the last target until it was reached.",
            lambda lane: lane.status.create_rate, SPEED, DOWN),
-    Figure("create_seconds", "grown in", SECONDS, "From asking for the last target until it was reached.",
+    Figure("create_seconds", "grown in", SECONDS, "Time from setting the last target until it was reached.",
            lambda lane: lane.status.create_seconds, SPEED, UP),
-    Figure("created_per_second", "created/s", RATE, "Tasks created at present, in the last sampling interval.",
+    Figure("created_per_second", "created/s", RATE, "Tasks created a second in the last sampling interval.",
            lambda lane: lane.sample.created_per_second, NOW),
-    Figure("completed_per_second", "completed/s", RATE, "Tasks that ended by themselves at present, in the last sampling interval.",
+    Figure("completed_per_second", "completed/s", RATE, "Tasks that ended by themselves a second in the last sampling interval.",
            lambda lane: lane.sample.completed_per_second, NOW),
-    Figure("completed_mean", "done/s 10 s", RATE, "Tasks that ended by themselves a second, over the last ten seconds: what is sustained.",
+    Figure("completed_mean", "done/s 10 s", RATE, "Tasks that ended by themselves a second, over the last ten seconds: the sustained rate.",
            lambda lane: lane.sample.completed_mean, NOW, DOWN),
-    Figure("completion_rate", "best second", RATE, "The most tasks that ended by themselves within any one second.",
+    Figure("completion_rate", "best second", RATE, "The most tasks that ended by themselves in any one second.",
            lambda lane: lane.status.completion_rate, NOW, DOWN, True),
-    Figure("duration_p50", "task p50", SECONDS, "Half of the tasks timed so far took no longer, from beginning to end.",
+    Figure("duration_p50", "task p50", SECONDS, "Half of the tasks timed so far took no longer than this from start to end.",
            lambda lane: lane.status.duration_p50, NOW, UP),
-    Figure("duration_p99", "task p99", SECONDS, "99 % of the tasks timed so far took no longer, from beginning to end.",
+    Figure("duration_p99", "task p99", SECONDS, "99 % of the tasks timed so far took no longer than this from start to end.",
            lambda lane: lane.status.duration_p99, NOW, UP),
-    Figure("start_delay_p99", "delay p99", SECONDS, "99 % of the tasks timed so far began no later than this after they had been created.",
+    Figure("start_delay_p99", "delay p99", SECONDS, "99 % of the tasks timed so far started within this time after they were created.",
            lambda lane: lane.status.start_delay_p99, NOW, UP),
-    Figure("wake_lag_p99", "lag p99", SECONDS, "99 % of the ticks taken while there were tasks: a sleeper woke no later.",
+    Figure("wake_lag_p99", "lag p99", SECONDS, "In 99 % of the ticks with live tasks, a sleeper woke no later than this.",
            lambda lane: lane.status.wake_lag_p99, NOW, UP),
-    Figure("lag", "lag", SECONDS, "How late a sleeper is woken at present, at worst.",
+    Figure("lag", "lag", SECONDS, "How late a sleeper wakes now, at worst.",
            lambda lane: lane.sample.lag, NOW),
-    Figure("longest_stall", "longest stall", SECONDS, "How late a sleeper was woken at worst, while there were tasks.",
+    Figure("longest_stall", "longest stall", SECONDS, "How late a sleeper woke at worst while tasks were live.",
            lambda lane: lane.status.longest_stall, NOW, UP),
-    Figure("gc_seconds", "in GC", SECONDS, "Time spent in garbage collection since the worker's start.",
+    Figure("gc_seconds", "in GC", SECONDS, "Time spent in garbage collection since the worker started.",
            lambda lane: lane.sample.gc, (TRACED,), UP, True),
     Figure("gc_share", "GC share", SHARE, "Share of the worker's life spent in garbage collection.",
            _gc_share, (TRACED,), UP),
@@ -172,33 +170,33 @@ FIGURES: tuple[Figure, ...] = (
            lambda lane: lane.sample.cpu),
     Figure("switches_per_second", "switches/s", COUNT, "Context switches of the process a second.",
            lambda lane: lane.sample.switches_per_second),
-    Figure("rss", "RSS", BYTES, "Memory that the process has resident.",
+    Figure("rss", "RSS", BYTES, "Resident memory of the process.",
            lambda lane: lane.sample.rss, (TRACED,), UP),
-    Figure("rss_added", "RSS added", BYTES, "RSS over that of the idle worker.",
+    Figure("rss_added", "RSS added", BYTES, "RSS above that of the idle worker.",
            lambda lane: _over(lane.sample.rss, lane.status.idle_rss), MEMORY, UP),
-    Figure("virtual_added", "address space added", BYTES, "Address space over that of the idle worker.",
+    Figure("virtual_added", "address space added", BYTES, "Address space above that of the idle worker.",
            lambda lane: _over(lane.sample.virtual, lane.status.idle_virtual), (TRACED,), UP),
-    Figure("traced_bytes", "traced", BYTES, "Bytes that tracemalloc knows of.",
+    Figure("traced_bytes", "traced", BYTES, "Memory traced by tracemalloc.",
            lambda lane: lane.sample.traced, (), UP),
-    Figure("traced_added", "traced added", BYTES, "Bytes that tracemalloc knows of over those of the idle worker, for all tasks.",
+    Figure("traced_added", "traced added", BYTES, "Memory traced by tracemalloc above that of the idle worker, for all tasks together.",
            _traced_added, (), UP),
-    Figure("tracer", "tracer", BYTES, "Bytes that tracemalloc itself takes.",
+    Figure("tracer", "tracer", BYTES, "Memory that tracemalloc itself uses.",
            lambda lane: lane.sample.tracer, (), UP),
-    Figure("heap", "heap", BYTES, "Bytes that live objects take by the runtime's own count.",
+    Figure("heap", "heap", BYTES, "Memory of live objects, as counted by the runtime itself.",
            lambda lane: lane.sample.heap, (), UP),
     Figure("idle_rss", "idle RSS", BYTES, "RSS of the worker before its first task.",
            lambda lane: lane.status.idle_rss, (TRACED,), UP),
     Figure("peak_rss", "peak RSS", BYTES, "The highest RSS that the process ever had.",
            lambda lane: lane.status.peak_rss, (TRACED,), UP, True),
-    Figure("retained_rss", "retained RSS", BYTES, "RSS once all tasks have ended.",
+    Figure("retained_rss", "retained RSS", BYTES, "RSS after all tasks have ended.",
            _retained, (TRACED,), UP, True),
-    Figure("stop_seconds", "stopped in", SECONDS, "From telling all tasks to end until the last one had.",
+    Figure("stop_seconds", "stopped in", SECONDS, "Time from the order to end all tasks until the last one ended.",
            lambda lane: lane.status.stop_seconds, NOW, UP, True),
     Figure("live", "live", COUNT, "Tasks created and not yet ended.",
            lambda lane: lane.sample.live),
     Figure("peak_live", "peak live", COUNT, "The most tasks live at once.",
            lambda lane: lane.status.peak_live, at_end=True),
-    Figure("queued", "queued", COUNT, "Live tasks that wait for a thread.",
+    Figure("queued", "queued", COUNT, "Live tasks waiting for a thread.",
            lambda lane: lane.sample.queued),
     Figure("created", "created", COUNT, "Tasks created.",
            lambda lane: lane.sample.created, at_end=True),
@@ -206,17 +204,17 @@ FIGURES: tuple[Figure, ...] = (
            lambda lane: lane.sample.completed, at_end=True),
     Figure("failed", "failed", COUNT, "Tasks that ended with an error.",
            lambda lane: lane.sample.failed, at_end=True),
-    Figure("cancelled", "cancelled", COUNT, "Tasks that were told to end.",
+    Figure("cancelled", "cancelled", COUNT, "Tasks that were cancelled.",
            lambda lane: lane.sample.cancelled, at_end=True),
     Figure("threads", "threads", COUNT, "Threads of the process.",
            lambda lane: lane.sample.threads),
     Figure("stalled", "stalled", SECONDS, "How long the worker has been silent or overdue.",
            lambda lane: lane.sample.stalled),
-    Figure("fits", "fits", COUNT, "Tasks that would fit if nothing else ran, under the memory budget.",
+    Figure("fits", "fits", COUNT, "Tasks that would fit into the memory budget and limits if nothing else ran.",
            lambda lane: lane.status.fits),
-    Figure("burst_seconds", "burst", SECONDS, "From the creation of a burst's first task until its last one has ended.",
+    Figure("burst_seconds", "burst", SECONDS, "Time from the creation of a burst's first task until its last one ended.",
            lambda lane: lane.status.burst.seconds if lane.status.burst else None, (TRACED, CROWDED), UP, burst=True),
-    Figure("create_rate_cpu", "created/CPU s", RATE, "Tasks of a burst created a second of CPU time, not begun.",
+    Figure("create_rate_cpu", "created/CPU s", RATE, "Tasks of a burst created, but not started, a second of CPU time.",
            lambda lane: _share(lane.status.burst.tasks, lane.status.burst.create_cpu) if lane.status.burst else None, (TRACED,), DOWN, burst=True),
     Figure("finish_rate_cpu", "finished/CPU s", RATE, "Tasks of a burst created and ended a second of CPU time.",
            lambda lane: _share(lane.status.burst.tasks, lane.status.burst.cpu) if lane.status.burst else None, (TRACED,), DOWN, burst=True),
@@ -226,16 +224,16 @@ BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
 def figures(burst: bool = False) -> Iterator[Figure]:
-    """Yield the figures of a measurement that holds its tasks, or of a ``burst`` as well."""
+    """Return the figures of a measurement; with ``burst``, those that only a burst has too."""
     return (figure for figure in FIGURES if burst or not figure.burst)
 
 
-def read(held: LaneSnapshot, last: LaneSnapshot, burst: bool = False) -> dict[str, float | None]:
-    """Return every figure by its name.
+def figure_values(held: LaneSnapshot, last: LaneSnapshot, burst: bool = False) -> dict[str, float | None]:
+    """Return the values of all figures by name.
 
     Args:
         held: the lane while its tasks were held.
-        last: the lane once they had ended.
-        burst: whether those of a burst are wanted, too.
+        last: the lane after they had ended.
+        burst: whether to include the figures that only a burst has.
     """
     return {figure.name: figure.of(last if figure.at_end else held) for figure in figures(burst)}

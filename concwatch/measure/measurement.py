@@ -1,4 +1,4 @@
-"""One measurement: a fresh worker taken through idle, growth, hold, end and what is retained."""
+"""A measurement: a fresh worker idles, creates its tasks, holds them, ends them, and idles again."""
 
 import asyncio
 import math
@@ -12,23 +12,23 @@ from concwatch.lab.lane_state import COMING
 from concwatch.lab.pages import page_problem
 from concwatch.lab.snapshot import Sample, Snapshot
 from concwatch.links.messages import Tick
-from concwatch.measure.figures import read
+from concwatch.measure.figures import figure_values
 from concwatch.measure.limited import limited_by
 from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.units import format_count, format_seconds
 from concwatch.worker.burst import Burst
 
 SETTLE = 0.5
-"""Seconds of idling before the first task, and again after the last one's end."""
+"""Seconds of idling before the first task, and again after the last has ended."""
 
 GROW_LIMIT = 600.0
-"""Seconds in which all tasks must have been created; a target that takes longer is given up."""
+"""Seconds in which all tasks must have been created."""
 
-LONGEST_BURST = 1_800.0
-"""Seconds after which a burst that has not ended is given up."""
+BURST_LIMIT = 1_800.0
+"""Seconds in which a burst must have ended."""
 
-STUCK = 10.0
-"""Seconds without any task ending after which those that do not stop are left to the end of the worker."""
+STOP_LIMIT = 10.0
+"""Seconds without any task ending after which the measurement no longer waits for the rest."""
 
 
 Progress = Callable[[str], None]
@@ -40,12 +40,12 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _has_news(lane: Lane, sample: Sample, tick: Tick | None) -> bool:
+def _is_newer(lane: Lane, sample: Sample, tick: Tick | None) -> bool:
     return lane.sample != sample and lane.worker.tally.tick is not tick
 
 
 class Measurement:
-    """Takes one lane of a running lab through one plan; what is known so far is in ``result`` at any time."""
+    """Runs one plan on one lane of a running lab. ``result`` holds what has been measured so far."""
 
     def __init__(self, lab: Lab, lane: Lane, plan: Plan, progress: Progress = lambda text: None) -> None:
         self.result = Result(
@@ -59,19 +59,15 @@ class Measurement:
         self._lane = lane
         self._plan = plan
         self._progress = progress
-        self._nap = 0.1 / lab.hz
+        self._poll_interval = 0.1 / lab.hz
         self._stopping = False
-        self._broke_off = ""
+        self._limit = ""
 
     async def run(self) -> Result:
-        """Measure from the worker's start to its end.
-
-        Whatever the worker or the system said is in the result; one that failed or that something held back
-        says so in its outcome and reason.
-        """
+        """Start the worker, measure, and end the worker. A failure is in the result, not raised."""
         lab, lane, result = self._lab, self._lane, self.result
         began = _now()
-        lab.observers.append(self._follow)
+        lab.observers.append(self._observe)
         lab.switch(lane, True)
         try:
             await self._until(lambda: lane.state not in COMING)
@@ -81,9 +77,9 @@ class Measurement:
             lab.switch(lane, False)
             await self._until(lambda: lane.idle, 10.0, failed=True)
         finally:
-            lab.observers.remove(self._follow)
+            lab.observers.remove(self._observe)
             if result.held and result.last:
-                result.figures = read(result.held, result.last, self._plan.burst is not None)
+                result.figures = figure_values(result.held, result.last, self._plan.burst is not None)
             result.seconds = _now() - began
         return result
 
@@ -94,7 +90,7 @@ class Measurement:
         if problem:
             lane.worker.fail(problem)
         if not lane.on:
-            return  # a target would start another worker
+            return  # setting a target would start another worker
         self._describe()
         asked, clock = _now(), lab.clock()
         if plan.burst:
@@ -116,15 +112,15 @@ class Measurement:
         lane = self._lane
         self._lane.worker.run_burst(burst)
         ended = await self._until(
-            lambda: lane.worker.tally.burst is not None or bool(lane.worker.burst_refused), LONGEST_BURST
+            lambda: lane.worker.tally.burst is not None or bool(lane.worker.burst_refused), BURST_LIMIT
         )
         if not ended:
-            self._broke_off = f"not over within {format_seconds(LONGEST_BURST)}: given up"
+            self._limit = f"the burst did not end within {format_seconds(BURST_LIMIT)}"
         elif lane.worker.burst_refused:
-            self._broke_off = lane.worker.burst_refused
+            self._limit = lane.worker.burst_refused
         elif lane.worker.tally.burst is not None:
             self.result.live = lane.worker.tally.burst.live
-        await self._next_sample()  # with the tick that follows a burst's report
+        await self._next_sample()  # the tick after the report of the burst
 
     async def _hold(self) -> None:
         lab, lane, plan = self._lab, self._lane, self._plan
@@ -138,36 +134,39 @@ class Measurement:
 
         grown = await self._until(over, GROW_LIMIT)
         if not grown and lane.on:
-            enough.append(f"not all had started within {format_seconds(GROW_LIMIT)}")
-        self._broke_off = "".join(enough)
-        standing = lane.worker.goal.reached.live if lane.worker.goal.reached else lane.live
-        self._progress(f"holding {format_count(standing)} for {format_seconds(plan.seconds)}")
+            enough.append(f"not all tasks started within {format_seconds(GROW_LIMIT)}")
+        self._limit = "".join(enough)
+        live = lane.worker.goal.reached.live if lane.worker.goal.reached else lane.live
+        self._progress(f"holding {format_count(live)} for {format_seconds(plan.seconds)}")
         await self._until(lambda: False, plan.seconds)
         await self._next_sample()
         self.result.live = lane.live
 
     async def _stop(self) -> None:
-        """Have all tasks end, and see how long that takes and what memory stays."""
+        """End all tasks. Measure how long that takes and how much memory is retained."""
         lane, self._stopping = self._lane, True
         self._lab.set_target(lane, 0)
-        live, limit = lane.live, _now() + STUCK
+        live, limit = lane.live, _now() + STOP_LIMIT
 
         def over() -> bool:
             nonlocal live, limit
             if lane.live != live:
-                live, limit = lane.live, _now() + STUCK
+                live, limit = lane.live, _now() + STOP_LIMIT
             return lane.worker.goal.reached is not None or _now() > limit
 
         await self._until(over)
         await self._until(lambda: False, SETTLE)
 
     def _conclude(self) -> None:
-        """Note how it ended."""
+        """Set the outcome."""
         lane, result, asked = self._lane, self.result, self._plan.tasks
         self._describe()
         failed = result.last.failed if result.last else 0
-        peak, held = lane.worker.tally.peak_live, result.held  # a target of none takes the wall off
-        limit = self._broke_off or (held.status.wall_text if held else "")
+        peak, held = (
+            lane.worker.tally.peak_live,
+            result.held,
+        )  # not `last`: a target of 0 clears the wall
+        limit = self._limit or (held.status.wall_text if held else "")
         result.problems = {}
         if lane.state.broken:
             result.problems[Outcome.FAILED] = lane.worker.reason
@@ -181,7 +180,7 @@ class Measurement:
             result.problems[Outcome.SHORT] = what + why
 
     def _why_failing(self, failed: int) -> str:
-        self._lab.pages.watch()  # that its server has died says more than that it could not be reached
+        self._lab.pages.watch()  # a dead page server is a better reason than a failed connection
         errors = [event for event in self._lab.events.since(0) if event.severity == "error"]
         found = [event for name in ("", self._lane.engine.name) for event in errors if event.lane == name]
         why = f": {found[0].text.splitlines()[0]}" if found else ""
@@ -192,8 +191,8 @@ class Measurement:
         if ready is not None:
             result.runtime, result.flags = ready.runtime, list(self._lane.worker.tally.flags)
 
-    def _follow(self, snapshot: Snapshot) -> None:
-        """Keep the lane as it is at a step of the lab, as long as its worker tells anything."""
+    def _observe(self, snapshot: Snapshot) -> None:
+        """Store the lane of each snapshot, as long as its worker reports."""
         lane = snapshot.lanes[self._lane.number]
         if not lane.on or lane.sample.live is None:
             return
@@ -202,18 +201,21 @@ class Measurement:
             self.result.held, self.result.limited_by = lane, limited_by(lane, snapshot)
 
     async def _next_sample(self) -> None:
-        """Wait for one more tick and one more sample, so that what has been reported by now is in them."""
+        """Wait for two more ticks and samples, so that they include everything reported until now."""
         lane = self._lane
         for _ in range(2):
-            await self._until(partial(_has_news, lane, lane.sample, lane.worker.tally.tick), 5.0)
+            await self._until(partial(_is_newer, lane, lane.sample, lane.worker.tally.tick), 5.0)
 
     async def _until(self, done: Callable[[], bool], limit: float = math.inf, failed: bool = False) -> bool:
-        """Wait until ``done``, a failure, or the end of ``limit`` seconds; return whether it was done."""
+        """Wait until ``done()``, for at most ``limit`` seconds. Return whether it was done.
+
+        A failure of the lane ends the wait too, unless ``failed``.
+        """
         end = _now() + limit
         while not done():
             if (self._lane.state.broken and not failed) or _now() >= end:
                 return done()
-            await asyncio.sleep(self._nap)
+            await asyncio.sleep(self._poll_interval)
         return True
 
 
@@ -223,16 +225,16 @@ async def measure(
     progress: Callable[[str, str], None] = lambda lane, text: None,
     keep: Callable[[Result], None] = lambda result: None,
 ) -> list[Result]:
-    """Measure every lane of a lab at the same time; nobody else steps it, and it is closed in the end.
+    """Measure all lanes of a lab at the same time, then close the lab.
 
     Args:
-        lab: with one lane a plan.
-        plans: in the order of its lanes.
-        progress: called with a lane's name, and what it is doing.
-        keep: called with each result as its measurement begins, to be read also when this is cancelled.
+        lab: a lab that nothing else runs, with one lane for each plan.
+        plans: the plans, in the order of the lanes.
+        progress: called with a lane's name and what it is doing.
+        keep: called with each result as its measurement starts; the result stays valid if this is cancelled.
 
     Raises:
-        Exception: whatever breaks the lab itself.
+        Exception: an error of the lab itself.
     """
     measurements = [
         Measurement(lab, lane, plan, partial(progress, lane.engine.name))
@@ -248,24 +250,24 @@ async def measure(
 
 
 async def while_stepping(lab: Lab, work: Coroutine[None, None, T]) -> T:
-    """Run ``work`` while a lab steps, which is closed then; return what the work does.
+    """Run ``work`` while the lab runs, then close the lab. Return the result of ``work``.
 
     Raises:
-        Exception: whatever breaks the lab, or the work.
+        Exception: an error of the lab, or of ``work``.
     """
     loop = asyncio.get_running_loop()
     clock, working = loop.create_task(lab.run()), loop.create_task(work)
     try:
         await asyncio.wait((clock, working), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            clock.result()  # the lab has broken down: nobody is to wait for it
+            clock.result()  # raises the error of the lab, so that nothing waits for it
         return await working
     finally:
         await _close(lab, clock, working)
 
 
 async def _close(lab: Lab, *tasks: "asyncio.Task[Any]") -> None:
-    """Cancel ``tasks`` and close the lab; whoever cancels this has its workers killed, and none is left."""
+    """Cancel ``tasks`` and close the lab. If this is cancelled, kill the workers; none is left running."""
 
     async def close() -> None:
         for task in tasks:

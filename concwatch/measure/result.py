@@ -1,4 +1,4 @@
-"""What is to be measured, and what a measurement gave."""
+"""The plan and the result of a measurement."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,62 +17,62 @@ class Plan:
     seconds: float = 0.0
     """How long to hold the tasks once all have started."""
     burst: Burst | None = None
-    """Run this in place of holding tasks."""
+    """A burst to run instead of holding tasks."""
     stop: bool = True
-    """Whether the end of the tasks is measured, too."""
+    """Whether to measure the end of the tasks too."""
     enough: Callable[[Lane], str | None] = lambda lane: None
-    """Returns why to break off while tasks are created, or None."""
+    """Called while tasks are created; returns why to stop early, or None to continue."""
 
 
 class Outcome(Enum):
-    """How a measurement ended; the gravest first."""
+    """How a measurement ended, the most severe first."""
 
     FAILED = "failed"
-    """There was no worker to the end."""
+    """The worker failed."""
     FAILING = "failing"
     """Tasks failed."""
     LIMITED = "limited"
-    """A wall, or a limit of time, held tasks back."""
+    """A wall or a time limit prevented more tasks."""
     SHORT = "short"
-    """Fewer tasks were live at once than were asked for, and no wall was hit."""
+    """Fewer tasks were live at once than planned, but no wall was reached."""
     INTERRUPTED = "interrupted"
     DONE = "done"
 
 
 @dataclass
 class Result:
-    """What one measurement gave: bytes, seconds, tasks, per second. None is what is not known."""
+    """The result of one measurement: bytes, seconds, tasks, tasks a second. None is unknown."""
 
     engine: str
     tasks: int = 0
     problems: dict[Outcome, str] = field(default_factory=dict)
-    """Why it is not done: each outcome that it has, and the reason; the gravest first."""
+    """Outcome → reason, the most severe first; empty for `Outcome.DONE`."""
     limited_by: str | None = None
     runtime: str | None = None
     flags: list[str] = field(default_factory=list)
     traced: bool = False
     gc: str = "default"
     figures: dict[str, float | None] = field(default_factory=dict)
-    """By the names of `concwatch.measure.figures.FIGURES`."""
+    """Name → value, of `concwatch.measure.figures.FIGURES`."""
     held: LaneSnapshot | None = None
     """The lane while its tasks were held."""
     last: LaneSnapshot | None = None
-    """The lane once they had ended."""
+    """The lane after they had ended."""
     live: int | None = None
-    """Tasks live at the reading of a burst, or as they were held."""
+    """Live tasks while they were held, or when the figures of a burst were read."""
     seconds: float = 0.0
-    """How long it took in all, the worker's start and end included."""
+    """Duration of the whole measurement, including the worker's start and end."""
     own_seconds: float = 0.0
-    """How much of that was the tasks' own."""
+    """The part of it in which tasks were created and held."""
     trail: list[tuple[float, int]] = field(default_factory=list)
-    """Seconds since the first task was asked for, and RSS in bytes, over time."""
+    """RSS over time: pairs of seconds since the target was set, and bytes."""
 
     @property
     def outcome(self) -> Outcome:
-        """How it ended: the gravest of its problems."""
+        """The most severe outcome."""
         return next(iter(self.problems), Outcome.DONE)
 
     @property
     def reason(self) -> str | None:
-        """Why it is not done."""
+        """The reason of the most severe outcome; None for `Outcome.DONE`."""
         return next(iter(self.problems.values()), None)

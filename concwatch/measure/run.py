@@ -1,4 +1,4 @@
-"""``concwatch run``: engines measured one after another or together, at some sizes, once or more often."""
+"""The session of ``concwatch run``: measures engines at several sizes and collects the results."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -13,69 +13,70 @@ from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan, Result
 from concwatch.system.machine import describe_machine, program_version
 
-ANSWERED_BY = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}
-"""Outcome → the figure of which something else may be expected; then it counts no more."""
+OVERRIDDEN_BY = {Outcome.FAILING: "failed", Outcome.SHORT: "peak_live"}
+"""Outcome → the figure whose expectation replaces it."""
 
 
 @dataclass
 class EngineResult:
-    """What was measured of one engine at one size, as often as was asked for."""
+    """The results of one engine at one size, one for each repeat."""
 
     engine: str
     tasks: int
     results: list[Result] = field(default_factory=list)
     host: str = ""
-    """Where it ran, if not on this machine; the engine's name ends with it."""
+    """The name of the other host that it ran on; empty for this machine. ``engine`` ends with it."""
 
     @classmethod
     def of(cls, engine: Engine, tasks: int) -> "EngineResult":
-        """Return a row without results."""
+        """Return an instance without results."""
         return cls(engine.name, tasks, host=engine.host.name if engine.host else "")
 
     @property
     def own_name(self) -> str:
-        """The engine's name without its host."""
+        """The name of the engine without the host."""
         return self.engine.partition(ON)[0]
 
     def measured(self, figure: str) -> Measured | None:
-        """Return the values of a figure, one a run that has it; None for none."""
+        """Return the values of a figure, one for each run that has it; None if none has."""
         return Measured.of_runs(self.results, figure)
 
     def median(self, figure: str) -> float | None:
-        """Return the median over the runs; None for none."""
+        """Return the median of a figure over the runs; None if no run has it."""
         measured = self.measured(figure)
         return measured.median if measured else None
 
     def problems(self, expected: Collection[str] = ()) -> dict[Outcome, str]:
-        """Return the outcomes of its runs that are not done, and why, the gravest first.
+        """Return the outcomes of its runs and their reasons, the most severe first; empty if all are done.
 
-        What is ``expected`` of a figure, by name, takes the place of what always is.
+        Args:
+            expected: the figures with an expectation, which replaces the corresponding outcome.
         """
         found = {outcome: why for result in self.results for outcome, why in result.problems.items()}
-        counts = (each for each in Outcome if each in found and ANSWERED_BY.get(each) not in expected)
+        counts = (each for each in Outcome if each in found and OVERRIDDEN_BY.get(each) not in expected)
         return {outcome: found[outcome] for outcome in counts}
 
     def outcome(self, expected: Collection[str] = ()) -> Outcome:
-        """Return how it ended."""
+        """Return the most severe outcome of its runs."""
         return next(iter(self.problems(expected)), Outcome.DONE)
 
     def holds(self, expected: Collection[str] = ()) -> bool:
-        """Return whether no task failed and all were live at once, where nothing else is ``expected``."""
+        """Return whether no task failed and all were live at once, unless something else is ``expected``."""
         walls = {Outcome.LIMITED} if "peak_live" in expected else set()
         return self.problems(expected).keys() <= walls
 
     @property
     def limited_by(self) -> str | None:
-        """What limited it, in the first run that something limited."""
+        """What limited the first of its runs that was limited."""
         return next((result.limited_by for result in self.results if result.limited_by), None)
 
     def marks(self, figure: Figure) -> str:
-        """Return the marks of what makes a figure uncertain in any run."""
+        """Return the marks that a figure has in any run."""
         read = [result.last if figure.at_end else result.held for result in self.results]
         return "".join(dict.fromkeys(mark for lane in read if lane for mark in figure.marks(lane)))
 
     def text(self, figure: Figure) -> str:
-        """Return a figure for a person, with its marks."""
+        """Return a figure as text, with its marks."""
         only = self.results[0] if len(self.results) == 1 else None
         lane = (only.last if figure.at_end else only.held) if only else None
         text = figure.text(lane) if lane else figure.unit.text(self.median(figure.name))
@@ -83,7 +84,7 @@ class EngineResult:
         return f"{text} {marks}" if marks else text
 
     def as_json(self, expected: Collection[str]) -> dict[str, object]:
-        """Return the object that ``concwatch run --json`` has for it."""
+        """Return its object of ``concwatch run --json``."""
         first, problems = self.results[0], self.problems(expected)
         held = [result.held for result in self.results if result.held]
         found: dict[str, object] = {
@@ -119,16 +120,16 @@ class EngineResult:
 
 @dataclass
 class Session:
-    """What is measured, and what came of it so far."""
+    """What to measure, and the results so far."""
 
     engines: Sequence[Engine]
     sizes: Sequence[int]
     seconds: float
-    """How long to hold the tasks once all have started."""
+    """How long to hold the tasks after all have started."""
     repeats: int = 1
     together: bool = False
     rows: list[EngineResult] = field(default_factory=list)
-    """By size, then by engine; those begun."""
+    """Those started so far, by size, then by engine."""
     events: list[Event] = field(default_factory=list)
 
     async def run(
@@ -136,11 +137,11 @@ class Session:
         make_lab: Callable[[Sequence[Engine]], Lab],
         progress: Callable[[Lab, str, str], None],
     ) -> None:
-        """Measure all of it; cancelled, what has been measured stays.
+        """Measure everything. The results so far stay valid if this is cancelled.
 
         Args:
-            make_lab: makes a lab for some engines.
-            progress: called with the lab, a lane's name, and what it is doing.
+            make_lab: creates a lab for some engines.
+            progress: called with the lab, a lane's name, and what the lane is doing.
         """
         groups = self._groups()
         for tasks in self.sizes:
@@ -156,11 +157,11 @@ class Session:
                         self.events += lab.events.since(0)
 
     def _keep(self, result: Result) -> None:
-        """Add a result to its row, which is one of the last."""
+        """Add a result to the last row of its engine."""
         next(row for row in reversed(self.rows) if row.engine == result.engine).results.append(result)
 
     def _groups(self) -> list[list[Engine]]:
-        """Return the engines that are measured at the same time: by themselves, on all hosts at once."""
+        """Return the engines in groups that are measured at the same time: one engine on all its hosts."""
         if self.together:
             return [list(self.engines)]
         groups: dict[str, list[Engine]] = {}
@@ -169,11 +170,11 @@ class Session:
         return list(groups.values())
 
     def as_json(self, workload: str, expected: Callable[[str], Collection[str]]) -> dict[str, object]:
-        """Return the object that ``concwatch run --json`` prints.
+        """Return the object of ``concwatch run --json``.
 
         Args:
             workload: what each task did.
-            expected: returns the figures of an engine of which something is expected.
+            expected: returns the figures of an engine that have an expectation.
         """
         return {
             "concwatch": program_version(),

@@ -1,4 +1,4 @@
-"""How figures of one kind are written and read."""
+"""The units of figures, and how their values are parsed and formatted."""
 
 import math
 from collections.abc import Callable
@@ -23,22 +23,22 @@ from concwatch.units import (
 def _parse_number(text: str) -> float:
     number = text.strip().removesuffix("%")
     if not number.replace(".", "", 1).isdecimal() or not number.isascii():
-        raise ValueError(f'"{text[:40]}": expected a number such as "2.5", or a share such as "5%"')
+        raise ValueError(f'"{text[:40]}": expected a number such as "2.5" or a percentage such as "5%"')
     return float(number) / (100 if text.strip().endswith("%") else 1)
 
 
 class Unit(Struct, frozen=True):
-    """How figures of one kind are written and read."""
+    """The unit of a figure."""
 
     name: str
-    """What such a figure counts."""
+    """What the value counts, such as "bytes"."""
     parse: Callable[[str], float]
     format: Callable[[float], str]
     example: str
-    """How such a figure can be typed."""
+    """Values that `parse` accepts, for help."""
 
     def text(self, value: float | None) -> str:
-        """Return ``value`` for a person, or what stands for one that is not known."""
+        """Return a value as text; a dash for None and for values that are not finite."""
         return UNKNOWN if value is None or not math.isfinite(value) else self.format(value)
 
 
@@ -50,7 +50,7 @@ SHARE = Unit("share", _parse_number, format_percent, "5%, 0.05")
 RATIO = Unit("times", _parse_number, lambda ratio: f"{format_figure(ratio, 2)} ×", "2.5")
 
 KINDS = (BYTES, RATE, SECONDS, COUNT, SHARE, RATIO)
-"""All of them."""
+"""All units."""
 
 SCALES: dict[str, tuple[Unit, float]] = {
     "B": (BYTES, 1.0),
@@ -66,4 +66,4 @@ SCALES: dict[str, tuple[Unit, float]] = {
     "tasks": (COUNT, 1.0),
     "%": (SHARE, 0.01),
 }
-"""Unit of a published table → the kind of figure, and how many of that kind's own unit one of it is."""
+"""Unit of a published table → our unit, and the factor that converts to it."""

@@ -186,14 +186,14 @@ class WatchVerdict(Struct, frozen=True):
         return self.expectation.as_json(self.measured, group=self.expectation.subject or None)
 
 
-def read_watch_expectation(text: str) -> WatchExpectation:
+def parse_watch_expectation(text: str) -> WatchExpectation:
     """Parse an expectation, such as ``live_at_end <= 0`` or ``fetch_page.live_peak < 100``.
 
     Raises:
         ValueError: it is malformed; the message is one line that says what was expected.
     """
     form = '[GROUP.]FIGURE OP VALUE, such as "live_at_end <= 0"'
-    return WatchExpectation.read(
+    return WatchExpectation.parse(
         text,
         form,
         lambda group: {name: row.unit for name, row in FIGURES.items() if row.of_groups or not group},

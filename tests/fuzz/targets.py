@@ -16,7 +16,7 @@ from concwatch.experiments.cell import READINGS
 from concwatch.experiments.experiment import CellOptions, Experiment, Series, Table, entries
 from concwatch.files import read_toml
 from concwatch.links import messages
-from concwatch.measure.expect import COMPARISONS, EXPECTABLE, Expectation, read_expectation
+from concwatch.measure.expect import COMPARISONS, EXPECTABLE, Expectation, parse_expectation
 from concwatch.measure.units import SCALES
 from concwatch.ui.moment import read_moment
 from concwatch.units import (
@@ -95,7 +95,7 @@ def use_expectation(found: Expectation) -> None:
     assert found.figure in EXPECTABLE
     assert found.op in COMPARISONS
     assert 0 <= found.value < math.inf
-    assert read_expectation(found.text) == found
+    assert parse_expectation(found.text) == found
 
 
 def use_experiment(experiment: Experiment) -> None:
@@ -161,7 +161,7 @@ TARGETS: tuple[Target, ...] = (
     Target(
         "expectations",
         "--expect",
-        lambda data: read_expectation(typed(data)),
+        lambda data: parse_expectation(typed(data)),
         use_expectation,
         (*EXPECTABLE, *COMPARISONS, "asyncio.", "pool.", *NUMBERS),
         200,

@@ -22,7 +22,7 @@ WORDS = (
     ("tracemalloc", "bytes that Python itself knows it allocated, while tracing is on"),
     *(column.about for column in COLUMNS),
     *((doubt.mark, doubt.note) for doubt in DOUBTS),
-    ("±", "what the runtime takes from the system at once, by live tasks"),
+    ("±", "the unit in which the runtime takes memory, divided by the live tasks"),
 )
 """The columns of the cost table among them, as the table of all figures explains them."""
 

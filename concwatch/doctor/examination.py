@@ -14,6 +14,7 @@ from concwatch.doctor.capacity import (
     ThreadLimit,
     engine_forecasts,
     local_machine,
+    remote_machine,
     thread_limits,
 )
 from concwatch.doctor.proof import Proof

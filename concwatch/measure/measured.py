@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from concwatch.measure.result import Result
 
 _T = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-"""Student's t for a 95 % interval, by the number of values minus two; for more values the last, slightly too wide."""
+"""Student's t for a 95 % interval, by the number of values minus two; beyond, the last, slightly too wide."""
 
 
 @dataclass(frozen=True)

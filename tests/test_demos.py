@@ -28,9 +28,9 @@ from concwatch.lab.catalog import SHOWN, find
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
-from concwatch.pictures.drawing import PicturesMissing
-from concwatch.pictures.film import HELD
+from concwatch.pictures.film import LAST_FRAME_SECONDS
 from concwatch.pictures.glyphs import HEIGHT, WIDTH
+from concwatch.pictures.png import PicturesUnavailable
 from concwatch.ui.app import ConcwatchApp
 from tests import virtual_time
 from tests.fake import FakeWorkers, Fault
@@ -284,7 +284,7 @@ async def test_a_film_begins_where_it_is_told_to():
     assert "Said in the film" in shown, "all of the screen is drawn again"
     assert "Before the film" not in shown
     assert files["mine.gif"][:4] == b"GIF8"
-    assert events[-1][0] - events[-2][0] >= HELD, "there is time to look at the last frame"
+    assert events[-1][0] - events[-2][0] >= LAST_FRAME_SECONDS, "there is time to look at the last frame"
 
 
 # The shipped demos.
@@ -436,7 +436,7 @@ def test_without_a_name_it_lists_the_demos():
 
 def test_what_is_missing_for_a_film_is_called_as_pip_calls_it(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name != "PIL" or None)
-    with pytest.raises(PicturesMissing, match=r"^pillow is not installed"):
+    with pytest.raises(PicturesUnavailable, match=r"^pillow is not installed"):
         check_formats(["svg", "gif"])
 
 

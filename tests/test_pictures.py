@@ -24,14 +24,13 @@ from rich.style import Style
 from rich.text import Text
 from textual.errors import NoWidget
 
-from concwatch.pictures import drawing, film, glyphs
+from concwatch.pictures import film, glyphs, png
 from concwatch.pictures.cast import Cast
-from concwatch.pictures.cells import CELL_WIDTH, Face, part_texts, read_cells
-from concwatch.pictures.drawing import PicturesMissing
-from concwatch.pictures.film import HELD, Frame, make_film
-from concwatch.pictures.fonts import FOLDER, is_drawn
+from concwatch.pictures.cells import CELL_WIDTH, Glyph, read_cells, split_texts
+from concwatch.pictures.film import LAST_FRAME_SECONDS, Frame, make_film
+from concwatch.pictures.fonts import FOLDER, has_glyph
 from concwatch.pictures.palette import MAX_COLORS, make_palette
-from concwatch.pictures.png import PIXELS, draw_png, to_png
+from concwatch.pictures.png import PIXELS, PicturesUnavailable, draw_png, to_png
 from concwatch.system.child import ROOT
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.recording_driver import RecordedTerminal
@@ -102,13 +101,13 @@ def test_text_is_there_and_blanks_are_blank():
 
 
 def test_a_letter_that_the_fonts_lack_changes_no_other():
-    usual, strange = (opened(to_png(part_texts(terminal(text)))) for text in ("ab · cd", "ab № cd"))
+    usual, strange = (opened(to_png(split_texts(terminal(text)))) for text in ("ab · cd", "ab № cd"))
     for column in (0, 1, 2, 4, 5, 6):
         assert cells(usual, column, 0).tobytes() == cells(strange, column, 0).tobytes(), column
 
 
 def test_each_wide_letter_has_two_cells_of_its_own():
-    svg = part_texts(terminal("a日<本z"))
+    svg = split_texts(terminal("a日<本z"))
     texts = re.findall(r'x="([\d.]+)" y="[\d.]+" textLength="([\d.]+)"[^>]*>([^<]+)<', svg)
     placed = [(float(x) / CELL_WIDTH, float(length) / CELL_WIDTH, text) for x, length, text in texts]
     assert placed[:5] == [
@@ -177,7 +176,7 @@ def test_every_character_that_the_program_shows_is_drawn():
     wanted = (
         shown | set(borders) | set("┈╍·×÷–−…‖≈ᵗ●○◐◌▸▾▲▴▼⏎←→↑↓✓✕µ°🔎") | set(map(chr, range(0x2800, 0x2900)))
     )
-    lacking = {letter for letter in wanted if not is_drawn(letter)}
+    lacking = {letter for letter in wanted if not has_glyph(letter)}
     # Chinese words of an experiment's source, and a figure of another script that a test of input names.
     assert all("CJK" in name or "DIGIT" in name for name in map(unicodedata.name, lacking)), lacking
 
@@ -185,13 +184,13 @@ def test_every_character_that_the_program_shows_is_drawn():
 def test_what_the_fonts_are_said_to_have_they_have():
     rows = (FOLDER / "characters.txt").read_text().split()
     ends = {chr(int(end, 16)) for row in rows for end in row.split("-")}
-    assert all(map(is_drawn, ends))
+    assert all(map(has_glyph, ends))
     nobodys = chr(0xE0FF)  # for private use
-    assert not is_drawn(nobodys)
-    shapes = glyphs.draw_masks([Face(letter, bold) for letter in (*ends, nobodys) for bold in (False, True)])
+    assert not has_glyph(nobodys)
+    shapes = glyphs.draw_masks([Glyph(letter, bold) for letter in (*ends, nobodys) for bold in (False, True)])
     for bold in (False, True):
-        missing = shapes[Face(nobodys, bold)].tobytes()
-        same = {letter for letter in ends if shapes[Face(letter, bold)].tobytes() == missing}
+        missing = shapes[Glyph(nobodys, bold)].tobytes()
+        same = {letter for letter in ends if shapes[Glyph(letter, bold)].tobytes() == missing}
         assert all(unicodedata.category(letter) in ("Zs", "Cf") or letter == "⠀" for letter in same), same
     assert "Bitstream" in (FOLDER / "LICENSE").read_text()
 
@@ -201,10 +200,10 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
     for module in ("PIL", "resvg_py"):
         with monkeypatch.context() as patched:
             patched.setitem(sys.modules, module, None)
-            with pytest.raises(PicturesMissing, match=r"^[^\n]*pip install 'concwatch\[shots\]'$"):
+            with pytest.raises(PicturesUnavailable, match=r"^[^\n]*pip install 'concwatch\[shots\]'$"):
                 make_film([Frame(0, segments("x"))])
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(PicturesMissing, match="resvg-py is not installed"):
+    with pytest.raises(PicturesUnavailable, match="resvg-py is not installed"):
         to_png(svg)
 
 
@@ -247,10 +246,12 @@ async def test_a_drawing_that_nobody_waits_for_any_more_is_ended(monkeypatch):
 def test_the_cells_are_those_of_the_terminal(lines):
     text = Text("\n".join(f"|{line}|" for line in lines), style="#112233 on #445566")
     rows = read_cells(Console(width=20).render_lines(text))
-    read = ["".join(cell.face.character for cell in row).rstrip() for row in rows]
+    read = ["".join(cell.glyph.character for cell in row).rstrip() for row in rows]
     assert read == [f"|{line}|" for line in lines]
     for row, line in zip(rows, lines, strict=True):
-        assert all((cell.ink, cell.ground) == ("#112233", "#445566") for cell in row[: len(line) + 2])
+        assert all(
+            (cell.foreground, cell.background) == ("#112233", "#445566") for cell in row[: len(line) + 2]
+        )
 
 
 @pytest.mark.parametrize(
@@ -264,7 +265,7 @@ def test_the_cells_are_those_of_the_terminal(lines):
 )
 def test_cells_have_the_colours_that_the_svg_has(style, ink, ground):
     ((cell,),) = read_cells([[Segment("x", Style.parse(style))]])
-    assert (cell.ink, cell.ground) == (ink, ground)
+    assert (cell.foreground, cell.background) == (ink, ground)
 
 
 @pytest.mark.parametrize("keys", [(), ("question_mark",), ("e",), ("ctrl+p",)])
@@ -278,19 +279,20 @@ async def test_a_film_has_the_cells_of_the_screen_and_of_what_stands_behind_a_di
         assert {strip.cell_length for strip in strips} == {100}
         if not s.app.screen.is_modal:
             looks = [s.app.screen.get_style_at(x, 15) for x in range(90)]
-            assert [cell.ground for cell in read_cells(strips)[15][:90]] == [
+            assert [cell.background for cell in read_cells(strips)[15][:90]] == [
                 look.bgcolor.get_truecolor().hex for look in looks
             ]
 
 
 def test_a_wide_letter_has_both_of_its_cells_in_a_film():
     row = read_cells(segments("a日本 z"))[0]
-    assert [(cell.face.character, cell.face.half) for cell in row[:7]] == [
+    assert [(cell.glyph.character, cell.glyph.half) for cell in row[:7]] == [
         ("a", 0), ("日", 0), ("日", 1), ("本", 0), ("本", 1), (" ", 0), ("z", 0)
     ]  # fmt: skip
     # What the fonts show for a letter that no font has is a frame: each half has one of its sides.
     nobodys = chr(0x3FFFD)
-    left, right = (glyphs.draw_masks([Face(nobodys, half=half)])[Face(nobodys, half=half)] for half in (0, 1))
+    halves = [Glyph(nobodys, half=half) for half in (0, 1)]
+    left, right = map(glyphs.draw_masks(halves).get, halves)
     assert left.getbbox()
     assert right.getbbox()
     assert left.tobytes() != right.tobytes()
@@ -308,7 +310,7 @@ def test_a_film_shows_its_frames_for_as_long_as_they_were_seen_and_begins_again(
     texts = [(0, "[red]one[/]"), (0.2, "[red]one[/]"), (0.533, "two ─│ ⣿"), (1.0666, "three"), (1.5, "three")]
     data = make_film([Frame(seconds, segments(text)) for seconds, text in texts])
     assert data.startswith(b"GIF89a")
-    assert durations(data) == pytest.approx([0.53, 0.54, 1.5 - 1.07 + HELD])
+    assert durations(data) == pytest.approx([0.53, 0.54, 1.5 - 1.07 + LAST_FRAME_SECONDS])
     assert opened(data).info["loop"] == 0
     shown = frames_of(data)
     for (_, text), picture in zip((texts[0], texts[2], texts[3]), shown, strict=True):
@@ -340,7 +342,7 @@ def test_a_film_of_a_terminal_that_is_resized_has_room_for_every_frame():
 
 
 def test_a_film_without_frames_is_told():
-    with pytest.raises(ValueError, match="there is none"):
+    with pytest.raises(ValueError, match="at least one frame"):
         make_film([])
 
 
@@ -551,7 +553,7 @@ async def test_a_picture_asked_for_just_before_quitting_is_drawn_too(tmp_path):
 
 
 async def test_without_the_extra_s_saves_svg_and_says_once_how_to_get_png(tmp_path, monkeypatch):
-    monkeypatch.setattr(drawing, "can_draw", lambda: False)
+    monkeypatch.setattr(png, "can_draw", lambda: False)
     monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: False)
     async with stage(pictures=tmp_path) as s:
         await s.press("s")
@@ -603,4 +605,4 @@ def test_no_name_is_taken_twice_of_either_kind(tmp_path):
 
 def test_the_folder_is_an_option(tmp_path):
     (tmp_path / "file").touch()
-    assert 'file" is not a folder: expected one' in refused("--screenshots", tmp_path / "file")
+    assert 'file" is not a folder: expected a folder' in refused("--screenshots", tmp_path / "file")

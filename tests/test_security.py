@@ -20,8 +20,7 @@ from concwatch.experiments import loading as experiments
 from concwatch.experiments.formats import check
 from concwatch.files import MAX_DOTS, MAX_SIZE, read_toml
 from concwatch.lab.catalog import find
-from concwatch.pictures.drawing import can_draw
-from concwatch.pictures.png import draw_png
+from concwatch.pictures.png import can_draw, draw_png
 from concwatch.recordings.export import as_csv
 from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import load, parse

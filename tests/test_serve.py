@@ -21,7 +21,7 @@ from aiohttp.test_utils import make_mocked_request
 from PIL import Image
 
 from concwatch.commands import serve
-from concwatch.pictures.drawing import can_draw
+from concwatch.pictures.png import can_draw
 from concwatch.system.child import ROOT
 from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
 from concwatch.ui.in_page import page_environment

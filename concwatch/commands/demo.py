@@ -23,7 +23,7 @@ from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import Played, play
 from concwatch.files import why_not_writable, write_atomically
 from concwatch.lab.settings import ON_SCREEN, Settings
-from concwatch.pictures.drawing import PicturesMissing
+from concwatch.pictures.png import PicturesUnavailable
 from concwatch.system.child import concwatch_command
 from concwatch.text import unknown
 from concwatch.ui.app import ConcwatchApp
@@ -119,7 +119,7 @@ def command(
         for several in wanted.values():
             check_formats(several)
         folder = _folder(out or FOLDER)
-    except (ValueError, PicturesMissing) as error:
+    except (ValueError, PicturesUnavailable) as error:
         raise click.UsageError(str(error), ctx) from None
     if every:
         options = [f"--out={folder}"]

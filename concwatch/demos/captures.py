@@ -8,10 +8,9 @@ from typing import Any
 from textual.app import App
 
 from concwatch.pictures.cast import Cast
-from concwatch.pictures.cells import part_texts
-from concwatch.pictures.drawing import PicturesMissing
+from concwatch.pictures.cells import split_texts
 from concwatch.pictures.film import Frame, make_film
-from concwatch.pictures.png import to_png
+from concwatch.pictures.png import PicturesUnavailable, to_png
 from concwatch.ui.recording_driver import RecordedTerminal
 from concwatch.ui.screen_strips import screen_strips
 
@@ -35,11 +34,11 @@ def check_formats(formats: Collection[str]) -> None:
     """Check that all formats can be made here.
 
     Raises:
-        PicturesMissing: the message says what to install.
+        PicturesUnavailable: the message says what to install.
     """
     for module, package in (needed for name in formats for needed in FORMATS[name]):
         if importlib.util.find_spec(module) is None:
-            raise PicturesMissing(package)
+            raise PicturesUnavailable(package)
 
 
 class Captures:
@@ -93,7 +92,7 @@ class Captures:
 
     def take_shot(self, name: str, app: App[Any]) -> None:
         """Keep a picture of the screen."""
-        self.shots[name] = part_texts(app.export_screenshot(title=self._title))
+        self.shots[name] = split_texts(app.export_screenshot(title=self._title))
 
     def files(self) -> Iterator[tuple[str, str | bytes]]:
         """Yield the name and the content of each file."""

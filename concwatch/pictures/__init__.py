@@ -1,1 +1,1 @@
-"""Pictures, films and recordings of a terminal, of its SVG, its cells or its output; none is needed."""
+"""Pictures, films and casts of a terminal, made from its SVG, its cells or its output. Optional."""

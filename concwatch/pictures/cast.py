@@ -1,4 +1,4 @@
-"""Recordings of a terminal that asciinema plays: asciicast, version 2."""
+"""Terminal recordings for asciinema: asciicast, version 2."""
 
 import heapq
 import json
@@ -8,14 +8,14 @@ from operator import itemgetter
 from msgspec import Struct
 
 VERSION = 2
-"""Of the format: https://docs.asciinema.org/manual/asciicast/v2/"""
+"""Version of the format: https://docs.asciinema.org/manual/asciicast/v2/"""
 
 TERM = "xterm-256color"
-"""The kind of terminal that what Textual writes is meant for."""
+"""The terminal type that Textual's output is for."""
 
 
 class Cast(Struct, frozen=True):
-    """What a recording says of itself before it begins."""
+    """The header of a recording."""
 
     width: int
     """Columns."""
@@ -23,7 +23,7 @@ class Cast(Struct, frozen=True):
     """Rows."""
     title: str = ""
     timestamp: int = 0
-    """When it began, seconds since 1970; 0 leaves it out."""
+    """Start in seconds since 1970; 0 to omit it."""
 
     def text(
         self, output: Iterable[tuple[float, str]], sizes: Iterable[tuple[float, tuple[int, int]]] = ()
@@ -31,8 +31,8 @@ class Cast(Struct, frozen=True):
         """Return the whole file.
 
         Args:
-            output: what was written to the terminal, and when: seconds from the beginning, ascending.
-            sizes: columns and rows that the terminal took later, and when: as above.
+            output: (seconds from the beginning, text written to the terminal), ascending.
+            sizes: (seconds from the beginning, (columns, rows)) for each resize, ascending.
         """
         header: dict[str, object] = {"version": VERSION, "width": self.width, "height": self.height}
         if self.timestamp:
@@ -42,6 +42,6 @@ class Cast(Struct, frozen=True):
         header["env"] = {"TERM": TERM}
         written = ((round(seconds, 6), "o", data) for seconds, data in output)
         resized = ((round(seconds, 6), "r", f"{width}x{height}") for seconds, (width, height) in sizes)
-        # Of one moment the size comes first, since what is written then is meant for it.
+        # At the same time, a resize precedes the output, which is for the new size.
         events = heapq.merge(resized, written, key=itemgetter(0))
         return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (header, *events))

@@ -1,4 +1,4 @@
-"""The cells of a terminal, and the texts of the SVG that Rich makes of it."""
+"""The cells of a terminal, and the texts in Rich's SVG of it."""
 
 import html
 import re
@@ -13,41 +13,40 @@ from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 
 from concwatch.graphemes import graphemes
-from concwatch.pictures.fonts import drawn, is_drawn
+from concwatch.pictures.fonts import font_characters, has_glyph
 
 CELL_WIDTH, CELL_HEIGHT = 12.2, 24.4
-"""Of a cell in Rich's SVG."""
+"""Size of a cell in Rich's SVG."""
 
 BASELINE, TOP = 20.0, 1.5
-"""From the top of a line to what letters stand on, and to its rectangles."""
+"""Distance from the top of a line to the baseline of its letters, and to its rectangles."""
 
-DEFAULT_INK, DEFAULT_GROUND = SVG_EXPORT_THEME.foreground_color.hex, SVG_EXPORT_THEME.background_color.hex
-"""Where a program leaves the colours to the terminal."""
+DEFAULT_FOREGROUND = SVG_EXPORT_THEME.foreground_color.hex
+DEFAULT_BACKGROUND = SVG_EXPORT_THEME.background_color.hex
+"""The terminal's own colours."""
 
 _TEXT = re.compile(
     r'<text class="([^"]*-(r\d+))" x="([\d.]+)" y="([\d.]+)"(?: textLength="[\d.]+")?([^>]*)>([^<]*)</text>'
 )
 
 
-class Face(Struct, frozen=True):
-    """The shape of one character, or the half of it that one of its two cells shows."""
+class Glyph(Struct, frozen=True):
+    """The shape of a character, or the half of it that is in one of its two cells."""
 
     character: str
     bold: bool = False
     decoration: str = ""
-    """What CSS calls a text decoration: ``underline``, ``line-through``, or nothing."""
+    """CSS text decoration: ``underline``, ``line-through``, or empty."""
     half: int = 0
-    """1 for the second of two cells."""
+    """1 for the second of two cells, else 0."""
 
 
 class Cell(Struct, frozen=True):
-    """One cell."""
+    """One cell; colours are ``#rrggbb``."""
 
-    face: Face
-    ink: str = DEFAULT_INK
-    """``#rrggbb`` of the character."""
-    ground: str = DEFAULT_GROUND
-    """``#rrggbb`` behind it."""
+    glyph: Glyph
+    foreground: str = DEFAULT_FOREGROUND
+    background: str = DEFAULT_BACKGROUND
 
 
 Rows = list[list[Cell]]
@@ -61,52 +60,53 @@ def read_cells(rows: Iterable[Iterable[Segment]]) -> Rows:
 
 @lru_cache(maxsize=10_000)
 def _cells(text: str, style: Style) -> list[Cell]:
-    """Return the cells of ``text``, as Rich's SVG shows them: neither blinking nor slanted."""
-    ink, ground = (
-        default if color is None or color.is_default else color.get_truecolor(SVG_EXPORT_THEME, isink)
-        for color, default, isink in (
+    """Return the cells of ``text`` as Rich's SVG shows them, without blinking or italics."""
+    foreground, background = (
+        default if color is None or color.is_default else color.get_truecolor(SVG_EXPORT_THEME, is_foreground)
+        for color, default, is_foreground in (
             (style.color, SVG_EXPORT_THEME.foreground_color, True),
             (style.bgcolor, SVG_EXPORT_THEME.background_color, False),
         )
     )
     if style.reverse:
-        ink, ground = ground, ink
+        foreground, background = background, foreground
     if style.dim:
-        ink = blend_rgb(ink, ground, 0.4)
+        foreground = blend_rgb(foreground, background, 0.4)
     if text.isspace():
-        return [_cell((" ", 0), False, "", DEFAULT_INK, ground.hex)] * len(text)
+        return [_cell((" ", 0), False, "", DEFAULT_FOREGROUND, background.hex)] * len(text)
     decoration = "underline" if style.underline else "line-through" if style.strike else ""
-    return [_cell(face, bool(style.bold), decoration, ink.hex, ground.hex) for face in _faces(text)]
+    attributes = bool(style.bold), decoration, foreground.hex, background.hex
+    return [_cell(glyph, *attributes) for glyph in _glyphs(text)]
 
 
 @lru_cache(maxsize=10_000)
-def _cell(face: tuple[str, int], bold: bool, decoration: str, ink: str, ground: str) -> Cell:
-    """Make a cell, or return the one that looks the same: a film has millions, and few that differ."""
-    character, half = face
-    return Cell(Face(character, bold, decoration, half), ink, ground)
+def _cell(glyph: tuple[str, int], bold: bool, decoration: str, foreground: str, background: str) -> Cell:
+    """Return a cell, cached: a film has millions of cells, of which few differ."""
+    character, half = glyph
+    return Cell(Glyph(character, bold, decoration, half), foreground, background)
 
 
 @lru_cache(maxsize=10_000)
-def _faces(text: str) -> list[tuple[str, int]]:
-    """Return for each cell that ``text`` takes the letter there, and which half of it."""
-    if _usual().issuperset(text):  # as in nearly all: films have many thousands
+def _glyphs(text: str) -> list[tuple[str, int]]:
+    """Return the letter of each cell of ``text``, and which half of it is there."""
+    if _simple_characters().issuperset(text):  # fast path
         return [(letter, 0) for letter in text]
     return [(letter, half) for letter, width in graphemes(text) for half in range(width)]
 
 
-def part_texts(svg: str) -> str:
-    """Return an SVG with a text for each letter of two cells, or that the program's own fonts lack.
+def split_texts(svg: str) -> str:
+    """Return an SVG with a separate text for each letter that is two cells wide or not in our own fonts.
 
-    Rich makes a text as wide as it has characters, though some take two cells, and resvg draws the whole of a
-    text in another font when the first lacks one of its characters.
+    Rich sets the width of a text to its number of characters, though some take two cells, and resvg draws
+    a whole text in another font if the first lacks one of its characters.
     """
-    return _TEXT.sub(_part, svg)
+    return _TEXT.sub(_split, svg)
 
 
-def _part(text: re.Match[str]) -> str:
-    """Return a text as it is, or as several that stand side by side."""
+def _split(text: re.Match[str]) -> str:
+    """Return a text unchanged, or split into several side by side."""
     plain = html.unescape(text[6])
-    if _usual().issuperset(plain):
+    if _simple_characters().issuperset(plain):
         return text[0]
     parts, x = [], float(text[3])
     for letter, width in _pieces(plain):
@@ -119,27 +119,27 @@ def _part(text: re.Match[str]) -> str:
 
 
 def fit(letter: str, length: float) -> str:
-    """Return the attributes of a text that takes ``length``; a letter of another font is made to fit."""
-    adjust = "" if all(map(is_drawn, letter)) else ' lengthAdjust="spacingAndGlyphs"'
+    """Return the SVG attributes that give a text its length; letters of other fonts are scaled."""
+    adjust = "" if all(map(has_glyph, letter)) else ' lengthAdjust="spacingAndGlyphs"'
     return f' textLength="{length:g}"{adjust}'
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:
-    """Yield unusual letters one by one, and what lies between them whole, each with the cells it takes."""
-    for usual, group in groupby(graphemes(text), _is_usual):
+    """Yield runs of simple letters, and each other letter alone, with the number of cells."""
+    for simple, group in groupby(graphemes(text), _is_simple):
         pieces = list(group)
-        if usual:
+        if simple:
             yield "".join(letter for letter, _ in pieces), len(pieces)
         else:
             yield from pieces
 
 
-def _is_usual(letter: tuple[str, int]) -> bool:
-    """Return whether a letter with its width takes one cell and is in the program's own fonts."""
-    return _usual().issuperset(letter[0])
+def _is_simple(letter: tuple[str, int]) -> bool:
+    """Return whether a letter, given with its width, takes one cell and is in our own fonts."""
+    return _simple_characters().issuperset(letter[0])
 
 
 @cache
-def _usual() -> frozenset[str]:
-    """Return the characters of the program's own fonts that take one cell each."""
-    return frozenset(letter for letter, width in graphemes(" ".join(drawn())) if width == 1)
+def _simple_characters() -> frozenset[str]:
+    """Return the characters of our own fonts that take one cell."""
+    return frozenset(letter for letter, width in graphemes(" ".join(font_characters())) if width == 1)

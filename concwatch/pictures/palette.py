@@ -1,34 +1,34 @@
-"""One palette for all frames of a film: every colour as it is, and steps between two for soft edges."""
+"""The palette of a film: every colour exactly, and steps between two colours for soft edges."""
 
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 MAX_COLORS = 255
-"""Colours of a film: a GIF has 256, and one of them means that nothing has changed."""
+"""Most colours of a film: a GIF has 256, one of which means "unchanged"."""
 
 MAX_STEPS = 8
-"""Steps from ground to ink, where there is room for so many: more are not to be told apart."""
+"""Most steps from background to foreground; more would not be visible."""
 
 Pair = tuple[str, str]
-"""Ink and ground, each ``#rrggbb``."""
+"""Foreground and background, each ``#rrggbb``."""
 
 Color = tuple[int, int, int]
 
 
 class Palette(Struct, frozen=True):
-    """Colours, and which of them each pair of ink and ground takes."""
+    """The colours of a film, and their use for each pair of foreground and background."""
 
     colors: list[Color]
     tables: dict[Pair, list[int]]
-    """For each pair: which colour stands for each share of ink, from 0 to 255."""
+    """Pair → the index of the colour for each mask value, from 0 to 255."""
 
 
 def make_palette(used: Mapping[Pair, int]) -> Palette:
     """Return the palette of a film.
 
     Args:
-        used: the pairs that are seen, and in how many cells; the rarest give way where not all fit.
+        used: pair → number of cells; the rarest pairs get fewer steps if not all colours fit.
     """
     pairs = sorted(used, key=lambda pair: -used[pair])
     steps = dict.fromkeys(pairs, MAX_STEPS)
@@ -41,16 +41,16 @@ def make_palette(used: Mapping[Pair, int]) -> Palette:
 
 
 def _colors(steps: Mapping[Pair, int]) -> list[Color]:
-    """Return every colour once, the most needed first: those of cells themselves, then what lies between."""
-    pure = (color for ink, ground in steps for color in (_read(ground), _read(ink)))
+    """Return the unique colours: first the exact ones, then the steps, each by frequency."""
+    pure = (color for foreground, background in steps for color in (_read(background), _read(foreground)))
     between = (color for pair, count in steps.items() for color in _ramp(pair, count))
     return list(dict.fromkeys([*pure, *between]))
 
 
 def _ramp(pair: Pair, steps: int) -> list[Color]:
-    """Return the colours from ground to ink, both included."""
-    ink, ground = map(_read, pair)
-    return [_blend(ground, ink, step / steps) for step in range(steps + 1)]
+    """Return the colours from background to foreground, inclusive."""
+    foreground, background = map(_read, pair)
+    return [_blend(background, foreground, step / steps) for step in range(steps + 1)]
 
 
 def _table(pair: Pair, steps: int, places: Mapping[Color, int]) -> list[int]:
@@ -59,15 +59,15 @@ def _table(pair: Pair, steps: int, places: Mapping[Color, int]) -> list[int]:
 
 
 def _place(color: Color, places: Mapping[Color, int]) -> int:
-    """Find a colour, or the nearest."""
+    """Return the index of a colour, or of the nearest one."""
     if color not in places:
         nearest = min(places, key=lambda other: sum((a - b) ** 2 for a, b in zip(color, other, strict=True)))
         return places[nearest]
     return places[color]
 
 
-def _blend(ground: Color, ink: Color, share: float) -> Color:
-    red, green, blue = (round(a + (b - a) * share) for a, b in zip(ground, ink, strict=True))
+def _blend(background: Color, foreground: Color, share: float) -> Color:
+    red, green, blue = (round(a + (b - a) * share) for a, b in zip(background, foreground, strict=True))
     return red, green, blue
 
 

@@ -1,21 +1,23 @@
-"""Pictures of a terminal as PNG, drawn here or by another process."""
+"""PNG pictures of a terminal, drawn by resvg with concwatch's own fonts, here or in another process."""
 
 import asyncio
+import importlib.util
 import re
 import subprocess
 
 from concwatch.pictures.cells import CELL_WIDTH, TOP
-from concwatch.pictures.drawing import draw
-from concwatch.pictures.fonts import FAMILY
+from concwatch.pictures.fonts import FAMILY, FILES, FOLDER, has_glyph
 from concwatch.system.child import python_command
 
+INSTALL_COMMAND = "pip install 'concwatch[shots]'"
+
 PIXELS = 12
-"""Width of a cell; a whole number, so that the same line is as thick and as dark in every cell."""
+"""Width of a cell; a whole number, so that lines have the same width and shade in every cell."""
 
 ZOOM = PIXELS / CELL_WIDTH
 
 _TITLE_FONT = "font-family: arial"
-"""Rich's for the window's title; a text in a font that is not there is left out."""
+"""Rich's font of the window title; resvg omits text in a font that is not installed."""
 
 _CLIP = re.compile(r' clip-path="url\([^)]*\)"')
 _ORIGIN = re.compile(r'(<g transform="translate)\((-?[\d.]+), (-?[\d.]+)\)')
@@ -26,23 +28,63 @@ _PROGRAM = (
 )
 
 
-def to_png(svg: str) -> bytes:
-    """Draw what Textual's ``export_screenshot`` gave, 120 columns about 1,460 pixels wide, or any other SVG.
+class PicturesUnavailable(Exception):
+    """A package that draws pictures is not installed; the message is one line with the install command."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"{package} is not installed, which draws PNG and GIF: {INSTALL_COMMAND}")
+
+
+def can_draw() -> bool:
+    """Return whether resvg is installed, without importing it."""
+    return importlib.util.find_spec("resvg_py") is not None
+
+
+def draw(svg: str, zoom: float = 1.0) -> bytes:
+    """Draw an SVG as PNG.
+
+    The system's fonts are used only for characters that our own fonts lack: pictures look the same
+    everywhere, and no time is spent on reading hundreds of fonts.
 
     Raises:
-        PicturesMissing: the extra ``shots`` is not installed.
-        ValueError: ``svg`` is none.
+        PicturesUnavailable: resvg is not installed.
+        ValueError: ``svg`` is not valid.
+    """
+    try:
+        import resvg_py  # of the extra "shots"
+    except ImportError:
+        raise PicturesUnavailable("resvg-py") from None
+    text = "".join(re.findall(r">([^<]+)", svg))
+    return resvg_py.svg_to_bytes(
+        svg_string=svg,
+        zoom=zoom,
+        skip_system_fonts=all(map(has_glyph, set(text))),
+        font_files=[str(FOLDER / name) for name in FILES],
+        font_family=FAMILY,
+        monospace_family=FAMILY,
+        sans_serif_family=FAMILY,
+    )
+
+
+def to_png(svg: str) -> bytes:
+    """Draw the output of Textual's ``export_screenshot``, or any other SVG, as PNG.
+
+    A screenshot of 120 columns is about 1,460 pixels wide.
+
+    Raises:
+        PicturesUnavailable: the extra ``shots`` is not installed.
+        ValueError: ``svg`` is not valid.
     """
     if 'class="rich-terminal"' not in svg:
         return draw(svg)
-    # Rich has every text cut off at its line's edges, and the terminal at its own, a pixel too soon. No
-    # character of these fonts needs that, and it more than doubles the time.
-    whole = _CLIP.sub("", svg).replace(_TITLE_FONT, f"font-family: {FAMILY}")
-    return draw(_ORIGIN.sub(_on_pixels, whole), ZOOM)
+    # Rich clips each text at the edges of its line, a pixel too early. Our fonts need no clipping, which
+    # also more than doubles the time.
+    unclipped = _CLIP.sub("", svg).replace(_TITLE_FONT, f"font-family: {FAMILY}")
+    return draw(_ORIGIN.sub(_align, unclipped), ZOOM)
 
 
-def _on_pixels(origin: re.Match[str]) -> str:
-    """Move the cells by a part of a pixel, so that all their edges lie between pixels."""
+def _align(origin: re.Match[str]) -> str:
+    """Move the origin of the cells by a fraction of a pixel, so that their edges lie between pixels."""
     x = round(float(origin[2]) * ZOOM) / ZOOM
     y = round((float(origin[3]) + TOP) * ZOOM) / ZOOM - TOP
     return f"{origin[1]}({x}, {y})"
@@ -54,19 +96,19 @@ def _start() -> "subprocess.Popen[bytes]":
 
 
 async def draw_png(svg: str) -> bytes:
-    """Do what `to_png` does; resvg keeps Python's lock, so in a thread it would hold up the event loop.
+    """Run `to_png` in another process: resvg holds the GIL, so a thread would block the event loop.
 
     Raises:
-        ValueError: it could not be drawn; the message is the last line of what the other process said.
-        OSError: the other process could not be started.
+        ValueError: drawing failed; the message is the last line of the process's standard error.
+        OSError: the process could not be started.
     """
-    drawing = _start()
+    process = _start()
     try:
-        # In a thread, which sees to its end whatever becomes of the caller, who may be cancelled twice.
-        png, said = await asyncio.to_thread(drawing.communicate, svg.encode())
+        # The thread reaps the process even if the caller is cancelled twice.
+        png, errors = await asyncio.to_thread(process.communicate, svg.encode())
     finally:
-        drawing.kill()  # nothing to it once it has ended
-    if drawing.returncode:
-        lines = said.decode(errors="replace").split("\n")
-        raise ValueError(next(filter(str.strip, reversed(lines)), f"status {drawing.returncode}"))
+        process.kill()  # does nothing if it has exited
+    if process.returncode:
+        lines = errors.decode(errors="replace").split("\n")
+        raise ValueError(next(filter(str.strip, reversed(lines)), f"status {process.returncode}"))
     return png

@@ -207,9 +207,9 @@ class LanesApp(InputQueue):
     def action_save_picture(self) -> None:
         """Save what is on screen."""
         self.look_now()
-        from concwatch.pictures.cells import part_texts  # as in `_save`
+        from concwatch.pictures.cells import split_texts  # as in `_save`
 
-        self._save(part_texts(self.export_screenshot(title="concwatch")), "")
+        self._save(split_texts(self.export_screenshot(title="concwatch")), "")
 
     def action_save_chart(self) -> None:
         """Save one chart by itself: the one that has the focus, or else the first that is seen."""
@@ -224,7 +224,7 @@ class LanesApp(InputQueue):
     def _save(self, svg: str, subject: str) -> None:
         """Save a picture of ``subject``, or of everything, and say where it is."""
         # Only here: the first frame has no use for them.
-        from concwatch.pictures.drawing import can_draw
+        from concwatch.pictures.png import can_draw
         from concwatch.ui.picture_files import PNG_TOO, save_picture
 
         async def save() -> None:

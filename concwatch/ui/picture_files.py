@@ -10,13 +10,12 @@ from textual.screen import Screen
 
 from concwatch.charts.slide import Slide, draw_slide
 from concwatch.files import new_path, write_atomically
-from concwatch.pictures.drawing import HOW_TO_GET, can_draw
-from concwatch.pictures.png import draw_png
+from concwatch.pictures.png import INSTALL_COMMAND, can_draw, draw_png
 from concwatch.ui.widgets.chart import Chart
 
 ROOM = "expected a folder with room to write in"
 
-PNG_TOO = f"{HOW_TO_GET} has PNG saved too"
+PNG_TOO = f"{INSTALL_COMMAND} has PNG saved too"
 """Said once, where PNG cannot be drawn."""
 
 

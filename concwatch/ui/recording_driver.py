@@ -11,7 +11,7 @@ from textual.app import App
 from textual.driver import Driver
 from textual.drivers.headless_driver import HeadlessDriver
 
-from concwatch.pictures.film import HELD
+from concwatch.pictures.film import LAST_FRAME_SECONDS
 
 BEGIN = "\x1b[?1049h\x1b[?25l"
 """Take a screen of one's own, and hide the cursor."""
@@ -52,7 +52,7 @@ class RecordedTerminal:
 
     def end(self) -> None:
         """Restore the terminal, as much later as a film holds its last frame."""
-        self.output.append((self._clock() - self._began + HELD, END))
+        self.output.append((self._clock() - self._began + LAST_FRAME_SECONDS, END))
 
     def write(self, data: str) -> None:
         """Keep ``data``."""

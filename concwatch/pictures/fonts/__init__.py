@@ -1,4 +1,4 @@
-"""The fonts that pictures are drawn with: DejaVu Sans Mono with joined boxes and braille (see LICENSE)."""
+"""The fonts of pictures: DejaVu Sans Mono with joined box drawing and braille (see LICENSE)."""
 
 from functools import cache
 from pathlib import Path
@@ -6,22 +6,22 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 
 FAMILY = "Concwatch Mono"
-"""Not DejaVu's own name, since the font is changed; ``tests/build_fonts.py`` says how."""
+"""Not DejaVu's name, since the font is changed by ``tests/build_fonts.py``."""
 
 FILES = ("ConcwatchMono.ttf", "ConcwatchMono-Bold.ttf")
 
 CHARACTERS = "characters.txt"
-"""What the fonts have: the first and the last of characters in a row, by their numbers, a row a line."""
+"""The characters of the fonts: the first and last code point of each range, a range a line."""
 
 
-def is_drawn(character: str) -> bool:
-    """Return whether the fonts have ``character``, or it needs no shape."""
-    return ord(character) < 0x20 or character in drawn()
+def has_glyph(character: str) -> bool:
+    """Return whether the fonts have ``character``, or it is a control character."""
+    return ord(character) < 0x20 or character in font_characters()
 
 
 @cache
-def drawn() -> frozenset[str]:
-    """Return the characters that the fonts have."""
+def font_characters() -> frozenset[str]:
+    """Return the characters of the fonts."""
     rows = (FOLDER / CHARACTERS).read_text().split()
     ends = ([int(end, 16) for end in row.split("-")] for row in rows)
     return frozenset(chr(code) for first, last in ends for code in range(first, last + 1))

@@ -75,7 +75,7 @@ def main(
     check_display("concwatch run")
     display = Display()
     # Imported late: it takes 0.2 s.
-    from concwatch.ui.app import Begin, ConcwatchApp
+    from concwatch.ui.app import ConcwatchApp, InitialState
     from concwatch.ui.session_recording import SessionRecording
 
     tasks = tasks or {}
@@ -92,7 +92,7 @@ def main(
         screenshots,
         make_run_lab=lambda rows, settings: create_lab(rows, settings=settings, budget=max_memory),
         recording=recording,
-        begin=Begin(
+        initial=InitialState(
             theme or display.theme,
             window or saved.window,
             {engine.name: count for engine, count in tasks.items()},

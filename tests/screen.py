@@ -291,7 +291,7 @@ class Stage:
         for _ in range(round(seconds * 10)):
             self.clock.now = round(self.clock.now + 0.1, 3)
             self.lab.step()
-        self.monitor.look()
+        self.monitor.show_snapshot()
         await self.settle()
 
     async def press(self, *keys: str) -> None:
@@ -428,6 +428,6 @@ async def stage(
         await found.until(
             lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"
         )
-        found.monitor.look()
+        found.monitor.show_snapshot()
         await found.settle()
         yield found

@@ -142,7 +142,7 @@ async def opened(s) -> ExperimentRuns:
 
 async def over(s, name):
     await s.until(lambda: s.app.runs.running is None, f"{name} ends")
-    s.app.screen.look()
+    s.app.screen.update_content()
     await s.settle()
 
 
@@ -169,7 +169,7 @@ async def test_every_shipped_experiment_is_listed_with_what_it_is_about():
             await s.sees(experiment.title, experiment.about.split()[0], within=s.query("AboutPanel"))
             await s.sees(experiment.table[0].title[:40], within=table(s))
             await s.press("down")
-        assert s.app.screen.chosen == 0, "the list begins again"
+        assert s.app.screen.selected == 0, "the list begins again"
 
 
 async def test_a_quick_run_fills_the_table_and_the_charts(own_files):
@@ -229,7 +229,9 @@ async def test_a_picture_shows_the_experiments_as_they_are_then(own_files, monke
     async with experiments(pictures=tmp_path) as s:
         await opened(s)
         with monkeypatch.context() as late:
-            late.setattr(ExperimentsScreen, "look", lambda self: None)  # by itself it looks too late
+            late.setattr(
+                ExperimentsScreen, "update_content", lambda self: None
+            )  # by itself it looks too late
             await s.press("k")
         await s.press("s")
         await s.until(lambda: list(tmp_path.glob("*.svg")), "a picture")
@@ -248,13 +250,13 @@ async def test_it_runs_on_behind_the_monitor_and_keeps_what_was_measured_when_it
         for back in ("escape", "e"):
             await s.press(back)
             assert isinstance(s.app.screen, MonitorScreen)
-            s.monitor.look()
+            s.monitor.show_snapshot()
             await s.sees("experiment", "%", within=s.query("StatusBar"))
             await s.press("e")
             await s.sees("run 1 of 1", within=lambda: s.query("RunBar"))
         assert runs is s.app.runs
         await s.press("down", "enter")
-        assert (runs.running, s.app.screen.chosen) == ("long", 0), "one at a time: it shows what runs"
+        assert (runs.running, s.app.screen.selected) == ("long", 0), "one at a time: it shows what runs"
         await s.press("x")
         await over(s, "long")
         await s.sees("◐ partial", within=s.query("ExperimentList"))
@@ -262,7 +264,7 @@ async def test_it_runs_on_behind_the_monitor_and_keeps_what_was_measured_when_it
         await s.sees("10 threads", "one run", "10 asyncio – – – not run", within=table(s))
         assert all(lane.idle for lane in runs.lanes)
         await s.press("escape")
-        s.monitor.look()
+        s.monitor.show_snapshot()
         await s.settle()
         assert "experiment" not in s.text(s.query("StatusBar"))
 
@@ -328,7 +330,7 @@ async def test_what_breaks_off_and_a_file_that_cannot_be_read_are_told(own_files
         await s.sees("bad.toml", within=s.toast)
         await s.press("enter")
         await over(s, "long")
-        await s.sees("broken off: no room for a lab", "✕ broken off")
+        await s.sees("failed: no room for a lab", "✕ failed")
 
 
 async def test_the_mouse_does_it_all(own_files):
@@ -337,7 +339,7 @@ async def test_the_mouse_does_it_all(own_files):
         chooser = s.query("ExperimentList")
         assert await s.pilot.click(chooser, offset=(5, 5))
         await s.settle()
-        assert s.app.screen.chosen == 1
+        assert s.app.screen.selected == 1
         bar, results = s.query("RunBar"), table(s)
         line = s.lines()[results.region.y]
         await s.click(results, line.index(" 2 ") + 1 - results.region.x)
@@ -362,7 +364,7 @@ async def test_lanes_that_share_the_machine_are_told_of_and_can_be_stopped(own_f
         for _ in range(10):
             s.clock.now += 0.1
             s.lab.step()
-        s.app.screen.look()
+        s.app.screen.update_content()
         await s.settle()
         assert "lanes" not in s.text(s.query("RunBar"))
         assert not s.lane("asyncio").on
@@ -376,7 +378,7 @@ async def test_details_and_help_and_any_size_will_do(own_files):
         await s.sees("A. Writer, 2020: Two Engines", "one machine; Python 3.9", "fresh process", "alone.")
         await s.press("escape", "question_mark")
         assert isinstance(s.app.screen, HelpScreen)
-        await s.sees("what has been measured stays", "here ÷ published", "median")
+        await s.sees("keep what has been measured", "here ÷ published", "median")
         await s.press("escape")
         for size in ((40, 12), (20, 6), (100, 24), (200, 60)):
             await s.pilot.resize_terminal(*size)
@@ -427,6 +429,6 @@ async def test_a_finished_run_looks_as_its_golden_file_does(own_files, monkeypat
         for cell, outcome in runs.shown("small").outcomes.items():
             for run in outcome.runs:  # when exactly a fake was looked at is all that differs
                 run.trail = [(second / 4, (20 << 20) + cell.size * 4_000 * second) for second in range(9)]
-        s.app.screen.look()
+        s.app.screen.update_content()
         await s.sees("in 12 s")
         looks_golden(s.lines(), GOLDEN / "experiments-120x40.txt")

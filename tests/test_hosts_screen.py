@@ -76,7 +76,7 @@ async def test_a_target_is_split_by_what_each_host_holds_or_evenly():
 async def test_without_other_hosts_there_is_nothing_to_fold():
     async with stage(engines=[ENGINES["asyncio"]]) as screen:
         await screen.press("h")
-        await screen.sees("each engine runs on one host: --host names others")
+        await screen.sees("each engine runs on one host; add others with --host")
 
 
 async def test_it_stands_on_small_and_large_terminals_and_the_table_sorts():
@@ -118,7 +118,7 @@ async def test_a_step_that_waits_to_be_shown_while_rows_change_is_shown_in_the_n
             snapshot = structs.replace(screen.lab.snapshot(), time=screen.lab.snapshot().time + 10)
             for observer in screen.lab.observers:
                 observer(snapshot)
-            await screen.app.screen.action_do("fold", ())
+            await screen.app.screen.action_command("toggle_fold", ())
             await screen.run(1)
             assert len(screen.app.screen.query(LaneCard)) == cards
         await screen.sees("asyncio × 3", "10,000 live")

@@ -5,7 +5,7 @@ import pytest
 from concwatch.commands.display import ScreenState, load_state, save_state, state_path
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
-from concwatch.ui.app import Begin, ConcwatchApp
+from concwatch.ui.app import ConcwatchApp, InitialState
 from tests import virtual_time
 from tests.fake import FakeWorkers
 from tests.screen import stage
@@ -47,8 +47,8 @@ async def test_theme_and_window_are_there_at_the_start_and_only_a_choice_on_the_
 
 
 async def test_theme_window_and_tasks_asked_for_are_there_from_the_start():
-    begin = Begin("dracula", 300.0, {"asyncio": 100})
-    app = ConcwatchApp(lambda: Lab(SHOWN, open_link=FakeWorkers(), clock=virtual_time.now), begin=begin)
+    initial = InitialState("dracula", 300.0, {"asyncio": 100})
+    app = ConcwatchApp(lambda: Lab(SHOWN, open_link=FakeWorkers(), clock=virtual_time.now), initial=initial)
     async with app.run_test(size=(120, 40)) as pilot:
         assert app.current_theme.name == "dracula"
         await pilot.pause(1)

@@ -5,38 +5,38 @@ import ast
 import pytest
 
 from concwatch.ui import keys
-from concwatch.ui.chart_control import ChartControl
+from concwatch.ui.chart_commands import ChartCommands
 from concwatch.ui.screens.experiments import ExperimentsScreen
 from concwatch.ui.screens.lanes import LanesScreen
-from concwatch.ui.screens.monitor import LabControls
-from concwatch.ui.screens.replay import ReplayControls
-from concwatch.ui.screens.watch import WatchControls
-from concwatch.ui.screens.watch_replay import WatchReplayControls
+from concwatch.ui.screens.monitor import LaneCommands
+from concwatch.ui.screens.replay import ReplayCommands
+from concwatch.ui.screens.watch import WatchCommands
+from concwatch.ui.screens.watch_replay import WatchReplayCommands
 from concwatch.ui.widgets.key_bar import Key
 
 TABLES = {
-    "monitor": (keys.MONITOR, LabControls),
-    "replay": (keys.REPLAY, ReplayControls),
-    "watch": (keys.WATCH, WatchControls),
-    "watch replay": (keys.WATCH_REPLAY, WatchReplayControls),
+    "monitor": (keys.MONITOR, LaneCommands),
+    "replay": (keys.REPLAY, ReplayCommands),
+    "watch": (keys.WATCH, WatchCommands),
+    "watch replay": (keys.WATCH_REPLAY, WatchReplayCommands),
     "experiments": (keys.EXPERIMENTS, ExperimentsScreen),
 }
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_each_key_does_one_thing_which_is_there_and_told_of(table):
-    rows, controls = TABLES[table]
+    rows, commands = TABLES[table]
     bound = [key for row in rows for key in row.keys.split(",") if key]
     assert sorted(bound) == sorted(set(bound))
     told = {row.action.split(",")[0] for row in rows if row.help}
     for row in rows:
-        if row.keys and row.action != keys.do("refuse"):
+        if row.keys and row.action != keys.command("refuse"):
             assert row.action.split(",")[0] in told, row
-        if row.action.startswith("do("):
-            command, _ = ast.literal_eval(row.action[2:])
-            assert any(hasattr(part, command) for part in (controls, ChartControl, LanesScreen)), command
+        if row.action.startswith("command("):
+            command, _ = ast.literal_eval(row.action[7:])
+            assert any(hasattr(part, command) for part in (commands, ChartCommands, LanesScreen)), command
         elif row.action and not row.action.startswith("app."):
-            assert hasattr(controls, f"action_{row.action.partition('(')[0]}"), row.action
+            assert hasattr(commands, f"action_{row.action.partition('(')[0]}"), row.action
 
 
 def test_keys_with_the_same_help_share_a_line_and_the_bar_is_in_the_order_of_need():

@@ -44,7 +44,7 @@ async def test_commands_and_notes_stand_on_the_charts_and_a_note_needs_a_text():
         await s.sees("a note for this moment", "mark 1")
         await s.enter("  ")
         await s.press("enter")
-        await s.sees("expected a few words", within=lambda: s.query("#said"))
+        await s.sees("expected a few words", within=lambda: s.query("#message"))
         await s.run(3)  # the moment is that of the key, however long the typing takes
         await s.enter("all started")
         await s.press("enter")
@@ -125,7 +125,7 @@ async def test_the_baseline_is_what_the_cost_table_compares_with():
             return [line.split()[2:4] for line in s.lines() if " Δ  " in line]
 
         await s.sees("Δ since the baseline at 00:00:05", within=table)
-        await s.sees("baseline: the present figures", within=s.monitor.query_one("EventView"))
+        await s.sees("baseline set", within=s.monitor.query_one("EventView"))
         assert [change[0] for change in changes()] == ["=", "="]
         s.lab.set_target(s.lane("asyncio"), 15_000)
         await s.run(5)

@@ -134,7 +134,7 @@ async def test_no_key_moves_a_lane_that_is_not_chosen_any_more():
     async with stage() as s:
         await s.press("3", "right")
         s.lab.lanes[3].worker.broken = "not here"
-        s.monitor.look()
+        s.monitor.show_snapshot()
         await s.press("4", "right")
         assert [lane.target for lane in s.lab.lanes] == [0, 0, 1, 0]
 
@@ -190,7 +190,7 @@ async def test_an_exact_number_is_typed_and_a_bad_one_says_why_beside_the_field(
         await s.press("3", "enter")
         await s.sees("number of tasks: asyncio")
         await s.enter("12,345")
-        await s.sees("12,345 → about +14.8 MiB", within=lambda: s.query("#said"))
+        await s.sees("12,345 → about +14.8 MiB", within=lambda: s.query("#message"))
         await s.press("enter")
         await s.run(1)
         await s.tap("12,345 live", s.card("asyncio"))
@@ -204,7 +204,7 @@ async def test_an_exact_number_is_typed_and_a_bad_one_says_why_beside_the_field(
         }.items():
             await s.enter(text)
             await s.press("enter")
-            await s.sees(why, within=lambda: s.query("#said"))
+            await s.sees(why, within=lambda: s.query("#message"))
         await s.press("escape")
         assert s.lane("asyncio").target == 12_345
         await s.press("enter")
@@ -246,18 +246,18 @@ async def test_the_workload_is_chosen_from_the_list_or_typed_and_escape_changes_
         assert chosen() == "hold"
         await s.tap("waits until stopped", panel)
         await s.enter("payload:4KiB")
-        await s.sees("payload:4KiB: enter applies it", within=lambda: s.query("#said"))
+        await s.sees("payload:4KiB: enter applies it", within=lambda: s.query("#message"))
         await s.press("enter", "w")
         await s.enter("slep:3")
         await s.press("enter")
-        await s.sees('unknown workload "slep:3"', 'did you mean "sleep"?', within=lambda: s.query("#said"))
+        await s.sees('unknown workload "slep:3"', 'did you mean "sleep"?', within=lambda: s.query("#message"))
         await s.enter("sleep:1")
         await s.press("escape")
         assert chosen() == "payload:4KiB"
         sent = [command["spec"] for command in s.link("asyncio").commands("workload")]
         assert sent[1:] == ["hold", "payload:4KiB"]
         await s.press("w", "tab", "end", "enter")
-        await s.sees('"module:function" is a pattern', within=lambda: s.query("#said"))
+        await s.sees('"module:function" is a pattern', within=lambda: s.query("#message"))
         await s.enter("shop:order")
         await s.press("enter", "2", "space")
         await s.run(0.5)
@@ -322,7 +322,7 @@ async def test_refill_trace_collector_trim_and_threads_reach_every_lane_that_is_
         await s.press("3", "u", "n")
         assert (s.link("asyncio").commands("trim"), later.commands("trim")) == ([{}], [])
         await s.enter("0")
-        await s.sees("a pool of 0 threads runs nothing", within=lambda: s.query("#said"))
+        await s.sees("a pool of 0 threads runs nothing", within=lambda: s.query("#message"))
         await s.enter("12")
         await s.press("enter")
         assert s.link("pool").commands("threads") == [{"count": 12}]
@@ -342,7 +342,7 @@ async def test_without_refill_a_key_starts_the_target_again_and_the_knob_says_th
         await s.run(1)
         assert s.lane("asyncio").live == 100
         await s.press("f", "a")
-        await s.sees("f turns refill off")
+        await s.sees("f turns it off")
 
 
 # Charts.
@@ -479,8 +479,8 @@ async def test_a_lane_whose_tasks_fail_says_how_many_whole_in_card_and_table_at_
 async def test_each_step_of_the_lab_is_seen_also_behind_a_dialog_but_not_behind_another_screen(monkeypatch):
     async with stage() as s:
         await s.switch_on("asyncio")
-        looks, look = [], MonitorScreen.look
-        monkeypatch.setattr(MonitorScreen, "look", lambda *args: (looks.append(args), look(*args)))
+        shown, show = [], MonitorScreen.show_snapshot
+        monkeypatch.setattr(MonitorScreen, "show_snapshot", lambda *args: (shown.append(args), show(*args)))
 
         async def step(seconds):
             s.clock.now = 1_000.0 + seconds
@@ -492,9 +492,9 @@ async def test_each_step_of_the_lab_is_seen_also_behind_a_dialog_but_not_behind_
             await step(seconds)
             await s.sees(f"00:00:0{seconds}")
         await s.press("escape", "e")
-        looks.clear()
+        shown.clear()
         await step(4)
-        assert looks == []
+        assert shown == []
         await s.press("escape")
         await step(5)
         await s.sees("00:00:05")
@@ -583,7 +583,7 @@ async def test_help_and_palette_tell_every_key_and_run_its_command():
     async with stage((120, 60)) as s:
         for closing in ("escape", "question_mark", "q"):
             await s.press("question_mark")
-            await s.sees("what does one more task cost?", "type how many tasks", "RSS/task", "^p")
+            await s.sees("what does one more task cost?", "type a number of tasks", "RSS/task", "^p")
             await s.press(closing)
             assert s.app.screen is s.monitor, closing
         await s.switch_on("asyncio", "uvloop", tasks=100)

@@ -16,7 +16,7 @@ from concwatch.recordings.format import EventLine, MarkLine, encode
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter
-from concwatch.ui.moment import format_moment, read_moment
+from concwatch.ui.moment import format_moment, parse_moment
 from concwatch.ui.play_head import PlayHead
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, share_at
 from concwatch.ui.replay_app import ReplayApp
@@ -62,7 +62,7 @@ class ReplayStage(Stage):
     @property
     def at(self):
         """The moment that is shown, in seconds."""
-        return self.replay.view.elapsed
+        return self.replay.snapshot.elapsed
 
     @property
     def playing(self):
@@ -76,7 +76,7 @@ class ReplayStage(Stage):
     async def pass_(self, seconds):
         """Let so much of a person's time pass, and have the screen follow."""
         self.clock.now += seconds
-        self.replay.look()
+        self.replay.show_snapshot()
         await self.settle()
 
     async def pause_at(self, moment):
@@ -152,7 +152,7 @@ async def test_80_by_24_shows_six_lanes_and_a_chart_and_an_event(tmp_path):
     path.write_bytes(b"".join(made_lines(20)))
     async with replay(path, size=(80, 24)) as s:
         await s.pause_at("0:15")
-        await s.sees(*(f"{number} {lane.name}" for number, lane in enumerate(s.replay.view.lanes, 1)))
+        await s.sees(*(f"{number} {lane.name}" for number, lane in enumerate(s.replay.snapshot.lanes, 1)))
         await s.sees("0 B└", "now", within=s.chart("rss"))
         assert s.text(s.replay.query_one("EventView")).strip()
 
@@ -188,7 +188,7 @@ async def test_everything_is_as_the_monitor_showed_it(tmp_path, monkeypatch):
         async def note_down():
             await s.run(0.1)
             s.monitor.query_one("ChartGrid").redraw()  # else they may be some tenths of a second old
-            s.monitor.look()
+            s.monitor.show_snapshot()
             await s.settle()
             seen.append((s.clock.now, s.monitor.query_one("ChartGrid").window, parts(s, s.monitor)))
             s.clock.now = round(s.clock.now + 0.05, 3)  # what is asked for next is asked for later
@@ -216,7 +216,7 @@ async def test_everything_is_as_the_monitor_showed_it(tmp_path, monkeypatch):
     async with replay(path, size=(120, 41)) as s:  # one line more: the one that is played along
         await s.press("space")
         for at, window, expected in reversed(seen):
-            s.replay.charts.chosen, s.replay.charts.grows = window, False
+            s.replay.charts.selected_window, s.replay.charts.growing = window, False
             await s.type(f"{at:.6f}")
             found = parts(s, s.replay)
             for part, text in expected.items():
@@ -281,7 +281,7 @@ async def test_keys_move_the_play_head_a_jump_goes_on_playing_and_a_step_pauses(
     async with replay(made) as s:
         await s.press("space")
         for keys, moment in MOVES:
-            s.replay.controls.go(100 - s.at)
+            s.replay.commands.skip(100 - s.at)
             await s.press(*keys.split())
             assert s.at == pytest.approx(moment), keys
         assert not s.playing
@@ -382,13 +382,13 @@ async def test_a_moment_is_typed_and_what_is_none_says_why(made):
         assert s.at == pytest.approx(83.5)
         await s.press("j")
         for text, why in {
-            "6:00": '"6:00" is behind the end: expected a moment from 0:00 to 05:00.0',
-            "101%": "is behind the end",
+            "6:00": '"6:00" is after the end: expected a moment from 0:00 to 05:00.0',
+            "101%": "is after the end",
             "soon": '"soon" is not a moment',
         }.items():
             await s.enter(text)
             await s.press("enter")
-            await s.sees(why, within=lambda: s.query("#said"))
+            await s.sees(why, within=lambda: s.query("#message"))
         await s.press("escape")
         assert s.app.screen is s.replay
         assert s.at == pytest.approx(83.5)
@@ -480,7 +480,7 @@ async def test_help_and_palette_tell_what_can_be_done_and_q_quits(made):
         assert {"Play or pause", "Jump", "End", "Logarithmic axis", "Help"} <= titles
         assert not {"Pause charts", "Stop all", "Experiments"} & titles
         await s.press("question_mark")
-        await s.sees("a recording, played back", "one second back, on", "slower, faster")
+        await s.sees("playing a recording", "one second back", "play slower or faster")
         await s.press("escape")
         await s.press_last("q")
 
@@ -625,13 +625,13 @@ def test_moments_are_written_in_as_many_cells_as_the_longest():
     [("1:23", 83), ("1:02:03.5", 3723.5), ("83.5s", 83.5), ("12", 12), ("2 min", 120), (" 25 % ", 1000)],
 )
 def test_moments_are_read(text, seconds):
-    assert read_moment(text, 4000) == seconds
+    assert parse_moment(text, 4000) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "1:60", "1:60:00", "::", "%", "1e3", "nan", "a:b", "1:2:3:4"])
 def test_what_is_no_moment_is_refused(text):
     with pytest.raises(ValueError, match="is not a moment: expected one such as"):
-        read_moment(text, 4000)
+        parse_moment(text, 4000)
 
 
 def test_the_line_shows_what_was_played_and_its_marks():

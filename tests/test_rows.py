@@ -115,7 +115,7 @@ def test_a_heading_stands_above_its_values_and_sorts_by_them(sorted_by):
     assert text.index("live") + len("live") == 8
     assert text.index("fits") == 8 + 12 + 2
     assert [cell.action for cell in cells if cell.action] == [
-        f"do('sort_by', ('{c.title}',))" for c in columns
+        f"command('sort_by', ('{c.title}',))" for c in columns
     ]
     assert ("▾ " + sorted_by in text) is bool(sorted_by)
 

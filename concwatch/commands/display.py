@@ -12,7 +12,7 @@ import msgspec
 from concwatch.charts.table import WINDOWS
 from concwatch.console import BAD_INPUT, print_error
 from concwatch.files import write_atomically
-from concwatch.ui.in_page import in_page, take_size
+from concwatch.ui.in_page import in_page, pop_page_size
 
 if sys.platform != "win32":
     import termios
@@ -118,7 +118,7 @@ class Display:
         self._size = None
         if self.is_page:
             end_with_page(sys.stdin.fileno())
-            self._size = take_size()
+            self._size = pop_page_size()
         else:
             end_with_terminal(*take_terminal())
 

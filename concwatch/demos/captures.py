@@ -72,7 +72,7 @@ class Captures:
         if self._terminal is not None:
             self._terminal.output.clear()
             self._terminal.sizes.clear()
-            self._terminal.begin()
+            self._terminal.start()
             self._terminal.resize(*app.size)
             app.refresh()  # all of the screen, since nothing of it has been recorded
         if set(FILMS) & set(self._formats):

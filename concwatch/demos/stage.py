@@ -164,7 +164,7 @@ class Stage:
                 await self._send_key(event)
 
             def refused() -> str:
-                return dialog.refusal or self._fit_question()
+                return dialog.error or self._fit_question()
 
             await self._expect(lambda: self.app.screen is behind or refused(), f"the dialog to take {text}")
             if refused():
@@ -258,7 +258,7 @@ class Stage:
                 raise DemoFailed("expected a name of small letters, digits and hyphens")
             if name in self._captures.shots:
                 raise DemoFailed("a second of this name: expected another name")
-            self.app.look_now()
+            self.app.update_now()
             await self._settle()
             if not chart:
                 self._captures.take_shot(name, self.app)
@@ -371,7 +371,7 @@ class Stage:
 
     def _fit_question(self) -> str:
         """Return why a target will not fit, if that is what the program asks about."""
-        return self.app.screen.said if isinstance(self.app.screen, FitDialog) else ""
+        return self.app.screen.reason if isinstance(self.app.screen, FitDialog) else ""
 
     def _monitor(self) -> LanesScreen:
         if not isinstance(self.app.screen, LanesScreen):

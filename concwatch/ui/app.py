@@ -1,4 +1,4 @@
-"""The program on the terminal: one lab, one screen, and a clean end."""
+"""The app that shows the live lanes of a lab."""
 
 import asyncio
 import signal
@@ -21,35 +21,34 @@ if TYPE_CHECKING:
     from concwatch.ui.experiment_runs import ExperimentRuns
 
 
-class Begin(Struct, frozen=True):
-    """What a screen begins with."""
+class InitialState(Struct, frozen=True):
+    """The initial state of the screen."""
 
     theme: str = ""
-    """One of Textual's or ours; the default if empty."""
+    """Name of a theme; the default theme if empty."""
     window: float | None = None
-    """Seconds that the charts grow to show; None for a minute."""
+    """Time window in seconds that the charts grow to; None for a minute."""
     tasks: Mapping[str, int] = {}
-    """Tasks asked for at once, by engine."""
+    """Targets set at the start, by engine."""
 
 
-BROKEN = 1
-"""Exit status after something that nobody foresaw, as Textual has it."""
+UNEXPECTED_ERROR = 1
+"""Exit status after an unexpected error, the same as Textual's."""
 
 
 def plain_lab(engines: Sequence[Engine], settings: Settings) -> Lab:
-    """Make the lab for one run of one cell of an experiment."""
+    """Return the lab for one run of one cell of an experiment."""
     return Lab(engines, settings=settings)
 
 
-def _why(status: int) -> str:
-    """Return why the program ends, by its exit status."""
+def _exit_reason(status: int) -> str:
     if status > 128:
         return f"ended by {signal.Signals(status - 128).name}"
-    return "broke off" if status else "quit"
+    return "failed" if status else "quit"
 
 
 class ConcwatchApp(LanesApp):
-    """Runs a lab and shows it."""
+    """Runs a lab and shows its lanes."""
 
     def __init__(
         self,
@@ -57,104 +56,103 @@ class ConcwatchApp(LanesApp):
         pictures: Path = Path("screenshots"),
         make_run_lab: Callable[[Sequence[Engine], Settings], Lab] = plain_lab,
         recording: SessionRecording | None = None,
-        begin: Begin | None = None,
+        initial: InitialState | None = None,
     ) -> None:
-        """Make the app.
+        """Create the app.
 
         Args:
-            make_lab: makes the lab, once the app's event loop runs.
-            pictures: the folder for screenshots, made when it is needed.
-            make_run_lab: makes the lab for one run of one cell of an experiment.
-            recording: keeps the session in files; None for one that begins when it is asked for.
-            begin: what the screen begins with.
+            make_lab: returns the lab; called once the event loop runs.
+            pictures: the folder for screenshots, created when needed.
+            make_run_lab: returns the lab for one run of one cell of an experiment.
+            recording: records the session from the start; None to record only on request.
+            initial: the initial state of the screen.
         """
-        self._begin = begin or Begin()
-        super().__init__(pictures, self._begin.theme)
+        self._initial = initial or InitialState()
+        super().__init__(pictures, self._initial.theme)
         self._make_lab = make_lab
         self._make_run_lab = make_run_lab
         self.runs: ExperimentRuns | None = None
-        """The experiments of this session, once somebody has looked at them."""
+        """The experiments of this session; None until their screen is opened."""
         self.lab: Lab | None = None
-        """The lab, once the app runs."""
+        """The lab; None until the app runs."""
         self.recording = recording or self.recording
 
     def make_screen(self) -> MonitorScreen:
-        """Make the lab and the screen that shows it."""
+        """Create the lab and its screen."""
         self.lab = self._make_lab()
-        self.recording.follow(self.lab)
-        screen = MonitorScreen(self.lab, self.size, self._aside)
-        if self._begin.window:
-            screen.charts.chosen = self._begin.window
+        self.recording.attach(self.lab)
+        screen = MonitorScreen(self.lab, self.size, self._status_text)
+        if self._initial.window:
+            screen.charts.selected_window = self._initial.window
         return screen
 
-    def _aside(self) -> str:
-        """Return what else runs, in a few words."""
-        return "  ".join(filter(None, (self.recording.told, self.runs.told if self.runs else "")))
+    def _status_text(self) -> str:
+        """Return what else is running, for the status bar."""
+        return "  ".join(filter(None, (self.recording.status, self.runs.status if self.runs else "")))
 
     def on_mount(self) -> None:
         """Start the lab."""
         assert self.lab is not None
         self.run_worker(self.lab.run(), name="lab", exit_on_error=True)
-        if self._begin.tasks:
-            self.call_after_refresh(self._hold, self._begin.tasks)
+        if self._initial.tasks:
+            self.call_after_refresh(self._set_targets, self._initial.tasks)
 
-    def _hold(self, tasks: Mapping[str, int]) -> None:
-        """Ask lanes for so many tasks, by engine."""
+    def _set_targets(self, tasks: Mapping[str, int]) -> None:
         assert self.lab is not None
         assert self._lanes is not None
         assert isinstance(self._lanes, MonitorScreen)
-        self._lanes.hold(tasks)
+        self._lanes.set_targets(tasks)
 
     def conditions(self) -> Sequence[str]:
-        """Return what is measured, and on what."""
-        from concwatch.charts.slide import conditions  # only here: few pictures are taken
+        """Return what is measured, and on which machine."""
+        from concwatch.charts.slide import conditions  # needed only for pictures
         from concwatch.system.machine import describe_machine
 
         settings = self.lab.settings if self.lab else Settings()
         return conditions(settings, describe_machine(), f"{datetime.now():%d %b %Y}".lstrip("0"))
 
-    def followed(self) -> "tuple[Recordable, Sequence[Engine]]":
-        """Return what is recorded, and the engines of its lanes."""
+    def recorded(self) -> "tuple[Recordable, Sequence[Engine]]":
+        """Return the lab and the engines of its lanes, for a recording."""
         assert self.lab is not None
         return self.lab, [lane.engine for lane in self.lab.lanes]
 
-    def tell(self, text: str) -> None:
-        """Have the event log say what a person did."""
+    def log_event(self, text: str) -> None:
+        """Log what the user did."""
         if self.lab is not None:
             self.lab.tell(text)
 
     @property
     def window(self) -> float | None:
-        """Seconds that somebody has the charts show; None where nobody chose."""
+        """The time window selected by the user in seconds; None if the user has not selected one."""
         charts = self._lanes.charts if self._lanes else None
-        return charts.chosen if charts and not charts.grows else None
+        return charts.selected_window if charts and not charts.growing else None
 
     async def on_unmount(self) -> None:
-        """End every worker before the program ends."""
+        """Stop all workers before the program exits."""
         try:
             await self._close()
         except Exception as error:
             self._kill()
-            # Raised from here, it would have Textual go without giving the terminal back. What broke the
-            # program in the first place is told already.
-            if self.return_code != BROKEN:
-                from rich.traceback import Traceback  # only here: the first frame has no use for it
+            # If it were raised here, Textual would exit without restoring the terminal. An earlier error has
+            # been printed already.
+            if self.return_code != UNEXPECTED_ERROR:
+                from rich.traceback import Traceback  # not needed for the first frame
 
-                told = Traceback.from_exception(type(error), error, error.__traceback__)
-                self.exit(return_code=BROKEN, message=told)
+                traceback = Traceback.from_exception(type(error), error, error.__traceback__)
+                self.exit(return_code=UNEXPECTED_ERROR, message=traceback)
 
     async def _close(self) -> None:
-        # Before all else: where the terminal is gone there may be no time left.
-        self.recording.end(_why(self.return_code or 0))
-        # All at the same time: no worker waits for the end of another.
+        # First, because there may be little time if the terminal is gone.
+        self.recording.stop(_exit_reason(self.return_code or 0))
+        # Concurrently, so that no worker waits for another one to exit.
         closing = [part.close() for part in self._parts]
         for error in filter(None, await asyncio.gather(*closing, return_exceptions=True)):
             raise error
 
     def bell(self) -> None:
-        """Sound the terminal's bell, as Textual does first of all when something unforeseen has broken it.
+        """Ring the terminal's bell; after an unexpected error, kill all workers first.
 
-        It then takes a second and more to write down why, in which no worker shall run on.
+        Textual rings the bell before it formats the traceback, which can take more than a second.
         """
         if self.return_code:
             self._kill()
@@ -166,12 +164,12 @@ class ConcwatchApp(LanesApp):
 
     @property
     def _parts(self) -> "Sequence[Lab | ExperimentRuns]":
-        """What has workers."""
+        """The parts that have workers."""
         return [part for part in (self.runs, self.lab) if part is not None]
 
     def action_experiments(self) -> None:
         """Show the experiments."""
-        # Only here: the first frame has no use for them.
+        # Not needed for the first frame.
         from concwatch.ui.experiment_runs import ExperimentRuns
         from concwatch.ui.screens.experiments import ExperimentsScreen
 

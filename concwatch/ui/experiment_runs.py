@@ -1,4 +1,4 @@
-"""The experiments of one session: which there are, what has been run, and what runs now."""
+"""The experiments of a session: those available, their results, and the current run."""
 
 import asyncio
 from collections import deque
@@ -13,37 +13,37 @@ from concwatch.lab.lane import Lane
 from concwatch.lab.settings import Settings
 
 LANES_KEPT = 60
-"""Lanes of past runs that the live chart can still show."""
+"""Number of lanes of past runs kept for the live chart."""
 
 
 class ExperimentRuns:
-    """Runs experiments in the background, one at a time, and keeps what came of each."""
+    """Runs experiments in the background, one at a time, and keeps their results."""
 
     def __init__(self, make_lab: MakeLab) -> None:
-        """Read the experiments that come with concwatch.
+        """Load the experiments that come with concwatch.
 
         Args:
-            make_lab: makes the lab for one run of one cell.
+            make_lab: returns the lab for one run of one cell.
         """
         self.experiments: dict[str, Experiment] = {}
-        """By name, in the order of the list."""
+        """The experiments by name, in the order of the list."""
         self.broken: list[str] = []
-        """One line for each file that could not be read."""
+        """One error message for each file that could not be read."""
         self.quick = False
-        """Whether what is started next is the quick choice of sizes."""
+        """Whether the next run is a quick one, with fewer sizes."""
         self.running: str | None = None
-        """The name of the one that runs."""
+        """Name of the experiment that is running."""
         self.last: str | None = None
-        """The name of the one that was started last, also when it has ended."""
+        """Name of the experiment that was started last."""
         self.stopping = False
-        """Whether that has been told to stop."""
+        """Whether the run is being stopped."""
         self.problems: dict[str, str] = {}
-        """Why a run broke off by itself, by name."""
+        """Why a run failed, by name."""
         self.lanes: deque[Lane] = deque(maxlen=LANES_KEPT)
-        """The lane of each run of a cell, the newest last."""
+        """The lane of each run of a cell, newest last."""
         self._make_lab = make_lab
         self._task: asyncio.Task[None] | None = None
-        self._run: dict[str, Runner] = {}
+        self._runners: dict[str, Runner] = {}
         self._prepared: dict[tuple[str, bool], Runner] = {}
         for path in shipped():
             try:
@@ -58,10 +58,8 @@ class ExperimentRuns:
         self.lanes.extend(lab.lanes)
         return lab
 
-    # What there is to see.
-
     def prepared(self, name: str, quick: bool) -> Runner:
-        """Return what would run if ``name`` were started so."""
+        """Return the runner that would be started."""
         if (name, quick) not in self._prepared:
             self._prepared[name, quick] = Runner(
                 self.experiments[name], Selection(quick=quick), self._keep_lane
@@ -69,34 +67,32 @@ class ExperimentRuns:
         return self._prepared[name, quick]
 
     def shown(self, name: str) -> Runner:
-        """Return the last run of ``name``, or what would run."""
-        return self._run.get(name) or self.prepared(name, self.quick)
+        """Return the last runner of ``name``, or the one that would be started."""
+        return self._runners.get(name) or self.prepared(name, self.quick)
 
     def has_run(self, name: str) -> bool:
-        """Return whether ``name`` has been started in this session."""
-        return name in self._run
+        """Return whether ``name`` has been run in this session."""
+        return name in self._runners
 
     @property
-    def told(self) -> str:
-        """Return what runs, in a few words; nothing when nothing does."""
-        return f"experiment {self._run[self.running].share * 100:.0f} %" if self.running else ""
-
-    # What a person does.
+    def status(self) -> str:
+        """The progress of the run, for the status bar; empty if none is running."""
+        return f"experiment {self._runners[self.running].share * 100:.0f} %" if self.running else ""
 
     def start(self, name: str) -> bool:
-        """Run ``name`` in the background; False while one runs already."""
+        """Start ``name`` in the background; return False if an experiment is running already."""
         if self.running is not None:
             return False
         runner = self.prepared(name, self.quick)
         del self._prepared[name, self.quick]
-        self._run[name], self.running, self.last, self.stopping = runner, name, name, False
+        self._runners[name], self.running, self.last, self.stopping = runner, name, name, False
         self.problems.pop(name, None)
         self.lanes.clear()
-        self._task = asyncio.get_running_loop().create_task(self._guard(name, runner))
+        self._task = asyncio.get_running_loop().create_task(self._run_guarded(name, runner))
         return True
 
-    async def _guard(self, name: str, runner: Runner) -> None:
-        """Run, and keep what goes wrong for who looks: the monitor's own lanes shall not go down with it."""
+    async def _run_guarded(self, name: str, runner: Runner) -> None:
+        """Run and record an error, so that it does not end the monitor with its lanes."""
         try:
             await runner.run()
         except Exception as error:
@@ -105,18 +101,18 @@ class ExperimentRuns:
             self.running = None
 
     def stop(self) -> None:
-        """End what runs; what has been measured stays."""
+        """Stop the run and keep what has been measured."""
         if self._task is not None and self.running is not None and not self.stopping:
             self.stopping = True
             self._task.cancel()
 
     async def close(self) -> None:
-        """End what runs, and wait until its worker has ended."""
+        """Stop the run and wait until its worker has exited."""
         self.stop()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def kill(self) -> None:
-        """End every worker by force, at once."""
+        """Kill every worker immediately."""
         for lane in self.lanes:
             lane.worker.kill()

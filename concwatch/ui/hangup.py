@@ -1,4 +1,4 @@
-"""Ending with the terminal, or with the page: a program that nobody sees has nobody to show anything to."""
+"""Exit when the terminal, or the web server that shows the screen, is gone."""
 
 import os
 import select
@@ -8,17 +8,17 @@ import time
 from collections.abc import Callable
 
 GRACE = 0.5
-"""Seconds that the program gets to end by itself once its terminal is gone."""
+"""Seconds that the program has to exit by itself once its terminal is gone."""
 
 HANGUP_STATUS = 129
-"""Exit status of a process that SIGHUP ended: 128 + 1."""
+"""Exit status of a process that was terminated by SIGHUP: 128 + 1."""
 
 
 _GONE = getattr(select, "POLLHUP", 0) | getattr(select, "POLLERR", 0)
 
 
 def is_gone(descriptor: int) -> bool:
-    """Whether the reader of a pipe, or a terminal, is gone; False where the system cannot tell."""
+    """Return whether a terminal or the reader of a pipe is gone; False on systems without ``poll``."""
     if not hasattr(select, "poll"):  # Windows
         return False
     poll = select.poll()
@@ -27,47 +27,47 @@ def is_gone(descriptor: int) -> bool:
 
 
 def wait_for_hangup(descriptor: int) -> None:
-    """Block until what is behind ``descriptor`` is gone; takes no CPU time meanwhile."""
+    """Block until the terminal or pipe behind ``descriptor`` is gone, without using CPU time."""
     poll = select.poll()
-    # Nothing is asked for: a hangup is always told.
+    # No events are requested: a hangup is always reported.
     poll.register(descriptor, 0)
     while not any(event & _GONE for _, event in poll.poll()):
-        time.sleep(GRACE)  # some systems answer that terminals cannot be polled
+        time.sleep(GRACE)  # some systems report that terminals cannot be polled
 
 
 def end_with_terminal(*descriptors: int, end: Callable[[int], object] = os._exit) -> None:
-    """Have this process end `GRACE` seconds after its terminal is gone, whatever its other threads do.
+    """Exit `GRACE` seconds after the terminal is gone, whatever other threads do.
 
-    Textual writes from a thread of its own that dies with the terminal; who writes after that waits for
-    ever, and no signal handler of the event loop runs any more. The workers end with this process.
+    Textual's writer thread dies with the terminal. The event loop then blocks forever in its next write and
+    runs no signal handlers. The workers exit with this process.
 
     Args:
-        descriptors: of the terminal; one of them gone is enough.
-        end: ends the process with a status.
+        descriptors: file descriptors of the terminal, any of which may be gone.
+        end: exits the process with a status.
     """
     for descriptor in descriptors:
         _watch(descriptor, lambda: None, end)
 
 
 def end_with_page(descriptor: int, end: Callable[[int], object] = os._exit) -> None:
-    """Have this process end after the web server that shows it is gone, `GRACE` seconds later at the latest.
+    """Exit at most `GRACE` seconds after the web server is gone.
 
-    Textual's driver for pages goes on without input, and no kernel tells a program that its pipe is closed as
-    it does of a terminal, so this says it: a SIGHUP first, upon which the screen ends in order.
+    Textual's web driver continues without input, and the kernel sends no signal for a closed pipe. This sends
+    SIGHUP first, so that the app can exit cleanly.
 
     Args:
-        descriptor: the pipe or socket from which the page's input comes.
-        end: ends the process with a status.
+        descriptor: the pipe or socket of the page's input.
+        end: exits the process with a status.
     """
     _watch(descriptor, lambda: os.kill(os.getpid(), signal.SIGHUP), end)
 
 
-def _watch(descriptor: int, tell: Callable[[], None], end: Callable[[int], object]) -> None:
+def _watch(descriptor: int, on_hangup: Callable[[], None], end: Callable[[int], object]) -> None:
     def watch() -> None:
         wait_for_hangup(descriptor)
-        tell()
+        on_hangup()
         time.sleep(GRACE)
         end(HANGUP_STATUS)
 
-    if hasattr(select, "poll"):  # Windows has none, and closes consoles by other means
+    if hasattr(select, "poll"):  # not on Windows, which closes consoles by other means
         threading.Thread(target=watch, name="hangup", daemon=True).start()

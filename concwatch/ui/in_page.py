@@ -1,14 +1,14 @@
-"""What the screen is told when it is shown in a browser's page instead of a terminal."""
+"""The environment of a screen that is shown in a browser page instead of a terminal."""
 
 import os
 import sys
 
 DRIVER = "textual.drivers.web_driver:WebDriver"
-"""Textual's driver that speaks to a page through pipes."""
+"""Textual's driver that communicates with a page through pipes."""
 
 
 def page_environment(width: int, height: int) -> dict[str, str]:
-    """Return the environment variables for a page of so many columns and lines."""
+    """Return the environment variables for a page of this many columns and rows."""
     return {
         "TEXTUAL_DRIVER": DRIVER,
         "TEXTUAL_FPS": "60",
@@ -19,17 +19,17 @@ def page_environment(width: int, height: int) -> dict[str, str]:
 
 
 def in_page() -> bool:
-    """Whether a web server has started this program for a page: with its driver, and on pipes."""
+    """Return whether a web server has started this program for a page."""
     return os.environ.get("TEXTUAL_DRIVER") == DRIVER and not (sys.stdin.isatty() or sys.stdout.isatty())
 
 
-def take_size() -> tuple[int, int] | None:
-    """Return the page's columns and lines, and remove them: no worker may inherit them.
+def pop_page_size() -> tuple[int, int] | None:
+    """Return the page's columns and rows, and remove the variables so that no worker inherits them.
 
-    Call it once Textual is loaded, which reads the rest.
+    Call it after Textual has been imported, which reads them.
     """
-    found = {name: os.environ.pop(name, "") for name in page_environment(0, 0)}
+    values = {name: os.environ.pop(name, "") for name in page_environment(0, 0)}
     try:
-        return int(found["COLUMNS"]), int(found["ROWS"])
+        return int(values["COLUMNS"]), int(values["ROWS"])
     except ValueError:
         return None

@@ -1,4 +1,4 @@
-"""A queue of keys and pastes: input that comes faster than screens change goes where it was meant to go."""
+"""A queue of keys and pastes, so that fast input reaches the screen that it was meant for."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ from textual.widget import Widget
 
 
 def is_interrupt(event: Key | Paste) -> bool:
-    """Return whether it is ctrl+c, which never waits."""
+    """Return whether it is ctrl+c, which bypasses the queue."""
     return isinstance(event, Key) and event.key == "ctrl+c"
 
 
 class InputQueue(App[None]):
-    """An app that handles one key, or paste, at a time.
+    """An app that handles one key or paste at a time.
 
     Textual delivers a key to the widget that has the focus at that moment, and runs the key's binding after
-    the event has bubbled up. If several keys arrive at once, as from a script, those right behind one that
-    opens a dialog would go to the screen below it, and those right behind one that closes a dialog would go
-    into its field. Here the next key is delivered when everything that the last one set off has been handled.
+    the event has bubbled up. If several keys arrive at once, as from a script, those after one that opens a
+    dialog would go to the screen below it, and those after one that closes a dialog would go to its field.
+    Here the next key is delivered after all messages caused by the last one have been handled.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class InputQueue(App[None]):
             await self._deliver()
 
     async def _deliver(self) -> None:
-        """Deliver the oldest event, and send a callback along the path that it takes."""
+        """Deliver the oldest event, followed by a callback along the same path."""
         self._busy = bool(self._queue and self.screen_stack)
         if self._busy:
             target = self._target
@@ -48,17 +48,17 @@ class InputQueue(App[None]):
             self._follow(self._path(target), None)
 
     def _follow(self, path: Iterator[DOMNode], target: Widget | None) -> None:
-        """Call back from each node of a path after it has handled its messages, and at last from the app."""
+        """Schedule a callback on each node of a path in turn, then on the app."""
         for node in path:
             if node.call_later(self._follow, path, target):  # false if the node has been removed
                 return
         self.call_later(self._settle, target)
 
     async def _settle(self, target: Widget | None) -> None:
-        """Deliver the next event once the focus stays where it is; else follow the path once more.
+        """Deliver the next event if the focus is still on ``target``; else follow the path of the new focus.
 
-        The first callback arrives right behind the key, and has no ``target``. The key's action may have
-        posted more messages, or moved the focus: then another callback follows those.
+        The first callback arrives right after the key and has no ``target``. The key's action may have posted
+        more messages or moved the focus; then another callback follows those.
         """
         if not self.screen_stack or self._target is target:
             await self._deliver()

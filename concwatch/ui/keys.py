@@ -1,6 +1,6 @@
-"""The keys of every screen, a row each: bindings, the bar, the help and the palette come from it.
+"""The keys of every screen, one row each, from which bindings, key bar, help and palette are made.
 
-Longer than other files because it is one table.
+Over 300 lines because it is a single table.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from concwatch.ui.widgets.key_bar import Key
 from concwatch.ui.widgets.lane_card import STEP
-from concwatch.ui.widgets.text_lines import do
+from concwatch.ui.widgets.text_lines import command
 
 SIGNS = {
     "left": "←", "right": "→", "up": "↑", "down": "↓", "enter": "⏎", "escape": "esc", "pageup": "page up",
@@ -22,46 +22,46 @@ SIGNS = {
     "question_mark": "?", "less_than_sign": "<", "greater_than_sign": ">", "left_square_bracket": "[",
     "right_square_bracket": "]",
 }  # fmt: skip
-"""How keys are written, where that is not Textual's name of them."""
+"""How keys are written, where that differs from Textual's name."""
 
 
 class Row(NamedTuple):
-    """A key, what it runs, and what is said of it."""
+    """A key, the action it runs, and how the bar, the help and the palette describe it."""
 
     keys: str
-    """Textual's names of it, separated by commas; empty for what another part binds."""
+    """Textual's names of the key, separated by commas; empty if another widget binds it."""
     action: str
     """The action it runs: the screen's, or with ``app.`` the app's."""
     help: str = ""
-    """What it does, for the help and the palette; empty to leave it out of both.
+    """Its description in the help and the palette; empty to omit it from both.
 
-    Rows next to each other with the same help share a line there.
+    Consecutive rows with the same help share one line of it.
     """
     bar: str = ""
-    """What it does in a word, for the bar; empty to leave it out there."""
+    """A word for the bar; empty to omit it there."""
     rank: int = 0
-    """Its place in the bar, which shows as many as it has room for, the lowest first."""
+    """Its position in the bar, which shows as many keys as fit, lowest rank first."""
     title: str = ""
-    """Its name in the palette; empty to leave it out there."""
+    """Its name in the palette; empty to omit it there."""
     sign: str = ""
-    """How it is written, where `SIGNS` does not tell."""
+    """How the key is written, if not as in `SIGNS`."""
     always: bool = False
-    """Whether the bar shows it also where there is room for little."""
+    """Whether the bar shows it even when there is little room."""
 
     @property
     def shown(self) -> str:
-        """How it is written: the first of its keys."""
+        """How the first of its keys is written."""
         first = self.keys.partition(",")[0]
         return self.sign or SIGNS.get(first, first)
 
     @property
     def from_anywhere(self) -> str:
-        """The action as a click on a widget runs it."""
+        """The action in the form that a click on a widget needs."""
         return self.action if self.action.startswith("app.") else f"screen.{self.action}"
 
 
 def bindings(rows: Iterable[Row]) -> list[BindingType]:
-    """Return the bindings of a screen with these keys."""
+    """Return the bindings for the keys of a screen."""
     return [
         Binding(row.keys, row.action, row.title or row.help, show=False, key_display=row.shown)
         for row in rows
@@ -70,19 +70,19 @@ def bindings(rows: Iterable[Row]) -> list[BindingType]:
 
 
 def bar(rows: Iterable[Row]) -> list[Key]:
-    """Return what the bar at the bottom shows, in its order."""
+    """Return the keys in the bar at the bottom, by rank."""
     shown = sorted((row for row in rows if row.bar), key=lambda row: row.rank)
     return [Key(row.shown, row.bar, row.from_anywhere, row.always) for row in shown]
 
 
 def help_lines(rows: Iterable[Row]) -> list[tuple[str, str]]:
-    """Return the lines of the help: keys, and what they do."""
-    told = groupby((row for row in rows if row.help), key=lambda row: row.help)
-    return [(" ".join(row.shown for row in same), text) for text, same in told]
+    """Return the lines of the help: keys and their description."""
+    lines = groupby((row for row in rows if row.help), key=lambda row: row.help)
+    return [(" ".join(row.shown for row in same), text) for text, same in lines]
 
 
 def palette(rows: Iterable[Row], screen: Screen[object]) -> Iterable[SystemCommand]:
-    """Yield what the command palette offers on ``screen``."""
+    """Yield the commands that the palette offers on ``screen``."""
     for row in rows:
         if row.title:
             text = row.help[:1].upper() + row.help[1:]
@@ -90,42 +90,42 @@ def palette(rows: Iterable[Row], screen: Screen[object]) -> Iterable[SystemComma
 
 
 def pair(help: str, *rows: Row) -> tuple[Row, ...]:
-    """Return rows that share a line of the help."""
+    """Return rows that share one line of the help."""
     return tuple(row._replace(help=help) for row in rows)
 
 
 LANES = (
-    Row("1", do("choose", 0), "choose a lane; the next keys act on it", sign="1 … 9"),
-    *(Row(str(number), do("choose", number - 1)) for number in range(2, 10)),
+    Row("1", command("select_lane", 0), "select a lane; the other keys act on it", sign="1 … 9"),
+    *(Row(str(number), command("select_lane", number - 1)) for number in range(2, 10)),
 )
 
 CHARTS = (
     *pair(
-        "time window of the charts: shorter, longer",
-        Row("left_square_bracket", do("change_window", -1)),
-        Row("right_square_bracket", do("change_window", 1), bar="window", rank=80),
+        "shorter or longer time window of the charts",
+        Row("left_square_bracket", command("change_window", -1)),
+        Row("right_square_bracket", command("change_window", 1), bar="window", rank=80),
     ),
-    Row("l", do("logarithmic"), "logarithmic y axis", "log", 81, "Logarithmic axis"),
+    Row("l", command("toggle_logarithmic"), "logarithmic y axis", "log", 81, "Logarithmic axis"),
     *pair(
-        "next chart; one chart large",
-        Row("c", do("next_chart")),
-        Row("z", do("zoom"), title="One chart"),
+        "next chart; one large chart",
+        Row("c", command("next_chart")),
+        Row("z", command("toggle_zoom"), title="One chart"),
     ),
     Row(
-        "", "", "to a chart, and move a cursor over all charts, as the mouse does: the values of that moment",
+        "", "", "focus a chart and move a cursor, like the mouse: shows the values of that moment",
         sign="tab ← →",
     ),
 )  # fmt: skip
 
 BASELINE = Row(
-    "b", do("baseline"), "baseline: compare the cost table with the present figures, or no more",
+    "b", command("toggle_baseline"), "baseline: show changes from the current figures in the cost table",
     title="Baseline",
 )  # fmt: skip
 
 PICTURES = (
-    Row("s", "app.save_picture", "save a screenshot of the screen", "shot", 60, "Screenshot"),
+    Row("s", "app.save_picture", "save a screenshot", "shot", 60, "Screenshot"),
     Row(
-        "S", "app.save_chart", "save a screenshot of one chart: the one in focus, or the first",
+        "S", "app.save_chart", "save a screenshot of the focused chart, or of the first one",
         title="Chart screenshot",
     ),
 )  # fmt: skip
@@ -133,59 +133,72 @@ PICTURES = (
 PALETTE = Row(
     "", "app.command_palette", "command palette: themes and everything else", "palette", 70, sign="^p"
 )
-HELP = "the keys, and what the words mean"
-GENERAL = (PALETTE, Row("question_mark", do("help"), HELP, "help", 50, "Help", always=True))
+HELP = "show the keys and a glossary"
+GENERAL = (PALETTE, Row("question_mark", command("show_help"), HELP, "help", 50, "Help", always=True))
 
-PAUSE = Row("p", do("pause"), "pause the charts; collecting goes on", title="Pause charts")
+PAUSE = Row(
+    "p", command("toggle_pause"), "pause the charts; data is still collected", title="Pause charts"
+)  # fmt: skip
 
 RECORD = Row(
-    "r", "app.record", "record the session into a file, or end that: concwatch replay FILE shows it again",
+    "r", "app.record", "start or stop recording to a file; play it with: concwatch replay FILE",
     "record", 61, "Record",
 )  # fmt: skip
 
 MONITOR = (
     *LANES,
-    Row("space", do("switch"), "switch the lane on or off", "on/off", 1),
-    Row("", "", "move its slider one stop; shift: finer; home, end: both ends", sign="← →"),
+    Row("space", command("toggle_lane"), "switch the lane on or off", "on/off", 1),
+    Row("", "", "move the slider one stop; shift: finer; home, end: to either end", sign="← →"),
     *pair(
         "10,000 tasks more or fewer",
-        Row("plus,equals_sign", do("move", STEP), bar="10k", rank=2),
-        Row("minus,underscore", do("move", -STEP), bar="10k", rank=3),
+        Row("plus,equals_sign", command("change_target", STEP), bar="10k", rank=2),
+        Row("minus,underscore", command("change_target", -STEP), bar="10k", rank=3),
     ),
-    Row("enter", do("number"), "type how many tasks the lane is to hold", "number", 4, "Exact number"),
-    Row("0", do("stop_all"), "stop all lanes", "stop all", 5, "Stop all"),
-    Row("w", do("workload"), "choose the workload: what each task does", "workload", 6, "Workload"),
-    Row("a", do("again"), "again: with refill off, start the last target once more", title="Again"),
-    Row("f", do("refill"), "refill: replace tasks that end, or start a target once", title="Refill"),
+    Row("enter", command("ask_target"), "type a number of tasks", "number", 4, "Exact number"),
+    Row("0", command("stop_all"), "stop all lanes", "stop all", 5, "Stop all"),
+    Row("w", command("ask_workload"), "choose the workload: what each task does", "workload", 6, "Workload"),
+    Row("a", command("repeat_target"), "with refill off: start the last target again", title="Again"),
     Row(
-        "t", do("trace"), "trace allocations (tracemalloc): about twice the memory, a third of the speed",
+        "f", command("toggle_refill"), "refill: replace tasks that end, or start each target only once",
+        title="Refill",
+    ),
+    Row(
+        "t", command("toggle_trace"),
+        "trace allocations with tracemalloc: about twice the memory, a third of the speed",
         "trace", 62, "Trace",
     ),
-    Row("g", do("collector"), "garbage collector: default, frozen, off", "collector", 63, "Collector"),
-    Row("u", do("trim"), "trim: collect, and give memory back to the system", title="Trim"),
-    Row("n", do("threads"), "how many threads the pool has", title="Pool threads"),
     Row(
-        "i", do("how"), "how the lane is measured: what a task is there, what its figures contain",
+        "g", command("next_collector"), "garbage collector: default, frozen, off",
+        "collector", 63, "Collector",
+    ),
+    Row("u", command("trim"), "trim: collect garbage and return memory to the system", title="Trim"),
+    Row("n", command("ask_threads"), "set the number of threads in the pool", title="Pool threads"),
+    Row(
+        "i", command("explain"), "how the lane is measured: what its tasks are and what its figures include",
         title="How it is measured",
     ),
-    Row("h", do("fold"), "hosts: an engine's lanes by themselves, or in one row", title="Fold hosts"),
     Row(
-        "v", do("evenly"), "split a target over hosts evenly, or by what each can hold", title="Split evenly"
+        "h", command("toggle_fold"), "hosts: show an engine's lanes separately or in one row",
+        title="Fold hosts",
     ),
     Row(
-        "d", do("spread"), "charts of folded hosts: their sum, or the median and the band in which all lie",
+        "v", command("toggle_even"), "split a target evenly over hosts, or by what each can hold",
+        title="Split evenly",
+    ),
+    Row(
+        "d", command("toggle_band"), "charts of folded hosts: the sum, or the median and the range",
         title="Distribution over hosts",
     ),
     *pair(
-        "sort the table by the column before, by the next",
-        Row("less_than_sign", do("sort", -1)),
-        Row("greater_than_sign", do("sort", 1)),
+        "sort the table by the previous or next column",
+        Row("less_than_sign", command("sort", -1)),
+        Row("greater_than_sign", command("sort", 1)),
     ),
     *CHARTS,
     BASELINE,
     PAUSE,
     Row(
-        "m", do("mark"), "mark this moment on the charts, with a note; commands mark themselves (▴)",
+        "m", command("ask_note"), "mark this moment on the charts with a note; commands are marked with ▴",
         title="Mark",
     ),
     RECORD,
@@ -195,43 +208,43 @@ MONITOR = (
     ),
     *PICTURES,
     *GENERAL,
-    Row("q", "app.quit", "quit; every worker ends", "quit", 51, always=True),
+    Row("q", "app.quit", "quit and stop all workers", "quit", 51, always=True),
 )  # fmt: skip
-"""The keys of the live lanes."""
+"""The keys of the monitor."""
 
 _REPLAY = (
     *pair(
         "play or pause; at the end: play from the beginning",
-        Row("space", do("play"), bar="play", rank=1, title="Play or pause"),
-        Row("p", do("play")),
+        Row("space", command("toggle_play"), bar="play", rank=1, title="Play or pause"),
+        Row("p", command("toggle_play")),
     ),
     *pair(
-        "one second back, on; shift: ten",
-        Row("left", do("go", -1), bar="1 s", rank=2),
-        Row("right", do("go", 1), bar="1 s", rank=3),
+        "one second back or forward; shift: ten seconds",
+        Row("left", command("skip", -1), bar="1 s", rank=2),
+        Row("right", command("skip", 1), bar="1 s", rank=3),
     ),
-    Row("shift+left", do("go", -10)),
-    Row("shift+right", do("go", 10)),
+    Row("shift+left", command("skip", -10)),
+    Row("shift+right", command("skip", 10)),
     *pair(
-        "one sample back, on, and pause; so do ctrl+← ctrl+→",
-        Row("comma,ctrl+left", do("step", -1), bar="sample", rank=56),
-        Row("full_stop,ctrl+right", do("step", 1), bar="sample", rank=57),
-    ),
-    *pair(
-        "slower, faster: from a tenth to a hundred times the speed",
-        Row("less_than_sign", do("speed", -1), bar="slower", rank=4),
-        Row("greater_than_sign", do("speed", 1), bar="faster", rank=5),
+        "one sample back or forward, then pause; also ctrl+← ctrl+→",
+        Row("comma,ctrl+left", command("step", -1), bar="sample", rank=56),
+        Row("full_stop,ctrl+right", command("step", 1), bar="sample", rank=57),
     ),
     *pair(
-        "to the beginning, to the end",
-        Row("home", do("beginning"), title="Beginning"),
-        Row("end", do("end"), title="End"),
+        "play slower or faster: from 0.1 to 100 times the speed",
+        Row("less_than_sign", command("speed", -1), bar="slower", rank=4),
+        Row("greater_than_sign", command("speed", 1), bar="faster", rank=5),
     ),
-    Row("j", do("jump"), 'jump to a moment: "1:23", "83.5s", "50%"', "jump", 7, "Jump"),
     *pair(
-        "to the next mark, to the one before",
-        Row("n", do("next_mark", 1), bar="mark", rank=6),
-        Row("N", do("next_mark", -1)),
+        "go to the beginning or the end",
+        Row("home", command("to_start"), title="Beginning"),
+        Row("end", command("to_end"), title="End"),
+    ),
+    Row("j", command("ask_moment"), 'jump to a moment: "1:23", "83.5s", "50%"', "jump", 7, "Jump"),
+    *pair(
+        "go to the next or the previous mark",
+        Row("n", command("next_mark", 1), bar="mark", rank=6),
+        Row("N", command("next_mark", -1)),
     ),
     *LANES,
     *CHARTS,
@@ -246,71 +259,76 @@ LIVE_ONLY = sorted(
     - {key for row in _REPLAY for key in row.keys.split(",")}
     - {"e"}
 )
-"""Keys that change something among live lanes, and can change nothing in a recording."""
+"""Keys of the monitor that have no effect on a recording."""
 
-REPLAY = (*_REPLAY, Row(",".join(LIVE_ONLY), do("refuse")))
-"""The keys of a recording that is played."""
+REPLAY = (*_REPLAY, Row(",".join(LIVE_ONLY), command("refuse")))
+"""The keys of a replay."""
 
-_GROUP = pair("choose a group of tasks", Row("up", do("next_group", -1)), Row("down", do("next_group", 1)))
-_FILTER = Row("slash", do("filter"), "filter the groups by words", "filter", 4, "Filter groups")
+_GROUP = pair(
+    "select a group of tasks", Row("up", command("next_group", -1)), Row("down", command("next_group", 1))
+)
+_FILTER = Row("slash", command("ask_filter"), "filter the groups by text", "filter", 4, "Filter groups")
 
 WATCH = (
     *_GROUP,
-    Row("", do("next_group", 1), bar="group", rank=1, sign="↑↓"),
-    Row("enter", do("waits"), "where the group's tasks wait", "where they wait", 2, "Where tasks wait"),
-    *pair(
-        "sort by the column before, by the next",
-        Row("less_than_sign", do("next_column", -1)),
-        Row("greater_than_sign", do("next_column", 1)),
+    Row("", command("next_group", 1), bar="group", rank=1, sign="↑↓"),
+    Row(
+        "enter", command("toggle_waits"), "show where the group's tasks wait",
+        "where they wait", 2, "Where tasks wait",
     ),
-    Row("", do("next_column", 1), bar="sort", rank=3, sign="< >"),
+    *pair(
+        "sort by the previous or next column",
+        Row("less_than_sign", command("next_column", -1)),
+        Row("greater_than_sign", command("next_column", 1)),
+    ),
+    Row("", command("next_column", 1), bar="sort", rank=3, sign="< >"),
     _FILTER,
     *pair(
-        "next process, previous one",
-        Row("n", do("next_process", 1), bar="process", rank=5),
-        Row("N", do("next_process", -1)),
+        "select the next or the previous process",
+        Row("n", command("next_process", 1), bar="process", rank=5),
+        Row("N", command("next_process", -1)),
     ),
-    Row("o", do("output"), "what the program writes", "output", 6, "Output"),
-    Row("x", do("outcomes"), "count how tasks end: failed tasks get a column", title="Outcomes"),
-    Row("t", do("trace"), "trace allocations (tracemalloc)", title="Trace"),
-    Row("a", do("allocations"), "the lines that hold traced memory, and what grew", title="Allocations"),
+    Row("o", command("show_output"), "show the program's output", "output", 6, "Output"),
+    Row("x", command("toggle_outcomes"), "count how tasks end, by result", title="Outcomes"),
+    Row("t", command("toggle_trace"), "trace allocations with tracemalloc", title="Trace"),
+    Row("a", command("show_allocations"), "show the lines that hold traced memory", title="Allocations"),
     *CHARTS,
     PAUSE,
-    Row("m", do("mark"), "mark this moment on the charts, with a note", title="Mark"),
+    Row("m", command("ask_note"), "mark this moment on the charts with a note", title="Mark"),
     RECORD,
     *PICTURES,
     *GENERAL,
-    Row("q", "app.quit", "quit; the program is asked to end", "quit", 51, always=True),
-)
+    Row("q", "app.quit", "quit and terminate the program", "quit", 51, always=True),
+)  # fmt: skip
 """The keys of a watched program."""
 
 WATCH_REPLAY = (
     *_REPLAY,
     *_GROUP,
-    Row("enter", do("waits"), "where the group's tasks waited, where that was asked"),
-    Row("o", do("next_column", 1), "sort the groups by the next column", "sort", 58),
+    Row("enter", command("toggle_waits"), "show where the group's tasks waited, if that was recorded"),
+    Row("o", command("next_column", 1), "sort the groups by the next column", "sort", 58),
     _FILTER._replace(rank=59),
-    Row("x", do("next_process", 1), "next process", "process", 60),
+    Row("x", command("next_process", 1), "select the next process", "process", 60),
 )
 """The keys of a recording of a watched program."""
 
 EXPERIMENTS = (
-    *pair("choose an experiment", Row("up", "move(-1)"), Row("down", "move(1)")),
-    Row("", "move(1)", bar="choose", rank=4, sign="↑↓"),
-    Row("enter", "run", "run it; it goes on when you leave this screen", "run", 1, "Run"),
-    Row("x", "stop", "stop it; what has been measured stays", "stop", 2, "Stop"),
-    Row("k", "quick", "quick: fewer sizes, each once", "quick", 3, "Quick"),
+    *pair("select an experiment", Row("up", "select_next(-1)"), Row("down", "select_next(1)")),
+    Row("", "select_next(1)", bar="select", rank=4, sign="↑↓"),
+    Row("enter", "run", "run it; it continues when you leave this screen", "run", 1, "Run"),
+    Row("x", "stop", "stop it and keep what has been measured", "stop", 2, "Stop"),
+    Row("k", "quick", "quick run: fewer sizes, once each", "quick", 3, "Quick"),
     *pair(
-        "the experiment's other tables; so do [ ]",
-        Row("left,left_square_bracket", "turn(-1)"),
-        Row("right,right_square_bracket", "turn(1)"),
+        "the experiment's other tables; also [ ]",
+        Row("left,left_square_bracket", "next_table(-1)"),
+        Row("right,right_square_bracket", "next_table(1)"),
     ),
-    Row("", "turn(1)", bar="table", rank=5, sign="←→"),
+    Row("", "next_table(1)", bar="table", rank=5, sign="←→"),
     *pair("scroll the table", Row("pageup", "scroll_table(-1)"), Row("pagedown", "scroll_table(1)")),
-    Row("c", "next_pane", "table, chart by size, RSS: the next, where one at a time is shown", "chart", 7),
-    Row("d", "details", "source, machine and method, and a note on each table", "details", 51, "Details"),
+    Row("c", "next_pane", "on small terminals: next of table, chart by size, and RSS", "chart", 7),
+    Row("d", "details", "source, machine, method, and notes on the tables", "details", 51, "Details"),
     Row(
-        "0", "stop_lanes", "stop all lanes of the monitor: they share the machine with what is measured",
+        "0", "stop_lanes", "stop all lanes of the monitor, which compete with the experiment",
         "stop lanes", 62,
     ),
     *PICTURES,
@@ -323,4 +341,4 @@ EXPERIMENTS = (
 """The keys of the experiments."""
 
 READING = (Row("escape,question_mark,q,d", "dismiss(None)"), Row("s", "app.save_picture"))
-"""The keys of a dialog in which there is only something to read."""
+"""The keys of a dialog that only shows text."""

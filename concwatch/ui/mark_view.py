@@ -1,4 +1,4 @@
-"""The marks of a source, as the charts point them out and the cursor tells of them."""
+"""The marks of a source, for the charts and the text at the cursor."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,55 +9,53 @@ from concwatch.ui.source import Source
 from concwatch.units import format_clock, format_seconds
 
 MARKS = 200
-"""Notes, and commands, that are shown at most."""
+"""Maximum number of notes, and of commands, on the charts."""
 
-TOLD = 2
-"""Marks that the cursor tells of at most."""
+DESCRIBED = 2
+"""Maximum number of marks described at the cursor."""
 
 
 class MarkView:
-    """Looks up marks by the time that the charts show."""
+    """Looks up the marks of a source by time."""
 
     def __init__(self, source: Source) -> None:
-        """Look at the marks of ``source``."""
+        """Create the view of the marks of ``source``."""
         self._source = source
 
     def _recent(self) -> Sequence[Mark]:
-        """Return the last commands and the last notes; no number of commands hides a note."""
+        """Return the last commands and the last notes; many commands do not hide a note."""
         log = self._source.marks
         marks = log.since(log.count - KEPT)
         notes = [mark for mark in marks if mark.kind == NOTE]
         return [*[mark for mark in marks if mark.kind != NOTE][-MARKS:], *notes[-MARKS:]]
 
     def moments(
-        self, view: Snapshot, seconds: float, colors: Mapping[str, str], common: str, note: str
+        self, snapshot: Snapshot, seconds: float, colors: Mapping[str, str], common: str, note: str
     ) -> list[Annotation]:
-        """Return the marks of the last ``seconds``: notes with their text, commands as a tick.
-
-        Those with a text are last, so that they are on top.
+        """Return the marks of the last ``seconds``; notes are last, so that they are drawn on top.
 
         Args:
-            view: what is shown.
-            seconds: that the charts show.
-            colors: of the lanes, by name.
-            common: the colour of a command to all lanes.
-            note: the colour of a note.
+            snapshot: the snapshot that is shown.
+            seconds: time window of the charts.
+            colors: the colour of each lane, by name.
+            common: the colour of commands to all lanes.
+            note: the colour of notes.
         """
-        began = view.time - view.elapsed
+        began = snapshot.time - snapshot.elapsed
         return [
             Annotation(began + mark.time, note, mark.text)
             if mark.kind == NOTE
             else Annotation(began + mark.time, colors.get(mark.lane, common), "")
             for mark in self._recent()
-            if mark.time >= view.elapsed - seconds
+            if mark.time >= snapshot.elapsed - seconds
         ]
 
-    def tell(self, view: Snapshot, time: float, span: float) -> str:
-        """Return where the cursor stands, and what was asked for or noted within ``span`` seconds before."""
-        moment = time - (view.time - view.elapsed)
-        told = [mark_text(mark) for mark in self._recent() if moment - span <= mark.time <= moment]
-        told.reverse()  # notes before commands, the newest first
-        more = [f"+{len(told) - TOLD}"] if len(told) > TOLD else []
-        ago = f"−{format_seconds(view.time - time)}" if view.time - time >= 0.05 else "now"
+    def describe(self, snapshot: Snapshot, time: float, span: float) -> str:
+        """Return the cursor's time and the marks of the ``span`` seconds before it."""
+        moment = time - (snapshot.time - snapshot.elapsed)
+        texts = [mark_text(mark) for mark in self._recent() if moment - span <= mark.time <= moment]
+        texts.reverse()  # notes before commands, the newest first
+        more = [f"+{len(texts) - DESCRIBED}"] if len(texts) > DESCRIBED else []
+        ago = f"−{format_seconds(snapshot.time - time)}" if snapshot.time - time >= 0.05 else "now"
         clock = format_clock(moment) if moment >= 0 else "before the start"
-        return " · ".join([f"{clock} ({ago})", *told[:TOLD], *more])
+        return " · ".join([f"{clock} ({ago})", *texts[:DESCRIBED], *more])

@@ -1,4 +1,4 @@
-"""Moments of a recording, as a person reads and types them."""
+"""Format and parse moments of a recording."""
 
 import re
 
@@ -13,25 +13,25 @@ EXPECTED = 'expected one such as "1:23", "83.5s" or "50%"'
 
 
 def format_moment(seconds: float, duration: float) -> str:
-    """Write a moment of a recording that lasts ``duration`` seconds, to the tenth: ``01:23.5``.
+    """Format a moment of a recording of ``duration`` seconds: ``01:23.5``.
 
-    All moments of one recording take the same number of cells, so that nothing jumps while it is played.
+    All moments of one recording have the same width.
     """
-    a_hair = 1e-6  # seconds, for ten steps of 0.1 s do not add up to 1
-    return format_position(seconds + a_hair).rjust(len(format_position(duration + a_hair)))
+    epsilon = 1e-6  # seconds: ten steps of 0.1 s do not add up to 1
+    return format_position(seconds + epsilon).rjust(len(format_position(duration + epsilon)))
 
 
-def read_moment(text: str, duration: float) -> float:
-    """Read a moment: ``1:23``, ``1:02:03.5``, ``83.5s``, ``2 min``, ``50%`` of the ``duration`` in seconds.
+def parse_moment(text: str, duration: float) -> float:
+    """Return the seconds of ``1:23``, ``1:02:03.5``, ``83.5s``, ``2 min`` or ``50%`` of ``duration``.
 
     Raises:
-        ValueError: naming ``text`` and what was expected.
+        ValueError: it is not a moment, or after the end.
     """
     text = text.strip()
     seconds = _seconds(text, duration)
     if seconds > duration:
         end = format_position(duration)
-        raise ValueError(f'"{one_line(text[:40])}" is behind the end: expected a moment from 0:00 to {end}')
+        raise ValueError(f'"{one_line(text[:40])}" is after the end: expected a moment from 0:00 to {end}')
     return seconds
 
 

@@ -1,4 +1,4 @@
-"""The themes, each made readable, and shades upon their backgrounds."""
+"""Our themes, and the adjustment of every theme for readable text."""
 
 import dataclasses
 
@@ -6,10 +6,10 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 TEXT = 4.5
-"""The least contrast of text with what is behind it: WCAG 2.2, success criterion 1.4.3."""
+"""Minimum contrast of text with its background: WCAG 2.2, success criterion 1.4.3."""
 
 FEW_COLORS = "concwatch-16"
-"""The theme of terminals that have 16 colours."""
+"""The theme for terminals with 16 colours."""
 
 THEMES = (
     Theme(
@@ -56,7 +56,7 @@ THEMES = (
 
 
 def contrast(one: Color, other: Color) -> float:
-    """Return the contrast of two colours, 1 to 21: the ratio of their relative luminances (WCAG 2.2)."""
+    """Return the contrast ratio of two colours, 1 to 21, as defined by WCAG 2.2."""
     low, high = sorted(_luminance(color) for color in (one, other))
     return (high + 0.05) / (low + 0.05)
 
@@ -69,10 +69,10 @@ def _luminance(color: Color) -> float:
 
 
 def readable(theme: Theme) -> Theme:
-    """Return a theme whose text stands out from what is behind it by `TEXT` at least.
+    """Return a theme adjusted so that the contrast of its text is at least `TEXT`.
 
-    Its variable ``dim`` is the shade of text that matters less: as near to the background as that allows.
-    A theme that leaves colours to the terminal keeps them.
+    Its variable ``dim`` is a colour for less important text, as close to the background as that allows.
+    A theme that uses the terminal's own colours keeps them.
     """
     colors = theme.to_color_system().generate()
     grounds = [Color.parse(colors[name]) for name in ("background", "surface", "panel")]
@@ -80,26 +80,28 @@ def readable(theme: Theme) -> Theme:
         return dataclasses.replace(theme, variables={**theme.variables, "dim": "ansi_bright_black"})
     end = Color.parse("#ffffff" if theme.dark else "#000000")
 
-    def clear(color: Color, towards: Color) -> Color:
-        """Return the first colour on the way from one to another that stands out."""
+    def readable_color(color: Color, towards: Color) -> Color:
+        """Return the first colour between the two that has enough contrast."""
         steps = (color.blend(towards, step / 50, alpha=1.0) for step in range(51))
-        return next((each for each in steps if all(contrast(each, at) >= TEXT for at in grounds)), towards)
+        return next(
+            (each for each in steps if all(contrast(each, ground) >= TEXT for ground in grounds)), towards
+        )
 
-    def found(name: str) -> str:
-        return clear(Color.parse(colors[name]), end).hex6
+    def adjusted(name: str) -> str:
+        return readable_color(Color.parse(colors[name]), end).hex6
 
-    foreground = found("foreground")
-    dim = clear(grounds[0].blend(Color.parse(foreground), 0.5, alpha=1.0), Color.parse(foreground))
+    foreground = adjusted("foreground")
+    dim = readable_color(grounds[0].blend(Color.parse(foreground), 0.5, alpha=1.0), Color.parse(foreground))
     return dataclasses.replace(
         theme,
         foreground=foreground,
-        primary=found("primary"),
-        secondary=found("secondary"),
-        accent=found("accent"),
-        warning=found("warning"),
-        error=found("error"),
-        success=found("success"),
-        # Made from the others where a theme has none.
+        primary=adjusted("primary"),
+        secondary=adjusted("secondary"),
+        accent=adjusted("accent"),
+        warning=adjusted("warning"),
+        error=adjusted("error"),
+        success=adjusted("success"),
+        # Generated from the other colours if the theme does not define them.
         surface=colors["surface"],
         panel=colors["panel"],
         variables={**theme.variables, "dim": dim.hex6},
@@ -107,13 +109,12 @@ def readable(theme: Theme) -> Theme:
 
 
 ALL_THEMES = {**BUILTIN_THEMES, **{theme.name: theme for theme in THEMES}}
-"""By name, as they were made."""
-
+"""All themes by name, before adjustment."""
 
 PUBLISHED = 0.55
-"""How far a published figure's colour lies on the way from the background to the series' own."""
+"""Opacity of the colour of a published figure over the background."""
 
 
 def dimmed(color: str, background: Color) -> str:
-    """Return the shade in which a published figure stands beside the same in ``color``."""
+    """Return the shade of ``color`` for a published figure."""
     return background.blend(Color.parse(color), PUBLISHED, alpha=1.0).hex6.lower()

@@ -1,4 +1,4 @@
-"""Pictures of the screen as files: SVG always, and PNG beside it where that can be drawn."""
+"""Save pictures of the screen: as SVG, and as PNG if that can be drawn."""
 
 import re
 from collections.abc import Sequence
@@ -13,45 +13,46 @@ from concwatch.files import new_path, write_atomically
 from concwatch.pictures.png import INSTALL_COMMAND, can_draw, draw_png
 from concwatch.ui.widgets.chart import Chart
 
-ROOM = "expected a folder with room to write in"
+EXPECTED = "expected a writable folder with free space"
 
-PNG_TOO = f"{INSTALL_COMMAND} has PNG saved too"
-"""Said once, where PNG cannot be drawn."""
+PNG_HINT = f"{INSTALL_COMMAND} to save PNG too"
+"""Shown once if PNG cannot be drawn."""
 
 
 class Saved(Struct, frozen=True):
-    """What became of a picture, for a person."""
+    """The result of saving a picture."""
 
     text: str
+    """The result in words."""
     paths: tuple[Path, ...] = ()
-    """The files that there are now."""
-    severe: bool = False
-    """Whether something is not as it was asked for."""
+    """The files that were written."""
+    failed: bool = False
+    """Whether a file could not be written."""
 
 
 async def save_picture(svg: str, folder: Path, subject: str = "") -> Saved:
-    """Save ``svg``, and as PNG too where that can be drawn; each whole or not at all.
+    """Save a picture as SVG, and as PNG if that can be drawn; each file is written atomically.
 
-    The SVG is there before anything is waited for.
+    The SVG is written before the first await.
 
     Args:
         svg: the picture.
-        folder: where to; made when it is not there.
-        subject: what it shows, if not all of the screen: part of the files' names.
+        folder: the folder, created if it does not exist.
+        subject: what it shows if not the whole screen; part of the names of the files.
     """
     try:
         path = _save_svg(svg, folder, subject)
     except OSError as error:
-        return Saved(f"not saved: {_told(error, folder)}", severe=True)
+        return Saved(f"not saved: {_reason(error, folder)}", failed=True)
     if not can_draw():
         return Saved(f"saved {path}", (path,))
     drawn = path.with_suffix(".png")
     try:
         write_atomically(drawn, await draw_png(svg))
     except OSError as error:
-        return Saved(f"saved {path}, but no PNG: {_told(error, drawn)}", (path,), severe=True)
+        return Saved(f"saved {path}, but no PNG: {_reason(error, drawn)}", (path,), failed=True)
     except ValueError as error:
-        return Saved(f"saved {path}, but no PNG: {error}", (path,), severe=True)
+        return Saved(f"saved {path}, but no PNG: {error}", (path,), failed=True)
     return Saved(f"saved {path}\nand {drawn}", (path, drawn))
 
 
@@ -62,24 +63,24 @@ def _save_svg(svg: str, folder: Path, subject: str) -> Path:
     return path
 
 
-def _told(error: OSError, where: Path) -> str:
-    return f"{error.filename or where}: {error.strerror}: {ROOM}"
+def _reason(error: OSError, where: Path) -> str:
+    return f"{error.filename or where}: {error.strerror}: {EXPECTED}"
 
 
 def picture_path(folder: Path, now: datetime, subject: str = "") -> Path:
-    """Return a name that carries the time, and that no picture in ``folder`` has."""
+    """Return an unused path in ``folder``, named after subject and time."""
     word = re.sub(r"\W+", "-", subject.lower()).strip("-")
     stem = "-".join(filter(None, ("concwatch", word, f"{now:%Y-%m-%d-%H%M%S}")))
     return new_path(folder, stem, ".svg", ".png")
 
 
 def chart_to_save(screen: Screen[object]) -> Chart | None:
-    """Return the chart that has the focus, or the first that can be seen."""
+    """Return the focused chart, or the first visible one."""
     if isinstance(screen.focused, Chart):
         return screen.focused
     return next((chart for chart in screen.query(Chart) if chart.is_on_screen and chart.size), None)
 
 
 def chart_slide(chart: Chart, conditions: Sequence[str], dark: bool) -> str:
-    """Return what a chart shows as a picture for a slide."""
+    """Return a picture of a chart for a slide, as SVG."""
     return draw_slide(Slide(chart.plot, conditions, dark))

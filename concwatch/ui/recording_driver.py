@@ -1,4 +1,4 @@
-"""A terminal that is not there, and that keeps what the program writes to it."""
+"""A Textual driver that records the output of an app, with or without a real terminal."""
 
 import io
 import re
@@ -14,70 +14,70 @@ from textual.drivers.headless_driver import HeadlessDriver
 from concwatch.pictures.film import LAST_FRAME_SECONDS
 
 BEGIN = "\x1b[?1049h\x1b[?25l"
-"""Take a screen of one's own, and hide the cursor."""
+"""Switch to the alternate screen and hide the cursor."""
 
 END = "\x1b[?25h\x1b[?1049l"
-"""The opposite."""
+"""Show the cursor and switch back to the normal screen."""
 
 
 _PRIVATE = re.compile(r"\x1b\[[?<=>][\d;]*\$?[a-z]")
-"""Modes such as the mouse's, and questions to the terminal: where a recording is played it would answer."""
+"""Modes such as mouse tracking, and queries, which a terminal that plays the recording would answer."""
 
 
 class RecordedTerminal:
-    """Keeps what one app writes.
+    """Records the output of one app.
 
-    Set ``app.driver_class = terminal.driver_class()`` before the app runs, and run it as if there were a
-    terminal: ``app.run_test(headless=False, size=(120, 40))``. ``Cast(120, 40).text(terminal.output)`` is
-    then what asciinema plays.
+    Set ``app.driver_class = terminal.driver_class()`` before the app runs, and run it with
+    ``app.run_test(headless=False, size=(120, 40))``. ``Cast(120, 40).text(terminal.output)`` then returns a
+    recording for asciinema.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with nothing.
+        """Create an empty recording.
 
         Args:
-            clock: gives the time in seconds.
+            clock: returns a monotonic time in seconds.
         """
         self.output: list[tuple[float, str]] = []
-        """What was written, and when: seconds since the app took the terminal."""
+        """Seconds since the start, and what was written then."""
         self.sizes: list[tuple[float, tuple[int, int]]] = []
-        """Columns and rows that it took, and when: as above."""
+        """Seconds since the start, and the columns and rows from then on."""
         self._clock = clock
-        self._began = 0.0
+        self._started = 0.0
 
-    def begin(self) -> None:
-        """Take the terminal: time counts from here."""
-        self._began = self._clock()
+    def start(self) -> None:
+        """Start the clock and record the switch to the alternate screen."""
+        self._started = self._clock()
         self.write(BEGIN)
 
-    def end(self) -> None:
-        """Restore the terminal, as much later as a film holds its last frame."""
-        self.output.append((self._clock() - self._began + LAST_FRAME_SECONDS, END))
+    def stop(self) -> None:
+        """Record the switch back to the normal screen, `LAST_FRAME_SECONDS` seconds after the last frame."""
+        self.output.append((self._clock() - self._started + LAST_FRAME_SECONDS, END))
 
     def write(self, data: str) -> None:
-        """Keep ``data``."""
-        self.output.append((self._clock() - self._began, data))
+        """Record output."""
+        self.output.append((self._clock() - self._started, data))
 
     def resize(self, columns: int, rows: int) -> None:
-        """Note a size, unless it is what it was."""
+        """Record the size if it has changed."""
         if not self.sizes or self.sizes[-1][1] != (columns, rows):
-            self.sizes.append((self._clock() - self._began, (columns, rows)))
+            self.sizes.append((self._clock() - self._started, (columns, rows)))
 
     def driver_class(self, real: type[Driver] | None = None) -> type[Driver]:
-        """Return a class of drivers that record here what they write.
+        """Return a driver class that records its output here.
 
         Args:
-            real: the driver of a real terminal that is written to as well; None where there is none.
+            real: the driver of a real terminal to write to as well, if any.
         """
         terminal = self
         base = real or HeadlessDriver
 
-        class RecordingDriver(base):  # type: ignore[valid-type,misc]  # only the system knows which it is
-            """Passes on what is written; without a real terminal in all colours."""
+        class RecordingDriver(base):  # type: ignore[valid-type,misc]  # a dynamic base class
+            """Records the output and passes it on; without a real terminal, in true colour."""
 
             def __init__(self, app: App[Any], **options: Any) -> None:
                 super().__init__(app, **options)
-                self._recorded = app
+                self._recorded_app = app
                 if real is None:
                     app.console = Console(
                         file=io.StringIO(), color_system="truecolor", force_terminal=True,
@@ -86,25 +86,25 @@ class RecordedTerminal:
 
             @property
             def is_headless(self) -> bool:
-                """No: Textual writes nothing where nobody looks."""
+                """False: in headless mode Textual writes nothing."""
                 return False
 
             def write(self, data: str) -> None:
-                """Record what is to be seen, and write all of it."""
+                """Record the visible output, and write all of it."""
                 if real is not None:
-                    terminal.resize(*self._recorded.size)
-                if seen := _PRIVATE.sub("", data):
-                    terminal.write(seen)
+                    terminal.resize(*self._recorded_app.size)
+                if visible := _PRIVATE.sub("", data):
+                    terminal.write(visible)
                 super().write(data)
 
             def start_application_mode(self) -> None:
-                """Take the terminal."""
-                terminal.begin()
+                """Start recording."""
+                terminal.start()
                 super().start_application_mode()
 
             def stop_application_mode(self) -> None:
-                """Restore the terminal."""
+                """Stop recording."""
                 super().stop_application_mode()
-                terminal.end()
+                terminal.stop()
 
         return RecordingDriver

@@ -1,4 +1,4 @@
-"""A recording as what a screen of lanes shows: lanes as they were at the play head."""
+"""A recording as the source of a screen: the lanes at the play head."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,8 +13,8 @@ from concwatch.ui.play_head import PlayHead
 from concwatch.worker.engines import default_threads
 
 
-def own_threads(header: Header) -> int | None:
-    """Return how many threads a pool had by itself where a recording was taken; None if that is not known."""
+def recorded_pool_threads(header: Header) -> int | None:
+    """Return the default number of threads in a pool on the recorded machine; None if unknown."""
     cores = header.machine.get("cores")
     return default_threads(cores) if isinstance(cores, int) and cores > 0 else None
 
@@ -23,41 +23,41 @@ class RecordingSource:
     """The lanes of a recording, as a `concwatch.ui.source.Source`."""
 
     def __init__(self, recording: Recording, head: PlayHead, clock: Callable[[], float]) -> None:
-        """Show ``recording`` at its play head ``head``, which goes by ``clock`` (seconds)."""
+        """Create the source of ``recording`` at ``head``; ``clock`` returns a monotonic time in seconds."""
         self.began = 0.0
-        """Times are seconds since the recording's beginning."""
+        """Times are in seconds since the beginning of the recording."""
         self.recording = recording
         self.head = head
         self.clock = clock
         self.at = 0.0
-        """The moment of the last snapshot, in seconds since the recording's beginning."""
+        """Position of the last snapshot in seconds."""
         self.all_marks = recording.marks(recording.duration).since(0)
         """The marks of the whole recording."""
-        self._pool = own_threads(recording.header)
+        self._pool_threads = recorded_pool_threads(recording.header)
 
     def snapshot(self) -> Snapshot:
-        """Return the lanes as they were at the play head."""
+        """Return the lanes at the play head."""
         self.at = self.head.at(self.clock())
         view = self.recording.snapshot(self.at)
-        if view.settings.threads is None and self._pool:
-            # Else the panel would tell how many a pool has here.
-            view = structs.replace(view, settings=structs.replace(view.settings, threads=self._pool))
+        if view.settings.threads is None and self._pool_threads:
+            # Else the panel would show the default of this machine.
+            view = structs.replace(view, settings=structs.replace(view.settings, threads=self._pool_threads))
         return view
 
     def series(self) -> Sequence[RecordedSeries]:
-        """Return the series of each lane, until the play head."""
+        """Return the series of each lane up to the play head."""
         return self.recording.series_until(self.at)
 
     @property
     def events(self) -> Log[Event]:
-        """What had happened."""
+        """The events up to the play head."""
         return self.recording.events(self.at)
 
     @property
     def marks(self) -> Log[Mark]:
-        """What had been asked for, and noted."""
+        """The commands and notes up to the play head."""
         return self.recording.marks(self.at)
 
     def largest_target(self, lane: int) -> int:
-        """Return where the slider of a lane ended."""
+        """Return the largest target on a lane's slider."""
         return self.recording.largest_target(lane)

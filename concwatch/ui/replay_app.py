@@ -1,4 +1,4 @@
-"""The program on the terminal that plays a recording."""
+"""The app that plays a recording."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from concwatch.ui.screens.watch_replay import WatchReplayScreen
 
 
 class ReplayApp(LanesApp):
-    """Shows one recording; no worker runs."""
+    """Plays one recording."""
 
     def __init__(
         self,
@@ -23,15 +23,15 @@ class ReplayApp(LanesApp):
         clock: Callable[[], float] = time.monotonic,
         theme: str = "",
     ) -> None:
-        """Make the app.
+        """Create the app.
 
         Args:
-            recording: what is played.
-            name: of its file.
-            speed: seconds of the recording a second.
-            pictures: the folder for screenshots, made when it is needed.
-            clock: gives seconds that never go back.
-            theme: the one to begin with; the default if empty.
+            recording: the recording to play.
+            name: the name of its file.
+            speed: seconds of the recording per second.
+            pictures: the folder for screenshots, created when needed.
+            clock: returns a monotonic time in seconds.
+            theme: name of the initial theme; the default theme if empty.
         """
         super().__init__(pictures, theme)
         self._recording = recording
@@ -40,10 +40,10 @@ class ReplayApp(LanesApp):
         self._clock = clock
 
     def conditions(self) -> Sequence[str]:
-        """Return what was measured, and on what."""
+        """Return what was measured, and on which machine."""
         return recorded_conditions(self._recording)
 
     def make_screen(self) -> ReplayScreen:
-        """Make the screen that shows the recording: of lanes, or of a watched program."""
-        kind = WatchReplayScreen if self._recording.watched else ReplayScreen
-        return kind(self._recording, self._file, self.size, self._clock, self._speed)
+        """Create the screen, which depends on whether lanes or a watched program were recorded."""
+        screen = WatchReplayScreen if self._recording.watched else ReplayScreen
+        return screen(self._recording, self._file, self.size, self._clock, self._speed)

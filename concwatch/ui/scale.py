@@ -1,4 +1,4 @@
-"""Where a number of tasks stands on a slider, and which number a place on it means."""
+"""The scale of a slider: maps numbers of tasks to cells and back."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -18,24 +18,24 @@ def _nearest_multiple(step: int, low: float, middle: float, high: float) -> int 
 
 
 class StopScale(Struct, frozen=True, dict=True):
-    """A logarithmic scale of 0 to ``maximum`` tasks, its stops 0, 1, 2, 5, 10, 20, 50, … equally far apart.
+    """A logarithmic scale from 0 to ``maximum`` tasks with equidistant stops at 0, 1, 2, 5, 10, 20, 50, …
 
     Raises:
-        ValueError: when ``maximum`` is negative.
+        ValueError: ``maximum`` is negative.
     """
 
     maximum: int = LARGEST_TARGET
     reach: int | None = None
-    """The tasks that can be had, where the scale goes on beyond them."""
+    """The largest possible number of tasks, if less than ``maximum``."""
 
     @property
     def most(self) -> int:
-        """The largest number of tasks that is ever returned."""
+        """The largest number of tasks that any method returns."""
         return self.maximum if self.reach is None else min(self.reach, self.maximum)
 
     @cached_property
     def decades(self) -> tuple[int, ...]:
-        """The powers of ten on the scale, without its two ends."""
+        """The powers of ten on the scale, excluding both ends."""
         return tuple(10**power for power in range(1, len(str(self.maximum))) if 10**power < self.maximum)
 
     def __post_init__(self) -> None:
@@ -44,7 +44,7 @@ class StopScale(Struct, frozen=True, dict=True):
 
     @cached_property
     def stops(self) -> tuple[int, ...]:
-        """The stops in tasks, ascending; the last is ``maximum``, be it a 1-2-5 number or not."""
+        """The stops in tasks, ascending; the last is always ``maximum``."""
         if not self.maximum:
             return (0,)
         powers = range(len(str(self.maximum)))
@@ -52,7 +52,7 @@ class StopScale(Struct, frozen=True, dict=True):
         return (0, *(stop for stop in series if stop < self.maximum), self.maximum)
 
     def fraction(self, value: int) -> float:
-        """Return where ``value`` tasks stand, from 0.0 to 1.0; a value that is no stop stands between two."""
+        """Return the position of ``value`` tasks, from 0.0 to 1.0."""
         if value <= 0 or not self.maximum:
             return 0.0
         if value >= self.maximum:
@@ -63,21 +63,20 @@ class StopScale(Struct, frozen=True, dict=True):
         return (right - 1 + between) / (len(self.stops) - 1)
 
     def value(self, fraction: float) -> int:
-        """Return the tasks at ``fraction`` of the track: at most two significant digits, but for the ends."""
+        """Return the tasks at a position from 0.0 to 1.0, at most two significant digits."""
         if fraction <= 0 or not self.maximum:
             return 0
         if fraction >= self.fraction(self.most):
             return self.most
         exact = self._exact(fraction)
         step: int = 10 ** max(0, len(str(int(exact))) - 2)
-        # Rounding may step over a maximum which is not round itself, such as 21,800.
+        # Rounding may exceed a maximum that is not round, such as 21,800.
         return min(round(exact / step) * step, self.most)
 
     def cell(self, value: int, cells: int) -> int:
         """Return the cell, 0 to ``cells`` - 1, in which ``value`` tasks are drawn.
 
-        The two end cells are kept for the two ends, so that a few tasks never look like none, nor nearly all
-        of them like all.
+        The first and last cell are reserved for 0 and ``maximum``.
         """
         last = max(0, cells - 1)
         position = round(self.fraction(value) * last)
@@ -86,10 +85,10 @@ class StopScale(Struct, frozen=True, dict=True):
         return position
 
     def value_at(self, cell: int, cells: int) -> int:
-        """Return the tasks that ``cell`` of ``cells`` stands for: the roundest number within that cell.
+        """Return the roundest number of tasks within a cell, clamped to the ends of the scale.
 
-        Beyond either end it is that end. A stop goes before every other number, and then 1-2-5 steps from
-        coarse to fine decide: few cells give stops alone, and many give 15,000 rather than 14,000.
+        A stop is preferred to all other numbers, then multiples of 5, 2 and 1 times a power of ten: 15,000
+        is preferred to 14,000.
         """
         if cell <= 0:
             return 0
@@ -108,15 +107,15 @@ class StopScale(Struct, frozen=True, dict=True):
         return self.value(cell / last)
 
     def step(self, value: int, direction: int) -> int:
-        """Return the next stop above ``value`` (``direction`` > 0) or below it; at an end, that end."""
+        """Return the next stop above (``direction`` > 0) or below ``value``, clamped to the ends."""
         if direction > 0:
             return min(self.most, self.stops[min(bisect_right(self.stops, value), len(self.stops) - 1)])
         return self.stops[max(bisect_left(self.stops, value) - 1, 0)]
 
     def fine(self, value: int, direction: int) -> int:
-        """Return the next multiple of a tenth of the stop below ``value``: 19,000, 20,000, 22,000, 24,000.
+        """Return the next finer step above or below ``value``: 19,000, 20,000, 22,000, 24,000.
 
-        It never passes a stop.
+        Steps are a tenth of the stop below, and never skip a stop.
         """
         if direction > 0:
             step = self._tenth(bisect_right(self.stops, value) - 1)
@@ -125,20 +124,19 @@ class StopScale(Struct, frozen=True, dict=True):
         return max((value - 1) // step * step, self.step(value, direction))
 
     def decade(self, value: int, direction: int) -> int:
-        """Return ten times ``value``, or a tenth of it; from 0 the way up begins with 1."""
+        """Return ten times ``value`` or a tenth of it, clamped to the ends; 1 above 0."""
         return min(max(1, value * 10), self.most) if direction > 0 else min(value, self.most) // 10
 
     def _exact(self, fraction: float) -> float:
-        """Return the tasks at ``fraction``, between 0 and 1, before anything is rounded."""
+        """Return the tasks at a position, unrounded."""
         place = fraction * (len(self.stops) - 1)
-        # The place of a stop comes back from its division with a rounding error, and must still be that stop.
+        # The position of a stop may have a rounding error, and must still result in that stop.
         if math.isclose(place, round(place), abs_tol=1e-9):
             return self.stops[min(round(place), len(self.stops) - 1)]
         left = min(int(place), len(self.stops) - 2)
         low, high = self.stops[left], self.stops[left + 1]
-        # No logarithm reaches 0, so the way from 0 to the first stop is a straight line.
+        # Linear from 0 to the first stop, because the logarithm of 0 is undefined.
         return float(low * (high / low) ** (place - left)) if low else high * (place - left)
 
     def _tenth(self, index: int) -> int:
-        """Return a tenth of the stop at ``index``, at least 1 task."""
         return max(1, self.stops[max(index, 0)] // 10)

@@ -1,4 +1,4 @@
-"""The recording of a session on the screen: begun and ended by a key, or there from the start."""
+"""The recording of a session, from its start or by a key."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,52 +14,52 @@ if TYPE_CHECKING:
 
 
 class SessionRecording:
-    """At most one recorder at a time, and a folder for the next."""
+    """Manages the recorder of a session, at most one at a time."""
 
     def __init__(self, folder: Path, recorder: "Recorder | None" = None) -> None:
-        """Prepare to record.
+        """Create the recording.
 
         Args:
-            folder: where a key puts recordings; made when it is needed.
-            recorder: one that records from the start.
+            folder: the folder for recordings started by a key, created when needed.
+            recorder: a recorder that starts with the session.
         """
         self.folder = folder
         self.paths: list[Path] = []
-        """The recordings of this session that have ended."""
+        """The finished recordings of this session."""
         self._recorder = recorder
 
     @property
     def on(self) -> bool:
-        """Whether something is recorded."""
+        """Whether the session is being recorded."""
         return self._recorder is not None and self._recorder.on
 
     @property
     def problem(self) -> str:
-        """Return why what was recorded last is not whole; nothing where it is, or nothing was recorded."""
+        """Why the last recording is incomplete; empty if it is complete or there is none."""
         return self._recorder.problem if self._recorder is not None else ""
 
     @property
-    def told(self) -> str:
-        """Return how much is recorded, in a few words; nothing where nothing is."""
+    def status(self) -> str:
+        """Duration and size of the current recording, for the status bar; empty if there is none."""
         if self._recorder is None or not self._recorder.on:
             return ""
-        from concwatch.recordings.format import format_position  # as in `begin`
+        from concwatch.recordings.format import format_position  # as in `start`
 
         return f"● rec {format_position(self._recorder.seconds, 0)} · {format_bytes(self._recorder.size)}"
 
-    def follow(self, lab: "Recordable") -> None:
-        """Record ``lab``, if it is to be recorded from the start."""
+    def attach(self, lab: "Recordable") -> None:
+        """Record ``lab`` if the session is recorded from the start."""
         if self._recorder is not None:
             self._recorder.observe(lab)
 
-    def begin(self, lab: "Recordable", engines: Sequence[Engine] = ()) -> "Recorder":
-        """Record ``lab`` from now on, and give what does; its ``problem`` says if it has stopped already.
+    def start(self, lab: "Recordable", engines: Sequence[Engine] = ()) -> "Recorder":
+        """Start recording ``lab`` and return the recorder; see its ``problem`` for an error at the start.
 
         Raises:
-            OSError: there can be no such folder.
-            ValueError: one line: there can be no such file, or a file is in the folder's place.
+            OSError: the folder cannot be created.
+            ValueError: the file cannot be created, or the folder's path is a file.
         """
-        # Only here: the first frame can do without.
+        # Not needed for the first frame.
         from concwatch.recordings.recorder import Recorder, command_line
         from concwatch.recordings.writers import open_writer
 
@@ -72,10 +72,10 @@ class SessionRecording:
         self._recorder.observe(lab)
         return self._recorder
 
-    def end(self, why: str) -> "Recorder | None":
-        """End what is recorded, and give what has been; ``why`` it ends, in a few words."""
+    def stop(self, reason: str) -> "Recorder | None":
+        """Stop recording and return the recorder; None if nothing is recorded."""
         if not self.on or self._recorder is None:
             return None
-        self._recorder.stop(why)
+        self._recorder.stop(reason)
         self.paths.append(self._recorder.path)
         return self._recorder

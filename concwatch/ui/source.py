@@ -1,4 +1,4 @@
-"""What a screen of lanes shows: live lanes, or lanes as they were recorded."""
+"""The data behind a screen of lanes: live lanes or recorded ones."""
 
 import math
 from collections.abc import Sequence
@@ -17,62 +17,58 @@ from concwatch.lab.snapshot import Snapshot
 
 
 class Source(Protocol):
-    """Lanes at one moment, and what led there."""
+    """The lanes of a screen at its current moment, and their history."""
 
     def snapshot(self) -> Snapshot:
-        """Return the lanes as they are at this moment."""
+        """Return the lanes at the current moment."""
         ...
 
     def series(self) -> Sequence[Samples]:
-        """Return the series of each lane, in the order of the snapshot's."""
+        """Return the series of each lane, in the order of the snapshot."""
         ...
 
     @property
     def events(self) -> Log[Event]:
-        """What has happened until this moment."""
+        """The events up to the current moment."""
         ...
 
     @property
     def marks(self) -> Log[Mark]:
-        """What was asked for until this moment, and what a person noted."""
+        """The commands and notes up to the current moment."""
         ...
 
     @property
     def began(self) -> float:
-        """The time of the first sample, on the snapshot's clock; infinite before it."""
+        """Time of the first sample, on the snapshot's clock; infinity before there is one."""
         ...
 
     def largest_target(self, lane: int) -> int:
-        """Return the tasks at the end of a lane's slider."""
+        """Return the largest target on a lane's slider."""
         ...
 
 
 class LabSource:
-    """The live lanes of a lab, as a `Source`: those of one engine on several hosts folded into a row each."""
+    """The live lanes of a lab as a `Source`; an engine's lanes on several hosts are folded into one row."""
 
     def __init__(self, lab: Lab) -> None:
-        """Show ``lab``, which somebody else steps."""
+        """Create the source of ``lab``, which the caller runs."""
         self._lab = lab
         self.events = lab.events
         self.marks = lab.marks
         self.even = False
-        """Whether a target for several hosts is split evenly, else by what each can hold."""
-        self.spread = False
-        """Whether charts show of a folded row the median of its lanes and between which values they lie."""
+        """Whether targets are split evenly over hosts, instead of by what each can hold."""
+        self.show_range = False
+        """Whether the charts of a folded row show median and range of its lanes, instead of their sum."""
         self._folded: dict[str, LaneRow] = {}
         self._single: dict[Lane, LaneRow] = {}
-        self._open: set[str] = set()
+        self._unfolded: set[str] = set()
         self._arrangement = -1
         self.rows: Sequence[LaneRow] = ()
-        """What is shown, from above."""
+        """The rows on screen, from the top."""
         self.update()
 
     def update(self) -> bool:
-        """Take up the lanes of hosts that have joined, and drop those of hosts that have left.
-
-        Returns:
-            Whether there are other rows than before.
-        """
+        """Update the rows after hosts have joined or left; return whether anything changed."""
         if self._arrangement == self._lab.fleet.arrangement:
             return False
         self._arrangement = self._lab.fleet.arrangement
@@ -91,34 +87,34 @@ class LabSource:
     def _arrange(self) -> None:
         rows: list[LaneRow] = []
         for row in self._folded.values():
-            rows += [self._single[lane] for lane in row.lanes] if row.own_name in self._open else [row]
+            rows += [self._single[lane] for lane in row.lanes] if row.own_name in self._unfolded else [row]
         self.rows = rows
 
     @property
     def folds(self) -> bool:
-        """Whether there is anything to fold."""
+        """Whether an engine runs on several hosts, so that there is something to fold."""
         return len(self._folded) < len(self._single)
 
-    def fold(self, row: int) -> int:
-        """Show the lanes of a row by themselves, or in one row again; return the row that is chosen then."""
+    def toggle_fold(self, row: int) -> int:
+        """Show the lanes of a row separately, or in one row again; return the row to select then."""
         name = self.rows[row].own_name
-        self._open ^= {name}
+        self._unfolded ^= {name}
         self._arrange()
-        return next(number for number, found in enumerate(self.rows) if found.own_name == name)
+        return next(number for number, each in enumerate(self.rows) if each.own_name == name)
 
     def fits(self, lane: Lane) -> int:
         """Return how many tasks a lane can hold."""
         return self._lab.host_of(lane).capacity.fit(lane).tasks
 
     def snapshot(self) -> Snapshot:
-        """Return the rows as they are now."""
-        return self.shown(self._lab.snapshot())
+        """Return the current state of the rows."""
+        return self.by_row(self._lab.snapshot())
 
-    def shown(self, snapshot: Snapshot) -> Snapshot:
-        """Return a snapshot of the lab with a lane a row."""
+    def by_row(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot of the lab that has one lane per row."""
         if not self.folds and len(self.rows) == len(snapshot.lanes):
             return snapshot
-        if len(snapshot.lanes) < len(self._lab.lanes):  # of a moment ago: others have come since
+        if len(snapshot.lanes) < len(self._lab.lanes):  # outdated: lanes have been added since
             snapshot = self._lab.snapshot()
         by_lane = dict(zip(self._lab.lanes, snapshot.lanes, strict=True))
         return structs.replace(
@@ -129,22 +125,22 @@ class LabSource:
             ),
         )
 
-    def follow(self, snapshot: Snapshot) -> None:
-        """Keep what folded rows show over time; once a step of the lab."""
+    def record(self, snapshot: Snapshot) -> None:
+        """Add a snapshot of the lab to the series of the folded rows."""
         by_lane = dict(zip(self._lab.lanes, snapshot.lanes, strict=True))
         for row in self._folded.values():
             row.follow([by_lane[lane] for lane in row.lanes], snapshot.time)
 
     def series(self) -> Sequence[Series]:
         """Return the series of each row."""
-        return [row.spread if self.spread else row.series for row in self.rows]
+        return [row.spread if self.show_range else row.series for row in self.rows]
 
     @property
     def began(self) -> float:
-        """When the first worker was looked at."""
+        """Time of the first sample of any worker; infinity before there is one."""
         return min((lane.series.began for lane in self._lab.lanes), default=math.inf)
 
     def largest_target(self, lane: int) -> int:
-        """Return a million, or what the limits on threads let the hosts of a row hold."""
+        """Return a million, or what the limits on threads allow on the hosts of a row."""
         row = self.rows[lane]
         return slider_end(sum(map(self.fits, row.lanes)) if row.facts.threads else None)

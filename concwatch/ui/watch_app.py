@@ -1,4 +1,4 @@
-"""The program on the terminal that watches another one."""
+"""The app that shows a watched program."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class WatchApp(LanesApp):
-    """Shows a watched program; the screen stays when that has ended."""
+    """Shows a watched program; it stays open after the program has exited."""
 
     def __init__(
         self,
@@ -26,49 +26,49 @@ class WatchApp(LanesApp):
         recording: SessionRecording | None = None,
         theme: str = "",
     ) -> None:
-        """Make the app.
+        """Create the app.
 
         Args:
-            watching: what is shown, which this app steps.
-            output: the file that holds what the program writes.
-            pictures: the folder for screenshots, made when it is needed.
-            recording: what is recorded of the session, maybe from its start.
-            theme: the one to begin with; the default if empty.
+            watching: the program, which this app steps.
+            output: the file with the program's output; None if it was started elsewhere.
+            pictures: the folder for screenshots, created when needed.
+            recording: records the session from the start; None to record only on request.
+            theme: name of the initial theme; the default theme if empty.
         """
         super().__init__(pictures, theme)
         self.recording = recording or self.recording
         self.lab = self._watching = watching
-        """What is shown."""
+        """The watched program."""
         self._output = output
 
     def make_screen(self) -> WatchScreen:
-        """Make the screen that shows the program."""
-        self.recording.follow(self._watching)
-        return WatchScreen(self._watching, self.size, self._aside, self._output)
+        """Create the screen of the program."""
+        self.recording.attach(self._watching)
+        return WatchScreen(self._watching, self.size, self._status_text, self._output)
 
-    def _aside(self) -> str:
-        """Return how the program ended, and what is recorded, in a few words."""
-        return "  ".join(filter(None, (self.recording.told, self._watching.ended)))
+    def _status_text(self) -> str:
+        """Return how the program exited and what is recorded, for the status bar."""
+        return "  ".join(filter(None, (self.recording.status, self._watching.ended)))
 
-    def followed(self) -> "tuple[Recordable, Sequence[Engine]]":
-        """Return what is recorded; its lanes come by themselves."""
+    def recorded(self) -> "tuple[Recordable, Sequence[Engine]]":
+        """Return the program, which adds its lanes itself, for a recording."""
         return self._watching, ()
 
     async def on_unmount(self) -> None:
-        """End what is recorded, and a program on another host."""
-        self.recording.end("done")
+        """Stop recording, and terminate a program on another host."""
+        self.recording.stop("done")
         await self._watching.host.finish()
 
     def on_mount(self) -> None:
-        """Step from now on."""
+        """Start stepping."""
         self.set_interval(1 / HZ, self._watching.step)
 
     def conditions(self) -> Sequence[str]:
-        """Return what is watched, and when."""
+        """Return the program's command and the date."""
         program = self._watching.program
-        command = " ".join(program.command)[:80] if program else "processes that ran already"
+        command = " ".join(program.command)[:80] if program else "running processes"
         return (command, f"{datetime.now():%d %b %Y}".lstrip("0"))
 
-    def tell(self, text: str) -> None:
-        """Have the event log say what a person did."""
+    def log_event(self, text: str) -> None:
+        """Log what the user did."""
         self._watching.tell(text)

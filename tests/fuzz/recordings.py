@@ -17,8 +17,8 @@ from concwatch.recordings.listing import find_recordings
 from concwatch.recordings.load import parse
 from concwatch.recordings.reading import GZIP, Text, decompress
 from concwatch.recordings.recording import Recording
-from concwatch.ui.recording_source import own_threads
-from concwatch.ui.screens.replay import tell_facts, tell_lack
+from concwatch.ui.recording_source import recorded_pool_threads
+from concwatch.ui.screens.replay import missing_parts, recorded_on
 from concwatch.units import format_count
 from tests.fuzz.target import Target
 
@@ -59,9 +59,9 @@ def look(recording: Recording) -> None:
     for number, lane in enumerate(recording.lanes):
         recording.largest_target(number)
         assert len(list(lane.samples())) == len(lane)
-    tell_facts(recording.header).encode(errors="replace")
-    tell_lack(recording)
-    own_threads(recording.header)
+    recorded_on(recording.header).encode(errors="replace")
+    missing_parts(recording)
+    recorded_pool_threads(recording.header)
     for _ in as_csv(recording):
         pass
 

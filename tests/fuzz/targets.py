@@ -18,7 +18,7 @@ from concwatch.files import read_toml
 from concwatch.links import messages
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, Expectation, parse_expectation
 from concwatch.measure.units import SCALES
-from concwatch.ui.moment import read_moment
+from concwatch.ui.moment import parse_moment
 from concwatch.units import (
     LARGEST_COUNT,
     LARGEST_SIZE,
@@ -77,8 +77,8 @@ def use_number(text: str) -> None:
         (parse_bytes, LARGEST_SIZE),
         (parse_seconds, LARGEST_COUNT),
         (parse_rate, LARGEST_COUNT),
-        (lambda text: read_moment(text, 83.5), 83.5),
-        (lambda text: read_moment(text, 0.0), 0.0),
+        (lambda text: parse_moment(text, 83.5), 83.5),
+        (lambda text: parse_moment(text, 0.0), 0.0),
     ):
 
         def use(value: float, read=read, largest=largest) -> None:

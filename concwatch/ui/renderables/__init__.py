@@ -1,1 +1,1 @@
-"""What widgets draw: pure pictures of plain values."""
+"""What widgets draw, as functions of plain values."""

@@ -1,4 +1,4 @@
-"""The picture of a slider: one line of cells."""
+"""The line of cells that draws a slider."""
 
 from collections.abc import Mapping
 
@@ -12,27 +12,27 @@ KNOB, SPENT = "●", "○"
 
 
 class SliderBar(Struct, frozen=True):
-    """A track, filled up to what is live, with a knob at what is asked for.
+    """A track, filled up to the number of live tasks, with a knob at the target.
 
-    Between the two marks lies what is still to come, or, when the knob is the left one, what is still to go.
+    The cells between the two are drawn as pending: tasks yet to be started or stopped.
     """
 
     width: int
-    """Cells of the whole track."""
+    """Length of the track in cells."""
     knob: int
-    """The knob's cell, from 0."""
+    """Cell of the knob (0-based)."""
     live: int
-    """The cell up to which tasks are live, from 0; equal to ``knob`` when all are that were asked for."""
+    """Cell of the number of live tasks; equal to ``knob`` when the target is reached."""
     stops: tuple[int, ...] = ()
-    """Cells that are marked."""
+    """Cells with a tick mark."""
     reach: int | None = None
-    """The last cell that the knob gets to; behind it there is no track."""
+    """The last cell that the knob can reach, where the track ends; None for the whole width."""
     mark: str = KNOB
-    """What stands in the knob's cell."""
+    """The character of the knob."""
 
     @property
     def parts(self) -> tuple[str, str, str, str, str]:
-        """The line from left to right: live, pending, knob, pending, rest; together ``width`` cells."""
+        """The parts from left to right: live, pending, knob, pending, rest; together ``width`` cells."""
         last = self.width - 1
         knob, live = (min(max(cell, 0), last) for cell in (self.knob, self.live))
         return (
@@ -44,7 +44,6 @@ class SliderBar(Struct, frozen=True):
         )
 
     def _track(self, character: str, start: int, end: int) -> str:
-        """Return the cells from ``start`` to before ``end``."""
         far = self.width if self.reach is None else max(self.reach, self.knob, self.live)
         marked = MARKED[character]
         return "".join(
@@ -52,7 +51,7 @@ class SliderBar(Struct, frozen=True):
         )
 
     def content(self, live: Style, pending: Style, knob: Style | str, rest: Style | str) -> Content:
-        """Return the line in the style of each of its parts."""
+        """Return the line, with a style for each part."""
         styles = (live, pending, knob, pending, rest)
         return Content.assemble(*(part for part in zip(self.parts, styles, strict=True) if part[0]))
 

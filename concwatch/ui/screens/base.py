@@ -1,4 +1,4 @@
-"""What all screens have: the terminal's present size, and an end that comes once."""
+"""Base classes of all screens, which work around limits of Textual's resizing and dismissing."""
 
 from collections.abc import Sequence
 from typing import ClassVar, TypeVar
@@ -12,82 +12,81 @@ from textual.screen import Screen
 
 from concwatch.ui.keys import Row
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-def is_ending(app: App[object]) -> bool:
-    """Return whether the program ends: a screen that has just come may then lack some of its parts."""
+def is_exiting(app: App[object]) -> bool:
+    """Return whether the app is exiting: a screen mounted just before may then lack some of its widgets."""
     return app.return_code is not None
 
 
-class Sized(Screen[Answer]):
-    """A screen that is laid out at the terminal's present size, and at no other.
+class BaseScreen(Screen[Result]):
+    """A screen that is laid out only at the terminal's current size.
 
-    Each layout tells the screen its size once more, and a dialog before it has it laid out as well. While a
-    terminal's size changes, two sizes can be told in turn for ever, in which no key and no signal is heard.
+    Every layout reports the screen's size once more, and a dialog in front causes layouts too. While the
+    terminal is resized, two sizes could be reported in turn forever, which would block all keys and signals.
     """
 
     KEYS: ClassVar[Sequence[Row]] = ()
-    """Its keys, for the bar, the help and the palette."""
+    """The screen's keys, for the bar, the help and the palette."""
 
     def on_resize(self, event: Resize, /) -> None:
-        """Leave out a size that the terminal has no more; the present one is told too."""
+        """Ignore an outdated size; the current one is reported too."""
         if event.size != self.app.size:
             event.prevent_default()
 
 
-class StyledOnce(Sized[Answer]):
-    """A screen whose widgets are styled once before its first frame.
+class PrestyledScreen(BaseScreen[Result]):
+    """A screen whose widgets are styled only once before its first frame.
 
-    Textual finds the classes of a screen's size at the first resize only, and then styles every widget again.
+    Textual sets the classes for a screen's size at the first resize, and then styles every widget again.
     """
 
     def __init__(self, size: Size) -> None:
-        """Have the classes of a terminal of this size, in cells, from the start."""
-        width = _last_reached(self.HORIZONTAL_BREAKPOINTS, size.width)
-        super().__init__(classes=f"{width} {_last_reached(self.VERTICAL_BREAKPOINTS, size.height)}")
-        self._laid_out = False
+        """Set the classes for a terminal of this size, in cells."""
+        width = _breakpoint_class(self.HORIZONTAL_BREAKPOINTS, size.width)
+        super().__init__(classes=f"{width} {_breakpoint_class(self.VERTICAL_BREAKPOINTS, size.height)}")
+        self._resized = False
 
     def update_node_styles(self, animate: bool = True) -> None:
-        """Style every widget anew, but for the first frame, for which all have just been styled."""
-        if self._laid_out:
+        """Style every widget again, except before the first frame."""
+        if self._resized:
             super().update_node_styles(animate)
 
     def on_resize(self, _: Resize, /) -> None:
-        """Style widgets anew from now on."""
-        self._laid_out = True
+        """Enable further styling."""
+        self._resized = True
 
 
-def _last_reached(breakpoints: Sequence[tuple[int, str]] | None, cells: int) -> str:
-    """Return the class of the last of ``breakpoints`` that ``cells`` reach."""
+def _breakpoint_class(breakpoints: Sequence[tuple[int, str]] | None, cells: int) -> str:
     return [name for least, name in breakpoints or () if cells >= least][-1]
 
 
-class Leaving(Sized[Answer]):
-    """A screen that goes when it is answered.
+class DismissOnceScreen(BaseScreen[Result]):
+    """A screen that can be dismissed only once each time it is shown.
 
-    A second key that answers can come in the same moment, before the screen is gone; Textual would take the
-    screen below off as well.
+    A second key that dismisses it can arrive before the screen is removed; Textual would then pop the screen
+    below as well.
     """
 
-    _left = False
+    _dismissed = False
 
-    def dismiss(self, result: Answer | None = None) -> AwaitComplete:
-        """Go, with an answer; what comes behind that is no answer any more."""
-        if self._left:
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """Dismiss the screen with a result; do nothing if it has been dismissed already."""
+        if self._dismissed:
             return AwaitComplete()
-        self._left = True
+        self._dismissed = True
         return super().dismiss(result)
 
     def on_screen_resume(self) -> None:
-        """Be there, perhaps not for the first time."""
-        self._left = False
+        """Allow the screen to be dismissed."""
+        self._dismissed = False
 
 
-class Commands(CommandPalette):
-    """Textual's list of commands, in a terminal that may shrink while the mouse is on its way."""
+class SafeCommandPalette(CommandPalette):
+    """Textual's command palette, for a terminal that may be resized during a click."""
 
     def on_click(self, event: Click) -> None:
-        """Leave a click alone where nothing is any more; Textual would look what is there, and crash."""
+        """Ignore a click outside the terminal, for which Textual would find no widget and crash."""
         if not self.region.contains_point(event.screen_offset):
             event.prevent_default()

@@ -1,4 +1,4 @@
-"""What dialogs look like, and the one in which something is typed."""
+"""The base class of dialogs, and a dialog that asks for a value."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -13,17 +13,17 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
-from concwatch.ui.screens.base import Leaving, is_ending
+from concwatch.ui.screens.base import DismissOnceScreen, is_exiting
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-class Dialog(Leaving[Answer | None], ModalScreen[Answer | None]):
-    """A box before the screen that asks for something; escape answers nothing."""
+class Dialog(DismissOnceScreen[Result | None], ModalScreen[Result | None]):
+    """A modal dialog; escape dismisses it with None."""
 
     BINDINGS = [
         Binding("escape", "dismiss(None)", "Cancel", show=False),
-        Binding("s", "app.save_picture", "Screenshot", show=False),  # where nothing is typed
+        Binding("s", "app.save_picture", "Screenshot", show=False),  # in a dialog without a field
     ]
 
     DEFAULT_CSS = """
@@ -41,9 +41,9 @@ class Dialog(Leaving[Answer | None], ModalScreen[Answer | None]):
             padding: 1 2;
         }
         & Input { margin: 0; }
-        /* Textual cannot wrap an option into no cells at all, as in a terminal a few cells wide. */
-        & Input, & #said, & OptionList { min-width: 20; }
-        & #said { width: 100%; height: auto; min-height: 2; padding: 0 1; }
+        /* Textual cannot wrap an option into zero cells, as in a very narrow terminal. */
+        & Input, & #message, & OptionList { min-width: 20; }
+        & #message { width: 100%; height: auto; min-height: 2; padding: 0 1; }
         & OptionList, & OptionList:focus {
             height: auto;
             max-height: 12;
@@ -51,7 +51,7 @@ class Dialog(Leaving[Answer | None], ModalScreen[Answer | None]):
             background: $surface;
             background-tint: $surface 0%;
         }
-        /* Textual's own is as bright as the accent: the quieter half of a line could not be read on it. */
+        /* Textual's own is as bright as the accent: dimmed text would be unreadable on it. */
         & OptionList:focus > .option-list--option-highlighted {
             background: $accent 30%;
             color: $foreground;
@@ -60,91 +60,93 @@ class Dialog(Leaving[Answer | None], ModalScreen[Answer | None]):
     """
 
     def on_screen_suspend(self) -> None:
-        """Forget what was painted: Textual keeps some of a widget that is gone, with all its lines."""
+        """Clear the render caches: Textual keeps references to some removed widgets, with all their lines."""
         for widget in self.walk_children(with_self=True):
             if isinstance(widget, Widget):
                 widget.refresh()
 
 
 def choice_list(choices: Sequence[tuple[str, str]]) -> OptionList:
-    """Make a list to choose from, of words and what each does."""
-    width = max(len(word) for word, _ in choices)
+    """Return a list of options, given the value and the description of each."""
+    width = max(len(value) for value, _ in choices)
     return OptionList(
         *(
-            Option(Content.assemble(f"{word:{width}}  ", (what, "$dim")), id=f"choice-{index}")
-            for index, (word, what) in enumerate(choices)
+            Option(Content.assemble(f"{value:{width}}  ", (description, "$dim")), id=f"choice-{index}")
+            for index, (value, description) in enumerate(choices)
         )
     )
 
 
-class TypeDialog(Dialog[Answer]):
-    """Asks for one value, reads it while it is typed, and says beside the field what is wrong with it."""
+class TypeDialog(Dialog[Result]):
+    """Asks for one value, which is parsed while it is typed; an error is shown below the field."""
 
     def __init__(
         self,
         title: str,
         value: str,
-        read: Callable[[str], Answer],
-        told: Callable[[Answer], str],
+        parse: Callable[[str], Result],
+        describe: Callable[[Result], str],
         choices: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        """Ask.
+        """Create the dialog.
 
         Args:
             title: what is asked for.
-            value: what the field holds at first.
-            read: reads the text; raises ValueError with one line for a person.
-            told: says what a value that could be read means.
-            choices: value and description of what can be chosen from a list.
+            value: the field's initial text.
+            parse: parses the text; raises ValueError with a message of one line.
+            describe: returns what a parsed value means.
+            choices: value and description of each option in a list below the field.
         """
         super().__init__()
-        self.refusal = ""
-        """What was wrong with the value when it was last to be taken."""
+        self.error = ""
+        """What was wrong with the value that was last submitted."""
         self._title = title
         self._value = value
-        self._read = read
-        self._told = told
+        self._parse = parse
+        self._describe = describe
         self._choices = choices
 
     def compose(self) -> ComposeResult:
-        """Lay out field, answer and list."""
+        """Create the field, the message and the list."""
         with Vertical() as box:
             box.border_title = self._title
             yield Input(self._value, id="field")
-            yield Label(id="said")
+            yield Label(id="message")
             if self._choices:
                 yield choice_list(self._choices)
 
     def on_mount(self) -> None:
-        """Take the keys; what stands in the field is replaced by typing."""
-        if is_ending(self.app):
+        """Focus the field and select its text."""
+        if is_exiting(self.app):
             return
         field = self.query_one(Input)
         field.focus()
         field.action_select_all()
 
+    def _show_message(self, text: str, style: str) -> None:
+        self.query_one("#message", Label).update(Content.styled(text, style))
+
     @on(Input.Changed)
-    def _say(self, event: Input.Changed) -> None:
-        said = self.query_one("#said", Label)
+    def _validate(self, event: Input.Changed) -> None:
         try:
-            said.update(Content.styled(self._told(self._read(event.value)), "$dim"))
+            self._show_message(self._describe(self._parse(event.value)), "$dim")
         except ValueError as error:
-            said.update(Content.styled(str(error), "$error"))
+            self._show_message(str(error), "$error")
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
         try:
-            self.dismiss(self._read(event.value))
+            self.dismiss(self._parse(event.value))
         except ValueError as error:
-            self.refusal = str(error)
-            self.query_one("#said", Label).update(Content.styled(self.refusal, "$error"))
+            self.error = str(error)
+            self._show_message(self.error, "$error")
 
     @on(OptionList.OptionSelected)
-    def _choose(self, event: OptionList.OptionSelected) -> None:
+    def _select(self, event: OptionList.OptionSelected) -> None:
         value, _ = self._choices[event.option_index]
         field = self.query_one(Input)
         field.value = value
         try:
-            self.dismiss(self._read(value))
+            self.dismiss(self._parse(value))
         except ValueError:
             field.focus()  # a pattern to fill in, such as module:function

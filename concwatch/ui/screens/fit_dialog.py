@@ -1,4 +1,4 @@
-"""The question before more tasks are started than will fit."""
+"""The dialog that asks before more tasks are started than will fit."""
 
 from textual import on
 from textual.app import ComposeResult
@@ -8,72 +8,72 @@ from textual.widgets import Label, OptionList
 
 from concwatch.lab.forecast import MARGIN, Forecast
 from concwatch.system.memory import BUDGET, RESERVED
-from concwatch.ui.screens.base import is_ending
+from concwatch.ui.screens.base import is_exiting
 from concwatch.ui.screens.dialog import Dialog, choice_list
 from concwatch.units import format_count, format_percent
 
-GUESSED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} more than usual is counted."
+ESTIMATED = f"\nNot measured here yet: {format_percent(MARGIN - 1)} is added to the usual figure."
 
 
-def _what_happens(found: Forecast) -> str:
-    """Return what becomes of tasks that will not fit, if they are started all the same."""
-    if found.memory and found.wall != BUDGET:
+def _consequence(forecast: Forecast) -> str:
+    """Return what happens if tasks that will not fit are started anyway."""
+    if forecast.memory and forecast.wall != BUDGET:
         return f"the lane is stopped at {format_percent(1 - RESERVED)} of the memory"
     return "growth stops there; nothing dies"
 
 
 class FitDialog(Dialog[int]):
-    """Says what will not fit and why, and asks how many tasks to hold all the same."""
+    """Shows why a target will not fit and asks how many tasks to start."""
 
     DEFAULT_CSS = """
     FitDialog {
         & > Vertical { border: round $warning; border-title-color: $warning; }
-        & #said { margin-bottom: 1; }
+        & #message { margin-bottom: 1; }
     }
     """
 
-    def __init__(self, name: str, found: Forecast, target: int) -> None:
-        """Ask.
+    def __init__(self, name: str, forecast: Forecast, target: int) -> None:
+        """Create the dialog.
 
         Args:
-            name: the lane's.
-            found: the forecast; not all fit.
-            target: what the lane is asked to hold now.
+            name: the lane's name.
+            forecast: of the requested target, which does not fit.
+            target: the lane's current target.
         """
         super().__init__()
         self._name = name
-        self._found = found
-        self._answers: list[int | None] = [found.tasks, None]
+        self._forecast = forecast
+        self._answers: list[int | None] = [forecast.tasks, None]
         self._choices = [
-            (f"start {format_count(found.tasks)}", _what_happens(found)),
+            (f"start {format_count(forecast.tasks)}", _consequence(forecast)),
             ("cancel", f"the target stays at {format_count(target)}"),
         ]
-        if found.fitting > target:
-            self._answers.insert(0, found.fitting)
-            self._choices.insert(0, (f"start {format_count(found.fitting)}", "as many as fit"))
+        if forecast.fitting > target:
+            self._answers.insert(0, forecast.fitting)
+            self._choices.insert(0, (f"start {format_count(forecast.fitting)}", "as many as fit"))
 
     @property
-    def said(self) -> str:
-        """The reason, in a sentence."""
-        why = self._found.why()
+    def reason(self) -> str:
+        """Why the target will not fit, in a sentence."""
+        why = self._forecast.why()
         return f"{why[0].upper()}{why[1:]}."
 
     def compose(self) -> ComposeResult:
-        """Lay out the reason and the choices."""
-        guessed = self._found.memory and not self._found.measured
+        """Create the reason and the choices."""
+        estimated = self._forecast.memory and not self._forecast.measured
         with Vertical() as box:
-            box.border_title = f"{self._name}: {format_count(self._found.tasks)} tasks will not fit"
-            yield Label(Content.assemble(self.said, (GUESSED if guessed else "", "$dim")), id="said")
+            box.border_title = f"{self._name}: {format_count(self._forecast.tasks)} tasks will not fit"
+            yield Label(Content.assemble(self.reason, (ESTIMATED if estimated else "", "$dim")), id="message")
             yield choice_list(self._choices)
 
     def on_mount(self) -> None:
-        """Offer what is safe first: as many as fit, or else none more."""
-        if is_ending(self.app):
+        """Highlight the safe choice: as many as fit, else cancel."""
+        if is_exiting(self.app):
             return
         choices = self.query_one(OptionList)
         choices.highlighted = 0 if len(self._answers) > 2 else 1
         choices.focus()
 
     @on(OptionList.OptionSelected)
-    def _choose(self, event: OptionList.OptionSelected) -> None:
+    def _select(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self._answers[event.option_index])

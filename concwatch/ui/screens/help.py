@@ -1,4 +1,4 @@
-"""The keys, what the words on screen mean, and whatever else is only to be read."""
+"""The help screen with keys and glossary, and other dialogs that only show text."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,26 +11,26 @@ from textual.widgets import Static
 
 from concwatch.measure.figures import DOUBTS
 from concwatch.ui.keys import READING, bindings
-from concwatch.ui.screens.base import Leaving
+from concwatch.ui.screens.base import DismissOnceScreen
 from concwatch.ui.widgets.cost_table import COLUMNS
 from concwatch.ui.widgets.text_lines import Glossary
 
 WORDS = (
-    ("task", "one thread, one pool job, or one asyncio Task"),
-    ("lane", "a process that runs the tasks of one engine and nothing else"),
-    ("RSS", "memory that the system holds for a process, read from outside"),
-    ("tracemalloc", "bytes that Python itself knows it allocated, while tracing is on"),
+    ("task", "one unit of concurrency: a thread, a pool job, a coroutine task, a goroutine …"),
+    ("lane", "a worker process that runs only the tasks of one engine"),
+    ("RSS", "resident memory of a process, read from outside the process"),
+    ("tracemalloc", "bytes allocated by Python, counted while tracing is on"),
     *(column.about for column in COLUMNS),
     *((doubt.mark, doubt.note) for doubt in DOUBTS),
-    ("±", "the unit in which the runtime takes memory, divided by the live tasks"),
+    ("±", "the unit in which the runtime takes memory from the system, by live tasks"),
 )
-"""The columns of the cost table among them, as the table of all figures explains them."""
+"""The glossary; its columns of the cost table come from the table of all figures."""
 
 Rows = Sequence[tuple[str, str]]
 
 
-class ReadDialog(Leaving[None], ModalScreen[None]):
-    """Shows a text, and below it paragraphs with headings."""
+class ReadDialog(DismissOnceScreen[None], ModalScreen[None]):
+    """Shows a text, followed by paragraphs with headings."""
 
     BINDINGS = bindings(READING)
 
@@ -55,35 +55,35 @@ class ReadDialog(Leaving[None], ModalScreen[None]):
     """
 
     def __init__(self, title: str, text: Content, paragraphs: Rows = ()) -> None:
-        """Show ``text``, and each of ``paragraphs`` below its heading, if it has a text."""
+        """Create the dialog; paragraphs without text are omitted."""
         super().__init__()
         self._title = title
         parts = [text, *(Content.assemble((head, "bold"), "\n", body) for head, body in paragraphs if body)]
         self._text = Content("\n\n").join(parts)
 
     def compose(self) -> ComposeResult:
-        """One block of text."""
+        """Create the scrollable text."""
         with VerticalScroll() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = "escape closes"
+            box.border_subtitle = "escape closes this"
             yield from self.body()
 
     def body(self) -> Iterable[Widget]:
-        """Yield what is to be read."""
+        """Yield the widgets in the box."""
         yield Static(self._text)
 
 
 class HelpScreen(ReadDialog):
-    """Shows the keys by mouse and keyboard, and the words."""
+    """Shows what mouse and keys do, and a glossary."""
 
     def __init__(self, what: str, keys: Rows, words: Rows = WORDS, mouse: str = "") -> None:
-        """Explain ``keys``, ``words`` and the ``mouse`` of a screen that shows ``what``."""
+        """Create the help of a screen that shows ``what``."""
         super().__init__(f"concwatch: {what}", Content(mouse))
         self._keys = keys
         self._words = words
 
     def body(self) -> Iterable[Widget]:
-        """Yield the mouse, the keys and the words."""
+        """Yield the text about the mouse, the keys and the glossary."""
         if self._text:
             yield Static(Content.assemble(self._text, "\n"))
         yield Glossary(self._keys, "bold $accent")

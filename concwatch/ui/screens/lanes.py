@@ -1,6 +1,6 @@
-"""What every screen of lanes has: cards, charts, costs, events, and the commands that change how they look.
+"""The base class of screens that show lanes: cards, charts, cost table, events, and what they have in common.
 
-Over 300 lines, since all of it shows the same snapshot.
+Over 300 lines because all of these widgets show the same snapshot.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,10 +20,10 @@ from concwatch.charts.colors import lane_color
 from concwatch.charts.plot import LaneSeries
 from concwatch.lab.snapshot import Snapshot
 from concwatch.ui import keys
-from concwatch.ui.chart_control import ChartControl
+from concwatch.ui.chart_commands import ChartCommands
 from concwatch.ui.mark_view import MarkView
 from concwatch.ui.palette import FEW_COLORS
-from concwatch.ui.screens.base import StyledOnce, is_ending
+from concwatch.ui.screens.base import PrestyledScreen, is_exiting
 from concwatch.ui.source import Source
 from concwatch.ui.widgets.chart_grid import ChartGrid
 from concwatch.ui.widgets.common_panel import CommonPanel
@@ -36,29 +36,28 @@ from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.status_bar import StatusBar
 from concwatch.units import format_bytes
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 NAME_CELLS = 8
-"""Cells of a lane's name where there is room for little; more if one is longer."""
+"""Minimum width of the column of lane names, in cells."""
 
 MANY = 6
-"""Lanes beyond which each has one line, and the table as many as there is room for."""
+"""With more lanes than this, each takes one line, and the table shows only as many as fit."""
 
 TABLE_ROWS = 5
-"""Those of the table then, at least."""
+"""Minimum number of table rows in that case."""
 
 CHART_ROWS, OTHER_ROWS = 22, 10
-"""Rows that charts should have then, and those of the status, the events, the keys and the table's frame."""
+"""Rows for the charts in that case, and for status bar, events, key bar and the frame of the table."""
 
 FRAME = 0.1
-"""Seconds between two looks."""
+"""Seconds between two updates of the screen."""
 
 
-class LanesScreen(StyledOnce[None]):
-    """Shows the lanes of a source, and passes what a person does on to the controls of it.
+class LanesScreen(PrestyledScreen[None]):
+    """Shows the lanes of a source.
 
-    A key runs ``do`` with the name of a command: a method of the controls, of the charts' control, or of the
-    screen itself.
+    A key runs the action ``command`` with the name of a method: of `commands`, of `charts`, or of the screen.
     """
 
     HORIZONTAL_BREAKPOINTS = [
@@ -71,60 +70,58 @@ class LanesScreen(StyledOnce[None]):
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (19, "-short"), (34, "-tall"), (50, "-roomy")]
 
     SUBJECT: ClassVar[str] = ""
-    """What is shown, for the title of the help."""
+    """What the screen shows, for the title of the help."""
     MOUSE: ClassVar[str] = ""
     """What the mouse does, for the help."""
     SIDE: type[Sidebar] = Sidebar
-    """What holds the lanes."""
+    """The widget that contains the lanes."""
     CARD: type[LaneCard] = LaneCard
-    """What shows a lane."""
+    """The widget for a lane."""
     COSTS: type[CostTable] = CostTable
-    """What shows the costs."""
+    """The widget for the cost table."""
     EVENTS = SHOWN
-    """Events on screen at most."""
+    """Maximum number of events shown."""
     EVENT_ROWS: int | None = None
-    """Rows that they always have, or None for as many as they need."""
+    """Fixed height of the event log in rows; None for as many as it needs."""
 
     selected: reactive[int] = reactive(0)
-    """The lane that the keys act on."""
+    """Index of the lane that the keys act on."""
 
     def __init__(
         self,
         source: Source,
         size: Size,
-        aside: Callable[[], str] = str,
-        tell: Callable[[str], None] = lambda text: None,
+        status_text: Callable[[], str] = str,
+        log_event: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """Show lanes.
+        """Create the screen.
 
         Args:
-            source: what is shown.
-            size: of the terminal at first, in cells.
-            aside: says in a few words what else runs.
-            tell: hears what is done to charts and table.
+            source: the lanes to show.
+            size: the terminal's initial size, in cells.
+            status_text: returns what else is running, for the status bar.
+            log_event: logs what the user changed on charts and table.
         """
         super().__init__(size)
         self._source = source
-        self._aside = aside
-        self._tell = tell
+        self._status_text = status_text
+        self._log_event = log_event
         self._marks = MarkView(source)
         self._grid = ChartGrid()
-        self.charts = ChartControl(self._grid, self.look, tell)
-        """What the keys do to the charts."""
-        self.controls: object = None
-        """What the keys do to what is shown."""
-        self.view = source.snapshot()
+        self.charts = ChartCommands(self._grid, self.show_snapshot, log_event)
+        """The commands for the charts."""
+        self.commands: object = None
+        """The commands for the lanes; subclasses set them."""
+        self.snapshot = source.snapshot()
         """The snapshot that is shown."""
         self._baseline: Snapshot | None = None
-        self._told = 0
+        self._events_shown = 0
         self._live: list[int] = []
         self._colors: list[str] = []
-        self._arranging = False
-
-    # What is seen.
+        self._rearranging = False
 
     def compose(self) -> ComposeResult:
-        """Lay out the screen."""
+        """Create the widgets."""
         self._choose_colors()
         yield self.heading()
         with Horizontal(id="body"):
@@ -136,162 +133,162 @@ class LanesScreen(StyledOnce[None]):
         yield from self.foot()
 
     def side(self) -> Iterable[Widget]:
-        """Return what stands on the left: the lanes, and what they have in common."""
-        room = max([NAME_CELLS, *(len(lane.name) + 1 for lane in self.view.lanes)])
-        for index, (lane, color) in enumerate(zip(self.view.lanes, self._colors, strict=True)):
+        """Yield the widgets on the left: the lanes and their common settings."""
+        name_width = max([NAME_CELLS, *(len(lane.name) + 1 for lane in self.snapshot.lanes)])
+        for index, (lane, color) in enumerate(zip(self.snapshot.lanes, self._colors, strict=True)):
             maximum = self._source.largest_target(index)
-            yield self.CARD(index, lane.name, room, maximum, color, index == self.selected)
+            yield self.CARD(index, lane.name, name_width, maximum, color, index == self.selected)
         yield CommonPanel()
 
-    async def rearrange(self, chosen: int) -> None:
-        """Show other rows than before, of which the keys act on ``chosen``."""
-        self._arranging = True
+    async def rearrange(self, selected: int) -> None:
+        """Replace the rows after the source's rows have changed, and select row ``selected``."""
+        self._rearranging = True
         await self.query(LaneCard).remove()
-        self.view = self._source.snapshot()
+        self.snapshot = self._source.snapshot()
         self._choose_colors()
-        self.set_reactive(LanesScreen.selected, chosen)
+        self.set_reactive(LanesScreen.selected, selected)
         *cards, _ = self.side()
         await self.query_one(Sidebar).mount_all(cards, before=0)
-        self._arranging = False
+        self._rearranging = False
         self._grid.redraw()
-        self._told = -1
-        self.look()
-        self.choose(chosen)
+        self._events_shown = -1
+        self.show_snapshot()
+        self.select_lane(selected)
 
     def table(self) -> Widget:
         """Return the table below the charts."""
         return self.COSTS()
 
     def heading(self) -> StatusBar:
-        """Return the line at the top."""
+        """Return the status bar."""
         return StatusBar()
 
     def foot(self) -> Iterable[Widget]:
-        """Return the lines at the bottom."""
+        """Return the widgets at the bottom."""
         return [KeyBar(keys.bar(self.KEYS))]
 
     def on_mount(self) -> None:
-        """Begin to follow."""
-        self.look()
+        """Show the first snapshot."""
+        self.show_snapshot()
 
-    def follow(self, snapshot: Snapshot) -> None:
-        """Show what is so now, unless another full screen stands before this one."""
+    def show_if_visible(self, snapshot: Snapshot) -> None:
+        """Show a snapshot, unless another full screen covers this one."""
         if self.is_active or self.app.screen.is_modal:
-            self.look(snapshot)
+            self.show_snapshot(snapshot)
 
     def _choose_colors(self) -> None:
-        """Choose every lane's colour, which depends on whether the theme is dark."""
+        """Choose the colour of each lane, which depends on the theme."""
         dark, few = self.app.current_theme.dark, self.app.theme == FEW_COLORS
-        self._colors = [lane_color(index, dark, few) for index in range(len(self.view.lanes))]
+        self._colors = [lane_color(index, dark, few) for index in range(len(self.snapshot.lanes))]
 
-    def follow_theme(self) -> None:
-        """Take the colours that go with the present theme."""
+    def apply_theme(self) -> None:
+        """Choose the colours again after the theme has changed."""
         self._choose_colors()
         for card, color in zip(self.query(LaneCard), self._colors, strict=True):
             card.color = color
-        self._told = -1
+        self._events_shown = -1
         self._grid.redraw()
-        self.look()
+        self.show_snapshot()
 
-    def look_now(self) -> None:
-        """Have everything show this very moment, also charts that were drawn a moment ago: for a picture."""
-        if not is_ending(self.app):
+    def update_now(self) -> None:
+        """Update everything now, including charts that were drawn a moment ago; for a screenshot."""
+        if not is_exiting(self.app):
             self._grid.redraw()
-            self.look()
+            self.show_snapshot()
 
-    def look(self, snapshot: Snapshot | None = None) -> None:
-        """Have everything show a snapshot, or what is so at this moment."""
-        if is_ending(self.app) or self._arranging:
+    def show_snapshot(self, snapshot: Snapshot | None = None) -> None:
+        """Show a snapshot, or the current one of the source."""
+        if is_exiting(self.app) or self._rearranging:
             return
-        self.view = view = snapshot or self._source.snapshot()
-        if len(self._colors) != len(view.lanes):
+        self.snapshot = snapshot = snapshot or self._source.snapshot()
+        if len(self._colors) != len(snapshot.lanes):
             self._choose_colors()
-        self.set_class(len(view.lanes) > MANY, "-many")
-        self.query_one(StatusBar).show(view, self.charts.paused, self._aside())
-        self.show_lanes(view)
-        self.show_table(view)
+        self.set_class(len(snapshot.lanes) > MANY, "-many")
+        self.query_one(StatusBar).show(snapshot, self.charts.paused, self._status_text())
+        self.show_lanes(snapshot)
+        self.show_table(snapshot)
         if not self.charts.paused:
-            self._draw(view)
-        if self._told != self._source.events.count:
-            self._told = self._source.events.count
-            events = self._source.events.since(max(0, self._told - self.EVENTS))
-            self.query_one(EventView).show(events, self.colors_of(view))
+            self._draw_charts(snapshot)
+        if self._events_shown != self._source.events.count:
+            self._events_shown = self._source.events.count
+            events = self._source.events.since(max(0, self._events_shown - self.EVENTS))
+            self.query_one(EventView).show(events, self.colors_of(snapshot))
 
-    def _draw(self, view: Snapshot) -> None:
-        """Have the charts show a snapshot, and what led there."""
+    def _draw_charts(self, snapshot: Snapshot) -> None:
+        """Draw the charts up to a snapshot."""
         series = self._source.series()
         names = [
             f"{lane.name}, median" if samples.band else lane.name
-            for lane, samples in zip(view.lanes, series, strict=True)
+            for lane, samples in zip(snapshot.lanes, series, strict=True)
         ]
-        shown = [LaneSeries(names[lane], series[lane], self._colors[lane]) for lane in self.drawn(view)]
+        shown = [LaneSeries(names[lane], series[lane], self._colors[lane]) for lane in self.drawn(snapshot)]
         theme = self.app.theme_variables
-        colors = self.colors_of(view)
-        seconds = self.charts.window(view.time - self._source.began)
-        marks = self._marks.moments(view, seconds, colors, theme["foreground"], theme["accent"])
-        live = [lane.live for lane in view.lanes]
-        calm, self._live = live == self._live, live
-        self._grid.show(shown, view.time, seconds, marks, partial(self._marks.tell, view), calm)
+        colors = self.colors_of(snapshot)
+        seconds = self.charts.window(snapshot.time - self._source.began)
+        marks = self._marks.moments(snapshot, seconds, colors, theme["foreground"], theme["accent"])
+        live = [lane.live for lane in snapshot.lanes]
+        unchanged, self._live = live == self._live, live
+        self._grid.show(
+            shown, snapshot.time, seconds, marks, partial(self._marks.describe, snapshot), unchanged
+        )
 
-    def colors_of(self, view: Snapshot) -> dict[str, str]:
-        """Return the colour of each lane that events and marks name."""
-        return {lane.name: color for lane, color in zip(view.lanes, self._colors, strict=True)}
+    def colors_of(self, snapshot: Snapshot) -> dict[str, str]:
+        """Return the colour of each lane named in events and marks."""
+        return {lane.name: color for lane, color in zip(snapshot.lanes, self._colors, strict=True)}
 
-    def drawn(self, view: Snapshot) -> Iterable[int]:
-        """Return the numbers of the lanes that have lines in the charts."""
-        return range(len(view.lanes))
+    def drawn(self, snapshot: Snapshot) -> Iterable[int]:
+        """Return the indexes of the lanes drawn in the charts."""
+        return range(len(snapshot.lanes))
 
-    def show_lanes(self, view: Snapshot) -> None:
-        """Have what stands on the left show a snapshot."""
-        for card, lane in zip(self.query(LaneCard), view.lanes, strict=True):
-            card.show(lane, view.settings.refill)
-        self.query_one(CommonPanel).show(view)
+    def show_lanes(self, snapshot: Snapshot) -> None:
+        """Update the widgets on the left."""
+        for card, lane in zip(self.query(LaneCard), snapshot.lanes, strict=True):
+            card.show(lane, snapshot.settings.refill)
+        self.query_one(CommonPanel).show(snapshot)
         side = self.query_one(Sidebar)
-        side.make_room(len(view.lanes))
-        side.set_subtitle(f"{format_bytes(view.total_rss)} of {format_bytes(view.budget)}")
+        side.make_room(len(snapshot.lanes))
+        side.set_subtitle(f"{format_bytes(snapshot.total_rss)} of {format_bytes(snapshot.budget)}")
 
-    def show_table(self, view: Snapshot) -> None:
-        """Have the table show a snapshot."""
+    def show_table(self, snapshot: Snapshot) -> None:
+        """Update the table."""
         tall = not self.has_class("-short", "-tiny")
         framed = tall and not self.has_class("-narrow")
-        lanes = len(view.lanes)
-        side = lanes + 3  # with its frame, and a row for what lanes have in common
+        lanes = len(snapshot.lanes)
+        side = lanes + 3  # with its frame and a row of common settings
         left = self.size.height - OTHER_ROWS - max(side, CHART_ROWS)
         most = lanes if lanes <= MANY else max(TABLE_ROWS, left)
-        self.query_one(CostTable).show(view, self._colors, not framed, tall, self._baseline, most)
+        self.query_one(CostTable).show(snapshot, self._colors, not framed, tall, self._baseline, most)
 
     def watch_selected(self, selected: int) -> None:
-        """Mark the lane that the keys act on."""
+        """Mark the selected lane."""
         for index, card in enumerate(self._cards):
             card.selected = index == selected
 
-    # What a person chooses.
+    async def action_command(self, name: str, args: tuple[object, ...]) -> None:
+        """Run a method of the lanes' commands, the charts' commands, or the screen."""
+        part = next(part for part in (self.commands, self.charts, self) if hasattr(part, name))
+        result = getattr(part, name)(*args)
+        if isawaitable(result):
+            await result
+        self.show_changes()
 
-    async def action_do(self, command: str, args: tuple[object, ...]) -> None:
-        """Run a command: a method of the controls, of the charts' control, or of the screen."""
-        part = next(part for part in (self.controls, self.charts, self) if hasattr(part, command))
-        done = getattr(part, command)(*args)
-        if isawaitable(done):
-            await done
-        self.acted()
-
-    def acted(self) -> None:
-        """Show what a command has changed."""
-        self.look()
+    def show_changes(self) -> None:
+        """Update the screen after a command."""
+        self.show_snapshot()
 
     @on(DescendantFocus)
     def _follow_focus(self, event: DescendantFocus) -> None:
         sliders = [card.slider for card in self._cards]
-        # It may be told after another choice: then it is no news.
+        # The event may be outdated: the focus may have moved on.
         if event.widget in sliders and event.widget is self.focused:
             self.selected = sliders.index(event.widget)
 
-    def choose(self, lane: int) -> None:
-        """Have the keys act on lane number ``lane`` (from 0), if there is one."""
+    def select_lane(self, lane: int) -> None:
+        """Select lane ``lane`` (0-based), if there is one."""
         if lane < len(self._cards):
             card = self._cards[lane]
             self.selected = lane
-            # At once, unlike a widget's `focus`: the next key may be there already.
+            # Immediately, unlike Widget.focus(): the next key may already be queued.
             if card.slider in self.focus_chain:
                 self.set_focus(card.slider)
             elif isinstance(self.focused, Slider):
@@ -304,46 +301,46 @@ class LanesScreen(StyledOnce[None]):
 
     def ask(
         self,
-        take: Callable[[Answer], object],
+        apply: Callable[[Result], object],
         title: str,
         value: str,
-        read: Callable[[str], Answer],
-        told: Callable[[Answer], str],
+        parse: Callable[[str], Result],
+        describe: Callable[[Result], str],
         choices: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        """Open the dialog of these arguments, and have ``take`` called with the answer, if one is given."""
-        from concwatch.ui.screens.dialog import TypeDialog  # only here: the first frame need not wait for it
+        """Open a `TypeDialog`, and call ``apply`` with the value unless the dialog is cancelled."""
+        from concwatch.ui.screens.dialog import TypeDialog  # not needed for the first frame
 
-        def answer(value: Answer | None) -> None:
+        def on_result(value: Result | None) -> None:
             if value is not None:
-                take(value)
-                self.acted()
+                apply(value)
+                self.show_changes()
 
-        self.app.push_screen(TypeDialog(title, value, read, told, choices), answer)
+        self.app.push_screen(TypeDialog(title, value, parse, describe, choices), on_result)
 
     def sort(self, by: int) -> None:
-        """Sort the cost table by the next column, or the one before; behind the last, as the lanes stand."""
+        """Sort the cost table by the next or previous column; after the last, in the order of the lanes."""
         self.query_one(CostTable).sort(by)
 
     def sort_by(self, title: str) -> None:
-        """Sort the cost table by a column, or no more by that."""
+        """Sort the cost table by a column, or stop sorting by it."""
         table = self.query_one(CostTable)
         table.sorted_by = "" if table.sorted_by == title else title
-        self.look()
+        self.show_snapshot()
 
-    def baseline(self) -> None:
-        """Freeze the present figures for the cost table to compare with, or let them go."""
+    def toggle_baseline(self) -> None:
+        """Set the current figures as the baseline of the cost table, or remove the baseline."""
         self._baseline = self._source.snapshot() if self._baseline is None else None
-        self._tell("baseline: the present figures" if self._baseline else "no baseline")
+        self._log_event("baseline set" if self._baseline else "baseline removed")
 
-    def help(self) -> None:
-        """Show the keys and the words."""
-        from concwatch.ui.screens.help import HelpScreen  # only here: the first frame can do without
+    def show_help(self) -> None:
+        """Show the help."""
+        from concwatch.ui.screens.help import HelpScreen  # not needed for the first frame
 
         self.app.push_screen(HelpScreen(self.SUBJECT, keys.help_lines(self.KEYS), mouse=self.MOUSE))
 
     def on_resize(self, _: Resize) -> None:
-        """Fill the new room at once."""
-        if not is_ending(self.app):
+        """Redraw the charts at the new size."""
+        if not is_exiting(self.app):
             self._grid.redraw()
-            self.call_after_refresh(self.look)
+            self.call_after_refresh(self.show_snapshot)

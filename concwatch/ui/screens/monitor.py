@@ -1,4 +1,4 @@
-"""The monitor: what a person does goes to the lab, and what the lab measures is shown."""
+"""The monitor: shows the live lanes of a lab and sends the user's commands to it."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,24 +15,24 @@ from concwatch.lab.snapshot import Snapshot
 from concwatch.ui import keys
 from concwatch.ui.screens.lanes import FRAME, LanesScreen
 from concwatch.ui.source import LabSource
-from concwatch.ui.widgets.lane_card import forecast
+from concwatch.ui.widgets.lane_card import forecast as target_text
 from concwatch.units import format_clock, format_count, parse_count
 from concwatch.worker.collector import MODES
 from concwatch.worker.engines import default_threads
 from concwatch.worker.workloads import FORMS, USER
 
 EXAMPLES = {"sleep": "sleep:5..15", "ticks": "ticks:10x0.1", "payload": "payload:4KiB", "spin": "spin:0.001"}
-"""What the workload dialog offers for a word that takes values."""
+"""The examples in the workload dialog, by word."""
 
 
-class LabControls:
-    """What a person does to live lanes.
+class LaneCommands:
+    """The commands for live lanes.
 
-    Where a command takes a ``lane``, that is its number from 0; without one it is about the lane chosen.
+    ``lane`` is the index of a row on the screen; by default the selected one.
     """
 
     def __init__(self, lab: Lab, source: LabSource, screen: LanesScreen) -> None:
-        """Control ``lab`` by the rows of ``source``, and ask on ``screen`` what has to be asked."""
+        """Create the commands for the rows of ``source``; dialogs are opened on ``screen``."""
         self._lab = lab
         self._source = source
         self._screen = screen
@@ -41,192 +41,185 @@ class LabControls:
     def _row(self, lane: int | None = None) -> LaneRow:
         return self._source.rows[self._screen.selected if lane is None else lane]
 
-    # What a person does to a lane.
-
-    def switch(self, lane: int | None = None) -> None:
+    def toggle_lane(self, lane: int | None = None) -> None:
         """Switch a lane on or off."""
-        chosen = self._row(lane)
-        broken = [each for each in chosen.lanes if each.state.broken]
-        on = not chosen.on or bool(broken)
-        for each in broken if chosen.on and broken else chosen.lanes:
+        row = self._row(lane)
+        broken = [each for each in row.lanes if each.state.broken]
+        on = not row.on or bool(broken)
+        for each in broken if row.on and broken else row.lanes:
             self._lab.switch(each, on)
 
-    def hold(self, tasks: int, lane: int | None = None) -> None:
-        """Have a lane hold ``tasks``, once they are known to fit or a person wants them all the same."""
-        chosen, tasks = self._row(lane), min(tasks, LARGEST_TARGET)
-        shares = chosen.split(tasks, self._source.fits)
+    def set_target(self, tasks: int, lane: int | None = None) -> None:
+        """Set the target of a lane; if it will not fit, ask the user first."""
+        row, tasks = self._row(lane), min(tasks, LARGEST_TARGET)
+        shares = row.split(tasks, self._source.fits)
         for each, share in shares.items():
             capacity = self._lab.host_of(each).capacity
-            # Of several hosts each guard grants what fits there, and of one that has not answered yet.
-            asks = len(shares) == 1 and capacity.budget.known
+            # With several hosts, or one that has not answered yet, the guard there limits the growth.
+            can_ask = len(shares) == 1 and capacity.budget.known
             grows = share > each.target and not each.missing
-            found = capacity.forecast(each, share) if grows and asks else None
-            if found is None or found.fits:
+            forecast = capacity.forecast(each, share) if grows and can_ask else None
+            if forecast is None or forecast.fits:
                 self._lab.set_target(each, share)
             elif not self._asking:
-                self._ask_whether(each, found)
+                self._ask_whether_to_start(each, forecast)
 
-    def move(self, by: int, lane: int | None = None) -> None:
-        """Have a lane hold so many tasks more."""
-        self.hold(max(0, self._row(lane).target + by), lane)
+    def change_target(self, by: int, lane: int | None = None) -> None:
+        """Change the target of a lane by a number of tasks."""
+        self.set_target(max(0, self._row(lane).target + by), lane)
 
-    def _ask_whether(self, lane: Lane, found: Forecast) -> None:
-        """Ask what to do about a target that will not fit; until then the lane holds what it held."""
-        from concwatch.ui.screens.fit_dialog import FitDialog  # only here: the first frame can do without
+    def _ask_whether_to_start(self, lane: Lane, forecast: Forecast) -> None:
+        """Ask whether to set a target that will not fit; the current target stays until then."""
+        from concwatch.ui.screens.fit_dialog import FitDialog  # not needed for the first frame
 
-        def answer(tasks: int | None) -> None:
+        def on_result(tasks: int | None) -> None:
             self._asking = False
             if tasks is not None:
                 self._lab.set_target(lane, tasks)
-                self._screen.look()
+                self._screen.show_snapshot()
 
-        self._asking = True  # more keys may have been pressed before the question can be seen
-        self._screen.app.push_screen(FitDialog(lane.engine.name, found, lane.target), answer)
+        self._asking = True  # more keys may arrive before the dialog is shown
+        self._screen.app.push_screen(FitDialog(lane.engine.name, forecast, lane.target), on_result)
 
-    def number(self, lane: int | None = None) -> None:
-        """Ask how many tasks a lane is to hold."""
+    def ask_target(self, lane: int | None = None) -> None:
+        """Ask for the target of a lane."""
         index = self._screen.selected if lane is None else lane
 
         self._screen.ask(
-            lambda tasks: self.hold(tasks, index),
+            lambda tasks: self.set_target(tasks, index),
             f"number of tasks: {self._row(index).name}",
             str(self._row(index).target),
             lambda text: parse_count(text, LARGEST_TARGET),
-            lambda tasks: forecast(self._screen.view.lanes[index], tasks),
+            lambda tasks: target_text(self._screen.snapshot.lanes[index], tasks),
         )
 
-    def again(self) -> None:
-        """Ask the chosen lane for its target once more: without refill that starts it anew."""
+    def repeat_target(self) -> None:
+        """Set the selected lane's last target again, which without refill starts its tasks again."""
         row = self._row()
         if self._lab.settings.refill:
-            self._screen.notify("tasks that end are replaced already: f turns refill off", severity="warning")
+            self._screen.notify("refill is on already; f turns it off", severity="warning")
         elif row.asked:
-            self.hold(row.asked)
+            self.set_target(row.asked)
 
     def trim(self) -> None:
-        """Have the chosen lane give memory back."""
+        """Collect garbage in the selected lane and return memory to the system."""
         for lane in self._row().lanes:
             self._lab.trim(lane)
 
-    def how(self) -> None:
-        """Show how the chosen lane is measured."""
+    def explain(self) -> None:
+        """Show how the selected lane is measured."""
         from textual.content import Content
 
         from concwatch.lab.engine_notes import engine_notes
-        from concwatch.ui.screens.help import ReadDialog  # only here: the first frame can do without
+        from concwatch.ui.screens.help import ReadDialog  # not needed for the first frame
 
         lane = self._row().lanes[0]
-        stands = lane.worker.tally.ready
-        runs = (
-            f"{stands.runtime}{''.join(f' · {flag}' for flag in lane.worker.tally.flags)}"
-            if stands
+        ready = lane.worker.tally.ready
+        runtime = (
+            f"{ready.runtime}{''.join(f' · {flag}' for flag in lane.worker.tally.flags)}"
+            if ready
             else "not running"
         )
         text = Content.assemble(
-            (lane.engine.task, "bold"), "\n", (runs, "$accent"), "\n\n", engine_notes(lane.engine)
+            (lane.engine.task, "bold"), "\n", (runtime, "$accent"), "\n\n", engine_notes(lane.engine)
         )
         self._screen.app.push_screen(ReadDialog(f"{lane.engine.name}: how it is measured", text))
 
-    # What a person does to lanes on several hosts.
+    async def toggle_fold(self) -> None:
+        """Show the lanes of the selected row separately, or in one row again."""
+        if self._check_several_hosts():
+            await self._screen.rearrange(self._source.toggle_fold(self._screen.selected))
 
-    async def fold(self) -> None:
-        """Show the chosen row's lanes by themselves, or in one row again."""
-        if self._several():
-            chosen = self._source.fold(self._screen.selected)
-            await self._screen.rearrange(chosen)
-
-    def _several(self) -> bool:
-        """Return whether an engine runs on several hosts; if not, say so."""
+    def _check_several_hosts(self) -> bool:
+        """Return whether an engine runs on several hosts; if not, notify the user."""
         if not self._source.folds:
-            self._screen.notify("each engine runs on one host: --host names others", severity="warning")
+            self._screen.notify("each engine runs on one host; add others with --host", severity="warning")
         return self._source.folds
 
-    def spread(self) -> None:
-        """Have the charts show the median host and the band from the least to the most, or the sum."""
-        if not self._several():
+    def toggle_band(self) -> None:
+        """Switch the charts of folded hosts between sum and median with range."""
+        if not self._check_several_hosts():
             return
-        self._source.spread = not self._source.spread
-        what = "the median, and the band in which all lie" if self._source.spread else "the sum"
-        self._lab.tell(f"charts of folded hosts: {what}")
-        self._screen.look_now()
+        self._source.show_range = not self._source.show_range
+        shown = "median and range" if self._source.show_range else "sum"
+        self._lab.tell(f"charts of folded hosts show: {shown}")
+        self._screen.update_now()
 
-    def evenly(self) -> None:
-        """Split targets evenly over hosts from now on, or by what each can hold."""
+    def toggle_even(self) -> None:
+        """Switch between splitting targets evenly over hosts and by what each can hold."""
         self._source.even = not self._source.even
-        how = "evenly" if self._source.even else "by what each host can hold"
-        self._lab.tell(f"targets for several hosts are split {how}")
+        split = "evenly" if self._source.even else "by what each host can hold"
+        self._lab.tell(f"targets are split over hosts {split}")
         row = self._row()
         if len(row.lanes) > 1 and row.target:
-            self.hold(row.target)
-
-    # What a person does to all lanes.
+            self.set_target(row.target)
 
     def stop_all(self) -> None:
         """Switch every lane off."""
         self._lab.stop_all()
 
-    def workload(self) -> None:
-        """Choose what each task does."""
+    def ask_workload(self) -> None:
+        """Ask for the workload."""
         choices = tuple((EXAMPLES.get(word, word), what) for word, (_, what, _) in FORMS.items())
 
-        def read(text: str) -> str:
+        def parse(text: str) -> str:
             if text.strip() == USER:
-                raise ValueError(f'"{USER}" is a pattern: expected names of your own, such as "shop:order"')
+                raise ValueError(f'"{USER}" is a pattern: expected your own names, such as "shop:order"')
             return read_workload(text)
 
-        def take(spec: str) -> None:
+        def apply(spec: str) -> None:
             try:
                 self._lab.set_workload(spec)
-            except ValueError as error:  # the machine refused to start what serves the page
+            except ValueError as error:  # the page server could not be started
                 self._screen.notify(str(error), severity="error")
 
         self._screen.ask(
-            take,
+            apply,
             "what each task does",
             self._lab.settings.workload,
-            read,
+            parse,
             lambda spec: f"{spec}: enter applies it; running tasks are replaced",
-            (*choices, (USER, "your own, from the working directory")),
+            (*choices, (USER, "your own function, from the working directory")),
         )
 
-    def refill(self) -> None:
-        """Switch refill."""
+    def toggle_refill(self) -> None:
+        """Switch refill on or off."""
         self._lab.set_refill(not self._lab.settings.refill)
 
-    def trace(self) -> None:
-        """Switch tracing."""
+    def toggle_trace(self) -> None:
+        """Switch tracing on or off."""
         self._lab.set_trace(not self._lab.settings.trace)
 
-    def collector(self) -> None:
-        """Take the next mode of the collector."""
+    def next_collector(self) -> None:
+        """Select the next mode of the garbage collector."""
         modes = list(MODES)
         self._lab.set_gc(modes[(modes.index(self._lab.settings.gc) + 1) % len(modes)])
 
-    def mark(self) -> None:
-        """Mark this moment with a note."""
+    def ask_note(self) -> None:
+        """Ask for a note and mark the current moment with it."""
         moment = self._lab.clock()
 
-        def read(text: str) -> str:
+        def parse(text: str) -> str:
             if not text.strip():
-                raise ValueError("a mark without a text is hard to tell from others: expected a few words")
+                raise ValueError("a mark needs a text: expected a few words")
             return " ".join(text.split())
 
-        def take(text: str) -> None:
+        def apply(text: str) -> None:
             self._lab.note(text, moment)
             self._screen.charts.redraw()
 
         self._screen.ask(
-            take,
+            apply,
             "a note for this moment",
             f"mark {sum(mark.kind == NOTE for mark in self._lab.marks.since(0)) + 1}",
-            read,
+            parse,
             lambda text: f"enter marks {format_clock(moment - self._lab.began)} on the charts",
         )
 
-    def threads(self) -> None:
-        """Ask how many threads a pool is to have."""
+    def ask_threads(self) -> None:
+        """Ask for the number of threads in a pool."""
 
-        def read(text: str) -> int:
+        def parse(text: str) -> int:
             count = parse_count(text, 100_000)
             if not count:
                 raise ValueError("a pool of 0 threads runs nothing: expected a number from 1 to 100,000")
@@ -236,63 +229,66 @@ class LabControls:
             self._lab.set_threads,
             "number of threads in the pool",
             str(self._lab.settings.threads or default_threads()),
-            read,
-            lambda count: f"{format_count(count)} threads serve its jobs",
+            parse,
+            lambda count: f"the pool runs {format_count(count)} threads",
         )
 
 
 class MonitorScreen(LanesScreen):
-    """The first screen of the program: live lanes."""
+    """The program's first screen, which shows live lanes."""
 
     KEYS = keys.MONITOR
     BINDINGS = keys.bindings(keys.MONITOR)
     SUBJECT = "what does one more task cost?"
-    MOUSE = "Drag a slider, or click a lane's ○ off, its number, or a setting to change it."
+    MOUSE = "Drag a slider, or click a lane's switch (○ off), its number, or a setting to change it."
 
-    def __init__(self, lab: Lab, size: Size, aside: Callable[[], str]) -> None:
-        """Show ``lab``, which somebody else steps, on a terminal of ``size`` at first.
+    def __init__(self, lab: Lab, size: Size, status_text: Callable[[], str]) -> None:
+        """Create the screen.
 
-        ``aside`` says in a few words what else runs, or nothing.
+        Args:
+            lab: the lab to show, which the caller runs.
+            size: the terminal's initial size, in cells.
+            status_text: returns what else is running, for the status bar.
         """
         self._rows = LabSource(lab)
-        super().__init__(self._rows, size, aside, lab.tell)
-        self.controls = self._controls = LabControls(lab, self._rows, self)
+        super().__init__(self._rows, size, status_text, lab.tell)
+        self.commands = self._commands = LaneCommands(lab, self._rows, self)
         self._lab = lab
         self._due = 0.0
         self._latest: Snapshot | None = None
 
     def on_mount(self) -> None:
-        """Follow the lab's steps."""
+        """Start observing the lab."""
         self._lab.observers.append(self._observe)
 
     def on_unmount(self) -> None:
-        """Follow them no more."""
+        """Stop observing the lab."""
         self._lab.observers.remove(self._observe)
 
-    def colors_of(self, view: Snapshot) -> dict[str, str]:
-        """Return the colour of each lane, of folded ones that of their row."""
-        pairs = zip(self._rows.rows, super().colors_of(view).values(), strict=True)
+    def colors_of(self, snapshot: Snapshot) -> dict[str, str]:
+        """Return the colour of each lane; folded lanes have the colour of their row."""
+        pairs = zip(self._rows.rows, super().colors_of(snapshot).values(), strict=True)
         return {lane.engine.name: color for row, color in pairs for lane in row.lanes}
 
-    def hold(self, tasks: Mapping[str, int]) -> None:
-        """Ask the rows of engines for so many tasks, by name."""
+    def set_targets(self, targets: Mapping[str, int]) -> None:
+        """Set targets by the names of engines."""
         for index, row in enumerate(self._rows.rows):
-            if row.own_name in tasks:
-                self._controls.hold(tasks[row.own_name], index)
+            if row.own_name in targets:
+                self._commands.set_target(targets[row.own_name], index)
 
     def _observe(self, snapshot: Snapshot) -> None:
-        """Show a step of the lab, at most one a frame: while tasks grow it steps faster than anybody sees."""
-        self._rows.follow(snapshot)
-        if self._latest is not None:  # one that waits to be shown is old by now
+        """Show a snapshot of the lab, at most one per frame: during growth the lab steps more often."""
+        self._rows.record(snapshot)
+        if self._latest is not None:  # replaces one that is still waiting to be shown
             self._latest = snapshot
         elif snapshot.time >= self._due:
             self._latest, self._due = snapshot, snapshot.time + FRAME * 0.9
             self.call_later(self._show)
 
     async def _show(self) -> None:
-        """Show the latest step of the lab with a lane for each row that there is by now."""
+        """Show the latest snapshot, or new rows if hosts have joined or left."""
         latest, self._latest = self._latest, None
         if self._rows.update():
             await self.rearrange(min(self.selected, len(self._rows.rows) - 1))
         elif latest is not None:
-            self.follow(self._rows.shown(latest))
+            self.show_if_visible(self._rows.by_row(latest))

@@ -1,4 +1,4 @@
-"""A recording, played back: where the play head stands, and what a person does to it."""
+"""The screen that plays a recording."""
 
 import asyncio
 from bisect import bisect_left, bisect_right
@@ -16,11 +16,11 @@ from concwatch.recordings.format import Header
 from concwatch.recordings.recording import Recording
 from concwatch.text import plain
 from concwatch.ui import keys
-from concwatch.ui.moment import format_moment, read_moment
+from concwatch.ui.moment import format_moment, parse_moment
 from concwatch.ui.play_head import PlayHead
 from concwatch.ui.recording_source import RecordingSource
 from concwatch.ui.renderables import transport_line
-from concwatch.ui.screens.base import is_ending
+from concwatch.ui.screens.base import is_exiting
 from concwatch.ui.screens.lanes import FRAME, LanesScreen
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.cost_table import RecordedCosts
@@ -30,19 +30,19 @@ from concwatch.ui.widgets.status_bar import ReplayBar, StatusBar
 from concwatch.ui.widgets.transport import Playing, Transport
 from concwatch.units import counted, format_bytes
 
-REFUSAL = "a recording: nothing to switch here"
+REFUSAL = "this is a recording: lanes and settings cannot be changed"
 REFUSAL_SECONDS = 5.0
-"""For so long the refusal stands; asked again meanwhile it is not said again."""
+"""How long the notification is shown; it is not repeated meanwhile."""
 
 GRACE = 0.5
-"""Seconds after passing a mark, on a person's clock, in which the way back leads to the one before it."""
+"""Seconds of real time after passing a mark in which "previous mark" skips that mark."""
 
-IDLE = 0.02
-"""Seconds between two things that are done ahead of time, so that no key waits for more than one."""
+FOLD_INTERVAL = 0.02
+"""Seconds between two steps of preparing the charts, so that keys are handled in between."""
 
 
-def tell_facts(header: Header) -> str:
-    """Return when a recording was taken, and on what: ``21 Nov 2026 12:30 · CPython 3.11.7 · 2 cores``."""
+def recorded_on(header: Header) -> str:
+    """Return when and where a recording was made: ``21 Nov 2026 12:30 · CPython 3.11.7 · 2 cores``."""
     try:
         began = f"{datetime.fromisoformat(header.began).astimezone():%d %b %Y %H:%M}".lstrip("0")
     except (ValueError, OverflowError, OSError):
@@ -58,17 +58,17 @@ def tell_facts(header: Header) -> str:
     return plain(" · ".join(filter(None, facts)))
 
 
-def tell_lack(recording: Recording) -> str:
-    """Return what a recording lacks, or nothing."""
+def missing_parts(recording: Recording) -> str:
+    """Return what is missing from a recording, or an empty string."""
     damaged = f"{counted(recording.damaged, 'damaged line')} left out" if recording.damaged else ""
     return plain(", ".join(filter(None, (recording.cut, damaged))))
 
 
-class ReplayControls:
-    """What a person does to the play head."""
+class ReplayCommands:
+    """The commands for the play head."""
 
     def __init__(self, source: RecordingSource, screen: "ReplayScreen") -> None:
-        """Move the play head of ``source``, and show on ``screen`` where it went."""
+        """Create the commands for the play head of ``source``; dialogs are opened on ``screen``."""
         self._source = source
         self._head = source.head
         self._screen = screen
@@ -77,20 +77,20 @@ class ReplayControls:
     def _jump(self, moment: float) -> None:
         self._head.jump(moment, self._source.clock())
 
-    def play(self) -> None:
-        """Play, or pause."""
+    def toggle_play(self) -> None:
+        """Play or pause."""
         now = self._source.clock()
         if self._head.playing:
             self._head.pause(now)
         else:
             self._head.play(now)
 
-    def go(self, seconds: float) -> None:
-        """Go so many seconds on, or back."""
+    def skip(self, seconds: float) -> None:
+        """Move by a number of seconds; back if negative."""
         self._jump(self._head.at(self._source.clock()) + seconds)
 
     def step(self, direction: int) -> None:
-        """Go to the next sample of any lane, or to the one before, and pause."""
+        """Pause and move to the next (1) or previous (-1) sample of any lane."""
         now = self._source.clock()
         self._head.pause(now)
         at = self._head.at(now)
@@ -102,45 +102,45 @@ class ReplayControls:
             earlier = [(each, bisect_left(each, at) - 1) for each in times]
             self._jump(max((each[i] for each, i in earlier if i >= 0), default=0.0))
 
-    def beginning(self) -> None:
-        """Go to the beginning."""
+    def to_start(self) -> None:
+        """Move to the beginning."""
         self._jump(0.0)
 
-    def end(self) -> None:
-        """Go to the end."""
+    def to_end(self) -> None:
+        """Move to the end."""
         self._jump(self._head.duration)
 
     def next_mark(self, direction: int) -> None:
-        """Go to the next mark, or to the one before."""
+        """Move to the next (1) or previous (-1) mark."""
         at = self._head.at(self._source.clock())
         marks = self._source.all_marks
         if direction > 0:
             times = [mark.time for mark in marks if mark.time > at]
         else:
-            # While it plays, the mark that was just passed is where the play head comes from.
+            # While playing, skip the mark that the play head has just passed.
             least = GRACE * self._head.speed if self._head.playing else 0.0
             times = [mark.time for mark in reversed(marks) if mark.time < at - least]
         if times:
             self._jump(times[0])
 
     def speed(self, step: int) -> None:
-        """Play faster, or slower."""
+        """Play faster (1) or slower (-1)."""
         self._head.change_speed(step, self._source.clock())
 
-    def jump(self) -> None:
-        """Ask for a moment."""
+    def ask_moment(self) -> None:
+        """Ask for a moment and move there."""
         duration = self._head.duration
 
         self._screen.ask(
             self._jump,
             "jump to a moment",
             format_moment(self._source.at, duration).strip(),
-            lambda text: read_moment(text, duration),
+            lambda text: parse_moment(text, duration),
             lambda moment: f"{format_moment(moment, duration)} of {format_moment(duration, duration)}",
         )
 
     def refuse(self) -> None:
-        """Show a notice, once, that nothing can be switched here."""
+        """Notify the user that a recording cannot be changed."""
         if not self._refused:
             self._refused = True
             self._screen.notify(REFUSAL, timeout=REFUSAL_SECONDS)
@@ -149,101 +149,99 @@ class ReplayControls:
     def _forget_refusal(self) -> None:
         self._refused = False
 
-    # The panel of common settings runs these.
-    workload = refill = trace = collector = stop_all = threads = refuse
+    # The panel of common settings runs these commands.
+    ask_workload = toggle_refill = toggle_trace = next_collector = stop_all = ask_threads = refuse
 
 
 class ReplayScreen(LanesScreen):
-    """Shows lanes as they were at the play head."""
+    """Shows the lanes at the play head of a recording."""
 
-    AUTO_FOCUS = ""  # nothing: the arrow keys are the play head's
+    AUTO_FOCUS = ""  # nothing: the arrow keys move the play head
     DEFAULT_CSS = """
     ReplayScreen {
-        /* Above the line that is played along. */
+        /* Above the transport bar. */
         & ToastRack { margin-bottom: 2; }
     }
     """
     KEYS = keys.REPLAY
     BINDINGS = keys.bindings(keys.REPLAY)
-    SUBJECT = "a recording, played back"
+    SUBJECT = "playing a recording"
     CARD = RecordedCard
     COSTS = RecordedCosts
-    EVENTS = 20  # fewer than a monitor has: older ones are a jump away, which need not wait for all of them
-    EVENT_ROWS = 40  # nor for a layout
+    EVENTS = 20  # fewer than on the monitor, so that jumps are fast
+    EVENT_ROWS = 40  # fixed, so that jumps need no layout
 
     def __init__(
         self, recording: Recording, name: str, size: Size, clock: Callable[[], float], speed: float = 1.0
     ) -> None:
-        """Show a recording on a terminal of ``size`` at first.
+        """Create the screen.
 
         Args:
-            recording: what is played.
-            name: of its file.
-            size: of the terminal, in cells.
-            clock: returns seconds that never go back.
-            speed: seconds of the recording a second.
+            recording: the recording to play.
+            name: the name of its file.
+            size: the terminal's initial size, in cells.
+            clock: returns a monotonic time in seconds.
+            speed: seconds of the recording per second.
         """
-        self.playing = RecordingSource(recording, PlayHead(recording.duration, speed), clock)
-        """What is played, and where."""
+        self.source = RecordingSource(recording, PlayHead(recording.duration, speed), clock)
+        """The recording and its play head."""
         self._file = name
-        self._stale = False
-        super().__init__(self.playing, size)
-        self.controls = ReplayControls(self.playing, self)
-        self.charts.chosen = shortest_span(recording.duration)
-
-    # What is seen.
+        self._update_pending = False
+        super().__init__(self.source, size)
+        self.commands = ReplayCommands(self.source, self)
+        self.charts.selected_window = shortest_span(recording.duration)
 
     def heading(self) -> StatusBar:
-        """Return the line at the top."""
-        recording = self.playing.recording
-        return ReplayBar(plain(self._file), tell_facts(recording.header), tell_lack(recording))
+        """Return the status bar."""
+        recording = self.source.recording
+        return ReplayBar(plain(self._file), recorded_on(recording.header), missing_parts(recording))
 
     def foot(self) -> Iterable[Widget]:
-        """Return the lines at the bottom."""
-        return [Transport(self.playing.recording.duration), KeyBar(keys.bar(self.KEYS))]
+        """Return the transport bar and the key bar."""
+        return [Transport(self.source.recording.duration), KeyBar(keys.bar(self.KEYS))]
 
     def on_mount(self) -> None:
-        """Play."""
-        if is_ending(self.app):
+        """Start playing."""
+        if is_exiting(self.app):
             return
         for chart in self.query(Chart):
-            chart.hint = "nothing recorded by this moment"
+            chart.hint = "nothing recorded up to this moment"
         self.set_interval(FRAME, self._play_on)
-        self.playing.head.play(self.playing.clock())
+        self.source.head.play(self.source.clock())
         self._show_marks()
         self.call_after_refresh(self.run_worker, self._fold_ahead, name="fold")
 
     async def _fold_ahead(self) -> None:
-        """Fold what the charts show while nobody waits, so that the first jump over hours need not."""
-        for lane in self.playing.recording.lanes:
+        """Prepare the data of the charts in the background, so that the first jump over hours is fast."""
+        for lane in self.source.recording.lanes:
             for metric in DRAWN:
                 lane.series.precompute(metric)
-                await asyncio.sleep(IDLE)
+                await asyncio.sleep(FOLD_INTERVAL)
 
-    def look(self, snapshot: Snapshot | None = None) -> None:
-        """Show everything as it was at the play head."""
-        self._stale = False
-        super().look(snapshot)
-        self._show_playing()
+    def show_snapshot(self, snapshot: Snapshot | None = None) -> None:
+        """Show a snapshot, or the one at the play head."""
+        self._update_pending = False
+        super().show_snapshot(snapshot)
+        self._update_transport()
 
-    def _show_playing(self) -> None:
-        head = self.playing.head
-        self.query_one(Transport).show(Playing(self.playing.at, head.playing, head.speed))
+    def _update_transport(self) -> None:
+        head = self.source.head
+        self.query_one(Transport).show(Playing(self.source.at, head.playing, head.speed))
 
     def _play_on(self) -> None:
-        """Look, if the play head has moved since the last time."""
-        if self.playing.head.playing:
-            self.follow(self.playing.snapshot())
+        """Update the screen while the recording is playing."""
+        if self.source.head.playing:
+            self.show_if_visible(self.source.snapshot())
 
-    def follow_theme(self) -> None:
-        """Take the colours that go with the present theme."""
-        super().follow_theme()
+    def apply_theme(self) -> None:
+        """Choose the colours again after the theme has changed."""
+        super().apply_theme()
         self._show_marks()
 
     def _show_marks(self) -> None:
-        colors = dict(zip((lane.name for lane in self.view.lanes), self._colors, strict=True))
-        duration = max(self.playing.recording.duration, 1e-9)
-        marks = self.playing.all_marks
+        colors = dict(zip((lane.name for lane in self.snapshot.lanes), self._colors, strict=True))
+        duration = max(self.source.recording.duration, 1e-9)
+        marks = self.source.all_marks
         strokes = [
             transport_line.Mark(
                 mark.time / duration,
@@ -254,28 +252,26 @@ class ReplayScreen(LanesScreen):
         ]
         self.query_one(Transport).show_marks(strokes, [mark_text(mark) for mark in marks])
 
-    # Where the play head goes.
-
-    def acted(self) -> None:
-        """Show where the play head is, once, after however many keys and moves of the mouse wait by now."""
-        if not self._stale:
-            self._stale = True
+    def show_changes(self) -> None:
+        """Update the screen once after all queued keys and mouse events."""
+        if not self._update_pending:
+            self._update_pending = True
             self.call_later(self._show_moved)
 
     def _show_moved(self) -> None:
-        playing = self.playing
-        if playing.head.at(playing.clock()) == playing.at:  # it was let go where it was held
-            self.look()
+        source = self.source
+        if source.head.at(source.clock()) == source.at:  # dropped where it was held
+            self.show_snapshot()
         else:
             self.charts.redraw()
 
     @on(Transport.Dragged)
     def _hold(self, event: Transport.Dragged) -> None:
-        self.set_focus(None)  # from now on the arrow keys are the play head's again
-        self.playing.head.hold(event.moment, self.playing.clock())
-        self.acted()
+        self.set_focus(None)  # so that the arrow keys move the play head again
+        self.source.head.hold(event.moment, self.source.clock())
+        self.show_changes()
 
     @on(Transport.Released)
     def _drop(self, event: Transport.Released) -> None:
-        self.playing.head.drop(event.moment, self.playing.clock())
-        self.acted()
+        self.source.head.drop(event.moment, self.source.clock())
+        self.show_changes()

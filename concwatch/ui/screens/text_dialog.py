@@ -1,4 +1,4 @@
-"""A long text that goes on while it is read: what a watched program writes, or the lines that hold memory."""
+"""A dialog that shows a long, changing text: a program's output, or the lines that hold memory."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,21 +14,21 @@ from concwatch.text import plain
 from concwatch.ui.screens.dialog import Dialog
 from concwatch.units import format_bytes
 
-KEPT = 64 << 10
-"""Bytes of the end of the file that are shown."""
+SHOWN = 64 << 10
+"""Bytes shown of the end of a file."""
 
-LOOK = 0.5
-"""Seconds between two looks."""
+INTERVAL = 0.5
+"""Seconds between two updates of the text."""
 
 
-def last_of(path: Path | None) -> str:
-    """Return the end of a file as text that commands no terminal; why not, where it cannot be read."""
+def tail(path: Path | None) -> str:
+    """Return the end of a file without control characters, or why it cannot be read."""
     if path is None:
-        return "the program was running already: its output is its own"
+        return "the program was started elsewhere: its output is not available"
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
-            file.seek(max(0, size - KEPT))
+            file.seek(max(0, size - SHOWN))
             data = file.read()
     except OSError as error:
         return f"{path}: {error.strerror}"
@@ -37,22 +37,22 @@ def last_of(path: Path | None) -> str:
 
 
 def traced_text(processes: Iterable[tuple[str, TracedLines | None]]) -> str:
-    """Return a table of the lines that hold traced memory, for each process that has said which do."""
-    found = []
+    """Return a table of the lines that hold traced memory, for each process that has reported them."""
+    rows = []
     for name, traced in processes:
         if traced is not None:
-            found += [plain(name), f"{'holds':>12}{'grown':>12}{'blocks':>10}  allocated at"]
-            found += [
+            rows += [plain(name), f"{'holds':>12}{'grown':>12}{'blocks':>10}  allocated at"]
+            rows += [
                 f"{format_bytes(line.bytes):>12}{format_bytes(line.grown):>12}{line.blocks:>10,}  "
                 f"{plain(line.file)}:{line.line}"
                 for line in traced.lines
             ]
-            found.append("")
-    return "\n".join(found)
+            rows.append("")
+    return "\n".join(rows)
 
 
 class TextDialog(Dialog[None]):
-    """Shows a text, its end first where ``at_end``, and anew every half second."""
+    """Shows a text and updates it every half second; with ``at_end`` it is scrolled to the end."""
 
     BINDINGS = [Binding("o,a,q", "dismiss(None)", "Back", show=False)]
     DEFAULT_CSS = """
@@ -65,25 +65,25 @@ class TextDialog(Dialog[None]):
     """
 
     def __init__(self, title: str, subtitle: str, text: Callable[[], str], at_end: bool = False) -> None:
-        """Show what ``text`` returns, below a title and above a subtitle."""
+        """Create a dialog that shows what ``text`` returns."""
         super().__init__()
         self._titles = title, subtitle
         self._text = text
         self._at_end = at_end
 
     def compose(self) -> ComposeResult:
-        """One text that scrolls."""
+        """Create the scrollable text."""
         with Vertical() as box:
             box.border_title, box.border_subtitle = self._titles
             with VerticalScroll():
                 yield Static()
 
     def on_mount(self) -> None:
-        """Follow the text."""
+        """Show the text and start updating it."""
         if self._at_end:
             self.query_one(VerticalScroll).anchor()
-        self._look()
-        self.set_interval(LOOK, self._look)
+        self._update()
+        self.set_interval(INTERVAL, self._update)
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         self.query_one(Static).update(Content(self._text()))

@@ -1,4 +1,4 @@
-"""The processes of a watched program, and whose tasks they run."""
+"""The screen of a watched program: its processes and groups of tasks."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -22,26 +22,26 @@ from concwatch.watch.ranking import identity, merge_groups, ranked
 from concwatch.watch.watching import Watching
 
 ROWS, FEW_ROWS = 8, 4
-"""Groups that the table has room for, and on a low terminal."""
+"""Rows of the table of groups, and on a low terminal."""
 
-ASK = 2.0
-"""Seconds between two questions where the tasks of a group wait, while that is shown."""
+WAITS_INTERVAL = 2.0
+"""Seconds between two requests for where the tasks of a group wait, while that is shown."""
 
 DRAWN = 12
-"""Processes that have lines in the charts: the first that are listed."""
+"""Number of processes drawn in the charts: the first in the list."""
 
 
 class WatchSource:
     """The processes of a watched program, as a `Source`."""
 
     def __init__(self, watching: Watching) -> None:
-        """Show ``watching``, which somebody else steps."""
+        """Create the source of ``watching``, which the caller steps."""
         self._watching = watching
         self.events = watching.events
         self.marks = watching.marks
 
     def snapshot(self) -> Snapshot:
-        """Return the processes as they are now."""
+        """Return the current state of the processes."""
         return self._watching.snapshot()
 
     def series(self) -> Sequence[Any]:
@@ -50,7 +50,7 @@ class WatchSource:
 
     @property
     def began(self) -> float:
-        """When the first process was looked at."""
+        """Time of the first sample of any process; infinity before there is one."""
         return min((lane.series.began for lane in self._watching.lanes), default=float("inf"))
 
     def largest_target(self, lane: int) -> int:
@@ -58,114 +58,111 @@ class WatchSource:
         return 0
 
 
-class GroupControls:
-    """What a person does to a list of processes and a table of groups."""
+class GroupCommands:
+    """The commands for the list of processes and the table of groups."""
 
     def __init__(self, screen: "GroupView") -> None:
-        """Act on ``screen``."""
-        self._view = screen
+        """Create the commands for ``screen``."""
+        self._group_view = screen
 
-    def choose_process(self, number: int) -> None:
-        """Show the tasks of process ``number``, or of all."""
-        self._view.process = number
+    def select_process(self, number: int) -> None:
+        """Show the tasks of process ``number``, or of all processes with `ALL`."""
+        self._group_view.process = number
 
     def next_process(self, step: int) -> None:
-        """Choose the next process that is listed, or the one before."""
-        order = [ALL, *(number for number, _ in listed(self._view.view))]
-        place = order.index(self._view.process) if self._view.process in order else 0
-        self.choose_process(order[(place + step) % len(order)])
+        """Select the next (1) or previous (-1) process in the list."""
+        order = [ALL, *(number for number, _ in listed(self._group_view.snapshot))]
+        index = order.index(self._group_view.process) if self._group_view.process in order else 0
+        self.select_process(order[(index + step) % len(order)])
 
-    def choose_group(self, place: int) -> None:
-        """Have the keys act on the group at a place of the table."""
-        self._view.choose_group(place)
-        if self._view.opened:
-            self.ask_where()
+    def select_group(self, row: int) -> None:
+        """Select a row of the table of groups."""
+        self._group_view.select_group(row)
+        if self._group_view.waits_shown:
+            self.request_waits()
 
     def next_group(self, step: int) -> None:
-        """Choose the next group of the table, or the one before."""
-        last = max(0, len(self._view.groups) - 1)
-        self.choose_group(min(last, max(0, self._view.group + step)))
+        """Select the next (1) or previous (-1) group of the table."""
+        last = max(0, len(self._group_view.groups) - 1)
+        self.select_group(min(last, max(0, self._group_view.group + step)))
 
     def sort_by(self, title: str) -> None:
         """Sort the table by a column."""
-        self._view.sorted_by = title
+        self._group_view.sorted_by = title
 
     def next_column(self, step: int) -> None:
-        """Sort by the next column, or by the one before."""
+        """Sort by the next (1) or previous (-1) column."""
         titles = [column.title for column in COLUMNS]
-        self.sort_by(titles[(titles.index(self._view.sorted_by) + step) % len(titles)])
+        self.sort_by(titles[(titles.index(self._group_view.sorted_by) + step) % len(titles)])
 
-    def waits(self) -> None:
-        """Show where the tasks of the chosen group wait, or no more."""
-        screen = self._view
-        screen.opened = not screen.opened
-        if screen.opened:
-            self.ask_where()
+    def toggle_waits(self) -> None:
+        """Show or hide where the tasks of the selected group wait."""
+        self._group_view.waits_shown = not self._group_view.waits_shown
+        if self._group_view.waits_shown:
+            self.request_waits()
 
-    def ask_where(self) -> None:
-        """Ask where the tasks of the chosen group wait, where there is somebody to ask."""
+    def request_waits(self) -> None:
+        """Request where the tasks of the selected group wait; a recording ignores it."""
 
-    def filter(self) -> None:
-        """Ask for words, and show the groups in whose name or file they stand."""
-
-        self._view.ask(
-            partial(setattr, self._view, "words"),
+    def ask_filter(self) -> None:
+        """Ask for a text, and show only groups whose name or file contains it."""
+        self._group_view.ask(
+            partial(setattr, self._group_view, "filter_text"),
             "show groups whose name or file contains",
-            self._view.words,
+            self._group_view.filter_text,
             str.strip,
-            lambda words: f'"{words}"' if words else "all groups",
+            lambda text: f'"{text}"' if text else "all groups",
         )
 
 
-class WatchControls(GroupControls):
-    """What a person does to a watched program, too."""
+class WatchCommands(GroupCommands):
+    """The commands for a watched program."""
 
-    def __init__(self, watching: Watching, screen: "WatchScreen") -> None:
-        """Act on ``watching``, and ask on ``screen`` what has to be asked."""
+    def __init__(self, watching: Watching, screen: "GroupView", output: Path | None) -> None:
+        """Create the commands for ``watching``; dialogs are opened on ``screen``."""
         super().__init__(screen)
         self._watching = watching
-        self._output = screen
+        self._output = output
 
-    def ask_where(self) -> None:
-        """Ask every agent that has the chosen group where its tasks wait."""
-        screen = self._view
+    def request_waits(self) -> None:
+        """Request from every process with the selected group where its tasks wait."""
+        screen = self._group_view
         if not 0 <= screen.group < len(screen.groups):
             return
-        wanted = identity(screen.groups[screen.group])
+        selected = identity(screen.groups[screen.group])
         for lane in self._watching.alive:
             for number, group in lane.groups.items():
-                if identity(group.report) == wanted:
+                if identity(group.report) == selected:
                     lane.send("waits", group=number)
 
-    def outcomes(self) -> None:
-        """Count how tasks end, from now on, or no more."""
+    def toggle_outcomes(self) -> None:
+        """Start or stop counting how tasks end."""
         self._watching.set_option("outcomes")
 
-    def trace(self) -> None:
-        """Trace allocations, or no more."""
+    def toggle_trace(self) -> None:
+        """Start or stop tracing allocations."""
         self._watching.set_option("trace")
 
-    def mark(self) -> None:
-        """Mark this moment, with a note."""
+    def ask_note(self) -> None:
+        """Ask for a note and mark the current moment with it."""
         moment = self._watching.clock()
-
-        self._view.ask(
+        self._group_view.ask(
             lambda text: self._watching.note(text, moment),
             f"a note for {format_clock(moment - self._watching.began)}",
             "",
             str.strip,
-            lambda text: f'"{text}"' if text else "a mark without words",
+            lambda text: f'"{text}"' if text else "a mark without a note",
         )
 
-    def output(self) -> None:
-        """Show what the program writes."""
-        from concwatch.ui.screens.text_dialog import TextDialog, last_of  # the first frame can do without
+    def show_output(self) -> None:
+        """Show the program's output."""
+        from concwatch.ui.screens.text_dialog import TextDialog, tail  # not needed for the first frame
 
-        path = self._output.output
-        self._show(TextDialog("output of the program", str(path or ""), lambda: last_of(path), at_end=True))
+        path = self._output
+        self._show(TextDialog("output of the program", str(path or ""), lambda: tail(path), at_end=True))
 
-    def allocations(self) -> None:
-        """Show which lines hold traced memory, and how much that has grown since they were shown last."""
+    def show_allocations(self) -> None:
+        """Show the lines that hold traced memory, and how much it has grown since the last time."""
         from concwatch.ui.screens.text_dialog import TextDialog, traced_text
 
         traced = [lane for lane in self._watching.alive if lane.tick and lane.tick.traced is not None]
@@ -175,46 +172,46 @@ class WatchControls(GroupControls):
 
         def text() -> str:
             if not traced:
-                return "nothing is traced: t traces allocations from then on"
+                return "nothing is traced: press t to start tracing"
             return traced_text((lane.name, lane.lines) for lane in traced) or "taking a snapshot …"
 
-        self._show(TextDialog("lines that hold traced memory", "grown: since they were shown last", text))
+        self._show(TextDialog("lines that hold traced memory", "grown: since they were last shown", text))
 
     def _show(self, dialog: Screen[None]) -> None:
-        self._view.app.push_screen(dialog)
+        self._group_view.app.push_screen(dialog)
 
 
 class GroupView(LanesScreen):
-    """Shows processes, and the groups of their tasks; what those are is for those who inherit."""
+    """Shows processes and the groups of their tasks, which subclasses provide."""
 
     SIDE = ProcessSidebar
 
     process = ALL
-    """The number of the process whose tasks are shown."""
+    """Number of the selected process, or `ALL`."""
     groups: Sequence[GroupStatus] = ()
     """The groups of the table, in its order."""
     group = 0
-    """The place of the one that the keys act on."""
+    """Index of the selected group."""
     sorted_by = COLUMNS[0].title
-    words = ""
-    """What the groups are filtered by."""
-    opened = False
-    """Whether it is shown where the chosen group's tasks wait."""
-    _chosen: tuple[str, str, int] | None = None
-    """Which group the keys act on; None for the first."""
+    filter_text = ""
+    """Only groups whose name or file contains this are shown."""
+    waits_shown = False
+    """Whether the table shows where the selected group's tasks wait."""
+    _selected_group: tuple[str, str, int] | None = None
+    """Identity of the selected group; None for the first."""
 
     def groups_of(self, lane: int) -> Sequence[GroupStatus]:
         """Return the groups of a process."""
         raise NotImplementedError
 
     def details_of(self, lane: int) -> Sequence[tuple[str, str]]:
-        """Return what else is known of a process: labels and texts."""
+        """Return labels and texts about a process."""
         return ()
 
-    def choose_group(self, place: int) -> None:
-        """Have the keys act on the group at a place of the table, wherever it then goes."""
-        if 0 <= place < len(self.groups):
-            self.group, self._chosen = place, identity(self.groups[place])
+    def select_group(self, row: int) -> None:
+        """Select the group in a row of the table; it stays selected when the order changes."""
+        if 0 <= row < len(self.groups):
+            self.group, self._selected_group = row, identity(self.groups[row])
 
     def side(self) -> Iterable[Widget]:
         """Return the list of processes."""
@@ -224,32 +221,32 @@ class GroupView(LanesScreen):
         """Return the table of groups."""
         return GroupTable()
 
-    def drawn(self, view: Snapshot) -> Iterable[int]:
-        """Return the process that is chosen, or the first that are listed, in their order."""
+    def drawn(self, snapshot: Snapshot) -> Iterable[int]:
+        """Return the selected process, or the first in the list."""
         if self.process != ALL:
             return [self.process]
-        return sorted(number for number, _ in listed(view)[:DRAWN])
+        return sorted(number for number, _ in listed(snapshot)[:DRAWN])
 
-    def show_lanes(self, view: Snapshot) -> None:
-        """Have the list show a snapshot."""
-        number = 0 if len(view.lanes) == 1 else self.process
-        known = self.details_of(number) if 0 <= number < len(view.lanes) else ()
-        self.query_one(ProcessList).show(view, self._colors, self.process, known)
-        self.query_one(Sidebar).set_subtitle(format_bytes(view.total_rss))
+    def show_lanes(self, snapshot: Snapshot) -> None:
+        """Update the list of processes."""
+        number = 0 if len(snapshot.lanes) == 1 else self.process
+        details = self.details_of(number) if 0 <= number < len(snapshot.lanes) else ()
+        self.query_one(ProcessList).show(snapshot, self._colors, self.process, details)
+        self.query_one(Sidebar).set_subtitle(format_bytes(snapshot.total_rss))
 
-    def show_table(self, view: Snapshot) -> None:
-        """Have the table show the groups of the chosen process, or of all."""
-        chosen = range(len(view.lanes)) if self.process == ALL else [self.process]
+    def show_table(self, snapshot: Snapshot) -> None:
+        """Update the table with the groups of the selected process, or of all."""
+        lanes = range(len(snapshot.lanes)) if self.process == ALL else [self.process]
         value = next(column.value for column in COLUMNS if column.title == self.sorted_by)
-        found = merge_groups(group for lane in chosen for group in self.groups_of(lane))
-        self.groups = ranked(found, value, self.words, MOST)
-        places = {identity(group): place for place, group in enumerate(self.groups)}
-        self.group = places.get(self._chosen, 0) if self._chosen else 0
+        groups = merge_groups(group for lane in lanes for group in self.groups_of(lane))
+        self.groups = ranked(groups, value, self.filter_text, MOST)
+        rows_of = {identity(group): row for row, group in enumerate(self.groups)}
+        self.group = rows_of.get(self._selected_group, 0) if self._selected_group else 0
         rows = FEW_ROWS if self.has_class("-short", "-tiny") else ROWS
-        note = f'filter "{plain(self.words)}"' if self.words else ""
+        note = f'filter "{plain(self.filter_text)}"' if self.filter_text else ""
         if len(self.groups) > rows:
             note = f"{note + ' · ' if note else ''}{format_count(self.group + 1)} of {len(self.groups)}"
-        self.query_one(GroupTable).show(self.groups, self.sorted_by, self.group, rows, self.opened, note)
+        self.query_one(GroupTable).show(self.groups, self.sorted_by, self.group, rows, self.waits_shown, note)
 
 
 class WatchScreen(GroupView):
@@ -258,40 +255,41 @@ class WatchScreen(GroupView):
     KEYS = keys.WATCH
     BINDINGS = keys.bindings(keys.WATCH)
     SUBJECT = "whose tasks are they, and which grow?"
-    MOUSE = "Click a process to see its tasks alone, a heading to sort by it, a group to choose it."
+    MOUSE = "Click a process to see only its tasks, a heading to sort by it, or a group to select it."
     AUTO_FOCUS = ""
 
-    def __init__(self, watching: Watching, size: Size, aside: Callable[[], str], output: Path | None) -> None:
-        """Show ``watching``, which somebody else steps.
+    def __init__(
+        self, watching: Watching, size: Size, status_text: Callable[[], str], output: Path | None
+    ) -> None:
+        """Create the screen.
 
         Args:
-            watching: the program.
-            size: of the terminal at first, in cells.
-            aside: says in a few words what else there is to know.
-            output: the file that holds what the program writes; None where it is not ours.
+            watching: the program, which the caller steps.
+            size: the terminal's initial size, in cells.
+            status_text: returns what else is running, for the status bar.
+            output: the file with the program's output; None if it was started elsewhere.
         """
-        super().__init__(WatchSource(watching), size, aside, watching.tell)
-        self.controls = self._controls = WatchControls(watching, self)
-        self.output = output
+        super().__init__(WatchSource(watching), size, status_text, watching.tell)
+        self.commands = self._commands = WatchCommands(watching, self, output)
         self._watching = watching
 
     def on_mount(self) -> None:
-        """Follow the program's steps."""
-        self._watching.observers.append(self.follow)
-        self.set_interval(ASK, self._ask_again)
+        """Start observing the program."""
+        self._watching.observers.append(self.show_if_visible)
+        self.set_interval(WAITS_INTERVAL, self._refresh_waits)
 
-    def _ask_again(self) -> None:
-        if self.opened:
-            self._controls.ask_where()
+    def _refresh_waits(self) -> None:
+        if self.waits_shown:
+            self._commands.request_waits()
 
     def on_unmount(self) -> None:
-        """Follow them no more."""
-        self._watching.observers.remove(self.follow)
+        """Stop observing the program."""
+        self._watching.observers.remove(self.show_if_visible)
 
     def groups_of(self, lane: int) -> Sequence[GroupStatus]:
-        """Return the groups of a process as they are now."""
+        """Return the current groups of a process."""
         return [group.status for group in self._watching.lanes[lane].groups.values()]
 
     def details_of(self, lane: int) -> Sequence[tuple[str, str]]:
-        """Return further figures of a process."""
+        """Return labels and texts from the agent of a process."""
         return self._watching.lanes[lane].details()

@@ -7,7 +7,7 @@ from textual.content import Content
 
 from concwatch.lab.settings import describe
 from concwatch.lab.snapshot import Snapshot
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 from concwatch.units import format_count
 from concwatch.worker.engines import default_threads
 
@@ -29,17 +29,17 @@ def _switch(on: bool) -> Content:
 
 ROWS = (
     Row(
-        "w", "each task", "workload",
+        "w", "each task", "ask_workload",
         lambda view: Content.styled(f"{describe(view.settings.workload)} ▾", "bold"),
         lambda view: Content.styled(f"{view.settings.workload} ▾", "bold"),
     ),
-    Row("f", "refill", "refill", lambda view: _switch(view.settings.refill)),
-    Row("t", "traced", "trace", lambda view: _switch(view.settings.trace)),
-    Row("g", "collector", "collector", lambda view: Content.styled(
+    Row("f", "refill", "toggle_refill", lambda view: _switch(view.settings.refill)),
+    Row("t", "traced", "toggle_trace", lambda view: _switch(view.settings.trace)),
+    Row("g", "collector", "next_collector", lambda view: Content.styled(
         view.settings.gc, "" if view.settings.gc == "default" else "$warning"
     )),
     Row("0", "", "stop_all", lambda view: Content.styled(" stop all ", "$foreground on $panel")),
-    Row("n", "pool", "threads", lambda view: Content(
+    Row("n", "pool", "ask_threads", lambda view: Content(
         f"{format_count(view.settings.threads or default_threads())} threads"
     )),
 )  # fmt: skip
@@ -72,7 +72,7 @@ class CommonPanel(ClickableLines):
         if view is None:
             return ()
         if height >= len(ROWS):
-            return [(Cell(width, self._line(row, view, width), do(row.action)),) for row in ROWS]
+            return [(Cell(width, self._line(row, view, width), command(row.action)),) for row in ROWS]
         lines: list[list[Cell]] = [[]]
         left = width
         for row in ROWS:
@@ -85,11 +85,11 @@ class CommonPanel(ClickableLines):
                     break
                 lines.append([])
                 left = width - 1 - text.cell_length
-            lines[-1] += (Cell(1), Cell(text.cell_length, text, do(row.action)))
+            lines[-1] += (Cell(1), Cell(text.cell_length, text, command(row.action)))
         return lines
 
     def _line(self, row: Row, view: Snapshot, width: int) -> Content:
-        note = ("  RSS ≈ ×2", "$warning") if row.action == "trace" and view.settings.trace else ""
+        note = ("  RSS ≈ ×2", "$warning") if row.action == "toggle_trace" and view.settings.trace else ""
         label = f"{row.label:11}" if row.label else ""
         text = Content.assemble(
             (f"{row.key} ", KEY), (label, LABEL), self._framed(row.shown(view), row), note

@@ -8,7 +8,7 @@ from textual.content import Content
 from concwatch.lab.growth import Growth
 from concwatch.text import short_place
 from concwatch.ui.widgets.table import Column, Table, columns_for, headings
-from concwatch.ui.widgets.text_lines import Cell, do
+from concwatch.ui.widgets.text_lines import Cell, command
 from concwatch.units import UNKNOWN, format_bytes, format_count, format_rate, format_seconds, format_short
 from concwatch.watch.group import GroupStatus
 
@@ -103,7 +103,7 @@ class GroupTable(Table):
             where = f"{short_place(group.file)}:{group.line}" if group.file else ""
             name = Content.assemble((mark, "$accent"), (group.name, style))
             line = [
-                Cell(name_room, name, do("choose_group", place)),
+                Cell(name_room, name, command("select_group", place)),
                 Cell(room - name_room, Content.styled(where, "$dim")),
             ]
             for column in columns:

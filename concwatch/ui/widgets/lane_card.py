@@ -14,7 +14,7 @@ from textual.style import Style
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import LaneSnapshot
 from concwatch.ui.widgets.slider import Slider
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
 
 SAID = 1.5
@@ -42,9 +42,9 @@ MARKS: dict[State, tuple[str, str]] = {
 """What a lane's switch shows in each state, and its colour."""
 
 ACTIONS: dict[str, tuple[str, *tuple[int, ...]]] = {
-    "state": ("switch",),
-    "less": ("move", -STEP),
-    "more": ("move", STEP),
+    "state": ("toggle_lane",),
+    "less": ("change_target", -STEP),
+    "more": ("change_target", STEP),
 }
 """What a click runs, and with which arguments before the lane's number; elsewhere it asks for a number."""
 
@@ -208,10 +208,10 @@ class LaneCard(ClickableLines):
     async def run_cell_action(self, action: str) -> None:
         """Select the lane, and switch it, move its target, or ask for a number."""
         self.slider.focus()
-        await self._do(*ACTIONS.get(action, ("number",)))
+        await self._run(*ACTIONS.get(action, ("ask_target",)))
 
-    async def _do(self, command: str, *args: object) -> None:
-        await self.run_action(f"screen.{do(command, *args, self._lane)}")
+    async def _run(self, name: str, *args: object) -> None:
+        await self.run_action(f"screen.{command(name, *args, self._lane)}")
 
     @on(Slider.Dragged)
     @on(Slider.Cancelled)
@@ -228,7 +228,7 @@ class LaneCard(ClickableLines):
             self._asked, self._asked_until = forecast(view, event.value), view.sample.time + SAID
             self.update_lines()
         self._dragging = False
-        await self._do("hold", event.value)
+        await self._run("set_target", event.value)
 
 
 class RecordedCard(LaneCard):
@@ -261,7 +261,7 @@ class RecordedCard(LaneCard):
     async def on_click(self, event: Click) -> None:
         """Select the lane; what it shows was recorded."""
         event.stop()
-        await self.run_action(f"screen.{do('choose', self._lane)}")
+        await self.run_action(f"screen.{command('select_lane', self._lane)}")
         x, y = event.screen_offset - self.content_region.offset
         if y > 0 or x >= self.cell_rows(self.content_size.width)[0][0].width:
-            await self.run_action(f"screen.{do('refuse')}")
+            await self.run_action(f"screen.{command('refuse')}")

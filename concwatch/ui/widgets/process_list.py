@@ -7,7 +7,7 @@ from textual.content import Content
 from concwatch.lab.lane_state import State
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
 from concwatch.ui.widgets.sidebar import Sidebar
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 from concwatch.units import format_bytes, format_count, format_short
 
 ALL = -1
@@ -74,7 +74,7 @@ class ProcessList(ClickableLines):
                 Cell(
                     max(0, width - LIVE - RSS),
                     Content.assemble(mark, *name),
-                    do("choose_process", number),
+                    command("select_process", number),
                 ),
                 Cell(LIVE, Content(live), right=True),
                 Cell(RSS, Content(rss), right=True),

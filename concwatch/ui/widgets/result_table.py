@@ -79,7 +79,7 @@ def tabs(titles: Sequence[str], chosen: int) -> Content:
         return Content(titles[0])
     numbers = [
         Content.styled(f" {index + 1} ", "bold reverse" if index == chosen else "$dim").stylize(
-            Style.from_meta({"@click": f"screen.table({index})"})
+            Style.from_meta({"@click": f"screen.show_table({index})"})
         )
         for index in range(len(titles))
     ]

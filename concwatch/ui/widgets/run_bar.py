@@ -100,10 +100,10 @@ class RunBar(TextLines):
         if runs.running == name:
             return self._bar(runner, runs.stopping, width)
         if runs.running is not None:
-            text = f"{runs.running} is running, {runs.told.removeprefix('experiment ')}: one at a time"
+            text = f"{runs.running} is running, {runs.status.removeprefix('experiment ')}: one at a time"
             return Content.styled(text, "$dim")
         if name in runs.problems:
-            return Content.styled(f"broken off: {runs.problems[name]}", "$error")
+            return Content.styled(f"failed: {runs.problems[name]}", "$error")
         if runs.has_run(name):
             text, style = result(runner)
             return Content.styled(text, style)

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 from textual.content import Content
 
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 
 GAP = 2
 """Cells before a column."""
@@ -60,7 +60,7 @@ def headings(columns: Sequence[Column[Row]], sorted_by: str) -> list[Cell]:
         text = f"▾ {column.title}" if chosen else f"{'':{GAP}}{column.title}"
         text = text if column.left else f"{text}{'':{column.marks}}"
         style = "bold $accent" if chosen else "bold $dim"
-        action = do("sort_by", column.title)
+        action = command("sort_by", column.title)
         cells.append(Cell(column.width, Content.styled(text, style), action, right=not column.left))
     return cells
 

@@ -14,9 +14,9 @@ from textual.style import Style
 from textual.widget import Widget
 
 
-def do(command: str, *args: object) -> str:
+def command(name: str, *args: object) -> str:
     """Return the action that runs a command of a screen's controls."""
-    return f"do({command!r}, {args!r})"
+    return f"command({name!r}, {args!r})"
 
 
 class LineWriter:

@@ -9,7 +9,7 @@ from textual.message import Message
 
 from concwatch.ui.moment import format_moment
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, marks_in, share_at
-from concwatch.ui.widgets.text_lines import Cell, ClickableLines, do
+from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 
 SPEED_WIDTH = 5
 """Cells of the longest speed, ``×0.25``."""
@@ -76,16 +76,16 @@ class Transport(ClickableLines):
         button, style = ("▶", "bold $success") if playing.moves else ("‖", "bold $warning")
         place, length = format_moment(playing.at, duration), f" / {format_moment(duration, duration)}"
         cells = [
-            Cell(3, Content.styled(f" {button} ", style), do("play")),
+            Cell(3, Content.styled(f" {button} ", style), command("toggle_play")),
             Cell(1),
             Cell(len(place), Content.styled(place, "bold")),
             Cell(len(length), Content.styled(length, "$dim")),
         ]
         speed = [
             Cell(2),
-            Cell(3, Content.styled(" « ", "bold $accent"), do("speed", -1)),
+            Cell(3, Content.styled(" « ", "bold $accent"), command("speed", -1)),
             Cell(SPEED_WIDTH, Content.styled(f"×{playing.speed:g}".center(SPEED_WIDTH), "bold")),
-            Cell(3, Content.styled(" » ", "bold $accent"), do("speed", 1)),
+            Cell(3, Content.styled(" » ", "bold $accent"), command("speed", 1)),
         ]
         if _width(cells + speed) + NARROWEST < width:
             cells += speed

@@ -22,7 +22,7 @@ from concwatch.demos.captures import Captures, check_formats
 from concwatch.demos.demo import Demo, load, shipped
 from concwatch.demos.keyboard import key_event
 from concwatch.demos.lane import DemoFailed
-from concwatch.demos.player import Played, play
+from concwatch.demos.player import PlayResult, play
 from concwatch.demos.stage import Stage, source_of
 from concwatch.lab.catalog import SHOWN, find
 from concwatch.lab.lab import Lab
@@ -50,9 +50,9 @@ REASON = "uvloop cannot run here: needs nothing_like_this: look elsewhere"
 @pytest.fixture(autouse=True)
 def nimble(monkeypatch):
     """Have keys and mouse move faster than the eye."""
-    monkeypatch.setattr(stage, "BEAT", 0.001)
-    monkeypatch.setattr(mouse, "BEAT", 0.001)
-    monkeypatch.setattr(stage, "POLL", 0.01)
+    monkeypatch.setattr(stage, "EVENT_INTERVAL", 0.001)
+    monkeypatch.setattr(mouse, "EVENT_INTERVAL", 0.001)
+    monkeypatch.setattr(stage, "POLL_INTERVAL", 0.01)
 
 
 def fake_app(engines=SHOWN, speed=1.0, workers=None) -> ConcwatchApp:
@@ -61,7 +61,7 @@ def fake_app(engines=SHOWN, speed=1.0, workers=None) -> ConcwatchApp:
     return ConcwatchApp(lambda: Lab(engines, settings=Settings(trace=True), **fakes, **hurried))
 
 
-async def played(script, app=None, formats=("svg",), optional=()) -> tuple[Played, list[str], Captures]:
+async def played(script, app=None, formats=("svg",), optional=()) -> tuple[PlayResult, list[str], Captures]:
     """Play a function on fake workers; no worker is left whatever it does."""
     demo = Demo(Path(__file__), "Mine", "", script, (120, 40), "", SHOWN, optional)
     app, lines, captures = app or fake_app(), [], Captures("mine", "Mine", formats)
@@ -107,7 +107,7 @@ async def test_each_verb_does_what_it_says():
 
     app = fake_app()
     done, lines, captures = await played(script, app)
-    assert done == Played(whole=True)
+    assert done == PlayResult(completed=True)
     assert lines[:6] == [
         " 1  caption: Everything a person does",
         " 2  switch asyncio",
@@ -171,20 +171,20 @@ FAILING = (
     (lambda s: s.until(lambda lab: s.lane("asyncoi").on, text="so"), 'wait until so: unknown lane "asyncoi"'),
     (lambda s: s.until(lambda lab: s.lane("pool").figure("life") > 1), 'unknown figure "life": see'),
     (lambda s: s.press("t", "entr"), 'press t entr: unknown key "entr"'),
-    (lambda s: s.drag("asyncio", "30k"), "drag asyncio to 30k: the slider lands on 40,000: expected one of"),
+    (lambda s: s.drag("asyncio", "30k"), "drag asyncio to 30k: the slider stops at 40,000: expected one of"),
     (lambda s: s.drag("asyncio", "many"), 'drag asyncio to many: "many" is not a number of tasks'),
     (lambda s: s.click("nothing", "pool"), 'expected "nothing" on the card of pool within'),
-    (lambda s: s.shot("../up"), "shot ../up: expected a name of small letters"),
-    (lambda s: s.shot("taken"), "shot taken: a second of this name"),
-    (lambda s: s.shot("b", "rs"), 'no chart of "rs" is seen: expected one of rss'),
+    (lambda s: s.shot("../up"), "shot ../up: expected a name of lower-case letters"),
+    (lambda s: s.shot("taken"), "shot taken: this name is already used"),
+    (lambda s: s.shot("b", "rs"), 'no chart of "rs" is visible: expected one of rss'),
     (lambda s: s.caption("1\n2\n3"), "3 lines: expected 2 at most"),
-    (lambda s: s.type("n", "0"), "type 0 after n: the dialog does not take it: a pool of 0 threads"),
+    (lambda s: s.type("n", "0"), "type 0 after n: the dialog does not accept it: a pool of 0 threads"),
     (lambda s: s.drag("pool", "1k"), "drag pool to 1k: expected the lanes in front"),  # but for that dialog
 )
 
 
 async def test_a_verb_that_cannot_be_done_says_why(monkeypatch):
-    monkeypatch.setattr(stage, "PROMPT", 0.3)
+    monkeypatch.setattr(stage, "RESPONSE_TIMEOUT", 0.3)
     said = []
 
     async def script(stage):
@@ -195,7 +195,7 @@ async def test_a_verb_that_cannot_be_done_says_why(monkeypatch):
             said.append(str(failed.value))
 
     done, _, _ = await played(script)
-    assert done == Played(whole=True)
+    assert done == PlayResult(completed=True)
     assert not any("\n" in one for one in said)
 
 
@@ -213,7 +213,7 @@ async def test_what_goes_wrong_ends_the_demo_with_one_line(step, said, tmp_path)
     (tmp_path / "mine.py").write_text(f"async def play(stage):\n    await {step}")
     app = fake_app()
     done = await play(load(str(tmp_path / "mine.py")), app, Captures("mine", "", ()), lambda line: None)
-    assert not done.whole
+    assert not done.completed
     assert done.problem.startswith(f"mine.py: {said}")
     assert "\n" not in done.problem
     assert all(lane.idle for lane in app.lab.lanes)
@@ -249,9 +249,9 @@ async def test_a_step_about_an_engine_that_cannot_run_fails_at_once_or_is_skippe
                 await step(stage)
 
     done, _, _ = await played(failing, fake_app((BARRED,)))
-    assert done.whole
+    assert done.completed
     done, lines, _ = await played(script, fake_app((BARRED,)), optional=("uvloop",))
-    assert done.whole
+    assert done.completed
     assert lines[:2] == [" 1  switch uvloop", f"    skipped: {REASON}"]
     assert lines[1::2] == [lines[1]] * 4
 
@@ -263,7 +263,7 @@ async def test_a_last_step_that_ends_the_program_is_done(last):
         await (stage.press("q") if last == "press" else stage.click("quit"))
 
     done, _, captures = await played(script)
-    assert done == Played(whole=True)
+    assert done == PlayResult(completed=True)
     assert list(captures.shots) == ["all"]
 
 
@@ -314,7 +314,7 @@ def test_a_shipped_demo_says_what_one_sees_and_nothing_that_another_machine_make
 async def test_a_shipped_demo_plays_on_fakes_and_takes_the_pictures_of_the_gallery(name):
     demo, captures = load(name), Captures(name, "", ("png",))
     done = await play(demo, fake_app(speed=10), captures, lambda line: None)
-    assert done == Played(whole=True)
+    assert done == PlayResult(completed=True)
     assert [f"{name}-{shot}.png" for shot in captures.shots] == [
         path.name for path in sorted((ROOT / "screenshots").glob(f"{name}-*.png"))
     ]

@@ -20,7 +20,7 @@ from concwatch.console import print_error
 from concwatch.demos import stage
 from concwatch.demos.captures import FILMS, FORMATS, Captures, check_formats
 from concwatch.demos.demo import Demo, load, parse_size, shipped
-from concwatch.demos.player import Played, play
+from concwatch.demos.player import PlayResult, play
 from concwatch.files import why_not_writable, write_atomically
 from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.pictures.png import PicturesUnavailable
@@ -134,7 +134,7 @@ def command(
     played = _perform(demo, captures, folder, size, max_memory, on_screen)
     if played.problem:
         print_error(played.problem)
-    written = played.whole and _write(captures, folder)
+    written = played.completed and _write(captures, folder)
     sys.exit(played.status or int(not written))
 
 
@@ -206,7 +206,7 @@ def _perform(
     size: tuple[int, int] | None,
     budget: int | None,
     on_screen: bool,
-) -> Played:
+) -> PlayResult:
     """Play one demo and print its steps."""
     if on_screen:
         end_with_terminal(*take_terminal())
@@ -229,7 +229,7 @@ def _perform(
         played, stopped = run_until_signal(play(demo, app, captures, emit, on_screen=on_screen, size=size))
     for line in lines:
         click.echo(line)
-    return played or Played(problem=f"{demo.path.name}: ended by a signal", status=128 + stopped)
+    return played or PlayResult(problem=f"{demo.path.name}: ended by a signal", status=128 + stopped)
 
 
 def _write(captures: Captures, folder: Path) -> bool:

@@ -1,1 +1,1 @@
-"""Demos: short Python files that play the real program with real workers, and the pictures made of them."""
+"""Demos: short Python files that drive the real program and real workers, and the pictures made of them."""

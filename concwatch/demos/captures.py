@@ -1,4 +1,4 @@
-"""The pictures, the film and the recording of the terminal that are made of a demo."""
+"""The pictures, the film and the terminal recording of a demo."""
 
 import importlib.util
 import time
@@ -14,7 +14,7 @@ from concwatch.pictures.png import PicturesUnavailable, to_png
 from concwatch.ui.recording_driver import RecordedTerminal
 from concwatch.ui.screen_strips import screen_strips
 
-FRAME = 0.2
+FRAME_INTERVAL = 0.2
 """Seconds between two frames of a film."""
 
 FORMATS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -24,14 +24,14 @@ FORMATS: dict[str, tuple[tuple[str, str], ...]] = {
     "webp": (("resvg_py", "resvg-py"), ("PIL", "pillow")),
     "cast": (),
 }
-"""The modules that each format needs, and their packages."""
+"""Format → the modules that it needs, each with its package."""
 
 FILMS = ("gif", "webp")
-"""The formats that are made of frames."""
+"""The formats made of frames."""
 
 
 def check_formats(formats: Collection[str]) -> None:
-    """Check that all formats can be made here.
+    """Check that the packages for all formats are installed.
 
     Raises:
         PicturesUnavailable: the message says what to install.
@@ -42,15 +42,15 @@ def check_formats(formats: Collection[str]) -> None:
 
 
 class Captures:
-    """Keeps pictures, frames and what is written to the terminal, in the formats that are wanted."""
+    """Stores the pictures, frames and terminal output of a demo, as far as the formats need them."""
 
     def __init__(self, name: str, title: str, formats: Collection[str]) -> None:
-        """Begin with nothing.
+        """Prepare without recording anything.
 
         Args:
-            name: what the files are called after.
-            title: what stands above the pictures.
-            formats: which of `FORMATS` are wanted.
+            name: the prefix of the file names.
+            title: the window title in the pictures.
+            formats: the wanted ones of `FORMATS`.
         """
         self.shots: dict[str, str] = {}
         """The pictures as SVG, by name."""
@@ -62,36 +62,36 @@ class Captures:
         self._began: float | None = None
 
     def attach(self, app: App[Any], on_screen: bool) -> bool:
-        """Record the terminal of an app that does not run yet; return whether a recording is wanted."""
+        """Record the terminal of an app before it runs. Return whether the formats need that."""
         if self._terminal is not None:
             app.driver_class = self._terminal.driver_class(app.driver_class if on_screen else None)
         return self._terminal is not None
 
     def film(self, app: App[Any]) -> None:
-        """Begin film and recording here, dropping what there is of them."""
+        """Start the film and the terminal recording, dropping earlier content."""
         if self._terminal is not None:
             self._terminal.output.clear()
             self._terminal.sizes.clear()
             self._terminal.start()
             self._terminal.resize(*app.size)
-            app.refresh()  # all of the screen, since nothing of it has been recorded
+            app.refresh()  # redraw everything: the recording must start with the whole screen
         if set(FILMS) & set(self._formats):
             if self._began is None:
-                app.set_interval(FRAME, lambda: self.take_frame(app))
+                app.set_interval(FRAME_INTERVAL, lambda: self.add_frame(app))
             self._frames.clear()
             self._began = time.monotonic()
-            self.take_frame(app)
+            self.add_frame(app)
 
-    def take_frame(self, app: App[Any]) -> None:
-        """Add a frame to the film, if there is one."""
+    def add_frame(self, app: App[Any]) -> None:
+        """Add a frame to the film, if filming has started."""
         if self._began is None:
             return
         strips = screen_strips(app)
         if strips is not None:
             self._frames.append(Frame(time.monotonic() - self._began, list(map(list, strips))))
 
-    def take_shot(self, name: str, app: App[Any]) -> None:
-        """Keep a picture of the screen."""
+    def add_shot(self, name: str, app: App[Any]) -> None:
+        """Add a picture of the screen."""
         self.shots[name] = split_texts(app.export_screenshot(title=self._title))
 
     def files(self) -> Iterator[tuple[str, str | bytes]]:

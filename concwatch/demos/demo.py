@@ -1,4 +1,4 @@
-"""A demo and its file: where it is found, how it is loaded, and what is wrong with it."""
+"""Demo files: loading and validation."""
 
 import inspect
 import re
@@ -24,12 +24,12 @@ SHIPPED = Path(__file__).parent / "shipped"
 PROGRAMS = Path(__file__).parent / "programs"
 """The folder of the programs that shipped demos watch."""
 
-LEAST, MOST = (60, 20), (400, 150)
-"""Columns and rows that a terminal of a demo can have."""
+MIN_SIZE, MAX_SIZE = (60, 20), (400, 150)
+"""Smallest and largest terminal of a demo: columns and rows."""
 
 
-class Head(Struct):
-    """What the file of a demo may set."""
+class DemoSettings(Struct):
+    """The optional constants of a demo's file."""
 
     SIZE: str = "120x40"
     THEME: str = ""
@@ -40,7 +40,7 @@ class Head(Struct):
 
 
 class Demo(Struct, frozen=True):
-    """A demo that can be played; `concwatch.demos.stage` says how its file is written."""
+    """A demo that can be played; `concwatch.demos.stage` documents its file."""
 
     path: Path
     title: str
@@ -51,43 +51,43 @@ class Demo(Struct, frozen=True):
     engines: Sequence[Engine]
     optional: Sequence[str]
     watch: Sequence[str] = ()
-    """The command of a program to watch in place of lanes."""
+    """The command of a program to watch instead of lanes."""
 
     @property
     def name(self) -> str:
-        """What it and its files are called."""
+        """Its name, and the prefix of its pictures' file names."""
         return self.path.stem
 
     @property
     def filmed(self) -> bool:
-        """Whether it calls ``stage.film()``: the gallery then has a film of it."""
+        """Whether it calls ``stage.film()``; then the gallery includes a film."""
         return "film" in self.play.__code__.co_names
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """Return the columns and rows of a text such as ``120x40``.
+    """Parse columns and rows from a text such as ``120x40``.
 
     Raises:
-        ValueError: naming ``text`` and what was expected.
+        ValueError: one line that names ``text`` and the expected format.
     """
     found = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text.strip(), re.ASCII)
     if found:
         size = int(found[1]), int(found[2])
-        if all(least <= cells <= most for least, cells, most in zip(LEAST, size, MOST, strict=True)):
+        if all(least <= cells <= most for least, cells, most in zip(MIN_SIZE, size, MAX_SIZE, strict=True)):
             return size
-    least, most = (f"{columns}x{rows}" for columns, rows in (LEAST, MOST))
+    least, most = (f"{columns}x{rows}" for columns, rows in (MIN_SIZE, MAX_SIZE))
     raise ValueError(
         f'"{text[:40]}" is not a size: expected columns and rows such as "120x40", from {least} to {most}'
     )
 
 
 def shipped() -> list[Path]:
-    """List the files of the demos that come with concwatch, by name."""
+    """List the files of the shipped demos, sorted by name."""
     return sorted(SHIPPED.glob("*.py"))
 
 
 def load(name: str) -> Demo:
-    """Load a shipped demo by its name, or any by the path of its file, which is run.
+    """Load a shipped demo by its name, or another one by its path. This runs the file.
 
     Raises:
         ValueError: one line that names the file, the line in it, and what was expected.
@@ -113,34 +113,34 @@ def load(name: str) -> Demo:
 
 
 def _read(module: ModuleType, path: Path) -> Demo:
-    """Return the demo that a module describes.
+    """Return the demo that a module defines.
 
     Raises:
-        ValueError: it describes none.
-        msgspec.ValidationError: the same.
+        ValueError: it is not a valid demo.
+        msgspec.ValidationError: a constant has a wrong type.
     """
     play = getattr(module, "play", None)
     if not inspect.iscoroutinefunction(play):
         raise ValueError('expected a function "async def play(stage)"')
-    head = msgspec.convert({key: value for key, value in vars(module).items() if key.isupper()}, Head)
+    settings = msgspec.convert({k: value for k, value in vars(module).items() if k.isupper()}, DemoSettings)
     title, _, about = inspect.cleandoc(module.__doc__ or path.stem).partition("\n")
-    if head.THEME and head.THEME not in ALL_THEMES:
-        raise ValueError(f'unknown theme "{head.THEME}"{nearest(head.THEME, ALL_THEMES)}')
-    engines = find(head.ENGINES) if head.ENGINES else SHOWN
-    hosts = read_hosts({name: {"command": command} for name, command in head.HOSTS.items()})
+    if settings.THEME and settings.THEME not in ALL_THEMES:
+        raise ValueError(f'unknown theme "{settings.THEME}"{nearest(settings.THEME, ALL_THEMES)}')
+    engines = find(settings.ENGINES) if settings.ENGINES else SHOWN
+    hosts = read_hosts({name: {"command": command} for name, command in settings.HOSTS.items()})
     if hosts:
         engines = [engine.on(host) for engine in engines for host in hosts.values()]
-    strangers = set(head.OPTIONAL) - {engine.name for engine in engines}
-    if strangers:
-        raise ValueError(f"OPTIONAL: expected lanes of ENGINES, not {', '.join(sorted(strangers))}")
-    size = parse_size(head.SIZE)
+    unknown = set(settings.OPTIONAL) - {engine.name for engine in engines}
+    if unknown:
+        raise ValueError(f"OPTIONAL: expected lanes of ENGINES, not {', '.join(sorted(unknown))}")
+    size = parse_size(settings.SIZE)
     about = " ".join(about.split())
-    watch = _command(head.WATCH, path.parent)
-    return Demo(path, title, about, play, size, head.THEME, engines, head.OPTIONAL, watch)
+    watch = _command(settings.WATCH, path.parent)
+    return Demo(path, title, about, play, size, settings.THEME, engines, settings.OPTIONAL, watch)
 
 
 def _command(words: Sequence[str], folder: Path) -> Sequence[str]:
-    """Return a command whose ``python`` is this one, and whose files stand beside the demo or are shipped."""
+    """Return a command with ``python`` and the files beside the demo, or shipped, replaced by their paths."""
     found = []
     for word in words:
         paths = [path for path in (folder / word, PROGRAMS / word) if word.endswith(".py") and path.is_file()]
@@ -149,7 +149,7 @@ def _command(words: Sequence[str], folder: Path) -> Sequence[str]:
 
 
 def describe(error: BaseException, path: Path) -> str:
-    """Return what went wrong as one line that begins with the demo's file and the line in it."""
+    """Return an error as one line that begins with the demo's file and line number."""
     frames = traceback.walk_tb(error.__traceback__)
     lines = [line for frame, line in frames if frame.f_code.co_filename == str(path)]
     text = str(error)

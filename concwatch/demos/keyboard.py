@@ -1,4 +1,4 @@
-"""Keys by name, as events of a keyboard."""
+"""Keyboard events from key names."""
 
 import re
 import string
@@ -21,53 +21,53 @@ ALIASES = {
     "↓": "down",
     "−": "-",
 }
-"""What people and the program's own help call keys besides."""
+"""Other common names of keys, also from concwatch's help → Textual's names."""
 
 NAMES = tuple(
     str(key.value) for key in Keys if not set("<+-") & set(key.value) and str(key.value) not in ALIASES
 )
-"""What keys are called that write nothing."""
+"""Names of keys that do not type a character."""
 
 _KEY = re.compile(r"((?:(?:ctrl|shift|alt|meta|super|hyper)\+)*)(.+)", re.DOTALL)
 
 
-def _spell(character: str) -> str:
-    """Return the name under which Textual reports a letter or sign."""
+def _name_of(character: str) -> str:
+    """Return Textual's name of a character's key."""
     if character.isalnum():
         return character
     name = unicodedata.name(character, character).lower().replace("-", "_").replace(" ", "_")
     return KEY_NAME_REPLACEMENTS.get(name, name)
 
 
-SIGNS = {_spell(sign): sign for sign in string.punctuation}
-"""The signs of a keyboard by the names under which Textual reports them."""
+SIGNS = {_name_of(sign): sign for sign in string.punctuation}
+"""Textual's name → punctuation character."""
 
 
 def key_event(key: str) -> Key:
-    """Return the event of one key: a letter or sign, or a name such as ``enter`` or ``ctrl+p``.
+    """Return the event of a key: a character, or a name such as ``enter`` or ``ctrl+p``.
 
     Raises:
-        ValueError: no terminal sends such a key.
+        ValueError: the key is unknown, or terminals do not send it.
     """
     found = _KEY.fullmatch(key)
     modifiers, plain = found.groups() if found else ("", key)
     plain = SIGNS.get(plain) or ALIASES.get(plain, plain)
-    written = len(plain) == 1 and plain.isprintable()
-    if written and modifiers and (plain != plain.lower() or modifiers == "shift+"):
-        # A terminal sends the letter that shift writes, and ctrl+p whichever case is meant.
+    printable = len(plain) == 1 and plain.isprintable()
+    if printable and modifiers and (plain != plain.lower() or modifiers == "shift+"):
+        # Terminals send the upper-case letter for shift, and ctrl+p for either case.
         sent = plain.upper() if modifiers == "shift+" else modifiers + plain.lower()
         raise ValueError(f'unknown key "{key[:40]}": expected what a terminal sends; did you mean "{sent}"?')
-    if not written and plain not in NAMES:
+    if not printable and plain not in NAMES:
         meant = nearest(plain[:40], (*NAMES, *ALIASES, *SIGNS))
         raise ValueError(
             f'unknown key "{key[:40]}": expected a letter, or a name such as enter, left or ctrl+p{meant}'
         )
-    if written and not modifiers:
-        return letter_event(plain)
-    name = _spell(plain) if written else plain
+    if printable and not modifiers:
+        return character_event(plain)
+    name = _name_of(plain) if printable else plain
     return Key(modifiers + name, None if modifiers else key_to_character(name))
 
 
-def letter_event(letter: str) -> Key:
-    """Return the event of a letter or sign that is typed."""
-    return Key(_spell(letter), letter)
+def character_event(character: str) -> Key:
+    """Return the event of typing a character."""
+    return Key(_name_of(character), character)

@@ -1,4 +1,4 @@
-"""A lane as a demo sees it."""
+"""A lane as demos see it."""
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
@@ -9,16 +9,16 @@ from concwatch.measure.figures import BY_NAME
 from concwatch.text import nearest
 from concwatch.units import format_count
 
-ENOUGH = 0.95
-"""Share of a lane's target that its bytes a task must have been measured with."""
+MIN_MEASURED = 0.95
+"""Share of the target that must have been live when the bytes per task were measured."""
 
 
 class DemoFailed(Exception):
-    """A verb could not be done; the message says what was expected, and what was seen instead."""
+    """A step failed; the message says what was expected and what was seen instead."""
 
 
 class CannotRun(DemoFailed):
-    """A lane's engine cannot run here."""
+    """A lane's engine cannot run on this machine."""
 
     def __init__(self, lane: str, reason: str) -> None:
         super().__init__(f"{lane} cannot run here: {reason}")
@@ -27,7 +27,7 @@ class CannotRun(DemoFailed):
 
 
 class DemoLane:
-    """One lane: what a condition asks about."""
+    """One lane, for the conditions of a demo."""
 
     def __init__(self, lab: Lab, lane: Lane) -> None:
         self.name = lane.engine.name
@@ -38,15 +38,15 @@ class DemoLane:
         lab.observers.append(self._observe)
 
     def _observe(self, snapshot: Snapshot) -> None:
-        """Note when a target has been reached."""
+        """Record when a target was reached."""
         if self._lane.worker.goal.reached is not self._reached:
             self._reached, self._since = self._lane.worker.goal.reached, snapshot.time
 
     def check(self) -> None:
-        """Raise where the lane will not go on by itself.
+        """Raise an error if the lane has failed or cannot run.
 
         Raises:
-            CannotRun: its engine cannot run here.
+            CannotRun: its engine cannot run on this machine.
             DemoFailed: its worker has failed.
         """
         lane = self._lane
@@ -59,7 +59,7 @@ class DemoLane:
 
     @property
     def snapshot(self) -> LaneSnapshot:
-        """All that is known of the lane at this moment."""
+        """The current snapshot of the lane."""
         return next(lane for lane in self._lab.snapshot().lanes if lane.name == self.name)
 
     @property
@@ -69,7 +69,7 @@ class DemoLane:
 
     @property
     def on(self) -> bool:
-        """Whether its worker runs."""
+        """Whether its worker is running."""
         return self._lane.state is State.RUNNING
 
     @property
@@ -84,32 +84,32 @@ class DemoLane:
 
     @property
     def target(self) -> int:
-        """Tasks that it is to hold."""
+        """Tasks that it should hold."""
         return self._lane.target
 
     @property
     def held_back(self) -> bool:
-        """Whether a limit holds it short of its target."""
+        """Whether a limit keeps it below its target."""
         return self._lane.worker.goal.limit is not None
 
     @property
     def settled(self) -> bool:
-        """Whether its target is reached, and what a task costs there is known."""
-        reached, now = self._lane.worker.goal.reached, self.snapshot
-        status, sample = now.status, now.sample
+        """Whether it has reached its target, and the memory per task is known."""
+        reached, snapshot = self._lane.worker.goal.reached, self.snapshot
+        status, sample = snapshot.status, snapshot.sample
         if reached is None or reached.target != status.target or sample.rss_per_task is None:
             return False
         traced = self._lab.settings.trace and "trace" in status.can
-        return (sample.measured_live or 0) >= status.target * ENOUGH and status.tracing == traced
+        return (sample.measured_live or 0) >= status.target * MIN_MEASURED and status.tracing == traced
 
     def held(self, seconds: float) -> bool:
-        """Return whether it has held its target for so many seconds."""
+        """Return whether it has held its target for that many seconds."""
         reached = self._lane.worker.goal.reached
-        stands = reached is not None and reached is self._reached and self._lane.on
-        return stands and self._lab.clock() - self._since >= seconds
+        holding = reached is not None and reached is self._reached and self._lane.on
+        return holding and self._lab.clock() - self._since >= seconds
 
     def figure(self, name: str) -> float:
-        """Return a figure by its name in `concwatch.measure.figures`; NaN while it is not known.
+        """Return a figure by its name in `concwatch.measure.figures`, or NaN if it is not known yet.
 
         Raises:
             DemoFailed: there is no such figure.

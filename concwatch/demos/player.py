@@ -1,4 +1,4 @@
-"""Plays a demo in the real program, and ends the program whatever happens."""
+"""The player: runs a demo in the real program, which has always exited afterwards."""
 
 import asyncio
 import signal
@@ -15,47 +15,47 @@ from concwatch.demos.stage import Stage
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.watch_app import WatchApp
 
-LOOK = 0.05
-"""Seconds between two looks at whether the program still runs."""
+POLL_INTERVAL = 0.05
+"""Seconds between two checks whether the program is still running."""
 
-PATIENCE = 5.0
-"""Seconds that a demo may take to end when the program has ended."""
+EXIT_TIMEOUT = 5.0
+"""Seconds to wait for the demo's coroutine after the program has exited."""
 
 
-class Played(Struct):
-    """How a demo has ended."""
+class PlayResult(Struct):
+    """The result of playing a demo."""
 
-    whole: bool = False
+    completed: bool = False
     """Whether it was played to its end."""
     problem: str = ""
-    """Why not: one line, or nothing."""
+    """Why it was not, in one line, or an empty string."""
     status: int = 0
-    """The program's exit status, 0 when nothing went wrong."""
+    """The program's exit status."""
 
 
 async def play(
     demo: Demo,
     app: ConcwatchApp | WatchApp,
     captures: Captures,
-    say: Callable[[str], None],
+    log: Callable[[str], None],
     *,
     on_screen: bool = False,
     size: tuple[int, int] | None = None,
-) -> Played:
-    """Play a demo as far as it goes; the app and its workers have ended then.
+) -> PlayResult:
+    """Play a demo to its end or its first failure, then stop the app and its workers.
 
     Args:
-        demo: what to play.
+        demo: the demo.
         app: the program, which has not run yet.
-        captures: keeps what is wanted of it.
-        say: is given one line a step, when it begins.
-        on_screen: whether there is a terminal to show it on.
-        size: columns and rows without a terminal.  [as the demo says]
+        captures: stores the pictures and the film.
+        log: called with a line at the beginning of each step.
+        on_screen: whether to show it on the terminal.
+        size: columns and rows without a terminal.  [the demo's own]
     """
-    played = Played()
+    result = PlayResult()
 
     async def perform(pilot: Pilot[Any]) -> None:
-        stage = Stage(app, pilot, captures, demo.optional, say)
+        stage = Stage(app, pilot, captures, demo.optional, log)
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             try:
@@ -63,14 +63,14 @@ async def play(
                 await demo.play(stage)
             except (Exception, SystemExit) as error:
                 if app.is_running:
-                    played.problem = describe(error, demo.path)
+                    result.problem = describe(error, demo.path)
             else:
-                played.whole = True
-                captures.take_frame(app)
+                result.completed = True
+                captures.add_frame(app)
         for warning in warned:
-            if "never awaited" in str(warning.message):  # the likeliest mistake, and else a silent one
-                played.whole = False
-                played.problem = f"{demo.path.name}: line {warning.lineno}: {warning.message}"
+            if "never awaited" in str(warning.message):  # a likely mistake, otherwise silent
+                result.completed = False
+                result.problem = f"{demo.path.name}: line {warning.lineno}: {warning.message}"
 
     async def auto_pilot(pilot: Pilot[Any]) -> None:
         performing = asyncio.ensure_future(perform(pilot))
@@ -80,9 +80,9 @@ async def play(
         finally:
             leaving.cancel()
             performing.cancel()
-        await asyncio.wait((performing,), timeout=PATIENCE)
+        await asyncio.wait((performing,), timeout=EXIT_TIMEOUT)
         await app.finish_pictures()
-        app.exit(return_code=1 if played.problem else app.return_code or 0)
+        app.exit(return_code=1 if result.problem else app.return_code or 0)
 
     if demo.theme:
         app.theme = demo.theme
@@ -92,16 +92,16 @@ async def play(
         size=None if on_screen else size or demo.size,
         auto_pilot=auto_pilot,
     )
-    played.status = app.return_code or 0
+    result.status = app.return_code or 0
     over = "before the demo was over"
-    if played.status > 128:
-        name = signal.Signals(played.status - 128).name
-        played.whole, played.problem = False, f"{demo.path.name}: ended by {name} {over}"
-    elif not played.whole and not played.problem:
-        played.problem = f"{demo.path.name}: the program ended {over}"
-    return played
+    if result.status > 128:
+        name = signal.Signals(result.status - 128).name
+        result.completed, result.problem = False, f"{demo.path.name}: ended by {name} {over}"
+    elif not result.completed and not result.problem:
+        result.problem = f"{demo.path.name}: the program ended {over}"
+    return result
 
 
 async def _until_ended(app: ConcwatchApp | WatchApp) -> None:
-    while app.is_running:  # noqa: ASYNC110  # Textual tells nobody when an app ends
-        await asyncio.sleep(LOOK)
+    while app.is_running:  # noqa: ASYNC110  # Textual has no event for an app's exit
+        await asyncio.sleep(POLL_INTERVAL)

@@ -1,6 +1,6 @@
-# Longer than other files: its docstring is the manual that `concwatch demo --help` prints.
+# Longer than 300 lines: its docstring is the manual that `concwatch demo --help` prints.
 
-"""How to write a demo: a Python file that plays the real program, with real workers.
+"""How to write a demo: a Python file that drives the real program and real workers.
 
     '''Ten thousand tasks
 
@@ -14,43 +14,43 @@
         await stage.caption("10,000 asyncio tasks")
         await stage.shot("held")
 
-The first line of its docstring stands above its pictures, the rest says what one sees. Its files are
-called after it: mine-held.svg, mine.gif. It may also set, as it needs them:
+The first line of its docstring is the title of its pictures, the rest a description. The files are named
+after it: mine-held.svg, mine.gif. These constants are optional:
 
-    SIZE = "80x24"                columns and rows of the terminal, else 120x40
-    THEME = "concwatch-light"     the colours
-    ENGINES = ("asyncio", "go")   the lanes, else the four that the program starts with
-    HOSTS = {"web1": "ssh -T web1"}  where the lanes run, by name and command, else on this machine
-    WATCH = ("python", "app.py")  a program to watch in place of lanes; "lab" is then what follows it
-    OPTIONAL = ("go",)            lanes it can do without: where one cannot run, steps about it are skipped
+    SIZE = "80x24"                columns and rows of the terminal; default 120x40
+    THEME = "concwatch-light"     the colour theme
+    ENGINES = ("asyncio", "go")   the lanes; default the four of the program
+    HOSTS = {"web1": "ssh -T web1"}  hosts to run the lanes on, name and command; default this machine
+    WATCH = ("python", "app.py")  a program to watch instead of lanes; "lab" is then the Watching
+    OPTIONAL = ("go",)            lanes that may be unable to run; steps about them are then skipped
 
-What a stage can do, each with await:
+The methods of a stage, each with await:
 
-    press("t", "[")               press keys: a letter, a sign, or enter, esc, pgup, left, ctrl+p, ...
+    press("t", "[")               press keys: a character, or enter, esc, pgup, left, ctrl+p, ...
     type("w", "sleep:10")         open a dialog with a key, type a text into it, and press enter
     click("default")              click on a text on the screen; click("off", "pool"): on the lane's card
     switch("asyncio")             switch a lane on or off
-    choose("asyncio")             choose the lane that keys act on
+    choose("asyncio")             select a lane
     drag("asyncio", "10k")        drag a lane's slider to one of its stops
-    until(condition, limit=30)    wait until a function of the lab returns true, at most so many seconds;
-                                  text="..." says what is waited for, else its source does
-    caption("10,000 tasks")       show a text above the keys, of one line or two
+    until(condition, limit=30)    wait until a function of the lab returns true, at most 30 seconds;
+                                  text="..." describes it in the output, default is its source
+    caption("10,000 tasks")       show a text of one or two lines above the keys
     shot("held")                  take a picture of the screen; with chart="rss" a slide of that chart
-    film()                        begin the film here; without it a film begins with the first frame;
-                                  film(keys=True) also shows the keys and drags, each for a moment
+    film()                        start the film here; without it, it starts with the first frame;
+                                  film(keys=True) also shows the keys pressed and the drags
 
-A condition is given the running concwatch.lab.lab.Lab, whose snapshot() holds all that is known. For the
-most part it asks for a lane or for a text, stage.sees("done"). Of stage.lane("asyncio") there are:
+A condition is called with the running concwatch.lab.lab.Lab, which has a snapshot(). Most conditions use a
+text on the screen, stage.sees("done"), or a lane. stage.lane("asyncio") has:
 
-    on, off                       whether its worker runs, or has ended
+    on, off                       whether its worker is running, or has ended
     live, target                  numbers of tasks
-    settled                       whether its target is reached, and what a task costs there is known
+    settled                       whether it has reached its target, and the memory per task is known
     held(10)                      whether it has held its target for 10 seconds
     figure("completed_mean")      one of `concwatch figures`, in bytes, seconds or tasks a second;
-                                  NaN while it is not known, which no comparison holds of
+                                  NaN, for which all comparisons are false, until it is known
 
-Each step is printed as a line. A step that cannot be done ends the demo with a line that says why, and
-exit status 1; files are written only when a demo has been played to its end.
+Each step is printed as a line. A step that fails ends the demo with a line that says why, and exit
+status 1; files are written only if the demo is played to its end.
 """
 
 import ast
@@ -69,9 +69,9 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from concwatch.demos.captures import Captures
-from concwatch.demos.keyboard import key_event, letter_event
+from concwatch.demos.keyboard import character_event, key_event
 from concwatch.demos.lane import CannotRun, DemoFailed, DemoLane
-from concwatch.demos.mouse import BEAT, Mouse
+from concwatch.demos.mouse import EVENT_INTERVAL, Mouse
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.text import nearest, plain
@@ -89,20 +89,20 @@ from concwatch.ui.widgets.slider import Slider
 from concwatch.units import format_count, format_seconds, parse_count
 from concwatch.watch.watching import Watching
 
-POLL = 0.05
-"""Seconds between two looks at a condition."""
+POLL_INTERVAL = 0.05
+"""Seconds between two evaluations of a condition."""
 
-PROMPT = 30.0
-"""Seconds that the program may take for its first frame, and to answer a key or the mouse."""
+RESPONSE_TIMEOUT = 30.0
+"""Seconds to wait for the first frame, and for the effect of a key or the mouse."""
 
 SHOT = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
-"""What shots can be called."""
+"""Valid names of shots."""
 
-MOST_LINES = 2
-"""Lines of a caption at most."""
+MAX_LINES = 2
+"""Most lines of a caption."""
 
 Condition = Callable[[Any], object]
-"""Is given the `Lab`, or the `Watching` of a demo that watches a program."""
+"""A function of the `Lab`, or of the `Watching` in a demo that watches a program."""
 
 
 class Stage:
@@ -114,9 +114,9 @@ class Stage:
         pilot: Pilot[Any],
         captures: Captures,
         optional: Collection[str],
-        say: Callable[[str], None],
+        log: Callable[[str], None],
     ) -> None:
-        """Take the stage of a running app; ``say`` is given a line a step; ``optional`` lanes may fail."""
+        """Set the stage in a running app; ``log`` is called with a line for each step."""
         assert app.lab is not None
         self.app = app
         self.lab: Lab | Watching = app.lab
@@ -124,7 +124,7 @@ class Stage:
         self._mouse = Mouse(app)
         self._captures = captures
         self._optional = optional
-        self._say = say
+        self._log = log
         self._steps = 0
         self._shows_keys = False
         self._lanes: dict[str, DemoLane] = {}
@@ -138,11 +138,11 @@ class Stage:
         await self._settle()
         self._captures.film(self.app)
 
-    # The verbs.
+    # The steps.
 
     async def press(self, *keys: str) -> None:
-        """Press keys, each when the program has answered the one before."""
-        with self._step(f"press {' '.join(keys)}", may_end=True):
+        """Press keys, waiting for the program after each."""
+        with self._step(f"press {' '.join(keys)}", may_exit=True):
             for key, event in [(key, key_event(key)) for key in keys]:
                 self._show(key)
                 await self._send_key(event)
@@ -160,27 +160,27 @@ class Stage:
             )
             dialog = self.app.screen
             assert isinstance(dialog, TypeDialog)
-            for event in (*map(letter_event, text), key_event("enter")):
+            for event in (*map(character_event, text), key_event("enter")):
                 await self._send_key(event)
 
             def refused() -> str:
                 return dialog.error or self._fit_question()
 
-            await self._expect(lambda: self.app.screen is behind or refused(), f"the dialog to take {text}")
+            await self._expect(lambda: self.app.screen is behind or refused(), f"the dialog to accept {text}")
             if refused():
-                raise DemoFailed(f"the dialog does not take it: {refused()}")
+                raise DemoFailed(f"the dialog does not accept it: {refused()}")
 
     async def click(self, text: str, lane: str | None = None) -> None:
-        """Click on the first letter of a text, where it can be read on the screen or on a lane's card."""
+        """Click on the first letter of a text that is visible on the screen, or on a lane's card."""
         where = "on the screen" if lane is None else f"on the card of {lane}"
-        with self._step(f'click "{text}" {where}', may_end=True):
+        with self._step(f'click "{text}" {where}', may_exit=True):
             await self._expect(lambda: self.sees(text, lane), f'"{text}" {where}')
             if at := self._find(text, lane):
                 await self._mouse.click(at)
             await self._settle()
 
     async def choose(self, lane: str) -> None:
-        """Choose the lane that keys act on."""
+        """Select a lane, for the keys that act on one."""
         with self._step(f"choose {lane}"):
             await self._choose(lane)
 
@@ -197,16 +197,16 @@ class Stage:
             )
 
     async def drag(self, lane: str, tasks: int | str) -> None:
-        """Drag a lane's slider to a number of tasks at which it has a stop, such as 5_000 or "10k"."""
+        """Drag a lane's slider to one of its stops, such as 5_000 or "10k"."""
         with self._step(f"drag {lane} to {tasks}"):
             count = parse_count(str(tasks), LARGEST_TARGET)
             slider = await self._slider(lane)
             scale, width = slider.scale, slider.content_size.width
             start, end = scale.cell(slider.shown, width), scale.cell(count, width)
-            lands = scale.value_at(end, width)
-            if lands != count:
+            stop = scale.value_at(end, width)
+            if stop != count:
                 raise DemoFailed(
-                    f"the slider lands on {format_count(lands)}: expected one of its stops, such as 1k, 2k "
+                    f"the slider stops at {format_count(stop)}: expected one of its stops, such as 1k, 2k "
                     f'or 5k, up to {format_count(scale.most)}; any number with choose("{lane}") and '
                     f'type("enter", "{count}")'
                 )
@@ -219,13 +219,13 @@ class Stage:
             await self._mouse.release()
             await self._expect(
                 lambda: self.lane(lane).target == count or self.lane(lane).held_back or self._fit_question(),
-                f"{lane} asked for {format_count(count)}",
+                f"target {format_count(count)} of {lane}",
             )
             if self._fit_question():
                 raise DemoFailed(self._fit_question())
 
     async def until(self, condition: Condition, limit: float = 30.0, text: str = "") -> None:
-        """Wait until a condition holds of the lab, ``limit`` seconds at most; ``text`` says what for."""
+        """Wait until a condition of the lab is true, at most ``limit`` seconds; ``text`` describes it."""
         with self._step(f"wait until {text or source_of(condition)}"):
             if not await self._wait(lambda: condition(self.lab), limit):
                 running = [str(lane) for lane in self._lanes.values() if lane.wanted]
@@ -233,17 +233,17 @@ class Stage:
                 raise DemoFailed(f"not within {format_seconds(limit)}; seen instead: {seen}")
 
     async def caption(self, text: str) -> None:
-        """Show a text above the keys, of one line or two, also in front of a dialog."""
+        """Show a text of one or two lines above the keys, also in front of a dialog."""
         lines = [plain(" ".join(line.split())) for line in text.strip().splitlines()]
         text = "\n".join(lines)
         with self._step(f"caption: {' / '.join(lines)}"):
-            if len(lines) > MOST_LINES:
-                raise DemoFailed(f"{len(lines)} lines: expected {MOST_LINES} at most")
+            if len(lines) > MAX_LINES:
+                raise DemoFailed(f"{len(lines)} lines: expected {MAX_LINES} at most")
             stack = self.app.screen_stack
             for screen in stack:
                 for bar in screen.query(CaptionBar):
                     bar.set_text(text)
-            # In a dialog, and in what is seen behind it when it is gone.
+            # In the dialog, and in the screen behind it, where it stays when the dialog closes.
             behind = next(screen for screen in reversed(stack) if not screen.is_modal)
             for screen in dict.fromkeys((behind, self.app.screen)):
                 if not screen.query(CaptionBar):
@@ -252,33 +252,33 @@ class Stage:
             await self._settle()
 
     async def shot(self, name: str, chart: str = "") -> None:
-        """Take a picture of the screen as it is now, or of the chart of one metric, such as ``"rss"``."""
+        """Take a picture of the current screen, or of the chart of one metric, such as ``"rss"``."""
         with self._step(f"shot {name} of {chart}" if chart else f"shot {name}"):
             if not SHOT.fullmatch(name):
-                raise DemoFailed("expected a name of small letters, digits and hyphens")
+                raise DemoFailed("expected a name of lower-case letters, digits and hyphens")
             if name in self._captures.shots:
-                raise DemoFailed("a second of this name: expected another name")
+                raise DemoFailed("this name is already used: expected another name")
             self.app.update_now()
             await self._settle()
             if not chart:
-                self._captures.take_shot(name, self.app)
+                self._captures.add_shot(name, self.app)
                 return
             found = {(one.id or "").removeprefix("chart-"): one for one in self._monitor().query(Chart)}
             shown = {metric: one for metric, one in found.items() if one.display}
             if chart not in shown:
-                raise DemoFailed(f'no chart of "{chart}" is seen: expected one of {", ".join(shown)}')
+                raise DemoFailed(f'no chart of "{chart}" is visible: expected one of {", ".join(shown)}')
             slide = chart_slide(shown[chart], self.app.conditions(), self.app.current_theme.dark)
             self._captures.shots[name] = slide
 
     async def film(self, keys: bool = False) -> None:
-        """Begin the film here; with ``keys`` it also shows what is pressed and dragged."""
+        """Start the film here; with ``keys`` it also shows the keys pressed and the drags."""
         with self._step("film"):
             self._shows_keys = keys
             await self._settle()
             self._captures.film(self.app)
 
     def _show(self, text: str) -> None:
-        """Show for a moment what is pressed, where that is wanted."""
+        """Show a key or a drag for a moment, if the film shows keys."""
         if not self._shows_keys:
             return
         badges = self.app.screen.query(KeyBadge)
@@ -287,14 +287,14 @@ class Stage:
         else:
             self.app.screen.mount(KeyBadge(text))
 
-    # What can be seen.
+    # For conditions.
 
     def lane(self, name: str) -> DemoLane:
         """Return a lane by the name of its engine.
 
         Raises:
-            CannotRun: its engine cannot run here.
-            DemoFailed: there is no such lane, or its worker has failed.
+            CannotRun: its engine cannot run on this machine.
+            DemoFailed: the lane is unknown, or its worker has failed.
         """
         if name not in self._lanes:
             known = ", ".join(self._lanes)
@@ -303,74 +303,74 @@ class Stage:
         return self._lanes[name]
 
     def sees(self, text: str, lane: str | None = None) -> bool:
-        """Return whether a text can be read on the screen, or on a lane's card."""
+        """Return whether a text is visible on the screen, or on a lane's card."""
         return self._find(text, lane) is not None
 
-    # How the verbs are done.
+    # Implementation of the steps.
 
     @contextmanager
-    def _step(self, told: str, may_end: bool = False) -> Iterator[None]:
-        """Print a step and do it; one about an optional lane that cannot run is skipped.
+    def _step(self, description: str, may_exit: bool = False) -> Iterator[None]:
+        """Log a step and run its body; skip it if its lane is optional and cannot run.
 
         Args:
-            told: the step in words.
-            may_end: whether it may end the program, as the last step of a demo.
+            description: the step in words.
+            may_exit: whether it may end the program, as the last step of a demo.
         """
         self._steps += 1
-        self._say(f"{self._steps:>2}  {plain(told)}")
+        self._log(f"{self._steps:>2}  {plain(description)}")
         if not self.app.is_running:
-            raise DemoFailed(f"{told}: the program has ended")
+            raise DemoFailed(f"{description}: the program has ended")
         try:
             yield
         except CannotRun as error:
             if error.lane not in self._optional:
-                raise DemoFailed(f"{told}: {error}") from None
-            self._say(f"    skipped: {error}")
+                raise DemoFailed(f"{description}: {error}") from None
+            self._log(f"    skipped: {error}")
         except (DemoFailed, ValueError) as error:
-            raise DemoFailed(f"{told}: {error}") from error
+            raise DemoFailed(f"{description}: {error}") from error
         except asyncio.CancelledError:
-            if not may_end or self.app.is_running:
+            if not may_exit or self.app.is_running:
                 raise
 
     async def _wait(self, condition: Callable[[], object], limit: float) -> bool:
-        """Wait until a condition holds; return whether it did within ``limit`` seconds."""
+        """Wait for a condition, at most ``limit`` seconds. Return whether it became true."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + limit
         while not condition():
             if loop.time() > deadline:
                 return False
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(POLL_INTERVAL)
         return True
 
     async def _expect(self, condition: Callable[[], object], expected: str) -> None:
-        """Wait until the program has answered.
+        """Wait for the effect of a step; ``expected`` describes it.
 
         Raises:
-            DemoFailed: it has not.
+            DemoFailed: there was none within `RESPONSE_TIMEOUT`.
         """
-        if not await self._wait(condition, PROMPT):
-            raise DemoFailed(f"expected {expected} within {PROMPT:g} s")
+        if not await self._wait(condition, RESPONSE_TIMEOUT):
+            raise DemoFailed(f"expected {expected} within {RESPONSE_TIMEOUT:g} s")
 
     async def _settle(self) -> None:
-        """Wait until the program has handled all that it was asked for."""
+        """Wait until the program has processed its messages."""
         try:
             await self._pilot.pause(0)
         except WaitForScreenTimeout:
-            raise DemoFailed("expected the program to answer; it is busy with something else") from None
+            raise DemoFailed("expected the program to respond; it is busy with something else") from None
 
     async def _send_key(self, key: Key) -> None:
         self.app.post_message(key)
-        await asyncio.sleep(BEAT)
+        await asyncio.sleep(EVENT_INTERVAL)
 
     async def _choose(self, name: str) -> None:
         self.lane(name)
         monitor, index = self._monitor(), list(self._lanes).index(name)
         await self._send_key(key_event(str(index + 1)))
         await self._settle()
-        await self._expect(lambda: monitor.selected == index, f"lane {name} chosen")
+        await self._expect(lambda: monitor.selected == index, f"lane {name} selected")
 
     def _fit_question(self) -> str:
-        """Return why a target will not fit, if that is what the program asks about."""
+        """Return the text of the dialog about a target that does not fit, or an empty string."""
         return self.app.screen.reason if isinstance(self.app.screen, FitDialog) else ""
 
     def _monitor(self) -> LanesScreen:
@@ -383,40 +383,40 @@ class Stage:
         return list(self._monitor().query(LaneCard))[list(self._lanes).index(name)]
 
     async def _slider(self, name: str) -> Slider:
-        """Return a lane's slider once all of it can be seen."""
+        """Scroll to a lane's slider and return it."""
         slider = self._card(name).slider
-        slider.scroll_visible(animate=False)  # which is done when the screen comes to it
-        seen = self.app.screen.find_widget
+        slider.scroll_visible(animate=False)  # happens later, when the screen processes it
+        find = self.app.screen.find_widget
         await self._expect(
-            lambda: seen(slider).visible_region == seen(slider).region, f"the slider of {name} to be seen"
+            lambda: find(slider).visible_region == find(slider).region, f"the slider of {name} to be visible"
         )
         await self._settle()
         return slider
 
     def _find(self, text: str, lane: str | None) -> Offset | None:
-        """Return the first cell of the terminal at which a text can be read, or None."""
+        """Return the cell of the terminal where a text is visible first, or None."""
         within = self.app.screen if lane is None else self._card(lane)
         for widget in (within, *within.query(Widget)):
             if widget.display and widget.outer_size:
                 lines: list[Strip] = widget.render_lines(widget.outer_size.region)
                 for y, line in enumerate(lines):
                     at: Offset = widget.region.offset + Offset(line.text.find(text), y)
-                    seen = text in line.text and self.app.screen.region.contains_point(at)
-                    if seen and self.app.get_widget_at(*at)[0] is widget:
+                    inside = text in line.text and self.app.screen.region.contains_point(at)
+                    if inside and self.app.get_widget_at(*at)[0] is widget:
                         return at
         return None
 
 
 Play = Callable[[Stage], Coroutine[Any, Any, None]]
-"""What a demo's file defines as ``play``."""
+"""The ``play`` function of a demo's file."""
 
 
 def source_of(condition: Condition) -> str:
-    """Return the source of a lambda's body in one line; of another function its name."""
+    """Return the source of a lambda's body in one line, or the name of another function."""
     if code := getattr(condition, "__code__", None):
         text = "".join(linecache.getlines(code.co_filename))
-        taken = [*code.co_varnames[: code.co_argcount]]
+        parameters = [*code.co_varnames[: code.co_argcount]]
         for node in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Lambda)):
-            if node.lineno == code.co_firstlineno and [arg.arg for arg in node.args.args] == taken:
+            if node.lineno == code.co_firstlineno and [arg.arg for arg in node.args.args] == parameters:
                 return " ".join((ast.get_source_segment(text, node.body) or "").split())
     return getattr(condition, "__name__", "a condition holds")

@@ -176,7 +176,7 @@ async def test_a_quick_run_fills_the_table_and_the_charts(own_files):
     async with experiments() as s:
         runs = await opened(s)
         await s.press("down")
-        await s.sees("enter runs it: 13 runs, about", "k for a quick look: 5 runs", within=s.query("RunBar"))
+        await s.sees("enter runs it: 13 runs, about", "k for a quick run: 5 runs", within=s.query("RunBar"))
         await s.press("k", "enter")
         assert runs.running == "small"
         await s.until(lambda: s.app.screen.query_one(RunChart).plot.lines, "memory is drawn while it runs")
@@ -359,7 +359,7 @@ async def test_lanes_that_share_the_machine_are_told_of_and_can_be_stopped(own_f
     async with experiments() as s:
         await s.switch_on("asyncio", tasks=20_000)
         await opened(s)
-        await s.sees("! lanes hold 20,000 tasks: figures suffer", within=s.query("RunBar"))
+        await s.sees("tasks distort the figures", within=s.query("RunBar"))
         await s.press("0")
         for _ in range(10):
             s.clock.now += 0.1

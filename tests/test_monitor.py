@@ -876,7 +876,7 @@ async def test_keys_alone_reach_everything():
         for _ in range(9):
             kinds.append(type(s.app.focused).__name__)
             await s.press("tab")
-        assert kinds == ["Slider"] * 4 + ["PointingChart"] * 4 + ["EventView"]
+        assert kinds == ["Slider"] * 4 + ["CursorChart"] * 4 + ["EventView"]
         await s.press("1", "space", "2", "plus", "3", "right", "right", "4", "enter", *"2500", "enter")
         await s.run(1)
         assert [lane.live for lane in s.lab.lanes] == [0, 10_000, 2, 2_500]

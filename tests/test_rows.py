@@ -174,6 +174,6 @@ async def test_events_of_so_many_rows_have_them_however_many_there_are():
             lines = view.query_one(EventLines)
             rows = [lines.render_line(y).text.strip() for y in range(lines.virtual_size.height)]
             newest = [f"00:00:01  a         event {number}" for number in range(count)][-9:]
-            newest = newest or ["what happens is told here"]
+            newest = newest or ["events appear here"]
             least = newest + [""] * (4 - len(newest))
             assert rows == [""] * (9 - len(least)) + least

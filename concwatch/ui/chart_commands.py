@@ -66,7 +66,7 @@ class ChartCommands:
     def _from(self, wanted: int) -> int:
         """Return the first chart with data from ``wanted`` on, or of all; ``wanted`` if none has any."""
         wanted %= len(ON_SCREEN)
-        filled = self._grid.filled()
+        filled = self._grid.charts_with_lines()
         return next((at for at in filled if at >= wanted), filled[0] if filled else wanted)
 
     def redraw(self) -> None:

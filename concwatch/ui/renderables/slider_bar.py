@@ -8,7 +8,7 @@ from textual.style import Style
 
 LIVE, PENDING, REST = "━", "╍", "─"
 MARKED: Mapping[str, str] = {LIVE: "┯", REST: "┬", PENDING: PENDING}
-KNOB, SPENT = "●", "○"
+KNOB, FINISHED = "●", "○"
 
 
 class SliderBar(Struct, frozen=True):

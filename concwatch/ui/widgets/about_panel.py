@@ -1,4 +1,4 @@
-"""What an experiment is about, where its published figures come from, and how it measures."""
+"""The description of an experiment, its source, and its method."""
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -10,23 +10,23 @@ from concwatch.experiments.report import cite
 from concwatch.text import flat
 from concwatch.ui.widgets.text_lines import Glossary
 
-OURS = "none: nothing is published that this could be held against"
+NO_SOURCE = "none: no published figures to compare with"
 LABEL_WIDTH = 9
 
 
 def facts(experiment: Experiment) -> list[tuple[str, str]]:
-    """Return where the published figures come from, of what machine they are, and how it is measured here."""
+    """Return labels and texts: the source of the published figures, their machine, and the method here."""
     source = experiment.source
     found = [
-        ("source", OURS if source is None else cite(source)),
-        ("there", "" if source is None else flat(f"{source.machine}; {source.version}")),
+        ("source", NO_SOURCE if source is None else cite(source)),
+        ("machine", "" if source is None else flat(f"{source.machine}; {source.version}")),
         ("method", flat(experiment.method)),
     ]
     return [(label, text) for label, text in found if text]
 
 
 def describe(experiment: Experiment) -> Content:
-    """Return everything about an experiment but its figures."""
+    """Return the description and the facts of an experiment."""
     rows = [
         Content.assemble((f"{label:{LABEL_WIDTH}}", "$accent"), text) for label, text in facts(experiment)
     ]
@@ -55,17 +55,17 @@ class AboutPanel(VerticalScroll, can_focus=False):
     _shown: Experiment | None = None
 
     def compose(self) -> ComposeResult:
-        """A description, and the facts."""
+        """Create the description and the facts."""
         yield Static(id="about")
         yield Glossary((), "$accent", LABEL_WIDTH)
 
     def show(self, experiment: Experiment) -> None:
-        """Show ``experiment``, from its beginning."""
+        """Show ``experiment``, scrolled to the top."""
         if self._shown is experiment:
             return
         self._shown = experiment
         self.border_title = Content(experiment.title)
-        self.border_subtitle = "d all of it"
+        self.border_subtitle = "d read all"
         self.query_one("#about", Static).update(Content(flat(experiment.about)))
         self.query_one(Glossary).set_terms(facts(experiment))
         self.scroll_home(animate=False)

@@ -1,4 +1,4 @@
-"""What a demo shows besides the program: a caption, and the keys that it presses."""
+"""The widgets that a demo adds to the screen: its caption, and the keys that it presses."""
 
 from textual.content import Content
 from textual.timer import Timer
@@ -9,7 +9,7 @@ SHOWN = 1.2
 
 
 class CaptionBar(Static):
-    """A subtitle above the keys; it takes the lines that its text needs."""
+    """A caption above the key bar."""
 
     DEFAULT_CSS = """
     CaptionBar {
@@ -20,7 +20,7 @@ class CaptionBar(Static):
         color: $foreground;
         text-style: bold;
     }
-    /* In front of the one behind: the keys there take the last line. */
+    /* In front of the caption of the screen behind, whose key bar takes the last line. */
     ModalScreen > CaptionBar {
         dock: bottom;
         margin-bottom: 1;
@@ -30,17 +30,16 @@ class CaptionBar(Static):
     ALLOW_SELECT = False
 
     def __init__(self, caption: str) -> None:
-        """Show ``caption``."""
         super().__init__()
         self.set_text(caption)
 
     def set_text(self, caption: str) -> None:
-        """Show another text."""
+        """Show another caption."""
         self.update(Content.assemble(("▸ ", "$accent"), caption.replace("\n", "\n  ")))
 
 
 class KeyBadge(Static):
-    """What has just been pressed, in the lower left corner, for a moment."""
+    """Shows a pressed key in the lower left corner for `SHOWN` seconds."""
 
     DEFAULT_CSS = """
     KeyBadge {
@@ -60,21 +59,23 @@ class KeyBadge(Static):
     ALLOW_SELECT = False
 
     def __init__(self, text: str) -> None:
-        """Show ``text``."""
         super().__init__(Content(text))
-        self._hiding: Timer | None = None
+        self._timer: Timer | None = None
 
     def on_mount(self) -> None:
-        """Begin to wait."""
-        self._hiding = self.set_timer(SHOWN, self._hide)
+        """Start the timer."""
+        self._start_timer()
 
     def set_text(self, text: str) -> None:
-        """Show another text."""
+        """Show another key."""
         self.update(Content(text))
         self.display = True
-        if self._hiding is not None:
-            self._hiding.stop()
-        self._hiding = self.set_timer(SHOWN, self._hide)
+        self._start_timer()
+
+    def _start_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(SHOWN, self._hide)
 
     def _hide(self) -> None:
         self.display = False

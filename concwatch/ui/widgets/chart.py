@@ -1,4 +1,4 @@
-"""A chart of lines over time, with each line's current value in its title."""
+"""A chart widget: lines over time, with each line's current value in the title."""
 
 from collections.abc import Iterable, Sequence
 
@@ -21,41 +21,41 @@ from concwatch.charts.terminal import paint
 from concwatch.charts.ticks import column_of, time_of
 
 TITLE_MARGIN = 4
-"""Cells of a widget's content width that its border leaves blank around a title."""
+"""The cells of the content width that a border leaves free around its title."""
 
 Colors = tuple[str, str, str | None]
 """Of axis, grid and background."""
 
 
-def _written(color: Color | None) -> str | None:
-    """Return a colour as ``#rrggbb``; one that a theme leaves to the terminal by its name."""
+def _color_text(color: Color | None) -> str | None:
+    """Return a colour as ``#rrggbb``, or as the name of one of the terminal's colours."""
     if color is None:
         return None
     return color.triplet.hex if color.triplet else color.name
 
 
 class PictureRow(Strip):
-    """A row of a picture as wide as its widget.
+    """A row of a picture, as wide as its widget.
 
-    Textual's keeps the whole of itself as its only part, and so waits for the garbage collector: ten pictures
-    a second would be 10,000 objects, and a pause of 40 ms every few seconds.
+    A strip caches its parts. If the only part is the strip itself, that is a reference cycle, and only the
+    garbage collector frees it: with ten pictures a second, a pause of 40 ms every few seconds.
     """
 
     def divide(self, cuts: Iterable[int]) -> Sequence[Strip]:
-        """Return the parts of the row that end at ``cuts``, cells from its beginning."""
+        """Return the parts of the row that end at the cells ``cuts``."""
         cuts = list(cuts)
         return [self] if cuts == [self.cell_length] else super().divide(cuts)
 
 
 class Chart(Widget, can_focus=True):
-    """Draws lines over the last seconds, and draws again only when a cell would change."""
+    """A line chart that repaints only when a cell changes."""
 
     COMPONENT_CLASSES = {"chart--axis", "chart--grid"}
     """
     | Class | Description |
     | :- | :- |
     | `chart--axis` | The colour of axes and their labels. |
-    | `chart--grid` | The colour of the lines from tick to tick. |
+    | `chart--grid` | The colour of grid lines. |
     """
 
     DEFAULT_CSS = """
@@ -78,10 +78,9 @@ class Chart(Widget, can_focus=True):
     """
 
     def __init__(self, plot: Plot, *, hint: str = "", id: str | None = None, classes: str = "") -> None:
-        """Make a chart of ``plot`` at first; ``hint`` is seen while there are no lines."""
+        """Create a chart of ``plot``, which shows ``hint`` while there are no lines."""
         super().__init__(id=id, classes=classes)
         self.plot = plot
-        """What is shown."""
         self.hint = hint
         self._painted: tuple[Picture | None, Colors] | None = None
         self._rows: list[list[Segment]] = []
@@ -95,14 +94,13 @@ class Chart(Widget, can_focus=True):
     def show(self, plot: Plot) -> None:
         """Show ``plot``.
 
-        The sequences in its lines are read again when the size changes, so they may grow in place, but must
-        not be reused for something else.
+        Its sequences are read again when the size changes, so they must not be reused for other data.
         """
         self.plot = plot
         self._update()
 
     def _update(self) -> None:
-        """Draw what there is to show, if that would change a cell."""
+        """Paint the plot if a cell would change."""
         width, height = self.content_size
         if not width or not height:
             return
@@ -116,39 +114,43 @@ class Chart(Widget, can_focus=True):
 
     @property
     def picture(self) -> Picture | None:
-        """What is drawn, None where there are no lines or there is no room."""
+        """The picture that is drawn, None if there are no lines or not enough cells."""
         return self._painted[0] if self._painted else None
 
     def _axis_colors(self) -> Colors:
-        """Return the colours of axis, grid and background, worked out once each time Textual styles them."""
+        """Return the colours of axis, grid and background, cached until Textual updates the styles."""
         styled = self.get_component_styles("chart--axis").node
         if styled is not self._styled:
             self._styled = styled
             axis, grid = (self.get_component_rich_style(name) for name in ("chart--axis", "chart--grid"))
-            self._colors = (_written(axis.color) or "", _written(grid.color) or "", _written(axis.bgcolor))
+            self._colors = (
+                _color_text(axis.color) or "",
+                _color_text(grid.color) or "",
+                _color_text(axis.bgcolor),
+            )
         return self._colors
 
     def _update_title(self, width: int) -> None:
         parts = caption(self.plot.title, self.legend(), width, self.plot.short_title)
-        if parts != self._caption:  # to set it draws the chart's frame again
+        if parts != self._caption:  # setting it redraws the border
             self._caption = parts
             self.border_title = Content.assemble(*parts)
 
     def legend(self) -> list[LegendEntry]:
-        """Return what stands behind the title: each line's name, and the value that it has now."""
+        """Return the entries of the title: each line's name and current value."""
         return legend(self.plot)
 
     _on_resize = _update
 
     def notify_style_update(self) -> None:
-        """Follow a change of the theme, even while no new data comes."""
+        """Repaint when the theme changes."""
         super().notify_style_update()
         self._styled = None
         if self.is_mounted:
             self._update()
 
     def render(self) -> RenderResult:
-        """Return what is seen in place of a plot."""
+        """Return the hint while there are no lines."""
         return "" if self.plot.lines else Content(self.hint)
 
     def render_line(self, y: int) -> Strip:
@@ -160,17 +162,17 @@ class Chart(Widget, can_focus=True):
         return Strip.blank(self.size.width, self.rich_style)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the rows of ``crop``, frame and all.
+        """Return the rows of ``crop``, including the border.
 
-        Textual draws the frame's first row and what lies below the x axis; any other row is put
-        between the same edges here, which takes a fraction of the time.
+        Textual draws the top row and the two bottom rows. All other rows have the same left and right edges
+        and are assembled here, which takes a fraction of the time.
         """
         width, height = self.outer_size
         picture = self.picture
         if not picture or (picture.width, picture.height) != (width - 2, height - 2):
             return super().render_lines(crop)
         ends = super().render_lines(Region(0, height - 2, width, 2))
-        if ends[0] is not self._end:  # else nothing was to be drawn again
+        if ends[0] is not self._end:  # Textual returns the same strip until something changes
             self._end = ends[0]
             left, *_, right = ends[0]
             _, background = self.background_colors
@@ -186,28 +188,33 @@ class Chart(Widget, can_focus=True):
         return lines
 
 
-class PointingChart(Chart):
-    """Tells which moment the mouse, or the arrow keys when it has the focus, point at.
+class CursorChart(Chart):
+    """A chart that posts `CursorMoved` when the mouse or the arrow keys move the cursor.
 
-    It does not move its own cursor: who hears of it moves those of all charts.
+    It does not move its own cursor: the handler moves the cursors of all charts.
     """
 
     BINDINGS = [
         Binding(key, action, text, show=False)
         for key, action, text in (
-            ("left", "point(-1)", "Cursor left"),
-            ("right", "point(1)", "Cursor right"),
-            ("shift+left", "point(-10)", "Cursor far left"),
-            ("shift+right", "point(10)", "Cursor far right"),
-            ("escape", "point_nowhere", "No cursor"),
+            ("left", "move_cursor(-1)", "Cursor left"),
+            ("right", "move_cursor(1)", "Cursor right"),
+            ("shift+left", "move_cursor(-10)", "Cursor far left"),
+            ("shift+right", "move_cursor(10)", "Cursor far right"),
+            ("escape", "remove_cursor", "No cursor"),
         )
     ]
 
-    class Pointed(Message):
-        """The cursor was moved to a moment, or away."""
+    class CursorMoved(Message):
+        """Posted when the cursor is moved or removed."""
 
         def __init__(self, moment: float | None, span: float) -> None:
-            """Make a message about the ``span`` of seconds that ends with ``moment``, on the lines' clock."""
+            """Create a message.
+
+            Args:
+                moment: the cursor's position in seconds on the lines' clock; None if it is removed.
+                span: the seconds before ``moment`` that the cursor's column shows.
+            """
             super().__init__()
             self.moment = moment
             self.span = span
@@ -216,29 +223,29 @@ class PointingChart(Chart):
     def _columns(self) -> int:
         return self.picture.columns if self.picture else 1
 
-    def _point_at(self, column: int) -> None:
-        """Move the cursor to a column of cells, or away from the chart."""
+    def _move_cursor(self, column: int) -> None:
+        """Move the cursor to a column of cells, or remove it if the column is outside the chart."""
         plot, columns = self.plot, self._columns
         inside = 0 <= column < columns and bool(plot.lines)
-        moment = time_of(column, plot.end, plot.length, columns) if inside else None
-        self.post_message(self.Pointed(moment, plot.length / columns))
+        time = time_of(column, plot.end, plot.length, columns) if inside else None
+        self.post_message(self.CursorMoved(time, plot.length / columns))
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Read the moment below the mouse."""
+        """Move the cursor to the mouse."""
         offset = event.get_content_offset(self)
-        self._point_at(-1 if offset is None else offset.x - LABEL_WIDTH - 1)
+        self._move_cursor(-1 if offset is None else offset.x - LABEL_WIDTH - 1)
 
     def on_leave(self) -> None:
-        """Read no moment but now."""
-        self.action_point_nowhere()
+        """Remove the cursor."""
+        self.action_remove_cursor()
 
-    def action_point(self, by: int) -> None:
-        """Move the cursor by so many columns; from now, when there was none."""
+    def action_move_cursor(self, by: int) -> None:
+        """Move the cursor by a number of columns, starting at the right edge."""
         plot, last = self.plot, self._columns - 1
-        moment = plot.end if plot.cursor is None else plot.cursor
-        column = column_of(moment, plot.end, plot.length, self._columns)
-        self._point_at(max(0, min(last, column + by)))
+        time = plot.end if plot.cursor is None else plot.cursor
+        column = column_of(time, plot.end, plot.length, self._columns)
+        self._move_cursor(max(0, min(last, column + by)))
 
-    def action_point_nowhere(self) -> None:
-        """Take the cursor away."""
-        self.post_message(self.Pointed(None, 0.0))
+    def action_remove_cursor(self) -> None:
+        """Remove the cursor."""
+        self.post_message(self.CursorMoved(None, 0.0))

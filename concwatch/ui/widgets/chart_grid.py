@@ -1,4 +1,4 @@
-"""The charts on the screen, side by side; `concwatch.charts.table` says which there are."""
+"""The grid of charts on the screen. `concwatch.charts.table` has the charts."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,34 +14,34 @@ from concwatch.charts.annotations import Annotation
 from concwatch.charts.picture import SMALLEST
 from concwatch.charts.plot import LaneSeries, Plot, make_plot
 from concwatch.charts.table import BY_METRIC, FEW, MANY, MOST, ON_SCREEN, PAIR
-from concwatch.ui.widgets.chart import Chart, PointingChart
+from concwatch.ui.widgets.chart import Chart, CursorChart
 from concwatch.units import format_clock
 
 LEAST_HEIGHT = SMALLEST[1] + 2
-"""Cells of a chart that draws, with its frame."""
+"""The least height in cells of a chart with its border."""
 
 LEAST_WIDTH = 48
-"""Cells of a chart beside which another may stand where there is room for one row."""
+"""The least width in cells of two charts side by side in a single row."""
 
 FRAMES_A_WINDOW = 300
-"""How often at most the charts are drawn while the time on them passes once: no dot is finer."""
+"""The most updates of the charts during one time window: about one for each column of dots."""
 
 LEAST_FRAME, CALM_FRAME = 0.2, 0.5
-"""Seconds between two frames at least; the same while the number of tasks does not change."""
+"""The least seconds between two updates; and while the number of tasks does not change."""
 
-BY_PLACE = [spec.metric for spec in ON_SCREEN]
-"""What the charts show, in their order."""
+METRICS = [spec.metric for spec in ON_SCREEN]
+"""The metrics of the charts, in their order."""
 
 Describe = Callable[[float, float], str]
-"""Returns what there is to say of a moment, and of so many seconds that end with it."""
+"""Returns the caption for a cursor, given its time and the seconds before it that its column shows."""
 
 
-def _clock(moment: float, span: float) -> str:
-    return format_clock(moment)
+def _clock(time: float, span: float) -> str:
+    return format_clock(time)
 
 
 class ChartGrid(Container):
-    """Lays the charts out: two by two, up to five by two where there is room, or one at a time."""
+    """The charts: two by two, up to five by two if there is room, or a single one."""
 
     DEFAULT_CSS = """
     ChartGrid {
@@ -71,35 +71,35 @@ class ChartGrid(Container):
     """
 
     current: reactive[int] = reactive(0)
-    """Which chart is shown where there is room for one only, or beside the first where there is for two."""
+    """The single chart, or the second one if there is room for two."""
     single: reactive[bool] = reactive(False)
-    """Whether one chart takes all the room; it does so too where two, one above the other, have none."""
+    """Whether a single chart is shown. A grid that is too small shows a single one in any case."""
     logarithmic: reactive[bool] = reactive(False)
-    """Whether the y axes are."""
+    """Whether the y axes are logarithmic."""
     cursor: reactive[float | None] = reactive[float | None](None)
-    """The moment that is read on all charts, seconds on the lab's clock; None for now."""
+    """The time at which all charts show their values, in seconds on the lab's clock; None for now."""
 
     def __init__(self) -> None:
         super().__init__()
         self.window = 0.0
-        """Seconds from the left edge to the right one."""
+        """The time window in seconds."""
         self._due = 0.0
         self._describe: Describe = _clock
         self._span = 0.0
         self._lanes: Sequence[LaneSeries] = ()
         self._now = 0.0
         self._caption = Static(id="caption")
-        self._told = ""
+        self._caption_text = ""
 
     def compose(self) -> ComposeResult:
-        """Yield a chart for each row of the table."""
+        """Create a chart for each row of the table."""
         for index, spec in enumerate(ON_SCREEN):
             firsts = (("later", PAIR), ("extra", FEW), ("more", MANY), ("most", MOST))
             places = [name for name, first in firsts if index >= first]
             if index == PAIR - 1:
                 places.append("second")
             current = "-current" if index == self.current else ""
-            yield PointingChart(
+            yield CursorChart(
                 Plot(spec.title, spec.kind),
                 hint=spec.hint,
                 id=f"chart-{spec.metric}",
@@ -108,14 +108,14 @@ class ChartGrid(Container):
         yield self._caption
 
     def watch_current(self, current: int) -> None:
-        """Bring up the chart that is to be seen alone."""
+        """Select the single chart."""
         for index, chart in enumerate(self.query(Chart)):
             chart.set_class(index == current, "-current")
         self.set_class(current >= PAIR, "-turned")
         self._due = 0.0
 
     def watch_single(self) -> None:
-        """Show one chart or several, as they have room and as is asked for."""
+        """Show a single chart, one row of charts, or the grid."""
         low = 0 < self.size.height < 2 * LEAST_HEIGHT  # 0 until it is laid out
         alone = self.single or (low and self.size.width < 2 * LEAST_WIDTH)
         self.set_class(alone, "-single")
@@ -124,8 +124,8 @@ class ChartGrid(Container):
 
     on_resize = watch_single
 
-    @on(PointingChart.Pointed)
-    def _follow_cursor(self, event: PointingChart.Pointed) -> None:
+    @on(CursorChart.CursorMoved)
+    def _move_cursor(self, event: CursorChart.CursorMoved) -> None:
         event.stop()
         self._span = event.span
         self.cursor = event.moment
@@ -133,23 +133,23 @@ class ChartGrid(Container):
     def watch_cursor(self) -> None:
         """Move the cursor of all charts."""
         self.watch_logarithmic()
-        self._show_cursor()
+        self._update_caption()
 
     def watch_logarithmic(self) -> None:
-        """Draw what the charts show with another axis or cursor."""
+        """Redraw the charts with the current axis and cursor."""
         for chart in self.query(Chart):
             chart.show(structs.replace(chart.plot, logarithmic=self.logarithmic, cursor=self.cursor))
 
-    def _show_cursor(self) -> None:
-        """Write over the lower edge which moment the cursor stands at."""
+    def _update_caption(self) -> None:
+        """Show the description of the cursor over the lower edge."""
         text = "" if self.cursor is None else self._describe(self.cursor, self._span)
-        if text != self._told:
-            self._told = text
+        if text != self._caption_text:
+            self._caption_text = text
             self._caption.set_class(bool(text), "-shown")
             self._caption.update(Content(text))
 
-    def filled(self) -> list[int]:
-        """Return which charts have a line to show."""
+    def charts_with_lines(self) -> list[int]:
+        """Return the indexes of the charts that have lines to show."""
         plots = (make_plot(spec, self._lanes, self._now, self.window) for spec in ON_SCREEN)
         return [at for at, plot in enumerate(plots) if plot.lines]
 
@@ -162,42 +162,42 @@ class ChartGrid(Container):
         describe: Describe = _clock,
         calm: bool = False,
     ) -> None:
-        """Draw the lanes' series up to ``now`` (seconds on the lab's clock), if a frame is due.
+        """Draw the lanes' series, if an update is due.
 
         Args:
             lanes: each lane with its series and colour.
-            now: the right edge.
-            window: seconds from the left edge to the right one.
-            moments: what to point out on the time axis.
-            describe: returns in a few words what the cursor points at.
-            calm: whether no task has come or gone since the last frame.
+            now: the time at the right edge, in seconds on the lab's clock.
+            window: the time window in seconds.
+            annotations: the marks on the time axis.
+            describe: returns the caption of the cursor.
+            calm: whether the number of tasks has not changed since the last update.
         """
         self._describe, self._lanes, self._now = describe, lanes, now
         if window != self.window:
             self.window, self._due = window, 0.0
         if self.cursor is not None and not now - window <= self.cursor <= now:
-            self.cursor = None  # it has left the charts
+            self.cursor = None  # it is outside the window now
         if now < self._due:
             return
         self._due = now + min(2.0, max(CALM_FRAME if calm else LEAST_FRAME, window / FRAMES_A_WINDOW))
-        self._show_cursor()
-        every = dict(zip(BY_PLACE, self.query(Chart), strict=True))
-        self._give_way(every)
+        self._update_caption()
+        every = dict(zip(METRICS, self.query(Chart), strict=True))
+        self._hide_empty_traced(every)
         charts = {metric: chart for metric, chart in every.items() if chart.display}
         for metric, chart in charts.items():
             plot = make_plot(BY_METRIC[metric], lanes, now, window)
-            spares = [each for each in BY_METRIC[metric].fallbacks if each not in charts]
-            if not plot.lines and spares and len(charts) > 1:
-                spare = make_plot(BY_METRIC[spares[0]], lanes, now, window)
-                plot = spare if spare.lines else plot
+            fallbacks = [each for each in BY_METRIC[metric].fallbacks if each not in charts]
+            if not plot.lines and fallbacks and len(charts) > 1:
+                fallback = make_plot(BY_METRIC[fallbacks[0]], lanes, now, window)
+                plot = fallback if fallback.lines else plot
             chart.show(
                 structs.replace(
                     plot, annotations=annotations, logarithmic=self.logarithmic, cursor=self.cursor
                 )
             )
 
-    def _give_way(self, charts: Mapping[str, Chart]) -> None:
-        """Leave to the first chart the room of traced memory, while all others are seen and it is empty."""
+    def _hide_empty_traced(self, charts: Mapping[str, Chart]) -> None:
+        """Widen the first chart over that of traced memory while it is empty and all others are shown."""
         all_others = all(chart.display for metric, chart in charts.items() if metric != "traced")
 
         def drawn(metric: str) -> bool:
@@ -206,5 +206,5 @@ class ChartGrid(Container):
         self.set_class(all_others and drawn("rss") and not drawn("traced"), "-untraced")
 
     def redraw(self) -> None:
-        """Let the next `show` draw, however soon it comes."""
+        """Draw at the next `show`, whether an update is due or not."""
         self._due = 0.0

@@ -1,4 +1,4 @@
-"""What all lanes have in common: what each task does, refill, tracing, collector."""
+"""The settings that all lanes share: workload, refill, tracing, collector, pool threads."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,15 +12,15 @@ from concwatch.units import format_count
 from concwatch.worker.engines import default_threads
 
 
-class Row(Struct, frozen=True):
-    """One setting: its key, its label, the command that changes it, and how it is shown."""
+class SettingRow(Struct, frozen=True):
+    """One setting: its key and label, the command that changes it, and its text."""
 
     key: str
     label: str
     action: str
-    shown: Callable[[Snapshot], Content]
-    brief: Callable[[Snapshot], Content] | None = None
-    """How it is shown, without a label, where all settings stand in one line; None for as elsewhere."""
+    text: Callable[[Snapshot], Content]
+    short_text: Callable[[Snapshot], Content] | None = None
+    """The text, without label, where several settings share a line; None to use label and `text`."""
 
 
 def _switch(on: bool) -> Content:
@@ -28,29 +28,29 @@ def _switch(on: bool) -> Content:
 
 
 ROWS = (
-    Row(
+    SettingRow(
         "w", "each task", "ask_workload",
         lambda view: Content.styled(f"{describe(view.settings.workload)} ▾", "bold"),
         lambda view: Content.styled(f"{view.settings.workload} ▾", "bold"),
     ),
-    Row("f", "refill", "toggle_refill", lambda view: _switch(view.settings.refill)),
-    Row("t", "traced", "toggle_trace", lambda view: _switch(view.settings.trace)),
-    Row("g", "collector", "next_collector", lambda view: Content.styled(
+    SettingRow("f", "refill", "toggle_refill", lambda view: _switch(view.settings.refill)),
+    SettingRow("t", "traced", "toggle_trace", lambda view: _switch(view.settings.trace)),
+    SettingRow("g", "collector", "next_collector", lambda view: Content.styled(
         view.settings.gc, "" if view.settings.gc == "default" else "$warning"
     )),
-    Row("0", "", "stop_all", lambda view: Content.styled(" stop all ", "$foreground on $panel")),
-    Row("n", "pool", "ask_threads", lambda view: Content(
+    SettingRow("0", "", "stop_all", lambda view: Content.styled(" stop all ", "$foreground on $panel")),
+    SettingRow("n", "pool", "ask_threads", lambda view: Content(
         f"{format_count(view.settings.threads or default_threads())} threads"
     )),
 )  # fmt: skip
-"""The settings, from the top; a click does what its key does."""
+"""The settings from top to bottom. A click runs the same command as the key."""
 
 LABEL = "$dim"
 KEY = "$accent"
 
 
 class CommonPanel(ClickableLines):
-    """Shows the settings; a click on one runs the command that changes it."""
+    """Shows the settings. A click on one runs the command that changes it."""
 
     DEFAULT_CSS = """
     CommonPanel {
@@ -62,12 +62,12 @@ class CommonPanel(ClickableLines):
     _view: Snapshot | None = None
 
     def show(self, view: Snapshot) -> None:
-        """Show the settings as they are now."""
+        """Show the current settings."""
         self._view = view
         self.update_lines()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return a setting a line, or as many in each as fit where the panel has fewer lines."""
+        """Return one setting a line, or several if the panel has fewer lines."""
         view, height = self._view, self.outer_size.height
         if view is None:
             return ()
@@ -76,9 +76,9 @@ class CommonPanel(ClickableLines):
         lines: list[list[Cell]] = [[]]
         left = width
         for row in ROWS:
-            label = f"{row.label} " if row.label and not row.brief else ""
-            shown = self._framed((row.brief or row.shown)(view), row)
-            text = Content.assemble((f"{row.key} ", KEY), (label, LABEL), shown)
+            label = f"{row.label} " if row.label and not row.short_text else ""
+            value = self._as_button((row.short_text or row.text)(view), row)
+            text = Content.assemble((f"{row.key} ", KEY), (label, LABEL), value)
             left -= 1 + text.cell_length
             if left < 0:
                 if len(lines) == height:
@@ -88,15 +88,15 @@ class CommonPanel(ClickableLines):
             lines[-1] += (Cell(1), Cell(text.cell_length, text, command(row.action)))
         return lines
 
-    def _line(self, row: Row, view: Snapshot, width: int) -> Content:
+    def _line(self, row: SettingRow, view: Snapshot, width: int) -> Content:
         note = ("  RSS ≈ ×2", "$warning") if row.action == "toggle_trace" and view.settings.trace else ""
         label = f"{row.label:11}" if row.label else ""
         text = Content.assemble(
-            (f"{row.key} ", KEY), (label, LABEL), self._framed(row.shown(view), row), note
+            (f"{row.key} ", KEY), (label, LABEL), self._as_button(row.text(view), row), note
         )
         return text.truncate(max(0, width - 2), ellipsis=True).pad(1, 1)
 
-    def _framed(self, shown: Content, row: Row) -> Content:
-        """Have what has no label look like a button, also where a theme has no other ground for it."""
+    def _as_button(self, text: Content, row: SettingRow) -> Content:
+        """Make a text without label look like a button, also in a theme whose panel has no colour."""
         colors = self.app.theme_variables
-        return shown if row.label or colors["panel"] != colors["background"] else shown.stylize("reverse")
+        return text if row.label or colors["panel"] != colors["background"] else text.stylize("reverse")

@@ -1,4 +1,4 @@
-"""What a task costs, a line a lane: the answer."""
+"""The cost table: what a task costs, one line for each lane."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,17 +16,17 @@ from concwatch.units import UNKNOWN, format_clock, format_count, format_short
 FITS = BY_NAME["fits"]
 
 FITS_WIDTH, FIT_WIDTH = 25, 8
-"""Cells of the last column, and those of its number, before the wall."""
+"""The width in cells of the last column, and of its number, before the wall."""
 
 LINGER = 3.0
-"""Seconds for which it is still told what limited a lane."""
+"""Seconds for which a limit is shown after it has ended."""
 
 NAME_WIDTH = 10
-"""Cells of an engine's name, or more if one is longer."""
+"""The least width in cells of the engines' names."""
 
 
 def _column(name: str, cells: int, leaves: int = 0, optional: bool = False) -> Column[LaneSnapshot]:
-    """Return the column of a figure: `Column` has the other arguments."""
+    """Return the column of a figure; see `Column` for the other arguments."""
     figure, marks = BY_NAME[name], len(BY_NAME[name].doubts)
 
     def text(lane: LaneSnapshot) -> str:
@@ -37,7 +37,7 @@ def _column(name: str, cells: int, leaves: int = 0, optional: bool = False) -> C
 
 
 def _fit(lane: LaneSnapshot) -> str:
-    """Return how many tasks fit, and what comes first then."""
+    """Return how many tasks fit, and the wall that limits them."""
     fit = lane.fit
     tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
     return f"{tasks:>{FIT_WIDTH}} {fit.wall:{FITS_WIDTH - FIT_WIDTH - 1}}"
@@ -58,11 +58,11 @@ COLUMNS = (
     _column("cpu", 6, 10),
     Column("fits, limited by", FITS_WIDTH, _fit, FITS.of, about=(FITS.title, FITS.meaning), left=True),
 )
-"""The columns behind the engine's name."""
+"""The columns after the engine's name."""
 
 
 def _change(now: float | None, before: float | None) -> str:
-    """Return the growth from ``before`` to ``now`` in percent, or what there is to say in its place."""
+    """Return the growth from ``before`` to ``now``: in percent, as a factor, or ``=``."""
     if now is None or before is None or not math.isfinite(now) or not math.isfinite(before):
         return ""
     if not before:
@@ -76,15 +76,8 @@ def _change(now: float | None, before: float | None) -> str:
     return f"{percent:+.{1 if abs(percent) < 10 else 0}f} %".replace("-", "−")
 
 
-LINGER = 3.0
-"""Seconds for which it is still told what limited a lane."""
-
-NAME_WIDTH = 10
-"""Cells of an engine's name, or more if one is longer."""
-
-
 class CostTable(Table):
-    """Shows every lane's cost; its height follows the number of lanes."""
+    """Shows what a task of each lane costs."""
 
     BORDER_TITLE = "what a task costs"
 
@@ -92,16 +85,16 @@ class CostTable(Table):
         TRACED.mark: "t turns tracing off",
         KEPT.mark: "off and on starts anew",
     }
-    """Mark → what to do about it."""
+    """Mark → advice."""
 
     sorted_by = ""
-    """The title of the column that the lanes are sorted by; empty for as they stand."""
+    """The title of the column that the lanes are sorted by; empty for the order of the lanes."""
     _shown: tuple[Snapshot, list[str], bool, Snapshot | None] | None = None
-    """What `show` was given."""
+    """The arguments of `show`."""
     _most = 0
-    """Lanes that are shown; of more those that come first."""
+    """The most lanes to show."""
     _limits: Mapping[str, tuple[str, float]] = {}
-    """Lane → what limits it, and when that was last so (seconds, of the snapshot)."""
+    """Lane → its limit, and the time of the last snapshot that had it, in seconds."""
 
     def show(
         self,
@@ -112,18 +105,18 @@ class CostTable(Table):
         baseline: Snapshot | None = None,
         most: int = 1_000,
     ) -> None:
-        """Show all lanes as they are now, or as many as there is room for.
+        """Show the lanes of a snapshot.
 
         Args:
-            view: the lab at one moment.
-            colors: ``#rrggbb``, one a lane.
-            narrow: whether there is no frame, in which a legend would stand.
-            tall: whether there is room for a line that says what limits a lane.
-            baseline: an earlier moment; below each lane then stands what has changed.
-            most: lanes that there is room for.
+            view: the snapshot.
+            colors: the colour of each lane, ``#rrggbb``.
+            narrow: whether the table has no border, and so no place for a legend.
+            tall: whether to show the limit of a lane on a line of its own.
+            baseline: an earlier snapshot; the changes since then are shown below each lane.
+            most: the most lanes to show.
         """
         if baseline is not None and len(baseline.lanes) != len(view.lanes):
-            baseline = None  # lanes have been folded since
+            baseline = None  # lanes of several hosts have been folded or unfolded
         self._most = most
         self._shown = (view, colors, narrow, baseline)
         self._limits = dict(self._limits_of(view)) if tall else {}
@@ -131,7 +124,7 @@ class CostTable(Table):
         self.set_subtitle(self._legend(baseline, self.outer_size.width - len("╭─  ─╮")))
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the heading and a line or two a lane, with the columns that have room."""
+        """Return the header, and one to three lines for each lane, with the columns that fit."""
         if self._shown is None:
             return ()
         view, colors, narrow, baseline = self._shown
@@ -162,7 +155,7 @@ class CostTable(Table):
         return lines
 
     def sort(self, by: int) -> None:
-        """Sort by the next column, or by the one before."""
+        """Sort by the next column (``by`` 1) or the previous one (-1)."""
         view = self._shown[0] if self._shown else None
         room = self.outer_size.width - self.gutter.width
         shown = columns_for(COLUMNS, room - self._names(view), view.lanes) if view else []
@@ -171,7 +164,7 @@ class CostTable(Table):
         self.sorted_by = titles[(at + by) % len(titles)]
 
     def _limits_of(self, view: Snapshot) -> Iterator[tuple[str, tuple[str, float]]]:
-        """Yield what limits each lane, or did a moment ago: a line that comes and goes cannot be read."""
+        """Yield the limit of each lane, for at least `LINGER` seconds so that it can be read."""
         for lane in view.lanes:
             if limit := limited_by(lane, view):
                 yield lane.name, (limit, view.time)
@@ -180,23 +173,23 @@ class CostTable(Table):
 
     @staticmethod
     def _names(view: Snapshot) -> int:
-        """Return the cells of the engines' names."""
+        """Return the width of the column of names."""
         return max([NAME_WIDTH, *(len(lane.name) + 1 for lane in view.lanes)])
 
     @staticmethod
     def _changes(
         columns: Sequence[Column[LaneSnapshot]], lane: LaneSnapshot, old: LaneSnapshot, room: int
     ) -> str:
-        """Return the line that says below each figure how it has changed."""
+        """Return the line with the change of each figure."""
         text = f"{'  Δ':{room}}"
         for column in columns:
-            unknown = column.text(lane).strip() == UNKNOWN  # where no figure is shown, none has changed
+            unknown = column.text(lane).strip() == UNKNOWN  # a figure that is not shown has no change
             change = "" if unknown else _change(column.value(lane), column.value(old))
             text += f"{change + ' ' * column.marks:>{GAP + FIT_WIDTH if column.left else column.width}}"
         return text
 
     def _legend(self, baseline: Snapshot | None, width: int) -> str:
-        """Return what the marks mean: at length, or in a few words where there is no room for that."""
+        """Return the meaning of the marks in the table, or a short form if that is too long."""
         marks = {letter for line in self._drawn for letter in line.plain}
         notes: list[tuple[str, str]] = []
         if baseline:
@@ -210,6 +203,6 @@ class CostTable(Table):
 
 
 class RecordedCosts(CostTable):
-    """Shows what a task cost in a recording, where no advice on the figures helps any more."""
+    """The cost table of a recording, which gives no advice on how to improve its figures."""
 
     ADVICE: ClassVar[Mapping[str, str]] = {}

@@ -1,4 +1,4 @@
-"""The event log on screen: the newest at the bottom, scrolled to unless somebody reads further up."""
+"""The event log: the newest event at the bottom, in view unless the user has scrolled up."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -16,56 +16,56 @@ from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_clock
 
 SHOWN = 200
-"""Events kept on screen."""
+"""The most events to show."""
 
 LANE_WIDTH = 10
-"""Cells of a lane's name, or more if one is longer."""
+"""The least width in cells of the lanes' names."""
 
-NOTHING = (Content.styled("what happens is told here", "$dim"),)
+NO_EVENTS = (Content.styled("events appear here", "$dim"),)
 """The lines before the first event."""
 
 STYLES: Mapping[Severity, str] = {"info": "", "warning": "$warning", "error": "$error"}
 
 
 @lru_cache(maxsize=2 * SHOWN)
-def _tell(event: Event, color: str, room: int) -> Sequence[Content]:
+def _lines_of(event: Event, color: str, lane_width: int) -> Sequence[Content]:
     text = Content.assemble(
         (f"{format_clock(event.time)}  ", "$dim"),
-        (f"{event.lane or 'all':{room}}", color),
+        (f"{event.lane or 'all':{lane_width}}", color),
         (event.text, STYLES[event.severity]),
     )
     return text.split(allow_blank=True)
 
 
 def _wrap(line: Content, width: int) -> Iterator[tuple[int, Content]]:
-    """Yield the rows of one line of text, each with the place where it begins."""
+    """Wrap a line, and yield each row with the index of its first character."""
     if line.cell_length <= width:
         yield 0, line
         return
-    begin = 0
+    start = 0
     for row in line.wrap(max(1, width)):
-        begin = line.plain.index(row.plain, begin)
-        yield begin, row
-        begin += len(row.plain)
+        start = line.plain.index(row.plain, start)
+        yield start, row
+        start += len(row.plain)
 
 
 class EventLines(TextLines):
-    """All the lines, of which only those in sight are drawn."""
+    """The lines of all events, of which only those in view are drawn."""
 
     DEFAULT_CSS = """
-    /* Never shorter than the view, which Textual would put at the view's lower end. */
+    /* As high as the view, as Textual would move shorter lines to the view's lower end. */
     EventLines { height: auto; min-height: 100%; }
     """
 
     ALLOW_SELECT = True
 
     def __init__(self, rows: int | None) -> None:
-        """Begin with a word of what is to come; ``rows`` as `EventView` takes it."""
+        """Create the widget; see `EventView` for ``rows``."""
         super().__init__()
         self._count = rows or 0
-        self._lines = NOTHING
-        self._places: Sequence[tuple[int, int]] = ()
-        """Of each row: the line that it belongs to, and where in that it begins."""
+        self._lines = NO_EVENTS
+        self._origins: Sequence[tuple[int, int]] = ()
+        """For each row the number of its line, and the index of its first character in the line."""
 
     def set_lines(self, *lines: Content) -> None:
         """Show ``cell_rows`` from now on."""
@@ -73,41 +73,41 @@ class EventLines(TextLines):
         self.refresh(layout=not self._count and len(self.rows(self._width)) != before)
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Return the lines, wrapped; where their number is fixed the last of them, below blank ones."""
+        """Return the wrapped lines; a fixed number of rows has the last ones, after blank rows."""
         wrapped = [(y, *row) for y, line in enumerate(self._lines) for row in _wrap(line, width)]
         wrapped = wrapped[-self._count :]
-        # The view is at the end, and begins with the first row.
+        # The view is scrolled to the end; if it is higher than the rows, it starts with the first one.
         view = self.parent.content_size.height if isinstance(self.parent, Widget) else 0
         blank = max(0, self._count - max(len(wrapped), view))
-        self._places = [(-1, 0)] * blank + [(y, begin) for y, begin, _ in wrapped]
+        self._origins = [(-1, 0)] * blank + [(y, start) for y, start, _ in wrapped]
         return [Content()] * blank + [row for _, _, row in wrapped]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Count the rows."""
+        """Return the number of rows."""
         return self._count or len(self.rows(width))
 
     def render(self) -> Content:
-        """Return all the text, to who selects some of it."""
+        """Return the whole text, from which Textual gets the selected part."""
         return Content("\n").join(self._lines)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row, with the place of each letter, by which Textual finds out what is selected."""
+        """Draw row ``y``, with the offsets in the text by which Textual finds the selection."""
         strip = super().render_line(y)
-        line, begin = self._places[y] if y < len(self._places) else (-1, 0)
+        line, first = self._origins[y] if y < len(self._origins) else (-1, 0)
         if line < 0:
             return strip
         selected = self.text_selection.get_span(line) if self.text_selection else None
         if selected is not None and self._writer:
             start, end = selected
             row = self._drawn[y]
-            end = len(row) if end < 0 else end - begin
+            end = len(row) if end < 0 else end - first
             style = Style.from_styles(self.screen.get_component_styles("screen--selection"))
-            strip = self._writer.write(row.stylize(style, max(0, start - begin), max(0, end)), self._width)
-        return strip.apply_offsets(begin, line)
+            strip = self._writer.write(row.stylize(style, max(0, start - first), max(0, end)), self._width)
+        return strip.apply_offsets(first, line)
 
 
 class EventView(VerticalScroll):
-    """Shows what happened, a line an event, tracebacks below theirs."""
+    """Shows events, one line each, or several for a traceback."""
 
     DEFAULT_CSS = """
     EventView {
@@ -125,31 +125,33 @@ class EventView(VerticalScroll):
     BORDER_TITLE = "events"
 
     def __init__(self, rows: int | None = None) -> None:
-        """Show as many rows as there are, or in ``rows`` lines the last of them, the first ones left blank.
+        """Create the view.
 
-        Where their number changes, Textual lays out the whole screen again and draws three times.
+        Args:
+            rows: a fixed number of rows, None for as many as the events need. When the number of rows
+                changes, Textual lays out and draws the whole screen again.
         """
         super().__init__()
         self._rows = rows
 
     def compose(self) -> ComposeResult:
-        """One block of text."""
+        """Create the lines."""
         yield EventLines(self._rows)
 
     def on_mount(self) -> None:
-        """Stay at the end, as long as nobody scrolls up."""
+        """Keep the end in view unless the user scrolls up."""
         self.anchor()
 
     def on_resize(self) -> None:
-        """Begin with the first row in the new room, too."""
+        """Adapt the blank rows to the new height."""
         self.query_one(EventLines).refresh()
 
     def show(self, events: Iterable[Event], colors: Mapping[str, str]) -> None:
-        """Show the last of ``events``; ``colors`` gives ``#rrggbb`` by lane."""
-        room = max([LANE_WIDTH, *(len(lane) + 1 for lane in colors)])
+        """Show the last of ``events``; ``colors`` has the colour of each lane, ``#rrggbb``."""
+        lane_width = max([LANE_WIDTH, *(len(lane) + 1 for lane in colors)])
         lines = [
             line
             for event in list(events)[-SHOWN:]
-            for line in _tell(event, colors.get(event.lane, "$dim"), room)
+            for line in _lines_of(event, colors.get(event.lane, "$dim"), lane_width)
         ]
-        self.query_one(EventLines).set_lines(*(lines or NOTHING))
+        self.query_one(EventLines).set_lines(*(lines or NO_EVENTS))

@@ -1,4 +1,4 @@
-"""The charts of an experiment: memory over time, and published figures against those measured here."""
+"""The charts of an experiment: memory over time, and published and measured figures by size."""
 
 import math
 from array import array
@@ -20,46 +20,49 @@ from concwatch.ui.widgets.chart import Chart
 from concwatch.units import format_short
 
 LONGEST = 300.0
-"""Seconds that the chart of what runs shows at most."""
+"""The longest time window of a running experiment, in seconds."""
 
 PUBLISHED, HERE = "○", "●"
 
 MARGIN = 0.06
-"""Share of the x axis that stays free at either end."""
+"""The margin at either end of the x axis, relative to the range of sizes."""
 
 LEAST = math.log10(2)
-"""Powers of ten that stay free at either end at least, where sizes lie close."""
+"""The margin for a small range of sizes, in powers of ten."""
 
 Trail = Sequence[tuple[float, int]]
-"""Seconds since the first task was asked for, and RSS in bytes."""
+"""Seconds since the first task was requested, and RSS in bytes."""
 
 
 class RunChart(Chart):
-    """Draws RSS as it is read of lanes that run, and afterwards as it was in one run of each series."""
+    """Draws the RSS of running lanes, and afterwards that of one run of each series."""
 
     def __init__(self) -> None:
-        super().__init__(Plot("RSS", BYTES), hint="memory over time comes here")
+        super().__init__(Plot("RSS", BYTES), hint="memory over time")
 
     def follow_lanes(self, lanes: Sequence[tuple[Lane, str]], now: float, seconds: float) -> None:
-        """Draw the lanes of the last runs one after the other, each in its colour, the newest last.
+        """Draw the lanes of the last runs one after the other.
 
-        ``now`` is on their clock; they have been running for so many ``seconds``.
+        Args:
+            lanes: the lanes with their colours, the newest last.
+            now: the time on the lanes' clock.
+            seconds: for how long the experiment has been running.
         """
         window, names = shortest_span(seconds, LONGEST), {color: lane.engine.name for lane, color in lanes}
         parts: dict[str, tuple[array[float], array[float]]] = {}
         for lane, color in lanes:
             times, values = parts.setdefault(color, (array("d"), array("d")))
             added, read = lane.series.since("rss", now - window)
-            if times and added:  # the next worker is another line
+            if times and added:  # a gap before the next worker
                 times.append(added[0])
                 values.append(math.nan)
             times.extend(added)
-            values.extend(rss or math.nan for rss in read)  # of a process on its way out nothing is left
+            values.extend(rss or math.nan for rss in read)  # 0 while a process exits
         lines = [Line(names[color], color, *part) for color, part in parts.items() if part[0]]
         self.show(Plot("RSS", BYTES, lines, now, window))
 
     def show_trails(self, trails: Sequence[tuple[str, str, Trail]]) -> None:
-        """Draw one past run of each series from its beginning: name, colour and what was read."""
+        """Draw one finished run of each series: its name, colour and trail."""
         longest = max((0.5, *(trail[-1][0] for _, _, trail in trails))) if trails else 1.0
         lines = [
             Line(name, color, [time for time, _ in trail], [rss for _, rss in trail])
@@ -68,7 +71,7 @@ class RunChart(Chart):
         self.show(Plot("RSS", BYTES, lines, longest, longest, x_ticks=elapsed_ticks))
 
     def legend(self) -> list[LegendEntry]:
-        """Return the value of what runs, or the names of what ran."""
+        """Return the values of running series, or the names of finished ones."""
         if self.plot.x_ticks is elapsed_ticks:
             return [LegendEntry(line.name, "", line.color) for line in self.plot.lines]
         return [entry for entry in super().legend() if entry.value != NO_VALUE]
@@ -80,11 +83,11 @@ def _decimal(size: float) -> str:
 
 
 DECIMAL_BYTES = Kind(_decimal, base=1000, smallest=1, least_range=64_000, largest=1e15)
-"""Bytes that were published by powers of ten."""
+"""Bytes with decimal prefixes, for tables that were published in such units."""
 
 
 def kind_of(unit: str) -> Kind:
-    """Return how the values of a table in ``unit`` are written on an axis."""
+    """Return the kind of values of a table in ``unit``."""
     kind, factor = SCALES[unit]
     if kind is BYTES_UNIT:
         return DECIMAL_BYTES if factor in (1e3, 1e6, 1e9) else BYTES
@@ -92,31 +95,34 @@ def kind_of(unit: str) -> Kind:
 
 
 class SizeChart(Chart):
-    """Draws the figures of one table over the number of tasks, both axes logarithmic."""
+    """Draws the figures of one table by the number of tasks, with logarithmic axes."""
 
     def __init__(self) -> None:
-        super().__init__(Plot("by size", BYTES), hint="figures by size come here")
+        super().__init__(Plot("by size", BYTES), hint="figures by size")
         self._names: list[LegendEntry] = []
 
     def compare(
         self, figures: Sequence[TableFigure], colors: Mapping[str, str], dim: Mapping[str, str]
     ) -> None:
-        """Draw the figures of one table, with ``#rrggbb`` by the name of the series.
+        """Draw the figures of one table.
 
-        ``colors`` are of what was measured here, ``dim`` of what was published.
+        Args:
+            figures: the figures.
+            colors: the colour of measured figures, ``#rrggbb``, by the name of the series.
+            dim: the same of published figures.
         """
-        own: dict[str, list[TableFigure]] = {}
+        series: dict[str, list[TableFigure]] = {}
         for figure in figures:
-            own.setdefault(figure.entry.series.name, []).append(figure)
+            series.setdefault(figure.entry.series.name, []).append(figure)
         published, here = (
-            [line for name, rows in own.items() for line in _line(name, inks[name], rows, mark)]
-            for mark, inks in ((PUBLISHED, dim), (HERE, colors))
+            [line for name, rows in series.items() for line in _line(name, by_name[name], rows, mark)]
+            for mark, by_name in ((PUBLISHED, dim), (HERE, colors))
         )
-        self._names = [LegendEntry(name, "", colors[name]) for name in own]
+        self._names = [LegendEntry(name, "", colors[name]) for name in series]
         kind = kind_of(figures[-1].entry.table.unit) if figures else BYTES
         lines = [*published, *here]
-        places = [place for line in lines for place in line.times]
-        low, high = min(places, default=0.0), max(places, default=0.0)
+        sizes = [size for line in lines for size in line.times]
+        low, high = min(sizes, default=0.0), max(sizes, default=0.0)
         margin = max(MARGIN * (high - low), LEAST if high - low < 2 * LEAST else 0.0)
         kinds = ((f"{PUBLISHED} published", published), (f"{HERE} here", here))
         self.border_subtitle = Content("  ".join(what for what, drawn in kinds if drawn))
@@ -125,12 +131,12 @@ class SizeChart(Chart):
         self.show(plot)
 
     def legend(self) -> list[LegendEntry]:
-        """Return the series; which mark is which stands below them."""
+        """Return the names of the series. The meaning of the marks is in the border."""
         return self._names
 
 
 def _line(name: str, color: str, figures: Sequence[TableFigure], mark: str) -> list[Line]:
-    """Return the line of one series, published or measured here, if it has any figure."""
+    """Return the line of one series, published or measured; an empty list if it has no figures."""
     values = [figure.entry.published if mark == PUBLISHED else figure.here for figure in figures]
     known = [
         (math.log10(figure.entry.size), value * SCALES[figure.entry.table.unit][1])
@@ -139,4 +145,4 @@ def _line(name: str, color: str, figures: Sequence[TableFigure], mark: str) -> l
     ]
     if not known:
         return []
-    return [Line(name, color, [place for place, _ in known], [value for _, value in known], mark)]
+    return [Line(name, color, [size for size, _ in known], [value for _, value in known], mark)]

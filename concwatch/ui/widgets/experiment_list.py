@@ -1,4 +1,4 @@
-"""The list of experiments: a name, a title and a mark each; one line where there is room for no more."""
+"""The list of experiments: the name, title and status of each, or of the selected one in a single line."""
 
 import textwrap
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from textual.message import Message
 from concwatch.ui.widgets.text_lines import TextLines
 
 MOST_LINES = 4
-"""Lines of one item: its name, two of its title, and a blank one."""
+"""The most lines of an item: its name, two of its title, and a blank line."""
 
 
 class Item(NamedTuple):
@@ -20,26 +20,26 @@ class Item(NamedTuple):
     name: str
     title: str
     mark: str
-    """What has become of it in this session, in a word."""
+    """Its status in this session, in a word."""
     style: str
-    """Of the mark."""
+    """The style of the status."""
 
 
 def _row(left: Content, right: Content, width: int) -> Content:
-    """Put ``right`` at the end of ``width`` cells, and let ``left`` give way."""
+    """Return ``left`` and ``right`` at the ends of ``width`` cells, ``left`` truncated."""
     left = left.truncate(max(0, width - right.cell_length - 1), ellipsis=True)
     return left.pad_right(max(0, width - left.cell_length - right.cell_length)) + right
 
 
 class ExperimentList(TextLines):
-    """Shows which experiments there are and which is chosen; a click chooses another."""
+    """Shows the experiments and which is selected. A click selects another."""
 
     DEFAULT_CSS = """
     ExperimentList { height: 1fr; pointer: pointer; }
     """
 
     class Picked(Message):
-        """Somebody chose an experiment, by its index."""
+        """Posted when an experiment is clicked."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -49,12 +49,12 @@ class ExperimentList(TextLines):
     _chosen = 0
 
     def show(self, items: Sequence[Item], chosen: int) -> None:
-        """Show ``items``, of which number ``chosen`` (from 0) is the one that the keys act on."""
+        """Show ``items``; number ``chosen`` (from 0) is selected."""
         self._items, self._chosen = items, chosen
         self.update_lines()
 
     def _layout(self) -> tuple[int, int, int]:
-        """Return the lines of an item, and the first and the last + 1 item that is seen."""
+        """Return the lines of an item, the first item in view, and the first one after the view."""
         height, count = self.content_size.height, len(self._items)
         each = max(1, min(MOST_LINES, (height + 1) // max(1, count)))
         seen = min(count, max(1, (height + 1) // each))
@@ -62,7 +62,7 @@ class ExperimentList(TextLines):
         return each, first, first + seen
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Return as many lines an item as the height has room for."""
+        """Return the lines of the items that fit into the height, the selected one among them."""
         if not self._items:
             return ()
         if self.content_size.height <= 1:
@@ -90,12 +90,12 @@ class ExperimentList(TextLines):
         return _row(left, Content.styled(item.mark, item.style), width)
 
     def on_click(self, event: Click) -> None:
-        """Select the item under the mouse; in one line, the next."""
-        place = event.get_content_offset(self)
-        if place is None or not self._items:
+        """Select the item under the mouse, or the next one if there is a single line."""
+        offset = event.get_content_offset(self)
+        if offset is None or not self._items:
             return
         each, first, last = self._layout()
-        index = first + place.y // each
+        index = first + offset.y // each
         if self.content_size.height <= 1:
             index, last = (self._chosen + 1) % len(self._items), len(self._items)
         if index < last:

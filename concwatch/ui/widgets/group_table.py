@@ -1,4 +1,4 @@
-"""Whose tasks there are: a line a coroutine function, in the place of the cost table."""
+"""The table of a watched process's groups: one line for each coroutine function."""
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -13,13 +13,13 @@ from concwatch.units import UNKNOWN, format_bytes, format_count, format_rate, fo
 from concwatch.watch.group import GroupStatus
 
 MOST = 50
-"""Groups that have a line; the others share one."""
+"""The most groups with a line of their own."""
 
 NAME, PLACE = 18, 22
-"""Cells of a group's name and of where it is defined, at least."""
+"""The least widths in cells of a group's name, and of the place where it is defined."""
 
 WAIT_LINES = 5
-"""Places where a group's tasks wait that are listed."""
+"""The most places to list where a group's tasks wait."""
 
 
 def _growth_text(growth: Growth | None) -> str:
@@ -33,7 +33,7 @@ def _growth_text(growth: Growth | None) -> str:
 def _column(
     title: str, cells: int, name: str, form: Callable[[float], str], leaves: int = 0
 ) -> Column[GroupStatus]:
-    """Return the column of one figure of a group: `Column` has the other arguments."""
+    """Return the column of one figure of a group; see `Column` for the other arguments."""
     value = attrgetter(name)
 
     def text(group: GroupStatus) -> str:
@@ -64,7 +64,7 @@ COLUMNS: tuple[Column[GroupStatus], ...] = (
 
 
 class GroupTable(Table):
-    """Shows groups, sorted by a column."""
+    """Shows the groups, sorted by a column."""
 
     BORDER_TITLE = "whose tasks"
 
@@ -73,16 +73,22 @@ class GroupTable(Table):
     def show(
         self, groups: Sequence[GroupStatus], sorted_by: str, chosen: int, rows: int, opened: bool, note: str
     ) -> None:
-        """Show ``groups`` in their order, as many as ``rows`` have room, and a ``note`` in the frame.
+        """Show ``groups`` in their order.
 
-        ``chosen`` is the place of the one that the keys act on; ``opened``: it shows where its tasks wait.
+        Args:
+            groups: the groups, sorted.
+            sorted_by: the title of the column that they are sorted by.
+            chosen: the index of the selected group.
+            rows: the most groups to show.
+            opened: whether to list where the tasks of the selected group wait.
+            note: the text in the lower border.
         """
         self._shown = (groups, sorted_by, chosen, rows, opened)
         self.update_lines()
         self.set_subtitle(note)
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the headings, and a line a group."""
+        """Return the header, and one line for each group."""
         if self._shown is None:
             return ()
         groups, sorted_by, chosen, rows, opened = self._shown
@@ -119,7 +125,7 @@ class GroupTable(Table):
     @staticmethod
     def _waits(group: GroupStatus) -> Sequence[Content]:
         if not group.waits:
-            return [Content.styled("   ↳ asking where its tasks wait …", "$dim")]
+            return [Content.styled("   ↳ reading where its tasks wait …", "$dim")]
         return [
             Content.assemble(
                 ("   ↳ ", "$dim"),

@@ -1,4 +1,4 @@
-"""The keys at the bottom, as many as there is room for; a click on one does what it does."""
+"""The key bar at the bottom. A click on a key runs its action."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,17 +12,17 @@ GAP = "  "
 
 
 class Key(NamedTuple):
-    """One key: how it is written, what it does in a word, and the action that it runs."""
+    """A key with its label, and the action that it runs."""
 
     key: str
     label: str
     action: str
     always: bool = False
-    """Whether it is shown also where there is room for little."""
+    """Whether it is shown however narrow the bar is."""
 
 
 class KeyBar(TextLines):
-    """One line of keys. Textual's Footer makes a widget of each, and the first frame waits for them."""
+    """One line of keys. Textual's Footer has a widget for each, which would delay the first frame."""
 
     DEFAULT_CSS = """
     KeyBar {
@@ -38,12 +38,12 @@ class KeyBar(TextLines):
     """
 
     def __init__(self, keys: Sequence[Key]) -> None:
-        """Show ``keys``, the most needed first."""
+        """Create a bar of ``keys``, the most important first."""
         super().__init__()
         self._keys = keys
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Return as many keys as ``width`` cells hold, each whole or not at all."""
+        """Return the keys that fit into ``width`` cells."""
         kept = [key for key in self._keys if key.always]
         room = width + len(GAP) - sum(map(_cells, kept))
         for key in self._keys:

@@ -1,4 +1,4 @@
-"""One lane on the left: its name, its switch, its slider, and what it holds."""
+"""The card of a lane: its name, state, slider, and tasks."""
 
 import math
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 from concwatch.units import format_bytes, format_count, format_seconds, format_short
 
-SAID = 1.5
-"""Seconds for which a number that a key has set is shown with its forecast."""
+FORECAST_SHOWN = 1.5
+"""Seconds for which the forecast of a new target is shown."""
 
 STEP = 10_000
-"""Tasks that ``+`` and ``-`` add and take."""
+"""The tasks that ``+`` and ``-`` add and remove."""
 
-NUMBER, STATE, HOLDINGS = 3, 17, 29
-"""Cells of a narrow card's parts; the name takes its own, and what is left is the slider's."""
+NUMBER, STATE, SUMMARY = 3, 17, 29
+"""The widths in cells of the parts of a card of one line; the slider takes the rest."""
 
 COMPACT_SLIDER, COMPACT_LIVE = 8, 6
-"""Cells of the slider and of the number where a card has one line of a narrow column."""
+"""The widths in cells of the slider and of the number of live tasks in a narrow card of one line."""
 
 MARKS: dict[State, tuple[str, str]] = {
     State.OFF: ("○ off", "$dim"),
@@ -39,28 +39,28 @@ MARKS: dict[State, tuple[str, str]] = {
     State.FAILED: ("✕ failed", "$error"),
     State.LOST: ("✕ lost", "$error"),
 }
-"""What a lane's switch shows in each state, and its colour."""
+"""State → text and colour of the lane's switch."""
 
 ACTIONS: dict[str, tuple[str, *tuple[int, ...]]] = {
     "state": ("toggle_lane",),
     "less": ("change_target", -STEP),
     "more": ("change_target", STEP),
 }
-"""What a click runs, and with which arguments before the lane's number; elsewhere it asks for a number."""
+"""Cell → the command that a click runs, and its arguments before the lane; other cells run ``number``."""
 
 CANNOT_RUN = ("✕ cannot run", "$dim")
-"""What it shows, whether it was tried or not, where what the engine needs is missing or broken."""
+"""Text and colour of the switch if what the engine needs is missing or broken."""
 
 
 def forecast(view: LaneSnapshot, tasks: int) -> str:
-    """Return what holding ``tasks`` would take: ``10,000 → about +15 MiB``."""
+    """Return the expected change of memory for ``tasks`` tasks: ``10,000 → about +15 MiB``."""
     size = (tasks - view.live) * view.status.bytes_per_task
     sign = "+" if size >= 0 else "−"
     return f"{format_count(tasks)} → about {sign}{format_bytes(abs(size))}"
 
 
-def holdings(view: LaneSnapshot, hint: str) -> Content:
-    """Return what a lane holds, why it cannot run or has failed, or ``hint`` what to do."""
+def summary(view: LaneSnapshot, hint: str) -> Content:
+    """Return a lane's tasks, why it cannot run or has failed, or ``hint`` if it is off."""
     status, sample = view.status, view.sample
     if status.missing and not view.on:
         return Content.styled(status.missing, "$dim")
@@ -80,8 +80,8 @@ def holdings(view: LaneSnapshot, hint: str) -> Content:
     return Content.assemble(*parts)
 
 
-def switch(view: LaneSnapshot) -> Content:
-    """Return whether a lane is on, and for how long it has stalled, or that its engine cannot run here."""
+def switch_text(view: LaneSnapshot) -> Content:
+    """Return the state of a lane, and for how long it has been stalled."""
     text, style = CANNOT_RUN if view.status.missing and not view.on else MARKS[view.status.state]
     if view.on and view.sample.stalled:
         text = f"{text} {format_seconds(view.sample.stalled)}"
@@ -89,7 +89,7 @@ def switch(view: LaneSnapshot) -> Content:
 
 
 class LaneCard(ClickableLines):
-    """Shows one `LaneSnapshot`; what a person does to it runs a command of the screen's controls."""
+    """Shows the snapshot of a lane. Clicks and the slider run commands of the screen's controls."""
 
     DEFAULT_CSS = """
     LaneCard {
@@ -100,58 +100,66 @@ class LaneCard(ClickableLines):
     """
 
     HINT = "drag the slider"
-    """What a lane says that is off."""
-    NUDGES = True
-    """Whether there are words to click that move the target."""
+    """The text of a lane that is off."""
+    STEPS = True
+    """Whether there are texts to click that add and remove tasks."""
 
     selected: reactive[bool] = reactive(False)
-    """Whether the keys act on this lane."""
+    """Whether keys act on this lane."""
     color: reactive[str] = reactive("")
     """The lane's colour, ``#rrggbb``."""
 
-    def __init__(self, lane: int, name: str, room: int, maximum: int, color: str, selected: bool) -> None:
-        """Make the card of lane number ``lane`` (from 0), whose slider ends at ``maximum`` tasks.
+    def __init__(
+        self, lane: int, name: str, name_width: int, maximum: int, color: str, selected: bool
+    ) -> None:
+        """Create the card of a lane.
 
-        ``room`` is the cells of the longest name of all lanes.
+        Args:
+            lane: its number, from 0.
+            name: its name.
+            name_width: the width in cells of the longest name of all lanes.
+            maximum: the right end of the slider, in tasks.
+            color: its colour, ``#rrggbb``.
+            selected: whether keys act on it.
         """
         super().__init__(id=f"lane-{lane + 1}")
         self.set_reactive(LaneCard.selected, selected)
         self.set_reactive(LaneCard.color, color)
         self._lane = lane
         self._engine = name
-        self._name_cells = NUMBER + room
+        self._name_cells = NUMBER + name_width
         self._view: LaneSnapshot | None = None
-        self._asked, self._asked_until = "", -math.inf
+        self._forecast, self._forecast_until = "", -math.inf
         self._dragging = False
         self.slider = Slider(maximum=maximum, color=color)
-        """The lane's slider, in the line that `cell_rows` leaves to it."""
+        """The slider, over the cells that `track` returns."""
 
     def compose(self) -> ComposeResult:
-        """Lay the slider over the text."""
+        """Place the slider over the text."""
         yield self.slider
 
     def show(self, view: LaneSnapshot, refill: bool = True) -> None:
-        """Show the lane as it is now; ``refill``: whether a task that ends is replaced."""
+        """Show a snapshot of the lane; ``refill``: whether tasks that end are replaced."""
         self._view = view
-        self.slider.spent = bool(view.on and view.status.target and not (view.live or refill))
+        self.slider.finished = bool(view.on and view.status.target and not (view.live or refill))
         self.slider.value = view.status.target
         self.slider.live = view.live
         self.slider.disabled = view.status.missing is not None
         self.update_lines()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return three lines, the slider's in the middle, or one where the card is one line high."""
+        """Return three lines with the slider in the middle, or a single line if the card is one line high."""
         view = self._view
         if view is None:
             return ()
         held = self.slider.held
-        asked = held is not None or view.sample.time < self._asked_until
-        line = holdings(view, self.HINT)
-        if asked:
-            line = Content.styled(self._asked if held is None else forecast(view, held), "bold $accent")
-        heading, state = self._heading(view), switch(view)
-        if self.outer_size.height == 1 and width < self._name_cells + STATE + HOLDINGS:
-            # The slider lies between the name and what is held.
+        forecasting = held is not None or view.sample.time < self._forecast_until
+        line = summary(view, self.HINT)
+        if forecasting:
+            line = Content.styled(self._forecast if held is None else forecast(view, held), "bold $accent")
+        heading, state = self._heading(view), switch_text(view)
+        if self.outer_size.height == 1 and width < self._name_cells + STATE + SUMMARY:
+            # The slider is between the name and the number of tasks.
             live = Content(format_short(view.live) if view.on else "")
             return (
                 (
@@ -160,7 +168,7 @@ class LaneCard(ClickableLines):
                     Cell(2, state[:1], "state"),
                     self.track(COMPACT_SLIDER),
                     Cell(1),
-                    Cell(COMPACT_LIVE, live, "holdings", right=True),
+                    Cell(COMPACT_LIVE, live, "summary", right=True),
                 ),
             )
         if self.outer_size.height == 1:
@@ -168,19 +176,19 @@ class LaneCard(ClickableLines):
                 (
                     Cell(self._name_cells, heading),
                     Cell(STATE, state, "state"),
-                    self.track(max(2, width - self._name_cells - STATE - HOLDINGS)),
-                    Cell(HOLDINGS, line, "holdings"),
+                    self.track(max(2, width - self._name_cells - STATE - SUMMARY)),
+                    Cell(SUMMARY, line, "summary"),
                 ),
             )
         status = view.status
         explains = bool(status.wall or view.failed) if view.on else bool(status.missing or status.reason)
-        # A forecast, or why a lane cannot run, is longer than a number: the whole line is its.
-        last = [Cell(width, line, "holdings")]
-        if self.NUDGES and not asked and not explains:
-            last = [Cell(max(0, width - 10), line, "holdings")]
+        # A forecast or an explanation takes the whole line.
+        last = [Cell(width, line, "summary")]
+        if self.STEPS and not forecasting and not explains:
+            last = [Cell(max(0, width - 10), line, "summary")]
             for action, sign in (("less", "−"), ("more", "+")):
-                nudge = Content.styled(f"{sign}{STEP // 1000}k", "$foreground" if self.selected else "$dim")
-                last += [Cell(1), Cell(4, nudge, action)]
+                step = Content.styled(f"{sign}{STEP // 1000}k", "$foreground" if self.selected else "$dim")
+                last += [Cell(1), Cell(4, step, action)]
         return (
             (Cell(max(0, width - 20), heading), Cell(20, state, "state", right=True)),
             (self.track(width),),
@@ -188,7 +196,7 @@ class LaneCard(ClickableLines):
         )
 
     def track(self, width: int) -> Cell:
-        """Return the ``width`` cells over which the slider lies."""
+        """Return the ``width`` cells under the slider."""
         return Cell(width)
 
     def _heading(self, view: LaneSnapshot) -> Content:
@@ -197,16 +205,16 @@ class LaneCard(ClickableLines):
         return Content.assemble((mark, self.color), (f"{self._lane + 1} ", "$dim"), (self._engine, style))
 
     def watch_selected(self) -> None:
-        """Mark the card."""
+        """Mark or unmark the card."""
         self.update_lines()
 
     def watch_color(self, color: str) -> None:
-        """Pass the lane's colour on to the slider."""
+        """Set the colour of the slider."""
         self.slider.color = color
         self.update_lines()
 
     async def run_cell_action(self, action: str) -> None:
-        """Select the lane, and switch it, move its target, or ask for a number."""
+        """Select the lane, and switch it, change its target, or open the dialog for a number."""
         self.slider.focus()
         await self._run(*ACTIONS.get(action, ("ask_target",)))
 
@@ -221,35 +229,36 @@ class LaneCard(ClickableLines):
         self.update_lines()
 
     @on(Slider.Changed)
-    async def _ask_target(self, event: Slider.Changed) -> None:
+    async def _set_target(self, event: Slider.Changed) -> None:
         event.stop()
         view = self._view
-        if view is not None and not self._dragging:  # what is dragged has been told
-            self._asked, self._asked_until = forecast(view, event.value), view.sample.time + SAID
+        if view is not None and not self._dragging:  # a drag has shown its forecast
+            self._forecast = forecast(view, event.value)
+            self._forecast_until = view.sample.time + FORECAST_SHOWN
             self.update_lines()
         self._dragging = False
         await self._run("set_target", event.value)
 
 
 class RecordedCard(LaneCard):
-    """Shows a lane as it was recorded; a click chooses it, and says that nothing can be switched.
+    """The card of a recorded lane. A click selects it, and notifies that nothing can be changed.
 
-    Its slider only knows what it would show: the card draws that, for a jump would wait for six widgets more.
+    The slider is not mounted: the card draws its track, as six more widgets would slow down jumps.
     """
 
     HINT = ""
-    NUDGES = False
+    STEPS = False
 
     def compose(self) -> ComposeResult:
-        """Nothing stands over the text."""
+        """Mount no slider."""
         return ()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the lines of a lane's card, with nothing to click."""
+        """Return the lines of a lane's card, without actions."""
         return [[cell._replace(action="") for cell in line] for line in super().cell_rows(width)]
 
     def track(self, width: int) -> Cell:
-        """Return a track with a stroke at what was asked for, where a slider has a knob to take hold of."""
+        """Return the slider's track with a bar at the target in place of the knob."""
         _, _, background, _ = self.colors
         color = Color.parse(self.color)
         lane, pending = (
@@ -259,7 +268,7 @@ class RecordedCard(LaneCard):
         return Cell(width, bar.content(lane, pending, "$dim", "$foreground 20%"))
 
     async def on_click(self, event: Click) -> None:
-        """Select the lane; what it shows was recorded."""
+        """Select the lane, and notify if the click was not on its name."""
         event.stop()
         await self.run_action(f"screen.{command('select_lane', self._lane)}")
         x, y = event.screen_offset - self.content_region.offset

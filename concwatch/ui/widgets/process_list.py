@@ -1,4 +1,4 @@
-"""The watched processes, a line each, under what all of them come to."""
+"""The list of watched processes, below their total."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,13 @@ from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 from concwatch.units import format_bytes, format_count, format_short
 
 ALL = -1
-"""The choice of all processes together."""
+"""The number that selects all processes together."""
 
 LIVE, RSS = 7, 10
-"""Cells of the numbers at the right, with the blank before each."""
+"""The widths in cells of the columns of numbers."""
 
 MOST = 200
-"""Processes that are listed: those that run before those that have ended."""
+"""The most processes to list."""
 
 DOTS: dict[State, tuple[str, str]] = {
     State.STARTING: ("◌", "$warning"),
@@ -27,11 +27,11 @@ DOTS: dict[State, tuple[str, str]] = {
     State.FAILED: ("✕", "$error"),
     State.LOST: ("✕", "$error"),
 }
-"""What stands before a process in each state, and its colour."""
+"""State → the mark before a process, and its colour."""
 
 
 def listed(view: Snapshot) -> list[tuple[int, LaneSnapshot]]:
-    """Return the processes that are listed, each with its number, those that run first."""
+    """Return the listed processes with their numbers, running ones first."""
     lanes = sorted(enumerate(view.lanes), key=lambda one: (not one[1].on, one[0]))
     return lanes[:MOST]
 
@@ -44,7 +44,7 @@ class ProcessSidebar(Sidebar):
 
 
 class ProcessList(ClickableLines):
-    """Shows a line a process; a click chooses the one whose tasks the table shows."""
+    """Shows one line for each process. A click selects the process whose groups the table shows."""
 
     DEFAULT_CSS = """
     ProcessList {
@@ -58,12 +58,19 @@ class ProcessList(ClickableLines):
     def show(
         self, view: Snapshot, colors: Sequence[str], chosen: int, details: Sequence[tuple[str, str]]
     ) -> None:
-        """Show all processes at one moment, and ``details`` of the ``chosen`` one: labels and texts."""
+        """Show the processes of a snapshot.
+
+        Args:
+            view: the snapshot.
+            colors: the colour of each process, ``#rrggbb``.
+            chosen: the number of the selected process, or `ALL`.
+            details: labels and texts to show below the selected process.
+        """
         self._shown = (view, colors, chosen, details)
         self.update_lines()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the line of all, and one for each."""
+        """Return the line of the total, and one for each process."""
         if self._shown is None:
             return ()
         view, colors, chosen, details = self._shown

@@ -1,4 +1,4 @@
-"""The result of one table of an experiment: published, here, ratio, and what has become of each cell."""
+"""The result of one table of an experiment: published and measured figures, and their ratio."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,14 +20,14 @@ FIGURE_WIDTH = 15
 RATIO_WIDTH = 9
 LONGEST_NAME = 22
 LONGEST_NAME_NARROW = 13
-"""Cells of a series' name, where 80 cells must do."""
+"""The most cells of a series' name on a screen of 80 columns."""
 
 REASONS = {CellState.SKIPPED: "$warning", CellState.FAILED: "$error"}
-"""The colour in which it is said why there is no figure."""
+"""The colour of the reason why a figure is missing."""
 
 
-def _how(row: SheetRow, runner: Runner) -> tuple[str, str]:
-    """Return how a cell with a figure stands, or one that is still to come, and in which colour."""
+def _status(row: SheetRow, runner: Runner) -> tuple[str, str]:
+    """Return the spread of a figure or the progress of its runs, and the colour."""
     figure = row.figure
     if figure.state is CellState.RUNNING and figure.entry.cell is not None:
         repeats = runner.repeats(figure.entry.cell)
@@ -40,7 +40,7 @@ def _how(row: SheetRow, runner: Runner) -> tuple[str, str]:
 
 
 def result_line(row: SheetRow, runner: Runner, color: str, name_width: int) -> Content:
-    """Write one line of the table."""
+    """Return the line of a row."""
     state = row.figure.state
     name = row.engine if len(row.engine) <= name_width else f"{row.engine[: name_width - 1]}…"
     left = Content.assemble(
@@ -55,13 +55,13 @@ def result_line(row: SheetRow, runner: Runner, color: str, name_width: int) -> C
         left,
         (f"{row.here or UNKNOWN:>{FIGURE_WIDTH}}", "bold" if row.here else "$dim"),
         (f"{ratio:>{RATIO_WIDTH}}  ", "" if row.here else "$dim"),
-        _how(row, runner),
+        _status(row, runner),
     )
     return line.stylize("on $accent 18%") if state is CellState.RUNNING else line
 
 
 def heading(table: Table, name_width: int) -> Content:
-    """Write what the columns are."""
+    """Return the header of a table."""
     counted = table.counted if len(table.counted) < SIZE_WIDTH else "size"
     published = f"published, {table.unit}"
     if len(published) >= FIGURE_WIDTH:
@@ -74,7 +74,7 @@ def heading(table: Table, name_width: int) -> Content:
 
 
 def tabs(titles: Sequence[str], chosen: int) -> Content:
-    """Write one number a table, to be clicked, and the title of the one that is shown."""
+    """Return a number to click for each table, and the title of the one that is shown."""
     if len(titles) == 1:
         return Content(titles[0])
     numbers = [
@@ -86,23 +86,20 @@ def tabs(titles: Sequence[str], chosen: int) -> Content:
     return Content.assemble(Content("").join(numbers), " ", titles[chosen])
 
 
-def lessons(sheet: Sheet, cut: Sequence[SheetRow]) -> Content:
-    """Return what a table shows, once it shows something, and what to know before believing it.
-
-    The reasons of ``cut`` rows, which do not fit into their lines, stand there in full.
-    """
+def notes_on(sheet: Sheet, truncated: Sequence[SheetRow]) -> Content:
+    """Return the conclusion from a table with results, the reasons of ``truncated`` rows, and its notes."""
     reasons = [
         Content.styled(f"{row.size} {row.engine} {row.reason}", REASONS.get(row.figure.state, ""))
-        for row in cut
+        for row in truncated
     ]
     shown = [Content.styled(sheet.sentence, "$success")] if any(row.here for row in sheet.rows) else []
-    none = () if sheet.rows else ("no quick sizes here: a full run measures it",)
+    none = () if sheet.rows else ("this table has no sizes for a quick run: run it in full",)
     notes = (*none, *sheet.live, flat(sheet.table.note))
     return Content("\n").join([*shown, *reasons, *(Content.styled(note, "$dim") for note in notes if note)])
 
 
 class ResultTable(Vertical):
-    """Shows one table; the lines scroll below their heading."""
+    """Shows one table; its lines scroll below the header."""
 
     DEFAULT_CSS = """
     ResultTable {
@@ -110,7 +107,7 @@ class ResultTable(Vertical):
         border: round $foreground 25%;
         border-title-color: $foreground;
         & TextLines { height: auto; }
-        & #lessons { height: auto; padding: 0 1; margin-top: 1; }
+        & #notes { height: auto; padding: 0 1; margin-top: 1; }
         & VerticalScroll {
             height: 1fr;
             scrollbar-size-vertical: 1;
@@ -121,42 +118,40 @@ class ResultTable(Vertical):
     """
 
     _shown: tuple[Table | None, int | None] = (None, None)
-    _said: tuple[str, Sequence[Span]] | None = None
+    _notes: tuple[str, Sequence[Span]] | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out heading, lines and what they show."""
+        """Create header, lines and notes."""
         yield TextLines(id="heading")
         with VerticalScroll(can_focus=False):
             yield TextLines(id="rows")
-            yield Static(id="lessons")
+            yield Static(id="notes")
 
     def show(self, runner: Runner, number: int, colors: Mapping[str, str], narrow: bool) -> None:
-        """Show table ``number`` (from 0) of what ``runner`` has measured, each series in its colour."""
+        """Show table number ``number`` (from 0) of ``runner``, with the colours of its series by name."""
         sheet = sheets(runner)[number]
         table = sheet.table
         most = LONGEST_NAME_NARROW if narrow else LONGEST_NAME
         width = min(most, max(len(series.name) for series in table.series))
-        if self._shown[0] is not table:  # a title that is set is drawn again, changed or not
+        if self._shown[0] is not table:  # setting the title redraws the border
             self.border_title = tabs([each.title for each in runner.experiment.table], number)
         self.query_one("#heading", TextLines).set_lines(heading(table, width))
         lines = [result_line(row, runner, colors[row.figure.entry.series.name], width) for row in sheet.rows]
         rows = self.query_one("#rows", TextLines)
         rows.set_lines(*lines)
         room = rows.size.width
-        cut = [
+        truncated = [
             row for row, line in zip(sheet.rows, lines, strict=True) if row.reason and line.cell_length > room
         ]
-        self._teach(lessons(sheet, cut))
+        notes = notes_on(sheet, truncated)
+        if self._notes != (notes.plain, notes.spans):
+            self._notes = (notes.plain, notes.spans)
+            self.query_one("#notes", Static).update(notes)
         running = [index for index, row in enumerate(sheet.rows) if row.figure.state is CellState.RUNNING]
-        self._follow(table, running[0] if running else None)
+        self._scroll_to_running(table, running[0] if running else None)
 
-    def _teach(self, said: Content) -> None:
-        if self._said != (said.plain, said.spans):
-            self._said = (said.plain, said.spans)
-            self.query_one("#lessons", Static).update(said)
-
-    def _follow(self, table: Table, line: int | None) -> None:
-        """Bring the line that runs into view when another does, and leave who scrolls alone until then."""
+    def _scroll_to_running(self, table: Table, line: int | None) -> None:
+        """Scroll the running line into view when another line starts to run."""
         if self._shown == (table, line):
             return
         view = self.query_one(VerticalScroll)
@@ -167,6 +162,6 @@ class ResultTable(Vertical):
         self._shown = (table, line)
 
     def scroll_lines(self, pages: int) -> None:
-        """Scroll by pages."""
+        """Scroll by a number of pages."""
         view = self.query_one(VerticalScroll)
         view.scroll_relative(y=pages * max(1, view.size.height - 1), animate=False)

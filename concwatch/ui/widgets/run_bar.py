@@ -1,4 +1,4 @@
-"""What can be done with the chosen experiment, and how far it is."""
+"""The actions on the selected experiment, and its progress."""
 
 from collections.abc import Sequence
 
@@ -11,17 +11,17 @@ from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_count, format_forecast, format_seconds
 
 BAR = 24
-"""Cells of the bar that shows the share that is done."""
+"""The most cells of the progress bar."""
 
 
 def plan(runner: Runner) -> str:
-    """Return what a runner that has not begun will do: ``12 runs, about 40 s``."""
+    """Return how much a runner will do: ``12 runs, about 40 s``."""
     runs = sum(runner.repeats(cell) for cell in runner.outcomes)
     return f"{format_count(runs)} {'run' if runs == 1 else 'runs'}, {format_forecast(runner.seconds_left)}"
 
 
 def current(runner: Runner) -> str:
-    """Return what runs: ``threads 5,000, run 2 of 3``."""
+    """Return the current run: ``threads 5,000, run 2 of 3``."""
     cell = runner.current
     if cell is None:
         return ""
@@ -31,7 +31,7 @@ def current(runner: Runner) -> str:
 
 
 def result(runner: Runner) -> tuple[str, str]:
-    """Return how a run ended, and in which colour."""
+    """Return how the experiment ended, and the colour of the text."""
     states = [outcome.state for outcome in runner.outcomes.values()]
     done = states.count(CellState.DONE)
     rest = [
@@ -48,7 +48,7 @@ def result(runner: Runner) -> tuple[str, str]:
 
 
 class RunBar(TextLines):
-    """Two lines: what can be done, and how far it is."""
+    """Two lines: the actions on the selected experiment, and its progress."""
 
     DEFAULT_CSS = """
     RunBar {
@@ -66,12 +66,12 @@ class RunBar(TextLines):
     _shown: tuple[ExperimentRuns, str, int] | None = None
 
     def show(self, runs: ExperimentRuns, name: str, held: int) -> None:
-        """Show how far the experiment ``name`` is, while the monitor's lanes hold so many tasks."""
+        """Show the experiment ``name``; ``held`` is the number of tasks that the monitor's lanes hold."""
         self._shown = runs, name, held
         self.update_lines()
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Return both lines for ``width`` cells."""
+        """Return both lines."""
         if self._shown is None:
             return ()
         runs, name, held = self._shown
@@ -84,12 +84,12 @@ class RunBar(TextLines):
         buttons = Content("  ").join([_button(*run), _button("k", quick, "screen.quick")])
         if not tasks:
             return buttons
-        stop = _button("0", "stops them", "screen.stop_lanes")
+        stop = _button("0", "stop lanes", "screen.stop_lanes")
         room = width - buttons.cell_length - stop.cell_length - len("  !   ")
         held = f"{format_count(tasks)} tasks"
         texts = (
-            f"the lanes' {held} share this machine: figures suffer",
-            f"lanes hold {held}: figures suffer",
+            f"the lanes' {held} distort the figures",
+            f"{held} distort the figures",
             held,
         )
         text = next((text for text in texts if len(text) <= room), texts[-1])
@@ -100,14 +100,14 @@ class RunBar(TextLines):
         if runs.running == name:
             return self._bar(runner, runs.stopping, width)
         if runs.running is not None:
-            text = f"{runs.running} is running, {runs.status.removeprefix('experiment ')}: one at a time"
+            text = f"{runs.running} is running, {runs.status.removeprefix('experiment ')}; only one can run"
             return Content.styled(text, "$dim")
         if name in runs.problems:
             return Content.styled(f"failed: {runs.problems[name]}", "$error")
         if runs.has_run(name):
             text, style = result(runner)
             return Content.styled(text, style)
-        other = "k for all of it" if runs.quick else "k for a quick look"
+        other = "k for a full run" if runs.quick else "k for a quick run"
         texts = (
             f"enter runs it: {plan(runs.prepared(name, runs.quick))}",
             f"{other}: {plan(runs.prepared(name, not runs.quick))}",

@@ -1,4 +1,4 @@
-"""The column on the left that holds the lanes, and says in its frame what all of them take."""
+"""The column of lanes on the left, with their total memory in its border."""
 
 from typing import Self
 
@@ -10,23 +10,23 @@ from concwatch.ui.scale import StopScale
 from concwatch.units import format_short
 
 PADDING = 1
-"""Cells before a lane's slider."""
+"""The cells before a lane's slider."""
 
 CARD_ROWS, SETTING_ROWS = 4, 6
-"""Rows of a lane with the gap below it, and of the settings that stand below all lanes."""
+"""The rows of a lane with the gap below it, and of the settings below all lanes."""
 
 
 class Sidebar(VerticalScroll, can_focus=False):
-    """Scrolls through the lanes; a change of what stands in its frame draws the frame's last row alone."""
+    """Scrolls the lanes. A new subtitle redraws only the last row of the border."""
 
     TITLE = "lanes"
     SCALED = True
-    """Whether the lanes have sliders, whose scale stands in the upper edge."""
+    """Whether the upper border shows the scale of the sliders."""
 
     _quiet = False
 
     def on_resize(self) -> None:
-        """Write the scale of the sliders into the upper edge: it is the same for all."""
+        """Write the scale, which all sliders share, into the upper border."""
         track, line = self.content_size.width - PADDING, f"{self.TITLE} "
         scale = StopScale()
         for stop in (*scale.decades[1:], scale.maximum) if self.SCALED else ():
@@ -38,13 +38,13 @@ class Sidebar(VerticalScroll, can_focus=False):
         self.border_title = Content.assemble(self.TITLE, (line.removeprefix(self.TITLE).rstrip("─"), "$dim"))
 
     def make_room(self, lanes: int) -> None:
-        """Close the gaps between so many lanes, and then the settings up, if else some were out of sight."""
+        """Remove the gaps between ``lanes`` lanes, and then shrink the settings, if not all lanes fit."""
         rows = self.content_size.height
         self.set_class(0 < rows < lanes * CARD_ROWS + SETTING_ROWS, "-close")
         self.set_class(0 < rows < lanes * (CARD_ROWS - 1) + SETTING_ROWS, "-closer")
 
     def set_subtitle(self, text: str) -> None:
-        """Have ``text`` stand at the lower end of the frame."""
+        """Show ``text`` in the lower border."""
         if self.border_subtitle == text:
             return
         self._quiet = True
@@ -56,7 +56,7 @@ class Sidebar(VerticalScroll, can_focus=False):
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> Self:
-        """Draw ``regions`` again; without any, everything."""
+        """Redraw ``regions``, or everything if there are none."""
         if self._quiet:
             return self
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)

@@ -1,23 +1,23 @@
-"""What stands on a terminal that has no room for the screen: what is needed, and what there is."""
+"""The notice on a terminal that is too small for the screen."""
 
 from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
 NEEDED = Size(60, 14)
-"""Columns and lines below which no screen is drawn."""
+"""The least columns and lines for the screen."""
 
 GOOD = Size(80, 24)
-"""Columns and lines from which on nothing is left out but charts beside each other."""
+"""The columns and lines from which nothing but some charts is left out."""
 
 
 def is_large_enough(size: Size) -> bool:
-    """Whether a terminal of ``size`` has room for the screen."""
+    """Return whether a terminal of ``size`` is large enough for the screen."""
     return size.width >= NEEDED.width and size.height >= NEEDED.height
 
 
 class SizeNotice(Static):
-    """Covers a screen while the terminal is too small for it; all below goes on."""
+    """Covers a screen while the terminal is too small for it. The screen keeps running."""
 
     DEFAULT_CSS = """
     SizeNotice {
@@ -34,12 +34,11 @@ class SizeNotice(Static):
     """
 
     def __init__(self, size: Size) -> None:
-        """Show what is needed for a terminal of ``size``."""
         super().__init__()
         self.show(size)
 
     def show(self, size: Size) -> None:
-        """Show that the terminal now has ``size``, the most needed first: the end may be cut off."""
+        """Show the size of the terminal. The most important comes first, as the end may be cut off."""
         now, needed, good = (f"{each.width} × {each.height}" for each in (size, NEEDED, GOOD))
         self.update(
             Content.assemble(

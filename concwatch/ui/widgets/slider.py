@@ -1,4 +1,4 @@
-"""A slider which sets a number of tasks."""
+"""A slider that sets a number of tasks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from textual.style import Style
 from textual.widget import Widget
 
 from concwatch.lab.settings import LARGEST_TARGET
-from concwatch.ui.renderables.slider_bar import KNOB, SPENT, SliderBar
+from concwatch.ui.renderables.slider_bar import FINISHED, KNOB, SliderBar
 from concwatch.ui.scale import StopScale
 
 
 class Slider(Widget, can_focus=True):
     """A logarithmic slider from 0 to ``maximum`` tasks, for mouse, wheel and keys.
 
-    Every drag sends `Dragged` for each new number and ends with one message: `Changed`, or `Cancelled`.
+    A drag posts `Dragged` for each new value, and at its end `Changed` or `Cancelled`.
     """
 
     ALLOW_SELECT = False
@@ -43,31 +43,31 @@ class Slider(Widget, can_focus=True):
             ("shift+left", "fine", -1, "A little down"),
             ("pageup", "decade", 1, "Ten times as many"),
             ("pagedown", "decade", -1, "A tenth as many"),
-            ("home", "end", -1, "None"),
-            ("end", "end", 1, "As many as possible"),
+            ("home", "end", -1, "Minimum"),
+            ("end", "end", 1, "Maximum"),
         )
     ]
 
     value: reactive[int] = reactive(0, repaint=False)
-    """The applied target, in tasks; a drag leaves it alone until the user lets go."""
+    """The target in tasks. It does not change during a drag."""
 
     live: reactive[int] = reactive(0, repaint=False)
-    """How many tasks are live now."""
+    """The number of live tasks."""
 
     maximum: reactive[int] = reactive(LARGEST_TARGET, repaint=False)
     """The right end, in tasks."""
 
     color: reactive[str] = reactive("", repaint=False)
-    """The colour of the filled part and the knob; empty for the one the style sheet gives."""
+    """The colour of the filled part and the knob; empty for that of the style sheet."""
 
-    spent: reactive[bool] = reactive(False, repaint=False)
-    """Whether all tasks that were asked for have ended, and no other takes their place."""
+    finished: reactive[bool] = reactive(False, repaint=False)
+    """Whether all tasks of the target have ended, and are not replaced."""
 
     held: reactive[int | None] = reactive[int | None](None, repaint=False)
-    """The tasks the user's hand stands at during a drag, else nothing."""
+    """The value under the mouse during a drag, else None."""
 
     class Moved(Message):
-        """What every message of a slider carries: the slider, and the number of tasks that it now shows."""
+        """Base class of the messages: the slider, and the number of tasks that it now shows."""
 
         def __init__(self, slider: Slider, value: int) -> None:
             super().__init__()
@@ -76,17 +76,17 @@ class Slider(Widget, can_focus=True):
 
         @property
         def control(self) -> Slider:
-            """The slider it is about."""
+            """The slider that sent the message."""
             return self.slider
 
     class Dragged(Moved):
-        """Sent while the knob moves under the mouse: nothing is applied yet."""
+        """Posted for each new value during a drag. The target is still the old one."""
 
     class Changed(Moved):
-        """Sent when the user lets go of the knob, and for each step by key or wheel: apply this."""
+        """Posted when the target has changed: at the end of a drag, and for each step by key or wheel."""
 
     class Cancelled(Moved):
-        """Sent when a drag ends with nothing to apply; the slider shows the applied target again."""
+        """Posted when a drag ends without a change; the slider shows the target again."""
 
     def __init__(
         self,
@@ -112,11 +112,11 @@ class Slider(Widget, can_focus=True):
 
     @property
     def shown(self) -> int:
-        """The tasks at which the knob stands: what the hand holds during a drag, else the applied target."""
+        """The value at the knob: the one under the mouse during a drag, else the target."""
         return self.value if self.held is None else self.held
 
     def bar(self, width: int, mark: str = KNOB) -> SliderBar:
-        """Return the picture in ``width`` cells, with ``mark`` for a knob."""
+        """Return the track in ``width`` cells, with ``mark`` as the knob."""
         scale = self.scale
         return SliderBar(
             width,
@@ -124,34 +124,34 @@ class Slider(Widget, can_focus=True):
             scale.cell(self.live, width),
             tuple(scale.cell(stop, width) for stop in scale.decades),
             scale.cell(scale.most, width),
-            SPENT if self.spent and self.held is None else mark,
+            FINISHED if self.finished and self.held is None else mark,
         )
 
     def render(self) -> RenderResult:
-        """Render the track."""
+        """Draw the track."""
         self._drawn = self.bar(self.content_size.width)
         return self._drawn.content(*self._styles())
 
     def watch_color(self, color: str) -> None:
-        """Put the colour above the style sheet's, or give way to that."""
+        """Use the colour, or that of the style sheet if it is empty."""
         self.styles.color = color or None
 
     def watch_disabled(self, disabled: bool) -> None:
-        """Let go of the knob, since a disabled widget would never hear the button come up."""
+        """Cancel a drag, since a disabled widget does not receive the release of the button."""
         super().watch_disabled(disabled)
         if disabled:
             self._cancel()
 
     def _refresh_if_seen(self) -> None:
-        """Refresh when a cell would change: a million tasks arrive in far more ticks than there are cells."""
+        """Refresh if a cell would change: ticks are far more frequent than that."""
         if self.bar(self.content_size.width) != self._drawn:
             self.refresh()
 
     watch_value = watch_live = watch_maximum = watch_held = watch_spent = _refresh_if_seen
 
     def _styles(self) -> tuple[Style, Style, Style | str, str]:
-        """Return the styles of what is live, of what is pending, of the knob, and of the rest."""
-        # No component classes: Textual would style one node more for each of them before the first frame.
+        """Return the styles of the live part, the pending part, the knob, and the rest."""
+        # Component classes would each cost one more styled node before the first frame.
         _, _, background, color = self.colors
         lane = Style(foreground=background + color)
         pending = Style(foreground=background.blend(color, 0.55, alpha=1.0))
@@ -166,12 +166,12 @@ class Slider(Widget, can_focus=True):
     # --- keys and wheel -------------------------------------------------------------------------------------
 
     def action_move(self, kind: str, direction: int) -> None:
-        """Move by a step of the scale (``step``, ``fine`` or ``decade``), or to an ``end``, and apply it."""
+        """Move the target by a step of the scale (``step``, ``fine`` or ``decade``), or to an ``end``."""
         if kind == "end":
             value = self.maximum if direction > 0 else 0
         else:
             value = getattr(self.scale, kind)(self.value, direction)
-        if self.held is None and value != self.value:  # while the mouse holds the knob keys do nothing
+        if self.held is None and value != self.value:  # keys do nothing during a drag
             self.value = value
             self.post_message(self.Changed(self, value))
 
@@ -179,7 +179,7 @@ class Slider(Widget, can_focus=True):
     @on(events.MouseScrollDown)
     def _wheel(self, event: events.MouseEvent) -> None:
         """Step one stop up or down."""
-        # Textual delivers the wheel to disabled widgets too, for the container behind them to scroll.
+        # Textual sends wheel events to disabled widgets, too, so that their container can scroll.
         if not self.is_disabled:
             event.stop()
             event.prevent_default()
@@ -188,10 +188,10 @@ class Slider(Widget, can_focus=True):
     # --- dragging -------------------------------------------------------------------------------------------
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Jump to the cell under the mouse and begin a drag."""
+        """Start a drag at the cell under the mouse."""
         event.stop()
         if self.held is not None:
-            # The button came up unseen. This press may have been meant for whatever else is under the mouse.
+            # The release was lost. This press may not be meant for the slider.
             self._cancel()
         elif event.button == 1:
             self.capture_mouse()
@@ -200,20 +200,20 @@ class Slider(Widget, can_focus=True):
             self._hold(event)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Follow the mouse, wherever it is."""
+        """Move the knob to the mouse, also outside the widget."""
         if self.held is None:
             return
         event.stop()
         if event.button:
             self._button_seen = True
         elif self._button_seen:
-            # On a busy loop the button may come up before the mouse is captured; another widget heard of it.
+            # If the event loop is busy, the release may come before the capture and go to another widget.
             self._release()
             return
         self._hold(event)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Apply what the drag arrived at."""
+        """End the drag, and apply its value."""
         event.stop()
         if self.held is not None:
             self._hold(event)
@@ -228,7 +228,7 @@ class Slider(Widget, can_focus=True):
 
     def on_mouse_release(self) -> None:
         """Cancel the drag when something else, such as a new screen, took the mouse."""
-        # The message may tell of the drag before this one, when a press follows a release at once.
+        # The event may belong to the previous drag if a press follows a release immediately.
         if self.app.mouse_captured is not self:
             self._cancel()
 
@@ -237,10 +237,10 @@ class Slider(Widget, can_focus=True):
         self.release_mouse()
 
     def _hold(self, event: events.MouseEvent) -> None:
-        """Bring the knob under the mouse."""
+        """Move the knob to the mouse."""
         scale, width = self.scale, self.content_size.width
         cell = event.x - self.gutter.left
-        # In the knob's own cell the exact number stays: a click there must not turn 12,345 into 12,000.
+        # The knob's own cell keeps the exact value: a click there must not change 12,345 to 12,000.
         at_knob = cell == scale.cell(self.value, width) and 0 < cell < width - 1
         value = self.value if at_knob else scale.value_at(cell, width)
         if value != self.held:
@@ -248,7 +248,7 @@ class Slider(Widget, can_focus=True):
             self.post_message(self.Dragged(self, value))
 
     def _release(self) -> None:
-        """End the drag and apply what it arrived at."""
+        """End the drag, and apply its value."""
         value, self.held = self.shown, None
         self.release_mouse()
         self.value = value
@@ -257,9 +257,10 @@ class Slider(Widget, can_focus=True):
     @on(events.Blur)
     @on(events.Hide)
     def _cancel(self) -> None:
-        """End the drag, if there is one, and show the applied target again.
+        """Cancel a drag, and show the target again.
 
-        Without the focus escape would not arrive here, and a hidden widget would keep the mouse from others.
+        Also when the widget loses the focus, as it would not receive escape, and when it is hidden, as it
+        would keep the mouse captured.
         """
         if self.held is not None:
             self.held = None

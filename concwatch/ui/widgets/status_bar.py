@@ -1,4 +1,4 @@
-"""The line at the top: what is running where, and what concwatch itself takes."""
+"""The line at the top: the machine, the clock, and the CPU and memory of concwatch itself."""
 
 import platform
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ MACHINE = f"{platform.python_implementation()} {platform.python_version()} · {c
 
 
 class StatusBar(TextLines):
-    """Machine and rate on the left; concwatch's own share and the clock on the right."""
+    """Machine and tick rate on the left; CPU and memory of concwatch, and the clock, on the right."""
 
     DEFAULT_CSS = """
     StatusBar {
@@ -26,26 +26,26 @@ class StatusBar(TextLines):
 
     _shown: tuple[Snapshot, bool, str] | None = None
 
-    def show(self, view: Snapshot, paused: bool, aside: str = "") -> None:
-        """Show the lab as it is now, whether the charts are paused, and what else there is to say."""
-        self._shown = (view, paused, aside)
+    def show(self, view: Snapshot, paused: bool, notice: str = "") -> None:
+        """Show a snapshot, whether the charts are paused, and a short notice."""
+        self._shown = (view, paused, notice)
         self.update_lines()
 
     def rows(self, width: int) -> Sequence[Content]:
-        """Return the one line: what ``width`` cells have room for; the rest is left out whole."""
+        """Return the line."""
         return (self.fit(width, *self._shown),) if self._shown else (Content(),)
 
-    def fit(self, width: int, view: Snapshot, paused: bool, aside: str) -> Content:
-        """Return what ``width`` cells have room for."""
+    def fit(self, width: int, view: Snapshot, paused: bool, notice: str) -> Content:
+        """Return the parts that fit into ``width`` cells."""
         left = Content.assemble(
             ("● ", "$success" if any(lane.on for lane in view.lanes) else "$dim"),
             ("concwatch", "bold"),
             ("  ‖ charts paused", "bold $warning") if paused else "",
-            (f"  {aside}", "bold $accent") if aside else "",
+            (f"  {notice}", "bold $accent") if notice else "",
         )
         clock, machine = format_clock(view.elapsed), view.machine
         room = width - left.cell_length - len(clock)
-        own = f"{text}   " if (text := own_share(view)) else ""
+        own = f"{text}   " if (text := own_usage(view)) else ""
         own = own if len(own) < room else ""
         where = f"  {view.hz:g} Hz · {_machine(view)} · {format_bytes(machine.total)}"
         busy = "" if machine.busy is None else f" · {format_percent(machine.busy)} busy"
@@ -55,16 +55,22 @@ class StatusBar(TextLines):
 
 
 class ReplayBar(StatusBar):
-    """File, date and machine of a recording; on the right what concwatch itself took then."""
+    """File, date and machine of a recording; CPU and memory of concwatch itself on the right."""
 
     def __init__(self, name: str, facts: str, cut: str) -> None:
-        """Show a recording: the name of its file, when and on what it was taken, and what it lacks."""
+        """Create the bar of a recording.
+
+        Args:
+            name: the name of its file.
+            facts: its date and machine.
+            cut: what is missing from it, if anything.
+        """
         super().__init__()
         self._parts = ((f"  {name}", "bold"), (f"  {facts}", "$dim"))
         self._cut = (f"  {cut}", "bold $warning") if cut else ""
 
-    def fit(self, width: int, view: Snapshot, paused: bool, aside: str) -> Content:
-        """Return what ``width`` cells have room for; the rest is left out whole, from the right."""
+    def fit(self, width: int, view: Snapshot, paused: bool, notice: str) -> Content:
+        """Return the parts that fit into ``width`` cells, from the left."""
         text = Content.assemble(
             ("● ", "$accent"), ("concwatch", "bold"), ("  replay", "bold $accent"), self._cut
         )
@@ -73,12 +79,12 @@ class ReplayBar(StatusBar):
             if len(part) > left:
                 part = part[: max(0, left - 1)].rstrip(" ·") + "…" if left > 12 else ""
             text += Content.styled(part, style) if part else Content()
-        own, room = own_share(view), width - text.cell_length
+        own, room = own_usage(view), width - text.cell_length
         return text + Content.styled(own.rjust(room), "$dim") if own and len(own) + 2 <= room else text
 
 
-def own_share(view: Snapshot) -> str:
-    """Return what concwatch itself takes, where that is known."""
+def own_usage(view: Snapshot) -> str:
+    """Return the CPU and memory of concwatch itself, or an empty string if they are not known."""
     machine = view.machine
     if machine.cpu is None or machine.rss is None:
         return ""
@@ -86,7 +92,7 @@ def own_share(view: Snapshot) -> str:
 
 
 def _machine(view: Snapshot) -> str:
-    """Return where the lanes run: on this machine, unless all of them run on one other host."""
+    """Return the machine: this one, or the other host if all lanes run on it."""
     names = {lane.engine.host for lane in view.lanes}
     host = next((host for host in view.hosts if names == {host.name}), None)
     return f"{host.name} · {host.python} · {host.cores} cores" if host and view.machine.total else MACHINE

@@ -1,4 +1,4 @@
-"""Tables whose columns are data: which of them have room, and by which one the rows are sorted."""
+"""Tables defined by a list of columns, which are left out if there is no room and can be sorted by."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
@@ -9,10 +9,10 @@ from textual.content import Content
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 
 GAP = 2
-"""Cells before a column."""
+"""The cells before a column."""
 
 Row = TypeVar("Row")
-"""What a line of the table is about."""
+"""The type of the table's rows."""
 
 
 class Column(Struct, Generic[Row], frozen=True):
@@ -20,29 +20,29 @@ class Column(Struct, Generic[Row], frozen=True):
 
     title: str
     cells: int
-    """Of its longest value, or of its title if that is longer."""
+    """The width of its longest value, if that is longer than the title."""
     text: Callable[[Row], str]
     value: Callable[[Row], float | None]
-    """What the table is sorted by."""
+    """Returns the value to sort by."""
     leaves: int = 0
-    """Where not all columns have room, those with the highest give way first; 0 stays."""
+    """If not all columns fit, those with the highest number are left out first, those with 0 never."""
     optional: bool = False
-    """Whether it is there only while a row has something to show in it."""
+    """Whether to show it only if a row has a value."""
     marks: int = 0
-    """Cells for marks behind its values, above which its title does not stand."""
+    """The cells for marks after its values, which the title leaves free."""
     about: tuple[str, str] = ("", "")
     """Its title and meaning in the help."""
     left: bool = False
-    """Whether it stands at the left end of its cells."""
+    """Whether it is aligned to the left."""
 
     @property
     def width(self) -> int:
-        """Cells that it takes, with the gap before it."""
+        """The width in cells, including the gap before it."""
         return GAP + max(len(self.title), self.cells) + self.marks
 
 
 def columns_for(columns: Sequence[Column[Row]], room: int, rows: Sequence[Row] = ()) -> list[Column[Row]]:
-    """Return the columns that there are for ``rows`` and that ``room`` cells can hold."""
+    """Return the columns that fit into ``room`` cells, without optional ones that are empty in ``rows``."""
     shown = [column for column in columns if not column.optional or any(map(column.value, rows))]
     while sum(column.width for column in shown) > room:
         first = max(shown, key=lambda column: column.leaves)
@@ -53,7 +53,7 @@ def columns_for(columns: Sequence[Column[Row]], room: int, rows: Sequence[Row] =
 
 
 def headings(columns: Sequence[Column[Row]], sorted_by: str) -> list[Cell]:
-    """Return the line above columns; a click on a title sorts by it."""
+    """Return the header cells. A click on a title sorts by it."""
     cells = []
     for column in columns:
         chosen = column.title == sorted_by
@@ -66,7 +66,7 @@ def headings(columns: Sequence[Column[Row]], sorted_by: str) -> list[Cell]:
 
 
 class Table(ClickableLines):
-    """A frame around the lines of a table; its height follows their number."""
+    """A table with a border, as high as its lines."""
 
     DEFAULT_CSS = """
     Table {
@@ -78,9 +78,9 @@ class Table(ClickableLines):
     }
     """
 
-    _noted = ""
+    _subtitle = ""
 
     def set_subtitle(self, text: str) -> None:
-        """Have ``text`` stand in the frame below."""
-        if text != self._noted:  # to set it draws everything again
-            self._noted = self.border_subtitle = text
+        """Show ``text`` in the lower border."""
+        if text != self._subtitle:  # setting it redraws the widget
+            self._subtitle = self.border_subtitle = text

@@ -1,4 +1,4 @@
-"""Where a recording is being played: the line below everything, worked by mouse."""
+"""The transport bar of a replay: play, position, speed, and timeline."""
 
 from collections.abc import Sequence
 
@@ -12,23 +12,24 @@ from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 
 SPEED_WIDTH = 5
-"""Cells of the longest speed, ``×0.25``."""
+"""The cells of the longest speed, ``×0.25``."""
 
 NARROWEST = 8
-"""Cells that the line has at least; the speed's make room for it."""
+"""The least cells of the timeline; if it had fewer, the speed is left out."""
 
 
 class Playing(Struct, frozen=True):
-    """Where the play head is, and how it moves."""
+    """The state of the play head."""
 
     at: float
-    """Seconds since the recording's beginning."""
+    """Seconds since the start of the recording."""
     moves: bool
+    """Whether it is playing, not paused."""
     speed: float
 
 
 class Transport(ClickableLines):
-    """Play and pause, position and length, speed, and a line over the whole recording with its marks."""
+    """Buttons for play, pause and speed, position and length, and the timeline with its marks."""
 
     DEFAULT_CSS = """
     Transport {
@@ -38,40 +39,40 @@ class Transport(ClickableLines):
     """
 
     class Moved(Message):
-        """The play head was taken to a moment by mouse."""
+        """Posted when the play head is moved by mouse."""
 
         def __init__(self, moment: float) -> None:
-            """Make a message about a ``moment``, in seconds since the recording's beginning."""
+            """Create a message; ``moment`` is in seconds since the start of the recording."""
             super().__init__()
             self.moment = moment
 
     class Dragged(Moved):
-        """It stands there as long as the button is down."""
+        """Posted for each new position during a drag."""
 
     class Released(Moved):
-        """It was let go there."""
+        """Posted at the end of a drag, and for each step of the wheel."""
 
     def __init__(self, duration: float) -> None:
-        """Show a recording of ``duration`` seconds."""
+        """Create the transport of a recording of ``duration`` seconds."""
         super().__init__()
         self._duration = duration
         self._marks: tuple[Mark, ...] = ()
-        self._told: Sequence[str] = ()
+        self._mark_texts: Sequence[str] = ()
         self._playing = Playing(0.0, False, 1.0)
         self._held: float | None = None
 
     def show(self, playing: Playing) -> None:
-        """Show where the play head is now."""
+        """Show the state of the play head."""
         self._playing = playing
         self.update_lines()
 
-    def show_marks(self, marks: Sequence[Mark], told: Sequence[str]) -> None:
-        """Show these marks, in the order of time; ``told`` says what each is about, to who points at it."""
-        self._marks, self._told = tuple(marks), told
+    def show_marks(self, marks: Sequence[Mark], texts: Sequence[str]) -> None:
+        """Show marks, in the order of time, with ``texts`` as their tooltips."""
+        self._marks, self._mark_texts = tuple(marks), texts
         self.update_lines()
 
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the one line: button, place and length, speed where there is room, and the track."""
+        """Return the line: button, position and length, speed if it fits, and the timeline."""
         playing, duration = self._playing, self._duration
         button, style = ("▶", "bold $success") if playing.moves else ("‖", "bold $warning")
         place, length = format_moment(playing.at, duration), f" / {format_moment(duration, duration)}"
@@ -97,15 +98,15 @@ class Transport(ClickableLines):
     def _share(self, moment: float) -> float:
         return moment / self._duration if self._duration > 0 else 0.0
 
-    # What the mouse does.
+    # Mouse
 
     def _cell(self, event: events.MouseEvent) -> tuple[int, int]:
-        """Return the cell of the track that is under the mouse, and how many it has."""
+        """Return the cell of the timeline under the mouse, and the timeline's width."""
         *before, track = self.cell_rows(self.content_size.width)[0]
         return event.screen_offset.x - self.content_region.x - _width(before), track.width
 
     def _moment(self, event: events.MouseEvent) -> float:
-        """Return the moment under the mouse: exactly that of the play head or of a mark where one is seen."""
+        """Return the moment under the mouse: exactly that of the play head or of a mark if one is shown."""
         cell, width = self._cell(event)
         if self._held is None and cell == cell_of(self._share(self._playing.at), width):
             return self._playing.at
@@ -113,7 +114,7 @@ class Transport(ClickableLines):
         return (mark.share if mark else share_at(cell, width)) * self._duration
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take the play head to what is under the mouse."""
+        """Start a drag at the cell under the mouse."""
         cell, width = self._cell(event)
         if event.button == 1 and 0 <= cell < width:
             event.stop()
@@ -121,43 +122,43 @@ class Transport(ClickableLines):
             self._hold(self._moment(event))
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Move the play head along, or explain what is under the mouse."""
+        """Move the play head during a drag, or update the tooltip."""
         if self._held is not None:
             event.stop()
             self._hold(self._moment(event))
         else:
-            self._explain(event)
+            self._update_tooltip(event)
 
     def _hold(self, moment: float) -> None:
         if moment != self._held:
             self._held = moment
             self.post_message(self.Dragged(moment))
 
-    def _explain(self, event: events.MouseMove) -> None:
+    def _update_tooltip(self, event: events.MouseMove) -> None:
         cell, width = self._cell(event)
         text = None
         if 0 <= cell < width:
             mark = marks_in(self._marks, width).get(cell)
             moment = format_moment(self._moment(event), self._duration)
-            text = f"{moment}  {self._told[self._marks.index(mark)]}" if mark else moment
-        told = None if text is None else Content(text)  # in plain text Textual would read brackets as markup
-        if self.tooltip != told:
-            self.tooltip = told
+            text = f"{moment}  {self._mark_texts[self._marks.index(mark)]}" if mark else moment
+        tooltip = None if text is None else Content(text)  # brackets in a string would be markup
+        if self.tooltip != tooltip:
+            self.tooltip = tooltip
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Let go."""
+        """End the drag."""
         if self._held is not None:
             event.stop()
             self._release()
 
     def on_mouse_release(self) -> None:
-        """Let go when something else, such as a new screen, took the mouse."""
+        """End the drag when something else, such as a new screen, takes the mouse."""
         if self.app.mouse_captured is not self:
             self._release()
 
     @on(events.Hide)
     def _release(self) -> None:
-        """Let go, also of a widget that is hidden, which would keep the mouse from others."""
+        """End the drag, also when the widget is hidden, as it would keep the mouse captured."""
         if self._held is not None:
             moment, self._held = self._held, None
             self.release_mouse()
@@ -166,7 +167,7 @@ class Transport(ClickableLines):
     @on(events.MouseScrollUp)
     @on(events.MouseScrollDown)
     def _wheel(self, event: events.MouseEvent) -> None:
-        """Go a second back, or on."""
+        """Move back or forward by a second."""
         event.stop()
         by = 1.0 if isinstance(event, events.MouseScrollDown) else -1.0
         self.post_message(self.Released(self._playing.at + by))

@@ -22,6 +22,8 @@ EVERY = {
 }
 """Name → the interpreter of each Python that is found, this one included."""
 
+OLDEST, *_, NEWEST = [EVERY[name] for name in sorted(EVERY, key=lambda name: int(name.split(".")[1]))] * 2
+
 PATIENCE = 60.0
 """Seconds that anything awaited may take on a busy machine."""
 

@@ -19,6 +19,9 @@ SOCKET = "agent.sock"
 BACKLOG = 128
 """Processes that may connect between two looks."""
 
+MAX_TEMP_PATH = 70
+"""Bytes of a temporary folder in which the path of a socket is not too long for the system."""
+
 BLOCK = 1 << 16
 """Bytes read at once."""
 
@@ -125,7 +128,8 @@ class AgentListener:
         Raises:
             OSError: no folder can be made, or no socket.
         """
-        self._folder = Path(tempfile.mkdtemp(prefix="concwatch-"))  # of mode 0700
+        long = len(os.fsencode(tempfile.gettempdir())) > MAX_TEMP_PATH
+        self._folder = Path(tempfile.mkdtemp(prefix="concwatch-", dir="/tmp" if long else None))  # mode 0700
         self.path = self._folder / SOCKET
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:

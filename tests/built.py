@@ -5,7 +5,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 
-from concwatch.lab.catalog import Engine, find
+from concwatch.lab.catalog import Engine, find_engines
 from concwatch.runtimes.building import build
 
 NEWEST = 20
@@ -15,11 +15,11 @@ NEWEST = 20
 @cache
 def row_of(name: str) -> Engine:
     """Return the row of an engine; one that this Python is too old for runs on the oldest that is not."""
-    (row,) = find([name])
+    (row,) = find_engines([name])
     if sys.version_info < row.least:
         for minor in range(row.least[1], NEWEST):
             with suppress(ValueError):  # there is no such Python here
-                return find([f"{name}@3.{minor}"])[0]
+                return find_engines([f"{name}@3.{minor}"])[0]
     return row
 
 

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from concwatch.lab.lane_state import State
-from concwatch.lab.snapshot import EngineFacts, Sample, blank_sample
+from concwatch.lab.snapshot import EngineFacts, Sample, State, blank_sample
 from concwatch.recordings.format import (
     VERSION,
     EndLine,

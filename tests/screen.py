@@ -146,7 +146,7 @@ class HandDrivenLab(Lab):
     def step(self, now: float | None = None) -> None:
         """Step, and give concwatch itself fixed figures."""
         super().step(now)
-        self.here.meter.own = ITSELF
+        self.local.meter.own = ITSELF
 
 
 @dataclass

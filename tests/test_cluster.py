@@ -12,8 +12,8 @@ import pytest
 
 from concwatch.hosts.link import HostLink, Program
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import State
 from concwatch.links.messages import Reached
 from tests.command_line import PROGRAM, invoke, refused
 from tests.host_driver import PATIENCE, Remote, all_gone
@@ -93,7 +93,7 @@ async def test_dask_workers_that_leave_and_join_are_lanes_that_go_and_come(clust
         for lane in lab.lanes:
             lab.set_target(lane, 1_000)
         await until(lambda: all(lane.live == 1_000 for lane in lab.lanes), lambda: lab.events.since(0))
-        victim = psutil.Process(lab.lanes[0].worker.tally.ready.pid).parent().parent()
+        victim = psutil.Process(lab.lanes[0].worker.stats.ready.pid).parent().parent()
         victim.kill()
         await until(lambda: lab.lanes[0].state is State.LOST, lambda: lab.events.since(0))
         # Dask's nanny starts it again.
@@ -133,7 +133,7 @@ async def test_a_scheduler_that_dies_loses_its_lanes():
             (lane,) = lab.lanes
             lab.set_target(lane, 1_000)
             await until(lambda: lane.live == 1_000, lambda: lab.events.since(0))
-            pid = lane.worker.tally.ready.pid
+            pid = lane.worker.stats.ready.pid
             process.kill()
             await until(lambda: lane.state is State.LOST, lambda: lab.events.since(0))
             assert lane.worker.reason == "the connection ended: the scheduler of the cluster is gone"

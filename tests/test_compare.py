@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from concwatch.comparing.comparison import Difference
-from concwatch.lab.lane_state import State
-from concwatch.lab.snapshot import EngineFacts, blank_sample
+from concwatch.lab.snapshot import EngineFacts, State, blank_sample
 from concwatch.measure.measured import Measured
 from concwatch.recordings.format import VERSION, EndLine, Header, LabLine, LaneLine, SettingsLine, encode
 from tests.command_line import invoke, refused

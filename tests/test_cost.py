@@ -18,7 +18,7 @@ TASK = 1_500
 
 def meter(traced=None):
     found = CostMeter()
-    found.baseline(Reading(IDLE, 0.0, 3), traced)
+    found.set_baseline(Reading(IDLE, 0.0, 3), traced)
     return found
 
 
@@ -85,7 +85,7 @@ def test_traced_bytes_count_over_their_own_baseline_and_mark_the_figure(idle, pe
 def test_a_change_of_what_tasks_do_forgets_the_figure_and_among_tasks_marks_the_next(used):
     found = meter()
     settle(found, 10_000 if used else 0)
-    found.changed(used=used)
+    found.reset(used=used)
     assert found.cost is None
     cost = settle(found, 10_000, task=5_000, looks=3)
     assert (cost.rss, cost.clean) == (5_000, not used)
@@ -146,7 +146,7 @@ def test_cpu_of_other_tasks_is_measured_anew_over_a_worker_that_is_idle_again():
     worker = Busy()
     worker.pass_(30, asked=False)
     worker.pass_(50, create=10, end=10, each=0.01)
-    worker.meter.changed()
+    worker.meter.reset()
     assert worker.meter.per_task is None
     worker.pass_(10, asked=False)
     assert worker.pass_(50, create=10, end=10, each=0.002) == pytest.approx(0.002)

@@ -24,7 +24,7 @@ from concwatch.demos.keyboard import key_event
 from concwatch.demos.lane import DemoFailed
 from concwatch.demos.player import PlayResult, play
 from concwatch.demos.stage import Stage, source_of
-from concwatch.lab.catalog import SHOWN, find
+from concwatch.lab.catalog import SHOWN, find_engines
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
@@ -43,7 +43,7 @@ NAMES = [path.stem for path in shipped()]
 PATIENCE = 60.0
 """Seconds that a real program may take on a loaded machine."""
 
-BARRED = replace(find(["uvloop"])[0], needs=("nothing_like_this",), install="look elsewhere")
+BARRED = replace(find_engines(["uvloop"])[0], needs=("nothing_like_this",), install="look elsewhere")
 REASON = "uvloop cannot run here: needs nothing_like_this: look elsewhere"
 
 

@@ -21,7 +21,7 @@ from concwatch.doctor.capacity import engine_forecasts, local_machine, thread_li
 from concwatch.doctor.examination import Examination, examine, terminal_problems
 from concwatch.doctor.proof import MAX_THREADS, prove, thread_target
 from concwatch.doctor.report import proof_rows, rows
-from concwatch.lab.catalog import CATALOG, find
+from concwatch.lab.catalog import CATALOG, find_engines
 from concwatch.lab.forecast import UNBOUND, Fit
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
@@ -97,7 +97,9 @@ def test_another_system_tells_less_and_never_breaks(system, monkeypatch):
     memory = psutil.virtual_memory()
     monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
     monkeypatch.setattr("concwatch.system.memory.LINUX", False)
-    monkeypatch.setattr(examination, "why_not", lambda engines: ALL_RUN)  # no process is to be started so
+    monkeypatch.setattr(
+        examination, "probe_engines", lambda engines: ALL_RUN
+    )  # no process is to be started so
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(builtins, "open", opened)
     if system == "win32":
@@ -232,7 +234,7 @@ def test_in_a_container_it_is_the_container_that_is_given_more(monkeypatch, tmp_
 
 def fake_lab(*faults, clock=now, **costs):
     workers = FakeWorkers({"threads": Costs(create_rate=50_000.0, **costs)}, {"threads": list(faults)})
-    return Lab(find(["threads"]), settings=Settings("hold"), open_link=workers, clock=clock)
+    return Lab(find_engines(["threads"]), settings=Settings("hold"), open_link=workers, clock=clock)
 
 
 @pytest.mark.parametrize(("forecast", "asked"), [(1_000, 1_100), (10_000_000, MAX_THREADS), (0, 0)])

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from concwatch.lab import pythons
-from concwatch.lab.catalog import find, known
+from concwatch.lab.catalog import catalog_row, find_engines
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.links.process import WorkerProcess
@@ -62,35 +62,35 @@ def installed(tmp_path, monkeypatch):
             "packages": [],
         }
         executable(tmp_path / folder / "bin" / "python3", f"echo '{json.dumps(said)}'")
-    pythons.ask.cache_clear()
+    pythons.find_interpreter.cache_clear()
     yield
-    pythons.ask.cache_clear()
+    pythons.find_interpreter.cache_clear()
 
 
 @pytest.mark.parametrize(
     ("version", "found"), [("3.14", "3.14.2"), ("3.14t", "3.14.2t"), ("3.14.1", "3.14.1")]
 )
 def test_a_version_is_found_among_the_installed_ones_with_or_without_the_lock(version, found, installed):
-    assert pythons.ask(version).executable == found
+    assert pythons.find_interpreter(version).executable == found
 
 
 @pytest.mark.parametrize("version", ["3.13", "3.14.1t", "3.1"])
 def test_a_version_that_is_not_installed_says_how_to_get_it(version, installed):
     needed = f"needs Python {version}: uv python install {version}, or pyenv install {version}"
     with pytest.raises(ValueError, match=f"^{re.escape(needed)}$"):
-        pythons.ask(version)
+        pythons.find_interpreter(version)
 
 
 # Another version of a runtime.
 
 
 def test_an_engine_of_another_language_may_name_the_version_of_its_runtime():
-    (row,) = find(["java@21"])
+    (row,) = find_engines(["java@21"])
     assert (row.name, row.kind) == ("java-virtual@21", "java-virtual")
     assert row.ways[0].main_tool.version_wanted == "21"
-    assert known("java@21").name == known("java-virtual").name == "java-virtual"
+    assert catalog_row("java@21").name == catalog_row("java-virtual").name == "java-virtual"
     with pytest.raises(ValueError, match="go@latest: expected a version such as go@21"):
-        find(["go@latest"])
+        find_engines(["go@latest"])
 
 
 def test_a_wanted_version_is_the_only_one_that_will_do(tmp_path):

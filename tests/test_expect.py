@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concwatch.cli import main
-from concwatch.lab.catalog import CATALOG, find
+from concwatch.lab.catalog import CATALOG, find_engines
 from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, judge, parse_expectation, with_run_names
 from concwatch.measure.result import Result
@@ -115,7 +115,7 @@ def test_it_has_to_be_about_an_engine_of_the_run():
 
 @pytest.mark.real
 def test_an_engine_on_another_python_may_be_called_by_its_path():
-    (engine,) = find([f"asyncio@{sys.executable}"])
+    (engine,) = find_engines([f"asyncio@{sys.executable}"])
     wanted = [parse_expectation(f"asyncio@{sys.executable}.failed <= 0")]
     assert [one.subject for one in with_run_names(wanted, [engine.name])] == [engine.name]
     with pytest.raises(ValueError, match="this run has no engine"):

@@ -16,7 +16,7 @@ from concwatch.experiments.loading import PROGRAMS, decode, load, shipped
 from concwatch.experiments.program import find_runtime, run_program
 from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.lab.lab import Lab
-from concwatch.lab.pythons import ask
+from concwatch.lab.pythons import find_interpreter
 from concwatch.lab.settings import Settings
 
 pytestmark = pytest.mark.real
@@ -102,7 +102,7 @@ def test_what_a_program_tells_of_itself_is_believed_and_it_has_the_variables_of_
 
 def test_a_program_in_python_runs_on_the_version_that_its_engine_names(own, tmp_path, monkeypatch):
     path = own("print(0.125)")
-    monkeypatch.setattr(program, "ask", lambda version: ask(sys.executable))
+    monkeypatch.setattr(program, "find_interpreter", lambda version: find_interpreter(sys.executable))
     assert run(path, engine="asyncio@3.77").runtime.startswith("CPython 3.")
     monkeypatch.undo()
     with pytest.raises(pytest.skip.Exception, match=r"^needs Python 3\.77: uv python install 3\.77"):

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from concwatch.lab.growth import GrowthMeter
-from concwatch.lab.memory_growth import MemoryGrowth
+from concwatch.lab.memory_leak import MemoryLeakDetector
 from concwatch.links.messages import TracedLine, TracedLines
 
 HZ = 4
@@ -113,18 +113,18 @@ def test_nothing_is_said_of_a_few_seconds():
 
 
 class Heard:
-    """What `MemoryGrowth` says and asks, of a process whose figures come from functions of time."""
+    """What `MemoryLeakDetector` says and asks, of a process whose figures come from functions of time."""
 
     def __init__(self, seconds, rss, live, traced=False):
         self.said, self.asked = [], 0
-        self.growth = MemoryGrowth(lambda text, severity: self.said.append((severity, text)), self.ask)
+        self.growth = MemoryLeakDetector(lambda text, severity: self.said.append((severity, text)), self.ask)
         for tenth in range(seconds * 10):
             self.growth.add(tenth / 10, int(rss(tenth / 10) * MIB), int(live(tenth / 10)), traced)
 
     def ask(self):
         self.asked += 1
         grown = 1 << 20 if self.asked == 2 else 0
-        self.growth.take_lines(TracedLines((TracedLine("/srv/app/cache.py", 12, 9 << 20, grown),)))
+        self.growth.add_lines(TracedLines((TracedLine("/srv/app/cache.py", 12, 9 << 20, grown),)))
 
 
 MIB = 1 << 20

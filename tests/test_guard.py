@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from concwatch.cli import main
 from concwatch.lab import forecast as forecasting
-from concwatch.lab.catalog import Engine, find
+from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.cost import Cost
 from concwatch.lab.forecast import (
     FILES_KEPT,
@@ -29,9 +29,9 @@ from concwatch.lab.forecast import (
 )
 from concwatch.lab.guard import LONGEST, SHORTEST, step_interval
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane_state import State
 from concwatch.lab.pages import PageServer
 from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import State
 from concwatch.system.memory import BUDGET, Memory, memory_now
 from concwatch.system.walls import Wall
 from concwatch.ui.screens.fit_dialog import FitDialog
@@ -164,7 +164,7 @@ def test_what_a_forecast_says_fits_does_fit_and_hardly_more_would(
 def test_a_lab_counts_in_what_the_other_lanes_are_still_to_hold():
     bench = Bench("asyncio", "uvloop", budget=1 * GIB)
     first, second = bench.lab.lanes
-    capacity = bench.lab.here.capacity
+    capacity = bench.lab.local.capacity
     assert capacity.forecast(first, 500_000).fits
     bench.lab.set_target(second, 400_000)
     beside = capacity.forecast(first, 500_000)
@@ -177,7 +177,7 @@ def test_a_lab_counts_in_what_the_other_lanes_are_still_to_hold():
 
 def test_a_lab_goes_by_what_it_has_measured_and_does_not_count_memory_twice():
     bench = Bench("asyncio", links=FakeWorkers(costs={"asyncio": Costs(task=5_000)}), budget=400 * MIB)
-    (lane,), capacity = bench.lab.lanes, bench.lab.here.capacity
+    (lane,), capacity = bench.lab.lanes, bench.lab.local.capacity
     bench.lab.set_target(lane, 50_000)
     bench.until(lambda: lane.live == 50_000)
     bench.pass_(2)
@@ -197,7 +197,7 @@ def test_as_many_as_are_offered_do_stand(name):
     bench.lab.set_target(lane, 1_000)
     bench.until(lambda: lane.live == 1_000)
     bench.pass_(2)
-    offered = bench.lab.here.capacity.forecast(lane, 1_000_000).fitting
+    offered = bench.lab.local.capacity.forecast(lane, 1_000_000).fitting
     grow(lane, bench, offered)
     assert (lane.live, lane.worker.goal.limit) == (offered, None)
     assert bench.lab.total_rss > 285 * MIB
@@ -216,7 +216,7 @@ def grow(lane, bench, tasks):
     bench.lab.set_target(lane, tasks)
     most = 0
     for _ in range(10_000):
-        bench.pass_(bench.lab.here.guard.interval, bench.lab.here.guard.interval)
+        bench.pass_(bench.lab.local.guard.interval, bench.lab.local.guard.interval)
         most = max(most, bench.lab.total_rss)
         if lane.worker.goal.reached or lane.worker.goal.limit:
             return most
@@ -252,7 +252,7 @@ def test_what_surely_fits_is_granted_at_once_and_what_nearly_fills_the_budget_in
     )
     (text,) = bench.texts()[told:]
     assert text.startswith("200,000 tasks started in ")
-    assert lane.worker.tally.create_rate == pytest.approx(200_000 / goal.reached.seconds)
+    assert lane.worker.stats.create_rate == pytest.approx(200_000 / goal.reached.seconds)
     grow(lane, bench, 100)
     assert (granted(link)[-1], goal.reached.cancelled) == (100, 199_900)
 
@@ -300,7 +300,7 @@ class Machine:
 def test_what_somebody_else_has_taken_since_is_not_there_for_workers():
     machine = Machine(12 * GIB, "cgroup memory")
     bench = Bench("asyncio", memory=machine)
-    (lane,), capacity = bench.lab.lanes, bench.lab.here.capacity
+    (lane,), capacity = bench.lab.lanes, bench.lab.local.capacity
     assert capacity.forecast(lane, 5_000_000).fits
     machine.left = 1 * GIB
     bench.pass_(1.5)
@@ -333,7 +333,7 @@ def test_at_95_percent_the_largest_lane_is_stopped_and_the_figures_are_told():
     assert (small.on, large.state, other.on) == (True, State.FAILED, True)
     told = "memory: 500 MiB left of the 10 GiB available at the start, less than 5 %: the largest lane is "
     assert bench.texts()[-2] == f"{told}stopped"
-    assert bench.texts("error") == ["failed: stopped at 80.1 MiB: the machine's memory was nearly gone"]
+    assert bench.texts("error") == ["failed: stopped at 80.1 MiB: the machine's memory was nearly used up"]
     bench.lab.set_target(large, 10)
     bench.until(lambda: large.live == 10)
 
@@ -367,11 +367,11 @@ def test_memory_is_watched_the_closer_the_nearer_its_end_is_while_anything_grows
     bench = Bench("asyncio", memory=machine, budget=900 * MIB)
     bench.pass_(10)
     assert 9 <= machine.looks <= 12
-    assert bench.lab.here.guard.interval == LONGEST
+    assert bench.lab.local.guard.interval == LONGEST
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 500_000)
     bench.until(lambda: lane.live > 0)
-    assert bench.lab.here.guard.interval <= LONGEST
+    assert bench.lab.local.guard.interval <= LONGEST
     before = machine.looks
     bench.pass_(2)
     assert machine.looks - before == 20
@@ -388,15 +388,15 @@ async def test_workers_and_page_servers_are_ended_before_anything_else_when_memo
             return int(file.read())
 
     own = score("self")
-    lab = Lab(find(["asyncio"]))
+    lab = Lab(find_engines(["asyncio"]))
     pages = PageServer()
     clock = asyncio.create_task(lab.run())
     try:
         lab.switch(lab.lanes[0], True)
         async with asyncio.timeout(30):
-            while lab.lanes[0].worker.tally.ready is None:  # noqa: ASYNC110  # the lab says it in no other way
+            while lab.lanes[0].worker.stats.ready is None:  # noqa: ASYNC110  # the lab says it in no other way
                 await asyncio.sleep(0.02)
-        assert score(lab.lanes[0].worker.tally.ready.pid) == 1000
+        assert score(lab.lanes[0].worker.stats.ready.pid) == 1000
         assert score(pages.pid) == 1000
         assert score("self") == own
     finally:
@@ -436,7 +436,8 @@ def test_a_run_is_refused_where_what_runs_at_the_same_time_does_not_fit(
 ):
     machine = Machine(12 * GIB)
     assert (
-        why_too_many(find(engines), Settings(), tasks, together, budget, machine, lambda: WALLS) == expected
+        why_too_many(find_engines(engines), Settings(), tasks, together, budget, machine, lambda: WALLS)
+        == expected
     )
 
 

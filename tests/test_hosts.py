@@ -21,8 +21,7 @@ from concwatch.hosts.link import Program, is_static
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import open_process
 from concwatch.lab.lane_row import LaneRow, combined_sample
-from concwatch.lab.lane_state import State
-from concwatch.lab.snapshot import blank_sample
+from concwatch.lab.snapshot import State, blank_sample
 from concwatch.links.link import Ended, Noise
 from concwatch.links.messages import Applied, Building, Built, HostFigures, Reached, Ready, Tick, WallFigures
 from concwatch.runtimes.building import build
@@ -274,7 +273,7 @@ def test_a_lost_host_gets_none_while_others_can_take_them():
     made.opened[0].lose()
     made.pass_(1)
     assert [*row.split(1_000, lambda lane: 1).values()] == [0, 1_000]
-    picture = row.picture(made.lab.snapshot(made.now).lanes, 0)
+    picture = row.snapshot(made.lab.snapshot(made.now).lanes, 0)
     assert (picture.status.state, picture.status.wall) == (State.RUNNING, "without web1")
 
 
@@ -303,7 +302,7 @@ def test_several_hosts_together_have_sums_worst_cases_and_means_over_their_tasks
 
 def test_a_folded_row_keeps_the_sum_over_time():
     made, row = row_of(WEB1, WEB2)
-    made.lab.observers.append(lambda snapshot: row.follow(snapshot.lanes, snapshot.time))
+    made.lab.observers.append(lambda snapshot: row.update(snapshot.lanes, snapshot.time))
     for lane in row.lanes:
         made.lab.set_target(lane, 500)
     made.until(lambda: all(lane.live == 500 for lane in row.lanes))
@@ -690,7 +689,7 @@ async def test_a_control_group_is_a_host_whose_guard_holds_there():
     finally:
         run.cancel()
         await lab.close()
-        await all_gone(lane.worker.tally.ready.pid)
+        await all_gone(lane.worker.stats.ready.pid)
         await remove_group(folder)
 
 
@@ -758,8 +757,8 @@ async def over(server, delay=0.0, loss=0.0):
 async def test_over_a_slow_link_that_loses_segments_figures_keep_their_meaning(server):
     async with over(server, delay=0.2, loss=0.01) as (_, lane):
         await _soon(lambda: lane.delay is not None and lane.sample.rss_per_task)
-        number = lane.worker.tally.tick.number
-        await _soon(lambda: lane.worker.tally.tick.number >= number + 10 and lane.state is State.RUNNING)
+        number = lane.worker.stats.tick.number
+        await _soon(lambda: lane.worker.stats.tick.number >= number + 10 and lane.state is State.RUNNING)
         assert lane.delay >= 0.4  # there and back
         assert 1_000 < lane.sample.rss_per_task < 1_600
         assert lane.live == 10_000
@@ -768,13 +767,13 @@ async def test_over_a_slow_link_that_loses_segments_figures_keep_their_meaning(s
 @pytest.mark.real
 async def test_a_link_that_is_cut_for_3_s_goes_on_and_for_good_is_lost_with_nothing_left(server):
     async with over(server) as (relay, lane):
-        pid, number = lane.worker.tally.ready.pid, lane.worker.tally.tick.number
+        pid, number = lane.worker.stats.ready.pid, lane.worker.stats.tick.number
         relay.open.clear()
         await asyncio.sleep(3)  # the very time that is asked for
         assert lane.state in (State.RUNNING, State.STALLED)
         relay.open.set()
-        await _soon(lambda: lane.worker.tally.tick.number >= number + 30 and lane.state is State.RUNNING)
-        assert lane.worker.tally.ready.pid == pid
+        await _soon(lambda: lane.worker.stats.tick.number >= number + 30 and lane.state is State.RUNNING)
+        assert lane.worker.stats.ready.pid == pid
         assert lane.live == 10_000
         relay.open.clear()
         await _soon(lambda: lane.state is State.LOST)

@@ -61,7 +61,7 @@ async def test_a_target_is_split_by_what_each_host_holds_or_evenly():
         await screen.press("1", "plus")
         await screen.run(2)
         small = screen.lab.hosts[1].machine
-        small.take(figures(time=5.0, available=1 << 30))
+        small.update(figures(time=5.0, available=1 << 30))
         screen.lab.hosts[1].capacity.budget.update(0)
         await screen.press("plus")
         await screen.run(2)

@@ -8,8 +8,8 @@ from concwatch.lab.catalog import Engine
 from concwatch.lab.events import KEPT, EventLog
 from concwatch.lab.forecast import IDLE, MARGIN, OFFERED, Fit
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import State
 from concwatch.links.link import Ended
 from concwatch.links.messages import Limit
 from concwatch.system.memory import BUDGET
@@ -171,7 +171,7 @@ def over_budget(*names, budget=100 * MIB, **arguments):
 
 
 def budget_warnings(bench):
-    return [text for text in bench.texts("warning") if text.startswith("memory budget: workers take ")]
+    return [text for text in bench.texts("warning") if text.startswith("memory budget: workers use ")]
 
 
 @pytest.mark.parametrize("names", [("asyncio",), ("pool", "asyncio", "uvloop")])
@@ -182,16 +182,16 @@ def test_growth_stops_everywhere_at_the_budget_and_nothing_dies(names):
         assert (lane.state, lane.worker.goal.limit.wall) == (State.RUNNING, "memory budget")
         assert 0 < lane.live == lane.target < 1_000_000
     (told,) = budget_warnings(bench)
-    assert told.endswith("of 100 MiB: growth stopped, what stands goes on")
+    assert told.endswith("of 100 MiB: growth stopped, live tasks continue")
 
 
 def test_what_stands_at_the_budget_is_still_refilled():
     bench = over_budget("asyncio", "uvloop", settings=Settings("sleep:1"))
     standing = [lane.target for lane in bench.lab.lanes]
-    completed = bench.lab.lanes[0].worker.tally.tick.completed
+    completed = bench.lab.lanes[0].worker.stats.tick.completed
     bench.pass_(20)
     assert [lane.target for lane in bench.lab.lanes] == standing
-    assert bench.lab.lanes[0].worker.tally.tick.completed > completed + standing[0]
+    assert bench.lab.lanes[0].worker.stats.tick.completed > completed + standing[0]
     assert len(budget_warnings(bench)) == 1
 
 
@@ -350,12 +350,12 @@ async def test_a_running_lab_steps_by_itself():
     try:
         lab.set_target(lab.lanes[0], 1_000)
         async with asyncio.timeout(30):
-            while lab.lanes[0].live < 1_000 or lab.here.meter.own is None:  # noqa: ASYNC110  # a lab has no event for it
+            while lab.lanes[0].live < 1_000 or lab.local.meter.own is None:  # noqa: ASYNC110  # a lab has no event for it
                 await asyncio.sleep(0.01)
     finally:
         clock.cancel()
         await lab.close()
-    assert lab.here.meter.own.rss > MIB
+    assert lab.local.meter.own.rss > MIB
 
 
 # Snapshots.
@@ -413,7 +413,7 @@ def test_what_a_task_is_expected_to_take_goes_by_the_catalog_then_by_what_was_me
     # The same number as the question before a target, which counts what the worker takes already as room.
     fit = bench.snapshot("toy").fit
     assert fit.tasks == pytest.approx((300 * MIB * OFFERED - (20 << 20)) / 3_000, rel=0.01)
-    assert bench.lab.here.capacity.forecast(lane, 1_000_000).fitting == fit.tasks
+    assert bench.lab.local.capacity.forecast(lane, 1_000_000).fitting == fit.tasks
 
 
 def test_a_snapshot_shows_a_stall_a_failure_a_wall_queues_and_tracing():

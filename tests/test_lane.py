@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from concwatch.lab.catalog import Engine
-from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
-from concwatch.lab.tally import Tally
+from concwatch.lab.snapshot import State
 from concwatch.lab.worker import START_LIMIT, STOP_LIMIT
 from concwatch.lab.worker_log import MOST_GARBAGE
+from concwatch.lab.worker_stats import WorkerStats
 from concwatch.links.link import Ended, Flood, Garbage, Noise
 from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
 from concwatch.system.process import Reading
@@ -122,13 +122,13 @@ def test_a_worker_that_never_stands_fails_within_the_limit():
     bench.pass_(START_LIMIT - 0.5, step=0.5)
     assert lane.state is State.STARTING
     bench.pass_(1.5, step=0.5)
-    assert (lane.state, lane.worker.reason, link.killed) == (State.FAILED, "did not stand within 30 s", True)
+    assert (lane.state, lane.worker.reason, link.killed) == (State.FAILED, "did not start within 30 s", True)
     link.stand()  # too late
     bench.pass_()
     assert lane.state is State.FAILED
     bench.hear(end())
     assert lane.idle
-    assert bench.texts() == ["failed: did not stand within 30 s"]
+    assert bench.texts() == ["failed: did not start within 30 s"]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_worker_that_never_stands_fails_within_the_limit():
         (end("exited with status 1: no module named toy"), "exited with status 1: no module named toy"),
         (end("killed by SIGTERM: \x1b[31mred"), "killed by SIGTERM: \N{REPLACEMENT CHARACTER}[31mred"),
         (Ended("could not be started: no room", ran=False), "could not be started: no room"),
-        (replace(READY, protocol=2), "speaks version 2 of the wire: expected 1"),
+        (replace(READY, protocol=2), "speaks version 2 of the wire protocol: expected 1"),
     ],
 )
 def test_a_worker_that_cannot_stand_fails_with_the_reason(says, reason):
@@ -203,7 +203,7 @@ def test_a_refused_workload_leaves_the_one_before_and_can_be_asked_for_again():
     bench.lab.set_workload("app:job")
     bench.hear(tick(0.3, 100), Error('workload "app:job": no module "app"', "workload"))
     assert (lane.state, lane.target, lane.live) == (State.RUNNING, 100, 100)
-    assert lane.worker.orders.settings.workload == bench.lab.settings.workload == "sleep:10"
+    assert lane.worker.settings.current.workload == bench.lab.settings.workload == "sleep:10"
     assert bench.texts("error") == ['workload "app:job": no module "app"']
     bench.lab.set_workload("app:job")
     assert sent(link, "workload")[1:] == [{"spec": "app:job", "word": "module:function"}] * 2
@@ -217,7 +217,7 @@ def test_a_refused_fetch_leaves_the_page_of_before():
         bench.lab.set_workload("http:2")
         bench.hear(Error("no aiohttp", "workload"))
         first, second = (bench.pages[0].url(latency) for latency in (1.0, 2.0))
-        assert (lane.worker.orders.settings.workload, lane.worker.orders.settings.page) == ("http:1", first)
+        assert (lane.worker.settings.current.workload, lane.worker.settings.current.page) == ("http:1", first)
     assert [fields.get("url") for fields in sent(link, "workload")] == [None, first, second, second]
 
 
@@ -228,7 +228,7 @@ def test_a_fresh_worker_holds_the_same_target_and_every_figure_of_it_is_its_own(
     bench.hear(tick(1.0, 1_000), Reached(1_000, 1_000, 1_000, 0, 0.01))
     if traced:
         bench.lab.set_trace(True)
-        assert bench.texts()[-1].endswith("lanes start anew at the same target")
+        assert bench.texts()[-1].endswith("lanes restart at the same target")
     else:
         bench.lab.switch(lane, False)
         bench.lab.switch(lane, True)
@@ -380,7 +380,7 @@ def test_a_burst_leaves_no_target_behind(says):
     lane.worker.run_burst(Burst(300, 1, 0, None))
     assert (link.names()[-1], lane.target) == ("burst", 300)
     bench.hear(tick(0.5), says)
-    assert (lane.target, lane.worker.tally.burst is None) == (0, isinstance(says, Error))
+    assert (lane.target, lane.worker.stats.burst is None) == (0, isinstance(says, Error))
     bench.lab.switch(lane, False)
     bench.lab.switch(lane, True)
     bench.hear(end())
@@ -439,8 +439,8 @@ def test_a_new_workload_and_nothing_else_forgets_the_cost_of_the_old_one():
 
 
 def test_a_sample_has_the_median_of_the_durations_heard_last_while_there_are_tasks_and_then_what_stays():
-    tally = Tally(0.0, 10.0)
-    tally.add_reading(Reading(5_000, 0.0, 3))
+    stats = WorkerStats(0.0, 10.0)
+    stats.add_reading(Reading(5_000, 0.0, 3))
     heard = [
         (Tick(0.1, 9, 9, 0, 0, 0), None),
         (Tick(0.2, 9, 6, 3, 0, 0, durations=(5.0, 0.123456, 0.1)), 0.123),
@@ -448,12 +448,12 @@ def test_a_sample_has_the_median_of_the_durations_heard_last_while_there_are_tas
         (Tick(0.4, 9, 0, 9, 0, 0, durations=(5.0,)), None),
     ]
     for each, duration in heard:
-        assert tally.add_tick(each, each.time, True) is None
-        sample = tally.sample(each.time, 0, 0.0)
+        assert stats.add_tick(each, each.time, True) is None
+        sample = stats.sample(each.time, 0, 0.0)
         assert (sample.duration, sample.retained) == (duration, None if each.live else 5_000)
-    tally.add_tick(Tick(0.5, 19, 9, 10, 0, 0, durations=(1.0,)), 0.5, True)
-    tally.workload_changed()
-    assert tally.sample(0.5, 0, 0.0).duration is None, "that was another workload"
+    stats.add_tick(Tick(0.5, 19, 9, 10, 0, 0, durations=(1.0,)), 0.5, True)
+    stats.reset_workload()
+    assert stats.sample(0.5, 0, 0.0).duration is None, "that was another workload"
 
 
 def test_samples_keep_to_the_rate_however_often_the_lab_steps_or_the_worker_ticks():
@@ -481,7 +481,7 @@ def test_a_tick_that_cannot_be_is_told_once_and_no_figure_of_it_is_taken():
     wrong = [tick(1.1, 90, created=400), tick(0.5, 90, created=500), replace(tick(1.2, 100), created=501)]
     bench.hear(*wrong, tick(1.2, 80, created=500, queued=81), replace(READY, runtime="Other 2.0"))
     assert (lane.live, lane.sample.tick_time, lane.status.runtime) == (100, 1.0, "Toy 1.0")
-    assert bench.texts("warning") == ["a tick that cannot be: created fell from 500 to 400"]
+    assert bench.texts("warning") == ["an impossible tick: created fell from 500 to 400"]
     bench.hear(tick(1.3, 110, created=510))
     assert (lane.state, lane.live) == (State.RUNNING, 110)
     assert lane.sample.created_per_second == pytest.approx(10 / 0.3)
@@ -491,7 +491,7 @@ def test_a_worker_that_is_ready_twice_is_not_sent_its_settings_again():
     bench, _, link = standing()
     before = len(link.sent)
     bench.hear(READY)
-    assert bench.texts("warning") == ["ready for the second time"]
+    assert bench.texts("warning") == ["ready a second time"]
     assert len(link.sent) == before
 
 
@@ -501,7 +501,7 @@ def test_the_first_line_of_garbage_is_told_and_a_hundred_more_end_the_worker():
     assert lane.state is State.RUNNING
     assert bench.texts("warning") == ["not a line of the wire: 0"]
     bench.hear(*(Garbage("more") for _ in range(500)))
-    reason = "more than 100 of its lines could not be used, the first: not a line of the wire: 0"
+    reason = "more than 100 invalid lines, the first: not a line of the wire: 0"
     assert (lane.state, lane.worker.reason, link.killed) == (State.FAILED, reason, True)
     assert len(bench.texts("error")) == 1
 

@@ -95,7 +95,7 @@ async def test_the_mouse_moves_the_cursor_which_tells_a_note_before_commands_and
     async with stage((200, 60)) as s:
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(30)
-        s.lab.note("here", s.lab.clock())
+        s.lab.add_note("here", s.lab.clock())
         await s.press("t", "g", "f")
         await s.run(10)
         grid, rss, caption = s.monitor.query_one(ChartGrid), s.chart("rss"), s.monitor.query_one("#caption")

@@ -19,8 +19,8 @@ from concwatch.charts.colors import ON_DARK, ON_LIGHT
 from concwatch.lab.catalog import CATALOG, SHOWN, Engine
 from concwatch.lab.forecast import OFFERED
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import State
 from concwatch.links.messages import Error
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
@@ -514,7 +514,7 @@ async def test_the_memory_budget_stops_growth_and_says_so_in_card_table_and_log(
         await s.sees(f"{lane.live:,} live memory", within=s.card("asyncio"))
         await s.sees("↳ the memory budget (60 MiB)", within=table)
         events = s.text(s.monitor.query_one("EventView"))
-        assert re.search(r"all memory budget: workers take .* of 60 MiB: growth stopped", events)
+        assert re.search(r"all memory budget: workers use .* of 60 MiB: growth stopped", events)
         assert "memory budget (60 MiB) reached at" in events
         # What limited it can still be read for a moment, and then no more.
         s.lab.set_target(lane, 100)

@@ -7,7 +7,7 @@ import pytest
 
 from concwatch.lab.catalog import CATALOG
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane_state import State
+from concwatch.lab.snapshot import State
 from concwatch.ui.app import ConcwatchApp
 from tests.faults.terminal import PATIENCE, Terminal
 from tests.screen import Stage, Workers
@@ -28,7 +28,7 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_whose_memory_is_seen(
         await s.sees("● on", "0 live", within=s.card("asyncio"))
         idle = lane.rss
         (worker,) = set(psutil.Process().children(recursive=True)) - before
-        assert worker.pid == lane.worker.tally.ready.pid
+        assert worker.pid == lane.worker.stats.ready.pid
         await s.drag("asyncio", 10_000, by_way_of=[1_000])
         await s.sees("10,000 → about +12 MiB", within=s.card("asyncio"))
         assert lane.live == 0

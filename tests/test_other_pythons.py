@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from concwatch.lab.catalog import find
+from concwatch.lab.catalog import find_engines
 from tests.worker_driver import Worker
 
 pytestmark = pytest.mark.real
@@ -119,7 +119,7 @@ def odd(tmp_path):
     ],
 )
 def test_a_python_stands_for_all_the_engines_that_it_can_have(odd, changes, label, more):
-    rows = find([f"python:{odd(**changes)}"])
+    rows = find_engines([f"python:{odd(**changes)}"])
     assert [row.name for row in rows] == [f"{kind}@{label}" for kind in ("asyncio", "threads", *more)]
     assert all(row.missing() is None for row in rows)
     assert all(row.command()[0] == "/opt/odd/bin/python" for row in rows)
@@ -142,19 +142,19 @@ def test_a_python_stands_for_all_the_engines_that_it_can_have(odd, changes, labe
 )
 def test_a_python_that_will_not_do_is_one_line(odd, asked, python, why):
     with pytest.raises(ValueError, match=why) as error:
-        find([f"{asked}@{odd(**python)}"])
+        find_engines([f"{asked}@{odd(**python)}"])
     assert "\n" not in str(error.value)
 
 
 def test_a_python_that_is_not_there_or_too_old_for_an_engine_is_one_line(monkeypatch):
     with pytest.raises(ValueError, match=r"^needs Python 9\.9: uv python install 9\.9, or pyenv install"):
-        find(["asyncio@9.9"])
+        find_engines(["asyncio@9.9"])
     with pytest.raises(ValueError, match="no such Python"):
-        find(["python:"])
+        find_engines(["python:"])
     monkeypatch.setattr(sys, "version_info", (3, 11, 7))
     for name, version in (("asyncio-eager", "3.12"), ("interpreters", "3.14")):
         needed = f"needs Python {version} or newer: name one, as in {name}@{version}"
-        assert find([name])[0].missing() == needed
+        assert find_engines([name])[0].missing() == needed
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python has eager tasks")
@@ -168,14 +168,14 @@ def test_a_worker_on_too_old_a_python_says_which_it_needs():
 def test_two_pythons_of_one_version_cannot_be_told_apart(odd):
     one, other = odd("one"), odd("other", prefix="/opt/even")
     again = odd("again", executable="/opt/odd/bin/python3")
-    assert len(find([f"asyncio@{one}", f"asyncio@{again}"])) == 1
+    assert len(find_engines([f"asyncio@{one}", f"asyncio@{again}"])) == 1
     with pytest.raises(ValueError, match=r'both lanes would be called "asyncio@3\.13"'):
-        find([f"asyncio@{one}", f"asyncio@{other}"])
+        find_engines([f"asyncio@{one}", f"asyncio@{other}"])
 
 
 @needs_one
 def test_a_lane_runs_on_another_python_and_takes_no_package_of_this_one(tmp_path):
-    row, *_ = find([f"asyncio@{list(PYTHONS.values())[-1]}"])
+    row, *_ = find_engines([f"asyncio@{list(PYTHONS.values())[-1]}"])
     (tmp_path / "jobs.py").write_text("async def look():\n    import msgspec\n")
     with Worker(row, cwd=tmp_path) as worker:
         assert worker.ready["runtime"].split()[1].startswith(row.name.rpartition("@")[2].lstrip("py"))

@@ -27,10 +27,9 @@ from msgspec.structs import replace
 
 from concwatch.cli import main
 from concwatch.lab.events import KEPT
-from concwatch.lab.lane_state import State
 from concwatch.lab.series import METRICS, RATES, Series
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import COLUMNS, blank_sample
+from concwatch.lab.snapshot import COLUMNS, State, blank_sample
 from concwatch.links.link import Ended
 from concwatch.measure.figures import FIGURES
 from concwatch.recordings import format as specification
@@ -267,11 +266,11 @@ def test_what_happened_is_there_from_its_moment_on(tmp_path):
     bench = Bench("asyncio")
     bench.pass_(2)
     recorder = record(bench, tmp_path / "a.jsonl")
-    bench.lab.note("of before", bench.now - 1)  # of which it knows nothing
+    bench.lab.add_note("of before", bench.now - 1)  # of which it knows nothing
     bench.pass_(2)
     bench.lab.set_target(bench.lab.lanes[0], 10)
     bench.pass_(2)
-    bench.lab.note("afterwards", bench.now - 3)  # a note may be put on a moment of the past
+    bench.lab.add_note("afterwards", bench.now - 3)  # a note may be put on a moment of the past
     bench.pass_(1)
     found = finished(recorder)
     assert [mark.kind for mark in found.marks(math.inf).since(0)] == ["note", "switch", "target"]

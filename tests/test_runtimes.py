@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from concwatch.lab.catalog import CATALOG, find
+from concwatch.lab.catalog import CATALOG, find_engines
 from concwatch.lab.engine_notes import engine_notes
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import State
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.system.child import ROOT
 from tests.built import start_command
@@ -34,7 +34,7 @@ REQUIRED = os.environ.get("REQUIRE_RUNTIMES", "").split()
 @pytest.fixture(scope="module", params=OTHERS)
 def worker(request):
     """A worker of each engine in turn that this machine has the tools for, kept for all tests."""
-    if missing := find([request.param])[0].missing():
+    if missing := find_engines([request.param])[0].missing():
         pytest.skip(missing)
     with Worker(request.param) as worker:
         yield worker
@@ -47,7 +47,7 @@ def engine(worker):
 
 
 def test_every_engine_that_must_be_here_is():
-    missing = {name: find([name])[0].missing() for name in REQUIRED}
+    missing = {name: find_engines([name])[0].missing() for name in REQUIRED}
     assert not {name: reason for name, reason in missing.items() if reason}
 
 
@@ -156,7 +156,7 @@ def test_what_has_a_heap_of_its_own_says_how_much_lives_there(worker, engine):
         assert "heap" not in before
         return
     assert 0 < before["heap"] < psutil.Process(worker.ready["pid"]).memory_info().vms
-    tasks = 2_000 if find([engine])[0].threads else 20_000
+    tasks = 2_000 if find_engines([engine])[0].threads else 20_000
     worker.target(tasks)
     worker.tick(lambda tick: tick["heap"] > before["heap"] + tasks * 40)  # bytes: no task is smaller
 
@@ -178,7 +178,7 @@ async def until(done, what):
 
 
 async def test_all_that_are_here_hold_tasks_side_by_side_and_none_is_left():
-    rows = [row for row in find([*OTHERS, "asyncio"]) if not row.missing()]
+    rows = [row for row in find_engines([*OTHERS, "asyncio"]) if not row.missing()]
     for row in rows:
         await asyncio.to_thread(start_command, row)
     lab = Lab(rows, settings=Settings("sleep:60", trace=True), hz=20)
@@ -191,10 +191,10 @@ async def test_all_that_are_here_hold_tasks_side_by_side_and_none_is_left():
                 lambda lane=lane: lane.live == 500, f"{lane.engine.name}: {lane.state} {lane.worker.reason}"
             )
             assert lane.state in (State.RUNNING, State.STALLED)
-        pids = [lane.worker.tally.ready.pid for lane in lab.lanes]
+        pids = [lane.worker.stats.ready.pid for lane in lab.lanes]
         for lane in lab.lanes:
             assert lane.worker.can("trace") == (not lane.engine.ways)
-            assert (lane.worker.tally.tick.traced is None) == bool(lane.engine.ways)
+            assert (lane.worker.stats.tick.traced is None) == bool(lane.engine.ways)
     finally:
         clock.cancel()
         await lab.close()
@@ -206,7 +206,7 @@ PROGRAM = "import sys; sys.path.insert(0, {root!r}); from concwatch.__main__ imp
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_none_of_them_outlives_a_monitor_that_is_killed():
-    rows = [row for row in find(OTHERS) if not row.missing()]
+    rows = [row for row in find_engines(OTHERS) if not row.missing()]
     if not rows:
         pytest.skip("no toolchain of another language is here")
     for row in rows:

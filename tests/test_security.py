@@ -19,7 +19,7 @@ from concwatch.comparing.reading import read_side
 from concwatch.experiments import loading as experiments
 from concwatch.experiments.formats import check
 from concwatch.files import MAX_DOTS, MAX_SIZE, read_toml
-from concwatch.lab.catalog import find
+from concwatch.lab.catalog import find_engines
 from concwatch.pictures.png import can_draw, draw_png
 from concwatch.recordings.export import as_csv
 from concwatch.recordings.listing import find_recordings
@@ -248,7 +248,7 @@ def test_a_name_becomes_no_path_and_no_option(tmp_path):
         with pytest.raises(ValueError, match='key "name"'):
             experiments.decode(EXPERIMENT.format(name=json.dumps(name)).encode(), "x.toml")
         with pytest.raises(ValueError, match="unknown engine"):
-            find([name])
+            find_engines([name])
         picture = picture_path(tmp_path, datetime(2026, 11, 21), name)
         assert (picture.parent, picture.name.startswith("concwatch-")) == (tmp_path, True)
 

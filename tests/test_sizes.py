@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from concwatch.lab.catalog import SHOWN, known
+from concwatch.lab.catalog import SHOWN, catalog_row
 from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.ui.widgets.chart import Chart
 from tests.screen import stage
@@ -21,7 +21,7 @@ SIZES = ((60, 14), (80, 24), (120, 24), (120, 40), (160, 45), (200, 60), (250, 7
 @pytest.mark.parametrize("more", [[], ["gevent"], ["gevent", "sequential"]], ids=["four", "five", "six"])
 @pytest.mark.parametrize("trace", [False, True], ids=["untraced", "traced"])
 async def test_no_text_is_cut_and_every_lane_chart_and_way_out_is_there(trace, more):
-    engines = [*SHOWN, *map(known, more)]
+    engines = [*SHOWN, *map(catalog_row, more)]
     names = [engine.name for engine in engines]
     lanes = [f"{number} {name}" for number, name in enumerate(names, 1)]
     async with stage(engines=engines, settings=Settings(workload=ON_SCREEN, trace=trace)) as s:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from concwatch.lab.growth import STRETCH
-from concwatch.lab.lane_state import State
+from concwatch.lab.snapshot import State
 from concwatch.links.agent_messages import AgentEnd, AgentTick, WaitPlace, Waits
 from concwatch.links.link import Garbage
 from concwatch.watch.group import GroupMemory

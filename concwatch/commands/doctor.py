@@ -16,7 +16,7 @@ from concwatch.doctor.proof import prove as measure_proof
 from concwatch.doctor.report import host_rows, proof_rows, rows, verdict
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import survey_all
-from concwatch.lab.catalog import find
+from concwatch.lab.catalog import find_engines
 from concwatch.lab.forecast import Fit
 from concwatch.lab.settings import Settings
 
@@ -77,7 +77,7 @@ def _prove(examination: Examination, budget: int | None) -> Proof:
     """Start threads up to the limit. A signal ends the worker, then exits with 128 plus its number."""
     row = next(row for row in examination.engines if row.engine == ENGINE)
     line = ProgressLine()
-    lab = create_lab(find([ENGINE]), settings=Settings("hold"), budget=budget)
+    lab = create_lab(find_engines([ENGINE]), settings=Settings("hold"), budget=budget)
     work = measure_proof(lab, Fit(row.tasks, row.wall), lambda text: line.show(lab, ENGINE, text))
     proof, stopped = run_until_signal(work)
     line.clear()

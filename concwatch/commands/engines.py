@@ -9,9 +9,9 @@ import click
 from concwatch.commands import completion
 from concwatch.commands.signals import run_until_signal
 from concwatch.console import BAD_INPUT, print_columns, print_error, print_json
-from concwatch.lab.catalog import Engine, find
+from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.engine_notes import engine_notes
-from concwatch.lab.probe import why_not
+from concwatch.lab.probe import probe_engines
 from concwatch.layout import WIDTH, Piece
 from concwatch.units import format_bytes, format_seconds
 
@@ -35,7 +35,7 @@ def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
         _clean()
         return
     try:
-        engines = find(names)
+        engines = find_engines(names)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if build:
@@ -50,7 +50,7 @@ def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
             "missing": reason,
             "how": engine_notes(engine),
         }
-        for engine, reason in zip(engines, why_not(engines), strict=True)
+        for engine, reason in zip(engines, probe_engines(engines), strict=True)
     ]
     if json:
         print_json(rows)

@@ -27,7 +27,7 @@ from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import COUNTS, MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed
 from concwatch.console import print_error, print_json, print_note
 from concwatch.hosts.host import Host
-from concwatch.lab.catalog import CATALOG, Engine, find
+from concwatch.lab.catalog import CATALOG, Engine, find_engines
 from concwatch.lab.forecast import why_too_many
 from concwatch.lab.settings import Settings
 from concwatch.measure.expect import (
@@ -189,7 +189,7 @@ def _engines(names: Sequence[str]) -> Sequence[Engine]:
     """
     if not names:
         raise ValueError(f"no ENGINE: expected one or more of {', '.join(row.name for row in CATALOG)}")
-    engines = find(names)
+    engines = find_engines(names)
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{name} twice: expected each engine once; use --repeats to measure it again")

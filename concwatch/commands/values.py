@@ -15,7 +15,7 @@ from concwatch.commands.completion import Complete
 from concwatch.files import why_not_writable
 from concwatch.hosts import host as hosts
 from concwatch.hosts.host import Host
-from concwatch.lab.catalog import Engine, find
+from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.pages import read_workload
 from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.system.memory import memory_now
@@ -174,7 +174,7 @@ def _budget(text: str) -> int:
 
 
 def _engines(text: str) -> list[Engine]:
-    return find([name.strip() for name in text.split(",")])
+    return find_engines([name.strip() for name in text.split(",")])
 
 
 def _tasks(text: str) -> dict[Engine, int]:
@@ -183,7 +183,7 @@ def _tasks(text: str) -> dict[Engine, int]:
         name, equals, count = part.partition("=")
         if not equals:
             raise ValueError(f'"{text[:40]}": expected ENGINE=N, such as "asyncio=10k,threads=1k"')
-        (engine,) = find([name.strip()])
+        (engine,) = find_engines([name.strip()])
         if engine in counts:
             raise ValueError(f'"{text[:40]}": expected {engine.name} only once')
         counts[engine] = parse_count(count.strip(), LARGEST_TARGET)

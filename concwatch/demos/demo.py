@@ -14,7 +14,7 @@ from msgspec import Struct
 from concwatch.demos.lane import DemoFailed
 from concwatch.demos.stage import Play
 from concwatch.hosts.host import read_hosts
-from concwatch.lab.catalog import SHOWN, Engine, find
+from concwatch.lab.catalog import SHOWN, Engine, find_engines
 from concwatch.text import nearest, one_line
 from concwatch.ui.palette import ALL_THEMES
 
@@ -126,7 +126,7 @@ def _read(module: ModuleType, path: Path) -> Demo:
     title, _, about = inspect.cleandoc(module.__doc__ or path.stem).partition("\n")
     if settings.THEME and settings.THEME not in ALL_THEMES:
         raise ValueError(f'unknown theme "{settings.THEME}"{nearest(settings.THEME, ALL_THEMES)}')
-    engines = find(settings.ENGINES) if settings.ENGINES else SHOWN
+    engines = find_engines(settings.ENGINES) if settings.ENGINES else SHOWN
     hosts = read_hosts({name: {"command": command} for name, command in settings.HOSTS.items()})
     if hosts:
         engines = [engine.on(host) for engine in engines for host in hosts.values()]

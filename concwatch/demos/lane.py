@@ -2,8 +2,7 @@
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
-from concwatch.lab.lane_state import State
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot, State
 from concwatch.links.messages import Reached
 from concwatch.measure.figures import BY_NAME
 from concwatch.text import nearest
@@ -51,7 +50,7 @@ class DemoLane:
         """
         lane = self._lane
         failed = lane.state.broken
-        reason = lane.missing or (lane.worker.reason if failed and lane.worker.tally.ready is None else None)
+        reason = lane.missing or (lane.worker.reason if failed and lane.worker.stats.ready is None else None)
         if reason and not lane.wanted:
             raise CannotRun(self.name, reason)
         if failed:

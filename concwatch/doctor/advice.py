@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from concwatch.doctor.capacity import EngineForecast, Machine, engine_fit
-from concwatch.lab.catalog import find
+from concwatch.lab.catalog import find_engines
 from concwatch.system.memory import BUDGET
 from concwatch.system.open_files import WALL as OPEN_FILES
 from concwatch.system.walls import Wall, read_number
@@ -64,7 +64,7 @@ def _advice(
     name: str, rows: Sequence[EngineForecast], machine: Machine, walls: Sequence[Wall]
 ) -> Advice | None:
     first, room, others = rows[0], machine.budget, walls
-    engine = find([first.engine])[0]
+    engine = find_engines([first.engine])[0]
     advice = Advice(name, tuple(dict.fromkeys(row.engine for row in rows)), first.workload)
     if name == BUDGET:
         room = int(machine.memory_available * LARGER_BUDGET)

@@ -4,9 +4,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 
-from msgspec import Struct, convert
+from msgspec import Struct, convert, structs
 
-from concwatch.lab.catalog import CATALOG, Engine, find
+from concwatch.lab.catalog import CATALOG, Engine, find_engines
 from concwatch.lab.forecast import Fit, demand, fit
 from concwatch.lab.settings import Settings
 from concwatch.links.messages import HostFigures
@@ -30,18 +30,18 @@ LIMITS = {
 """The limits that are always listed, in this order → what to show on Linux for one without a value."""
 
 
-class Machine(Struct, frozen=True):
+class Machine(Struct, frozen=True, rename={"processor": "architecture"}):
     """A machine. Memory is in bytes; None is unknown."""
 
     system: str
-    architecture: str
+    processor: str
     python: str
     cores: int
     memory_total: int
     memory_available: int
     memory_group: str | None
     """The folder of the control group that limits memory, if any."""
-    budget: int
+    budget: int = 0
     """Bytes that all workers together may use."""
     quota: float | None = None
     """CPU time that a control group allows, in cores."""
@@ -100,16 +100,7 @@ def local_machine(budget: int | None) -> Machine:
 
 def remote_machine(figures: HostFigures, budget: int) -> Machine:
     """Return the machine of another host, as reported by its bridge."""
-    return Machine(
-        figures.system,
-        figures.processor,
-        figures.python,
-        figures.cores,
-        figures.memory_total,
-        figures.memory_available,
-        figures.memory_group,
-        budget,
-    )
+    return structs.replace(convert(figures, Machine, from_attributes=True), budget=budget)
 
 
 def cpu_quota() -> float | None:
@@ -148,7 +139,7 @@ def engine_forecasts(room: int, walls: Sequence[Wall], reasons: Sequence[str | N
     """
     rows = [(engine, Settings().workload, reason) for engine, reason in zip(CATALOG, reasons, strict=True)]
     no_client = None if find_spec("aiohttp") else "needs aiohttp: pip install 'concwatch[http]'"
-    rows.append((find(["asyncio"])[0], HTTP, no_client))
+    rows.append((find_engines(["asyncio"])[0], HTTP, no_client))
     return [_forecast(engine, workload, room, walls, missing) for engine, workload, missing in rows]
 
 

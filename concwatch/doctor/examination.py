@@ -20,8 +20,8 @@ from concwatch.doctor.capacity import (
 from concwatch.doctor.proof import Proof
 from concwatch.hosts.survey import HostSurvey
 from concwatch.lab.catalog import CATALOG
-from concwatch.lab.host_lanes import OtherMachine
-from concwatch.lab.probe import why_not
+from concwatch.lab.host_lanes import RemoteMachine
+from concwatch.lab.probe import probe_engines
 from concwatch.system.machine import program_version
 from concwatch.system.memory import MemoryBudget
 from concwatch.system.walls import thread_walls
@@ -80,7 +80,7 @@ def examine(budget: int | None = None) -> Examination:
     Starts a worker of each engine that needs a package, to check that it works.
     """
     machine, walls = local_machine(budget), thread_walls()
-    engines = engine_forecasts(machine.budget, walls, why_not(CATALOG))
+    engines = engine_forecasts(machine.budget, walls, probe_engines(CATALOG))
     return Examination(
         concwatch=program_version(),
         machine=machine,
@@ -96,8 +96,8 @@ def examine_host(found: HostSurvey, budget: int | None) -> HostExamination:
     """Return what a host can hold with a memory ``budget`` in bytes; None for the default."""
     if found.figures is None:
         return HostExamination(found.host.name, found.problem)
-    remote = OtherMachine()
-    remote.take(found.figures)
+    remote = RemoteMachine()
+    remote.update(found.figures)
     room, walls = MemoryBudget(budget, remote.memory).size, remote.walls
     reasons = [engine.on(found.host).missing() for engine in CATALOG]
     engines = engine_forecasts(room, walls, reasons)[: len(CATALOG)]

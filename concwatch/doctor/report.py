@@ -78,7 +78,7 @@ def _machine(heading: str, machine: Machine) -> Iterator[Pieces]:
     quota = f"a control group allows {machine.quota:.3g} of them" if machine.quota is not None else ""
     return _facts(
         heading,
-        ("system", f"{machine.system}, {machine.architecture}, {machine.python}"),
+        ("system", f"{machine.system}, {machine.processor}, {machine.python}"),
         ("memory", f"{available} available of {total}", group),
         ("budget", format_bytes(machine.budget), f"for all workers: {share} of the available memory"),
         ("cores", str(machine.cores), quota),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from concwatch.hosts.host import Host
-from concwatch.lab.catalog import Engine, find, known
+from concwatch.lab.catalog import Engine, catalog_row, find_engines
 from concwatch.lab.cost import NEAR_ALL
 from concwatch.lab.forecast import forecast, walls_of, weigh
 from concwatch.lab.lab import Lab
@@ -81,7 +81,7 @@ class Cell:
 
     def row(self) -> Engine:
         """Return the catalog's row of its engine, ignoring the version."""
-        return known(self.engine)
+        return catalog_row(self.engine)
 
     def worker(self) -> Engine:
         """Return the engine of its worker, with the version, host and variables.
@@ -89,7 +89,7 @@ class Cell:
         Raises:
             ValueError: this Python is not installed; one line that says how to install it.
         """
-        return find([self.engine])[0].on(self.host).with_variables(self.environment)
+        return find_engines([self.engine])[0].on(self.host).with_variables(self.environment)
 
     def expected_seconds(self) -> float:
         """Forecast the seconds of one run from its options alone, to within a small factor."""
@@ -116,7 +116,7 @@ class Cell:
         if missing or self.host:  # the guard checks the memory of another host
             return missing
         # A burst also has all of its tasks live at once.
-        capacity = lab.here.capacity
+        capacity = lab.local.capacity
         demand = replace(weigh(row, self.settings), walls=walls_of(row, self.settings, capacity.walls))
         held = forecast(self.size + self.older, [demand], capacity.budget.room, bound=capacity.budget.bound)
         return None if held.fits else held.why()
@@ -138,7 +138,7 @@ async def run_once(lab: Lab, cell: Cell) -> Result:
     """
     burst = Burst(cell.size, cell.chunks, cell.older, cell.read_after) if cell.action == BURST else None
     (result,) = await measure(lab, [Plan(cell.size, cell.seconds, burst, stop=False)])
-    peak = lab.lanes[0].worker.tally.peak_live
+    peak = lab.lanes[0].worker.stats.peak_live
     enough = result.outcome is Outcome.SHORT and peak >= cell.size * NEAR_ALL
     if result.outcome is not Outcome.DONE and not enough:
         live = f": {format_count(peak)} of {format_count(cell.size)} live"

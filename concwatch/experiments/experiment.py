@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from concwatch.experiments.cell import BURST, READINGS, TRACED, Cell, actions_for
 from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.hosts.host import Host
-from concwatch.lab.catalog import AT, CATALOG, ON, known
+from concwatch.lab.catalog import AT, CATALOG, ON, catalog_row
 from concwatch.measure.units import SCALES
 from concwatch.text import unknown
 from concwatch.worker.workloads import parse
@@ -122,7 +122,7 @@ class Series(CellOptions, frozen=True, kw_only=True):
         if not self.sizes:
             raise ValueError("sizes: expected one number of tasks at least")
         if not self.optional:
-            known(self.engine)
+            catalog_row(self.engine)
         if self.program and find_runtime(self.program, self.engine, 1) is None:
             raise ValueError(f'program "{self.program.name}": expected a known suffix, or an executable')
 

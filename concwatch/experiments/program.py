@@ -16,7 +16,7 @@ from concwatch.experiments.cell import Cell, MissingError, NotMeasuredError
 from concwatch.lab.catalog import AT
 from concwatch.lab.lab import Lab
 from concwatch.lab.pages import page_problem
-from concwatch.lab.pythons import Interpreter, ask
+from concwatch.lab.pythons import Interpreter, find_interpreter
 from concwatch.lab.settings import fetches
 from concwatch.measure.measurement import BURST_LIMIT, while_stepping
 from concwatch.measure.result import Result
@@ -157,7 +157,7 @@ async def _run_program(lab: Lab, cell: Cell) -> Result:
 def _find_python(version: str) -> Interpreter:
     """Return the Python of a version, or the current one; raise `MissingError` if it is not installed."""
     try:
-        return ask(version or sys.executable)
+        return find_interpreter(version or sys.executable)
     except ValueError as error:
         raise MissingError(str(error)) from None
 

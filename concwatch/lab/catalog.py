@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, structs
 
 from concwatch.hosts.host import Host
-from concwatch.lab.pythons import LEAST, Interpreter, ask
+from concwatch.lab.pythons import LEAST, Interpreter, find_interpreter
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
 from concwatch.system.child import ROOT
@@ -217,7 +217,7 @@ def _of_version(kind: str, version: str) -> Engine:
 
 def _elsewhere(kind: str, python: str) -> Engine:
     """Return the row of an engine that another Python runs."""
-    interpreter = ask(python)
+    interpreter = find_interpreter(python)
     row = _ROWS[kind]
     if interpreter.version < row.least:
         least, version = (".".join(map(str, numbers)) for numbers in (row.least, interpreter.version))
@@ -236,7 +236,7 @@ def _find(name: str) -> list[Engine]:
     kind, variant = _split(name)
     if name.startswith(PYTHON):
         python = name.removeprefix(PYTHON)
-        other = ask(python)
+        other = find_interpreter(python)
         rows = (_ROWS[kind] for kind in ELSEWHERE)
         there = [row for row in rows if {*row.needs} <= {*other.packages} and row.least <= other.version]
         return [_elsewhere(row.name, python) for row in there]
@@ -251,7 +251,7 @@ def _find(name: str) -> list[Engine]:
     return [_ROWS[kind]]
 
 
-def known(name: str) -> Engine:
+def catalog_row(name: str) -> Engine:
     """Return the catalog's row of an engine, whatever is behind the ``@``; nothing is looked for or run.
 
     Raises:
@@ -261,7 +261,7 @@ def known(name: str) -> Engine:
     return _ROWS[kind] if kind in (*ELSEWHERE, *RUNTIMES) else _find(name)[0]
 
 
-def find(names: Sequence[str]) -> list[Engine]:
+def find_engines(names: Sequence[str]) -> list[Engine]:
     """Look engines up by name, in the order asked for; all of the catalog for no names.
 
     ``asyncio@3.13``, or any path or command behind the ``@``, is that engine on another Python, and

@@ -1,4 +1,4 @@
-"""What one task costs: memory over the lane's own idle baseline, and CPU over an idle worker's, a task."""
+"""The cost of one task: memory and CPU time above those of the idle worker, divided by the tasks."""
 
 import statistics
 from collections import deque
@@ -9,46 +9,46 @@ from concwatch.links.messages import Tick
 from concwatch.system.process import Reading
 
 SETTLED = 0.01
-"""Share of live tasks that may come or go between two ticks while a figure is taken."""
+"""Share of live tasks that may start or end between two ticks while a figure is measured."""
 
 NEAR_ALL = 0.99
-"""Share of the most tasks live from which on a sample counts as taken with all of them live."""
+"""Share of the highest number of live tasks from which on a sample counts as one with all tasks live."""
 
 NEAR_PEAK = 0.95
-"""Share of the most tasks ever live below which memory kept from earlier tasks spoils the figure."""
+"""Share of the peak of live tasks below which memory kept from ended tasks falsifies the figure."""
 
 KEPT = 101
-"""Samples that the median is taken of: the last ten seconds at 10 Hz."""
+"""Samples in the median: the last ten seconds at 10 Hz."""
 
 LEAST_ENDED = 10
 """Tasks that must have ended before CPU time is divided by them."""
 
 
 class Cost(Struct, frozen=True):
-    """Bytes a task, and how the figure was taken."""
+    """Bytes per task, and how the figure was measured."""
 
     rss: float
     traced: float | None
     """None while nothing is traced, or when tracing began among live tasks."""
     live: int
-    """How many tasks were live when it was taken."""
+    """How many tasks were live."""
     tracing: bool
-    """Whether tracing was on, which makes ``rss`` about twice what it would be."""
+    """Whether tracing was on, which about doubles ``rss``."""
     clean: bool
-    """False when memory that earlier tasks left behind may be counted in."""
+    """False if memory kept from ended tasks may be included."""
 
 
 class CostMeter:
-    """Follows one worker from its start; ``cost`` is what a task takes, as soon as that is known.
+    """Measures the memory of a task in one worker; ``cost`` is None until it is known.
 
-    Bytes a task are the median, over the samples with (nearly) the most tasks live, of the growth of RSS over
-    the idle worker's, divided by the live tasks. Samples between two ticks that many tasks came or went
-    between do not count, as long as there is any other.
+    Bytes per task are the growth of RSS over the idle worker's divided by the live tasks: the median over the
+    samples with (nearly) the most tasks live. Samples between two ticks between which many tasks started or
+    ended do not count, unless there are no others.
     """
 
     def __init__(self) -> None:
         self.idle: Reading | None = None
-        """The process before the first task."""
+        """The reading of the process before the first task."""
         self.idle_traced: int | None = None
         self.cost: Cost | None = None
         self._most = 0
@@ -58,20 +58,20 @@ class CostMeter:
         self._level = 0
         self._values: deque[tuple[float, float | None]] = deque(maxlen=KEPT)
 
-    def baseline(self, reading: Reading, traced: int | None) -> None:
-        """Take what the worker weighs with no task yet: its process, and what the tracer knows."""
+    def set_baseline(self, reading: Reading, traced: int | None) -> None:
+        """Set the memory of the worker without tasks: a reading, and the bytes that the tracer counted."""
         self.idle, self.idle_traced = reading, traced
 
-    def changed(self, used: bool) -> None:
-        """Note that what tasks do has changed, in a worker that has been ``used`` for others before.
+    def reset(self, used: bool) -> None:
+        """Discard the cost, since the workload has changed; ``used`` tells whether tasks of another one ran.
 
-        What was known does not hold for what comes, and what those others left behind cannot be told apart.
+        Memory that those tasks left behind cannot be separated from that of the new ones.
         """
         self._mixed = self._mixed or used
         self.cost, self._settled, self._level = None, False, 0
 
     def add(self, rss: int, tick: Tick) -> None:
-        """Take one look: RSS in bytes, and the tick just after it."""
+        """Add a reading: RSS in bytes, and the tick just after it."""
         live = tick.live
         moved, self._last_live = abs(live - self._last_live), live
         self._most = max(self._most, live)
@@ -100,20 +100,20 @@ class CostMeter:
 
 
 class CpuMeter:
-    """Measures the seconds of CPU that one task takes, over what the idle worker takes.
+    """Measures the CPU seconds of one task, above those of the idle worker.
 
-    Once tasks end that is CPU time by tasks that ended, both since a moment at which as many had ended as are
-    live: what has begun takes part of its time before such a span and part of it in it, which evens out once
-    tasks no longer begin together. Before that it is since the first end, and before ten have ended CPU time
-    by tasks created since the first was asked for.
+    Once tasks end, this is CPU time divided by tasks that ended, both since the moment at which as many had
+    ended as are live: tasks that run across a boundary of this span even out once tasks no longer start
+    together. Before that moment the span begins at the first end. Until ten tasks have ended, it is CPU time
+    divided by the tasks created since the first target.
     """
 
     def __init__(self) -> None:
         self.per_task: float | None = None
-        self._reports_cpu = False  # whether the worker itself knows what it has used
-        self._idle = 0.0  # share of a core that the idle worker takes
+        self._reports_cpu = False  # whether ticks carry the worker's CPU time
+        self._idle = 0.0  # share of a core that the idle worker uses
         self._idle_since: tuple[float, float] | None = None  # time, CPU seconds
-        # Time, CPU seconds and tasks created: at the last look, and before the first task.
+        # Time, CPU seconds and tasks created: at the last reading, and before the first task.
         self._last: tuple[float, float, int] | None = None
         self._first: tuple[float, float, int] | None = None
         # The same with tasks ended: at the first end, and when as many had ended since as were live.
@@ -121,8 +121,8 @@ class CpuMeter:
         self._steady: tuple[float, float, int] | None = None
 
     def add(self, tick: Tick, reading: Reading, asked: bool) -> None:
-        """Take one look at the worker; whether tasks are ``asked`` for now."""
-        # What the worker says is of the very moment of its counters.
+        """Add a tick and a reading of the process; ``asked`` tells whether the target is above 0."""
+        # The CPU time in a tick is of the same moment as its counters.
         self._reports_cpu = self._reports_cpu or tick.cpu is not None
         if self._reports_cpu and tick.cpu is None:
             return
@@ -147,6 +147,6 @@ class CpuMeter:
         if tasks > 0:
             self.per_task = max(0.0, used - since[1] - self._idle * (now - since[0])) / tasks
 
-    def changed(self) -> None:
-        """Note that tasks do something else from now on."""
+    def reset(self) -> None:
+        """Discard the figure, since the workload has changed."""
         self.per_task = self._first = self._ending = self._steady = self._idle_since = None

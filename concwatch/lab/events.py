@@ -1,4 +1,4 @@
-"""What happened, for a person to read, and the moments that a person marked."""
+"""The event log, and the marks of the user."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -9,88 +9,88 @@ from msgspec import Struct
 from concwatch.text import plain
 
 KEPT = 1_000
-"""Entries kept; older ones are forgotten."""
+"""Entries kept; older ones are dropped."""
 
 Severity = Literal["info", "warning", "error"]
 
 EventSink = Callable[[str, Severity], None]
-"""Takes an event: what happened, and how bad that is."""
+"""Adds an event to the event log: its text and severity."""
 
 NOTE = "note"
-"""The kind of a mark that a person made; every other kind is the command that made it."""
+"""The kind of a mark that is a note of the user; any other kind is a command."""
 
 Entry = TypeVar("Entry")
 
 
 class Event(Struct, frozen=True):
-    """One line of the event log."""
+    """One entry of the event log."""
 
     number: int
     """Counts up from 1, without gaps."""
     time: float
-    """Seconds since the lab was made."""
+    """Seconds since the lab was created."""
     lane: str
-    """The lane it is about, or an empty string."""
+    """The lane, or an empty string."""
     text: str
     severity: Severity = "info"
 
 
 class Log(Generic[Entry]):
-    """The last entries, oldest first."""
+    """The last `KEPT` entries, oldest first."""
 
     def __init__(self) -> None:
         self._entries: deque[Entry] = deque(maxlen=KEPT)
         self._count = 0
 
     def append(self, entry: Entry) -> None:
-        """Add the next."""
+        """Add an entry."""
         self._count += 1
         self._entries.append(entry)
 
     def since(self, number: int) -> Sequence[Entry]:
-        """Return the entries after number ``number``, oldest first, as far as they are kept."""
+        """Return the entries after number ``number`` that are still kept, oldest first."""
         missed = max(0, min(self._count - number, len(self._entries)))
         return [self._entries[index] for index in range(len(self._entries) - missed, len(self._entries))]
 
     @property
     def count(self) -> int:
-        """How many there have been."""
+        """The number of entries added so far."""
         return self._count
 
 
 class EventLog(Log[Event]):
-    """The last events."""
+    """A log of events."""
 
     def add(self, time: float, lane: str, text: str, severity: Severity = "info") -> None:
-        """Note what happened at ``time`` (seconds since the lab was made)."""
+        """Add an event at ``time`` (seconds since the lab was created)."""
         self.append(Event(self.count + 1, time, lane, plain(text), severity))
 
 
 class Mark(Struct, frozen=True):
-    """One moment."""
+    """A marked moment."""
 
     number: int
     """Counts up from 1, without gaps."""
     time: float
-    """Seconds since the lab was made."""
+    """Seconds since the lab was created."""
     lane: str
-    """The lane it is about, or an empty string for all."""
+    """The lane, or an empty string for all lanes."""
     kind: str
     """`NOTE`, or the command: switch, target, workload, refill, trace, gc, threads, trim."""
     text: str
-    """What a person noted, or what the command asked for."""
+    """The note, or the argument of the command."""
 
 
 class MarkLog(Log[Mark]):
-    """The last marks."""
+    """A log of marks."""
 
     def add(self, time: float, lane: str, kind: str, text: str) -> None:
-        """Mark what was asked for or noted at ``time`` (seconds since the lab was made)."""
+        """Add a mark at ``time`` (seconds since the lab was created)."""
         self.append(Mark(self.count + 1, time, lane, kind, plain(text)))
 
 
 def mark_text(mark: Mark) -> str:
-    """Return in a few words what a mark is about."""
+    """Return a mark as a short text."""
     if mark.kind == NOTE:
         return mark.text
     return " ".join(part for part in (mark.lane, mark.kind, mark.text) if part)

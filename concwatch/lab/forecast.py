@@ -25,7 +25,7 @@ OFFERED = 0.97
 IDLE = 20 << 20
 """Bytes of a worker without tasks, until it has been measured."""
 
-UNSEEN = 256 << 10
+UNMEASURED = 256 << 10
 """Bytes that a task of the user's own is taken to weigh while tasks are granted, until some are live."""
 
 HTTP_BYTES = 400_000
@@ -62,7 +62,7 @@ class Demand(Struct, frozen=True):
     """Now: a worker hardly gives memory back, but fills again what it has."""
     walls: tuple[Fit, ...] = ()
     """How many tasks each wall but memory lets stand."""
-    unseen: int = 0
+    unmeasured: int = 0
     """What a task may take of which nobody knows anything yet."""
 
     @property
@@ -117,7 +117,7 @@ def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost
     return structs.replace(
         weigh(engine, settings, cost),
         walls=walls_of(engine, settings, walls),
-        unseen=UNSEEN if word == USER else 0,
+        unmeasured=UNMEASURED if word == USER else 0,
     )
 
 

@@ -1,85 +1,139 @@
-"""The guard: watches what all workers take, and what the machine has left, and stops what would harm it."""
+"""The guard stops growth before workers use more memory than their budget or the machine has."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from concwatch.lab.capacity import Capacity
+from msgspec import structs
+
 from concwatch.lab.events import EventSink
-from concwatch.lab.forecast import OFFERED
+from concwatch.lab.forecast import IDLE, OFFERED, Demand, Fit, Forecast, demand, fit, forecast
 from concwatch.lab.lane import Lane
-from concwatch.lab.lane_state import STANDING
-from concwatch.system.memory import BUDGET, RESERVED
+from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import ACTIVE
+from concwatch.system.memory import BUDGET, RESERVED, MemoryBudget
+from concwatch.system.walls import Wall
 from concwatch.units import format_bytes, format_percent
 
-LOOK = 1.0
-"""Seconds between two looks at the machine's memory while nothing grows."""
+IDLE_INTERVAL = 1.0
+"""Seconds between two readings of the machine's memory while nothing grows."""
 
 FASTEST = 2 << 30
-"""Bytes a second that tasks can fill at most, or nearly."""
+"""Bytes a second that tasks can allocate, approximately at most."""
 
 SHORTEST, LONGEST = 0.02, 0.1
-"""Seconds between two steps while anything grows: near the end, and far from it."""
+"""Seconds between two steps while tasks grow: close to the budget, and far from it."""
 
 AHEAD = 4
-"""Steps in which what is left could be filled at the fastest."""
+"""Steps that the remaining memory lasts at `FASTEST`."""
 
 SURE = 0.7
-"""Share of what is left that tasks may take by the forecast to be granted all at once."""
+"""Share of the remaining memory up to which a forecast is granted at once."""
 
 GRANTED = 0.5
-"""Share of what is left that is granted else, before it is looked again what the tasks really take."""
+"""Share of the remaining memory that is granted otherwise, before the real usage is read again."""
 
 SPENT = 0.015
-"""Share of the budget that is not worth another grant."""
+"""Share of the budget that is too small for another grant."""
 
 RELEASE_LIMIT = 5.0
-"""Seconds that a stopped worker gets to give its memory back before another is stopped."""
+"""Seconds that a stopped worker has to free its memory before another one is stopped."""
+
+
+class Capacity:
+    """Compares what lanes use, and would use, with the memory budget and the limits on threads.
+
+    ``walls`` returns these limits as they were with no task live, ``settings`` the common settings.
+    """
+
+    def __init__(
+        self,
+        lanes: Sequence[Lane],
+        budget: MemoryBudget,
+        walls: Callable[[], Sequence[Wall]],
+        settings: Callable[[], Settings],
+    ) -> None:
+        self.budget = budget
+        self._walls = walls
+        self._lanes = lanes
+        self._settings = settings
+        self._fits: dict[Lane, tuple[object, Fit]] = {}
+
+    @property
+    def walls(self) -> Sequence[Wall]:
+        """The limits on threads, as they were with no task live."""
+        return self._walls()
+
+    @property
+    def taken(self) -> int:
+        """Bytes of RSS of all workers together."""
+        return sum(lane.rss for lane in self._lanes)
+
+    def demand(self, lane: Lane) -> Demand:
+        """Return the memory of a lane's worker as a function of its tasks."""
+        meter = lane.worker.stats.meter
+        idle = meter.idle if lane.on else None
+        found = demand(lane.engine, self._settings(), self.walls, meter.cost)
+        return structs.replace(found, idle=idle.rss if idle else IDLE, rss=lane.rss if lane.on else 0)
+
+    def forecast(self, lane: Lane, tasks: int) -> Forecast:
+        """Return the forecast for a target of a lane, with the other lanes at their targets."""
+        others = sum(
+            self.demand(other).bytes(other.target) for other in self._lanes if other.on and other is not lane
+        )
+        return forecast(tasks, [self.demand(lane)], self.budget.room, others, self.budget.bound)
+
+    def fit(self, lane: Lane) -> Fit:
+        """Return how many of a lane's tasks would fit if nothing else ran, and the first wall."""
+        asked = structs.replace(self.demand(lane), rss=0), self.budget.room, self.budget.bound
+        known = self._fits.get(lane)
+        if known is None or known[0] != asked:
+            self._fits[lane] = known = asked, fit(*asked)
+        return known[1]
 
 
 def step_interval(left: float) -> float:
-    """Return the seconds until the next step while tasks grow and ``left`` bytes are left for them."""
+    """Return the seconds until the next step while tasks grow, with ``left`` bytes left for them."""
     return min(LONGEST, max(SHORTEST, left / FASTEST / AHEAD))
 
 
 class Guard:
-    """Stops growth at the budget, and the largest lane when the machine itself runs out of memory."""
+    """Stops growth at the budget, and stops the largest lane when the machine runs out of memory."""
 
-    def __init__(self, lanes: Sequence[Lane], capacity: Capacity, say: EventSink) -> None:
-        """Watch over all ``lanes`` of a host."""
+    def __init__(self, lanes: Sequence[Lane], capacity: Capacity, log: EventSink) -> None:
         self.budget = capacity.budget
         self._capacity = capacity
         self._lanes = lanes
-        self._say = say
-        self._looked = 0.0
+        self._log = log
+        self._read_at = 0.0
         self._last_total = 0
-        self._halted: set[Lane] = set()  # since something was asked for last
+        self._halted: set[Lane] = set()  # since the last command
         self._stopped: Lane | None = None
         self._stopped_at = 0.0
 
     @property
     def interval(self) -> float:
-        """Seconds after which to watch again."""
+        """Seconds until the next step."""
         return step_interval(self.budget.room - self._capacity.taken) if self._growing else LONGEST
 
     @property
     def _growing(self) -> list[Lane]:
         return [lane for lane in self._lanes if lane.growing]
 
-    def asked(self) -> None:
-        """Note that something has been asked for, by which more may grow than before."""
+    def reset(self) -> None:
+        """Allow halted lanes to grow again, after a command that changes what they need."""
         self._halted.clear()
 
-    def granted(self, lane: Lane, target: int) -> int:
-        """Return how many tasks a lane that is to hold ``target`` may hold at present.
+    def grantable(self, lane: Lane, target: int) -> int:
+        """Return how many tasks of its ``target`` a lane may hold at present.
 
-        All of them where they will surely fit, else some, so that growth cannot pass the budget however
-        fast it is: what these really take decides on the next.
+        All of them if they surely fit; otherwise a part, so that growth cannot exceed the budget however
+        fast it is: what these tasks really use decides about the next part.
         """
         wanted = target - lane.live
         if wanted <= 0:
             return target
-        left = self._left - self._coming(self._others(lane))
-        more = max(0.0, left) / self._bytes_a_task(lane)
-        # Of as many as are live already it is well known what they take.
+        left = self._left - self._pending(self._others(lane))
+        more = max(0.0, left) / self._bytes_per_task(lane)
+        # With as many tasks live already, their weight is well known.
         if wanted <= more * (1.0 if lane.live >= wanted else SURE):
             return target
         return lane.live + int(more * GRANTED) if left > SPENT * self.budget.size else lane.live
@@ -89,64 +143,66 @@ class Guard:
         return self.budget.room * OFFERED - self._capacity.taken
 
     def _others(self, lane: Lane) -> list[Lane]:
-        """List the other lanes that have not met their target yet."""
+        """Return the other lanes that have not reached their target yet."""
         return [other for other in self._growing if other is not lane and not other.worker.goal.reached]
 
-    def _coming(self, lanes: Sequence[Lane]) -> float:
-        """Return the bytes that tasks of ``lanes`` will take which are granted and not yet created."""
-        return sum(max(0, lane.worker.goal.granted - lane.live) * self._bytes_a_task(lane) for lane in lanes)
+    def _pending(self, lanes: Sequence[Lane]) -> float:
+        """Return the bytes that granted tasks which are not created yet will use."""
+        return sum(
+            max(0, lane.worker.goal.granted - lane.live) * self._bytes_per_task(lane) for lane in lanes
+        )
 
-    def _bytes_a_task(self, lane: Lane) -> float:
+    def _bytes_per_task(self, lane: Lane) -> float:
         demand = self._capacity.demand(lane)
-        seen = (lane.rss - demand.idle) / lane.live if lane.live else demand.unseen
+        seen = (lane.rss - demand.idle) / lane.live if lane.live else demand.unmeasured
         return max(1.0, demand.added(1), seen)
 
-    def watch(self, now: float) -> None:
-        """Look, and stop what has to be stopped; ``now`` in seconds on the lab's clock."""
+    def step(self, now: float) -> None:
+        """Grant what fits, and stop what does not; ``now`` in seconds on the lab's clock."""
         self._grant()
         self.hold_back()
         self._last_total = self._capacity.taken
         releasing = self._stopped is not None and not self._stopped.idle
-        if self._growing or releasing or now >= self._looked + LOOK:
-            self._looked = now
+        if self._growing or releasing or now >= self._read_at + IDLE_INTERVAL:
+            self._read_at = now
             self.budget.update(self._capacity.taken)
-            self._relieve(now)
+            self._stop_largest(now)
 
     def _grant(self) -> None:
-        """Grant more tasks to lanes that have created what they were granted."""
+        """Grant more tasks to lanes that have created those granted before."""
         for lane in self._lanes:
             if lane.worker.waits and lane not in self._halted:
-                granted = self.granted(lane, lane.target)
+                granted = self.grantable(lane, lane.target)
                 if granted > lane.live:
                     lane.worker.grant(granted)
-                elif lane.state in STANDING and self._coming(self._others(lane)) <= SPENT * self.budget.size:
-                    self._halt([lane])  # else what others leave of theirs may be for this one
+                elif lane.state in ACTIVE and self._pending(self._others(lane)) <= SPENT * self.budget.size:
+                    self._halt([lane])  # otherwise it waits for what other lanes may leave over
 
     def hold_back(self) -> None:
-        """Stop all growth when one more interval like the last one would pass the budget."""
-        # Once some were stopped, what stood before is only refilled.
+        """Halt all growth if another interval like the last one would exceed the budget."""
+        # Once lanes are halted, those that have reached their target only replace tasks that end.
         growing = [
             lane
             for lane in self._growing
             if lane not in self._halted and not (self._halted and lane.worker.goal.reached)
         ]
         growth = max(0, self._capacity.taken - self._last_total)
-        if growing and self._capacity.taken + min(1.5 * growth, self._coming(growing)) >= self.budget.size:
+        if growing and self._capacity.taken + min(1.5 * growth, self._pending(growing)) >= self.budget.size:
             self._halt(growing)
 
     def _halt(self, growing: Sequence[Lane]) -> None:
         for lane in growing:
             lane.worker.halt(BUDGET, self.budget.size)
         if not self._halted:
-            self._say(
-                f"{BUDGET}: workers take {format_bytes(self._capacity.taken)} of "
-                f"{format_bytes(self.budget.size)}: growth stopped, what stands goes on",
+            self._log(
+                f"{BUDGET}: workers use {format_bytes(self._capacity.taken)} of "
+                f"{format_bytes(self.budget.size)}: growth stopped, live tasks continue",
                 "warning",
             )
         self._halted.update(growing)
 
-    def _relieve(self, now: float) -> None:
-        """Stop the largest lane when the machine's memory is nearly gone; one at a time."""
+    def _stop_largest(self, now: float) -> None:
+        """Stop the largest lane, one at a time, while the machine is nearly out of memory."""
         if not self.budget.nearly_gone:
             return
         if self._stopped is not None and not self._stopped.idle and now < self._stopped_at + RELEASE_LIMIT:
@@ -156,11 +212,11 @@ class Guard:
             return
         largest = max(running, key=lambda lane: lane.rss)
         memory, self._stopped, self._stopped_at = self.budget.now, largest, now
-        self._say(
+        self._log(
             f"{memory.bound}: {format_bytes(memory.available)} left of the "
             f"{format_bytes(self.budget.start.available)} available at the start, "
             f"less than {format_percent(RESERVED)}: the largest lane is stopped",
             "warning",
         )
         took = format_bytes(largest.rss)
-        largest.worker.fail(f"stopped at {took}: the machine's {memory.bound} was nearly gone")
+        largest.worker.fail(f"stopped at {took}: the machine's {memory.bound} was nearly used up")

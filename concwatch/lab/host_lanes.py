@@ -1,31 +1,33 @@
-"""The lanes of one host: what they may take together there, and who watches over that."""
+"""The lanes of one host, its machine, and the guard that protects its memory."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from msgspec import structs
+from msgspec import convert, structs
 
 from concwatch.hosts.host import LOCAL, Host
-from concwatch.lab.capacity import Capacity
 from concwatch.lab.events import Severity
-from concwatch.lab.guard import Guard
+from concwatch.lab.guard import Capacity, Guard
 from concwatch.lab.lane import Lane
-from concwatch.lab.machine_meter import MachineMeter
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import EngineFacts, HostStatus, LaneStatus, Sample
+from concwatch.lab.snapshot import EngineFacts, HostStatus, LaneStatus, Machine, Sample
 from concwatch.links.messages import HostFigures
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory, MemoryBudget, bound_memory
+from concwatch.system.process import Reading, Sampler
 from concwatch.system.walls import Wall
 
+INTERVAL = 1.0
+"""Seconds between two readings of a machine's load."""
+
 UNKNOWN_MEMORY = Memory(0, 0, "memory")
-"""Of a host that has not answered yet: nothing is granted there."""
+"""The memory of a host that has not answered yet: no task is granted there."""
 
 Log = Callable[[str, str, Severity], None]
-"""Takes an event: the lane or host, what happened, and how bad that is."""
+"""Adds an event to the event log: the lane or host, the text, and the severity."""
 
 
-class OwnMachine:
+class LocalMachine:
     """This machine: functions that read its memory and load, and its limits on threads with no task live."""
 
     def __init__(
@@ -34,51 +36,43 @@ class OwnMachine:
         self.memory, self.load, self.walls = memory, load, walls()
 
 
-class OtherMachine:
-    """Another host, as the bridges of its lanes report it."""
+class RemoteMachine:
+    """A remote machine, as the bridges of its lanes report it.
+
+    ``limit`` is the number of bytes of RSS that its lanes may use, None for all that is available.
+    """
 
     def __init__(self, limit: int | None = None) -> None:
-        """Hold its lanes to ``limit`` bytes of RSS, where somebody has set one for them."""
         self.figures: HostFigures | None = None
         """The last report."""
         self.walls: Sequence[Wall] = ()
-        """Its limits on threads at the first report."""
+        """The limits on threads in the first report."""
         self.taken = 0
-        """Bytes of RSS that its lanes take."""
+        """Bytes of RSS that its lanes use."""
         self._limit = limit
 
-    def take(self, figures: HostFigures) -> None:
-        """Take a report."""
+    def update(self, figures: HostFigures) -> None:
+        """Store a report, unless it is older than the last one."""
         if self.figures is None or figures.time >= self.figures.time:
             self.figures = figures
         if not self.walls:
             self.walls = [Wall(wall.name, wall.value, wall.used, wall.per_thread) for wall in figures.walls]
 
     def status(self, name: str, busy: float | None, delay: float | None) -> HostStatus | None:
-        """Return what a snapshot says of it; None before it has answered.
+        """Return the host's part of a snapshot; None before it has answered.
 
         Args:
-            name: the host's.
+            name: the name of the host.
             busy: share of all its cores that all programs used.
-            delay: seconds that a sign of life takes there and back.
+            delay: round-trip time in seconds.
         """
-        found = self.figures
-        if found is None:
+        if self.figures is None:
             return None
-        return HostStatus(
-            name,
-            found.system,
-            found.processor,
-            found.python,
-            found.cores,
-            found.memory_total,
-            found.memory_available,
-            busy,
-            delay,
-        )
+        known = convert(self.figures, HostStatus, from_attributes=True)
+        return structs.replace(known, name=name, busy=busy, delay=delay)
 
     def memory(self) -> Memory:
-        """Return its memory at the last report; of a host that has not answered yet nothing is left."""
+        """Return its memory in the last report; `UNKNOWN_MEMORY` before the first."""
         found = self.figures
         if found is None:
             return UNKNOWN_MEMORY
@@ -88,9 +82,49 @@ class OtherMachine:
         return Memory(self._limit, max(0, left), "memory limit of the Dask worker")
 
     def load(self) -> Load:
-        """Return the CPU time used there, at the last report."""
+        """Return its CPU time in the last report."""
         found = self.figures
         return Load(found.time, found.busy, found.own, found.cores) if found else Load(0.0, 0.0, 0.0, 1)
+
+
+class MachineMeter:
+    """Measures the load of a machine, and how much of it is not due to each lane."""
+
+    def __init__(self, load: Callable[[], Load]) -> None:
+        self.own: Reading | None = None
+        """The resources that concwatch itself uses."""
+        self.busy: float | None = None
+        """Share of all cores that all programs used between the last two readings."""
+        self._load = load
+        self._last = load()
+        self._sampler = Sampler()
+        self._lane_seconds: dict[Lane, float] = {}  # CPU seconds of each lane's worker at the last reading
+
+    def update(self, lanes: Sequence[Lane]) -> None:
+        """Read the load, and set for each lane the share of the cores that others used."""
+        before, self._last = self._last, self._load()
+        self.own = self._sampler.read()
+        self.busy = self._last.busy_since(before)
+        for lane in lanes:
+            stats = lane.worker.stats
+            used = stats.reading.cpu_seconds if stats.reading else 0.0
+            last, self._lane_seconds[lane] = self._lane_seconds.get(lane, 0.0), used
+            spent = used - last if used >= last else used  # less than before: a new worker
+            stats.others = self._last.others_since(before, spent)
+
+    def snapshot(self, budget: MemoryBudget) -> Machine:
+        """Return the machine's part of a snapshot."""
+        own = self.own
+        return Machine(
+            rss=own.rss if own else None,
+            cpu=own.cpu if own else None,
+            threads=own.threads if own else None,
+            virtual=own.virtual if own else None,
+            busy=self.busy,
+            room=budget.machine_room,
+            total=budget.now.total,
+            bound=budget.now.bound,
+        )
 
 
 class HostLanes:
@@ -99,26 +133,26 @@ class HostLanes:
     def __init__(
         self,
         host: Host | None,
-        machine: OwnMachine | OtherMachine,
+        machine: LocalMachine | RemoteMachine,
         budget: int | None,
         settings: Callable[[], Settings],
         log: Log,
     ) -> None:
-        """Begin without lanes.
+        """Create a host without lanes.
 
         Args:
-            host: where they run; None for this machine.
+            host: the remote host; None for the local one.
             machine: its memory, load and limits.
-            budget: bytes of RSS that their workers may take together; None for 80 % of what is available.
-            settings: returns what all lanes have in common now.
-            log: takes an event.
+            budget: bytes of RSS that its workers may use together; None for 80 % of what is available.
+            settings: returns the common settings of all lanes.
+            log: adds an event to the event log.
         """
         self.host = host
         self.name = host.name if host else LOCAL
         self.lanes: list[Lane] = []
         self.machine = machine
         self.present = True
-        """Whether it is there: a host of a cluster may leave, and join again."""
+        """False while a host of a cluster has left it."""
         self.capacity = Capacity(
             self.lanes, MemoryBudget(budget, machine.memory), lambda: machine.walls, settings
         )
@@ -126,24 +160,24 @@ class HostLanes:
         self.meter = MachineMeter(machine.load)
 
     def step(self, now: float) -> None:
-        """Take in what the bridges say of the machine, and watch over the budget."""
+        """Update the machine from the reports of the bridges, and run the guard."""
         machine = self.machine
-        if isinstance(machine, OtherMachine):
+        if isinstance(machine, RemoteMachine):
             known = machine.figures is not None
             machine.taken = self.capacity.taken
             for lane in self.lanes:
                 if lane.worker.host is not None and lane.worker.host is not machine.figures:
-                    machine.take(lane.worker.host)
+                    machine.update(lane.worker.host)
             if machine.figures is None:
                 return
             if not known:
                 self.capacity.budget.update(0)
-        self.guard.watch(now)
+        self.guard.step(now)
 
     @property
     def status(self) -> HostStatus | None:
-        """What a snapshot says of another host that has answered."""
-        if not isinstance(self.machine, OtherMachine):
+        """The host's part of a snapshot; None for the local host, and before a remote one has answered."""
+        if not isinstance(self.machine, RemoteMachine):
             return None
         delays = [lane.delay for lane in self.lanes if lane.delay is not None]
         return self.machine.status(self.name, self.meter.busy, min(delays, default=None))
@@ -151,7 +185,7 @@ class HostLanes:
     def parts(self, lane: Lane) -> tuple[EngineFacts, LaneStatus, Sample]:
         """Return the parts of the snapshot of one of its lanes."""
         found = self.capacity.fit(lane)
-        # Of three digits, so that it changes seldom while a lane is measured.
+        # Rounded to three digits, so that it rarely changes while a lane is measured.
         weight = float(f"{self.capacity.demand(lane).one_more:.3g}")
         status = structs.replace(lane.status, bytes_per_task=weight, fits=found.tasks, fits_wall=found.wall)
         return lane.facts, status, lane.sample

@@ -1,4 +1,4 @@
-"""All lanes together: one clock, common settings, one memory budget, one event log."""
+"""All lanes together: one clock, common settings, a memory budget for each host, one event log."""
 
 import asyncio
 import time
@@ -9,16 +9,13 @@ from msgspec import structs
 
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine
-from concwatch.lab.fleet import Fleet
-from concwatch.lab.host_lanes import HostLanes, OwnMachine
+from concwatch.lab.fleet import Fleet, Reconnect
+from concwatch.lab.host_lanes import INTERVAL, HostLanes, LocalMachine
 from concwatch.lab.lane import Lane, open_process
-from concwatch.lab.lane_state import State
-from concwatch.lab.machine_meter import INTERVAL
 from concwatch.lab.observable import Observable
 from concwatch.lab.pages import PageKeeper, PageServer
-from concwatch.lab.reconnect import Reconnect
 from concwatch.lab.settings import Settings
-from concwatch.lab.snapshot import Snapshot, with_cheapest
+from concwatch.lab.snapshot import Snapshot, State, with_cheapest
 from concwatch.links.link import Link
 from concwatch.system.machine import Load, load_now
 from concwatch.system.memory import Memory, memory_now
@@ -29,13 +26,13 @@ from concwatch.worker.workloads import parse
 
 DEFAULT_HZ = 10.0
 LEAST_HZ = 10.0
-"""Steps a second even where fewer samples are kept: a worker may take gigabytes in a second."""
+"""The fewest steps a second, even with fewer samples: a worker can allocate gigabytes in a second."""
 
 CLOSE_LIMIT = 0.5
-"""Seconds that workers get to end by themselves when the lab closes: after one, none shall be left."""
+"""Seconds that workers have to exit when the lab closes, before they are killed."""
 
 KILL_LIMIT = 5.0
-"""Seconds after that in which the end of those that were killed is waited for, on a busy machine."""
+"""Seconds to wait for killed workers to exit, on a busy machine."""
 
 
 def _on_off(on: bool) -> str:
@@ -43,7 +40,7 @@ def _on_off(on: bool) -> str:
 
 
 class Lab(Observable):
-    """Drives the lanes, with or without a screen. Everything happens on one event loop, in `step`."""
+    """Runs the lanes, with or without a screen. Everything happens on one event loop, in `step`."""
 
     def __init__(
         self,
@@ -61,21 +58,21 @@ class Lab(Observable):
         reconnect: bool = False,
         cluster: Callable[[], Sequence[Host]] | None = None,
     ) -> None:
-        """Make a lab with one lane an engine, all off.
+        """Create a lab with one lane per engine, all off.
 
         Args:
             engines: rows of the catalog.
-            settings: what all lanes have in common.
-            budget: bytes of RSS that all workers may take together; None for 80 % of what is available.
+            settings: the common settings of all lanes.
+            budget: bytes of RSS that the workers of a host may use; None for 80 % of what is available.
             hz: samples a second.
             open_link: starts a worker.
-            open_pages: starts a page server, when tasks are first to fetch.
-            clock: gives seconds that never go back.
-            memory: looks at the machine's memory.
-            walls: looks at the limits on threads, with no task live.
-            load: looks at the CPU time used on this machine.
-            reconnect: whether lanes that have lost their host are connected again by themselves.
-            cluster: returns the hosts of a cluster that are there now; those that join get lanes.
+            open_pages: starts a page server, for tasks that fetch.
+            clock: returns seconds that never go back.
+            memory: returns the machine's memory.
+            walls: returns the limits on threads, with no task live.
+            load: returns the CPU time used on this machine.
+            reconnect: whether lanes that have lost their host are reconnected.
+            cluster: returns the hosts that are in a cluster now; hosts that join get lanes.
 
         Raises:
             ValueError: one line: tasks are to fetch, and no page can be served.
@@ -85,33 +82,29 @@ class Lab(Observable):
         self.settings = self.pages.with_page(settings or Settings())
         self.fleet = Fleet(
             engines,
-            OwnMachine(memory, walls, load),
+            LocalMachine(memory, walls, load),
             budget,
             lambda: self.settings,
             lambda engine, load, number: Lane(engine, open_link, self.log, hz, load=load, number=number),
             self.log,
             cluster,
         )
-        self.lanes, self.hosts = self.fleet.lanes, self.fleet.hosts
+        self.lanes, self.hosts, self.host_of = self.fleet.lanes, self.fleet.hosts, self.fleet.host_of
         self._reconnect = Reconnect(self.lanes if reconnect else (), self._switch_on)
-        self._look_due = 0.0
+        self._update_due = 0.0
 
     @property
-    def here(self) -> HostLanes:
+    def local(self) -> HostLanes:
         """The lanes of this machine."""
         return self.hosts[0]
 
-    def host_of(self, lane: Lane) -> HostLanes:
-        """Return the lanes of the host that one runs on."""
-        return self.fleet.of(lane)
-
-    # Commands; each marks itself.
+    # Commands; each adds a mark.
 
     def switch(self, lane: Lane, on: bool) -> None:
         """Switch a lane on or off."""
         self.mark("switch", _on_off(on), lane.engine.name)
         if on:
-            self.host_of(lane).guard.asked()  # for the target that it takes up again
+            self.host_of(lane).guard.reset()  # for the target that it resumes
             self.check_page()
             lane.switch_on(self.settings, self.clock())
         else:
@@ -124,20 +117,20 @@ class Lab(Observable):
             self.switch(lane, True)
 
     def set_target(self, lane: Lane, tasks: int) -> None:
-        """Ask a lane for so many live tasks; one that is off is switched on for any but none."""
+        """Set the target of a lane; a lane that is off is switched on unless ``tasks`` is 0."""
         if tasks and not lane.wanted:
             self.switch(lane, True)
             if not lane.wanted:
                 return
         guard = self.host_of(lane).guard
-        guard.asked()
+        guard.reset()
         self.mark("target", format_count(tasks), lane.engine.name)
         if tasks:
             self.check_page()
-        lane.set_target(tasks, guard.granted(lane, tasks))
+        lane.set_target(tasks, guard.grantable(lane, tasks))
 
     def trim(self, lane: Lane) -> None:
-        """Have a lane's worker give memory back."""
+        """Request that a lane's worker return free memory to the system."""
         self.mark("trim", "", lane.engine.name)
         lane.worker.send_optional("trim")
 
@@ -148,7 +141,7 @@ class Lab(Observable):
                 self.switch(lane, False)
 
     def set_workload(self, spec: str) -> None:
-        """Choose what each task does.
+        """Set what each task does.
 
         Raises:
             ValueError: one line; nothing is changed.
@@ -156,35 +149,35 @@ class Lab(Observable):
         settings = self.pages.with_page(structs.replace(self.settings, workload=parse(spec).spec))
         self._change(workload=settings.workload, page=settings.page)
         self.mark("workload", settings.workload)
-        self.tell(f"workload {settings.workload}")
+        self.log("", f"workload {settings.workload}")
 
     def set_refill(self, on: bool) -> None:
-        """Choose whether a task that ends is replaced."""
+        """Set whether a task that ends is replaced."""
         effect = "on: a task that ends is replaced" if on else "off: a target is started once"
         self._set("refill", on, _on_off(on), f"refill {effect}")
 
     def set_trace(self, on: bool) -> None:
-        """Choose whether allocations are traced."""
-        again = " · lanes start anew at the same target" if any(lane.wanted for lane in self.lanes) else ""
+        """Set whether allocations are traced."""
+        again = " · lanes restart at the same target" if any(lane.wanted for lane in self.lanes) else ""
         effect = "on: figures marked ᵗ include its cost" if on else "off"
         self._set("trace", on, _on_off(on), f"tracing {effect}{again}")
 
     def set_gc(self, mode: str) -> None:
-        """Choose the garbage collector's mode, one of `MODES`."""
+        """Set the mode of the garbage collector, one of `MODES`."""
         assert mode in MODES
         self._set("gc", mode, mode, f"collector {mode}")
 
     def set_threads(self, count: int) -> None:
-        """Choose how many threads serve a pool."""
+        """Set the number of threads of a pool."""
         self._set("threads", count, format_count(count), f"pool of {format_count(count)} threads")
 
     def _set(self, name: str, value: object, mark: str, event: str) -> None:
         self._change(**{name: value})
         self.mark(name, mark)
-        self.tell(event)
+        self.log("", event)
 
     def check_page(self) -> None:
-        """See that the page stands which tasks fetch: where its server has died, start another."""
+        """Start the page server again if tasks fetch from it and it has died."""
         try:
             page = self.pages.with_page(self.settings).page
         except ValueError as error:
@@ -196,31 +189,31 @@ class Lab(Observable):
     def _change(self, **changes: object) -> None:
         self.settings = structs.replace(self.settings, **changes)
         for host in self.hosts:
-            host.guard.asked()  # tasks may weigh more from now on
+            host.guard.reset()  # tasks may need more memory from now on
         for lane in self.lanes:
             lane.apply(self.settings)
 
     # Time.
 
     def step(self, now: float | None = None) -> None:
-        """Sample every lane once and watch over the budget."""
+        """Sample every lane, run the guards, and publish a snapshot."""
         now = self.clock() if now is None else now
         for lane in self.lanes:
             lane.step(now)
-        self._follow_refusals()
+        self._adopt_workload()
         self._reconnect.step(now)
         for host in self.hosts:
             host.step(now)
-        if now >= self._look_due:
-            self._look_due = now + INTERVAL
-            self.pages.watch()
-            self.fleet.follow_cluster()
+        if now >= self._update_due:
+            self._update_due = now + INTERVAL
+            self.pages.check()
+            self.fleet.update_members()
             for host in self.hosts:
-                host.meter.look(host.lanes)
+                host.meter.update(host.lanes)
         self.publish(now)
 
     def snapshot(self, now: float | None = None) -> Snapshot:
-        """Return a picture of all lanes as they are."""
+        """Return a snapshot of all lanes."""
         now = self.clock() if now is None else now
         return Snapshot(
             time=now,
@@ -229,13 +222,13 @@ class Lab(Observable):
             budget=self.budget,
             lanes=with_cheapest([self.host_of(lane).parts(lane) for lane in self.lanes]),
             settings=self.settings,
-            machine=self.here.meter.picture(self.here.capacity.budget),
+            machine=self.local.meter.snapshot(self.local.capacity.budget),
             hosts=tuple(filter(None, (host.status for host in self.hosts if host.present))),
         )
 
-    def _follow_refusals(self) -> None:
-        """Have the common workload be one that some lane runs: the others have refused it."""
-        running = [lane.worker.orders.settings.workload for lane in self.lanes if lane.on]
+    def _adopt_workload(self) -> None:
+        """Adopt the workload of a running lane if every lane has refused the common one."""
+        running = [lane.worker.settings.current.workload for lane in self.lanes if lane.on]
         if running and self.settings.workload not in running:
             self.settings = structs.replace(self.settings, workload=running[0])
 
@@ -248,11 +241,11 @@ class Lab(Observable):
 
     @property
     def budget(self) -> int:
-        """Bytes of RSS that all workers may take together."""
+        """Bytes of RSS that all workers may use together."""
         return sum(host.capacity.budget.size for host in self.hosts if host.lanes and host.present)
 
     async def run(self) -> None:
-        """Step at the lab's rate, or faster to watch the budget, until cancelled; never catches up."""
+        """Step at the lab's rate, or faster while the guard needs it, until cancelled; never catches up."""
         due = self.clock()
         while True:
             self.step()
@@ -261,30 +254,30 @@ class Lab(Observable):
             await asyncio.sleep(max(0.0, due - self.clock()))
 
     async def close(self) -> None:
-        """Have every worker end, by force if need be, and wait until none is left; then the page server."""
+        """Stop every worker, kill those that do not stop in time, and close the page server."""
         for lane in self.lanes:
             lane.switch_off(self.clock())
         try:
             await self._end_workers()
         except BaseException:
-            self.kill()  # nobody looks after them any more
+            self.kill()  # nothing else would end them
             raise
         finally:
             self.pages.close()
 
     async def _end_workers(self) -> None:
-        loop = asyncio.get_running_loop()  # its clock runs on, whatever drives the lab's
+        loop = asyncio.get_running_loop()  # its clock advances even if the lab's does not
         deadline = loop.time() + CLOSE_LIMIT
         while any(not lane.idle for lane in self.lanes):
             if loop.time() > deadline:
                 self.kill()
             self.step()
             if loop.time() > deadline + KILL_LIMIT:
-                break  # the system itself cannot end it now; it dies with its input
+                break  # the system cannot end it now; it exits when its input closes
             await asyncio.sleep(0.01)
 
     def kill(self) -> None:
-        """End every worker by force, at once."""
+        """Kill every worker."""
         for lane in self.lanes:
             lane.worker.kill()
 

@@ -1,4 +1,4 @@
-"""What stands in one row of a screen: a lane, or the lanes of one engine on several hosts, taken together."""
+"""One row of a screen: a lane, or the lanes of one engine on several hosts, combined."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -6,22 +6,21 @@ from typing import Any
 from msgspec import structs
 
 from concwatch.lab.lane import Lane
-from concwatch.lab.lane_state import COMING, State
 from concwatch.lab.series import Series, Spread
-from concwatch.lab.snapshot import LaneSnapshot, LaneStatus, Sample, blank_sample
+from concwatch.lab.snapshot import PENDING, LaneSnapshot, LaneStatus, Sample, State, blank_sample
 
 SUMMED = (
     "rss", "created_per_second", "completed_per_second", "live", "cpu", "threads", "virtual", "created",
     "completed", "failed", "cancelled", "queued", "gc", "completed_mean", "cpu_seconds", "switches",
     "switches_per_second", "traced", "tracer", "heap", "measured_live",
 )  # fmt: skip
-"""Figures of a sample of which several hosts together have the sum."""
+"""Fields of a sample whose combined value is the sum over the hosts."""
 
 WORST = ("lag", "stalled", "others", "duration")
-"""Those of which they have the highest."""
+"""Fields whose combined value is the maximum."""
 
 WEIGHED = ("rss_per_task", "traced_per_task", "cpu_per_task")
-"""Those of which they have the mean over their tasks."""
+"""Fields whose combined value is the mean, weighted by tasks."""
 
 STATUS_SUMMED = (
     "target", "asked", "create_rate", "completion_rate", "peak_live", "peak_rss", "idle_rss", "idle_virtual",
@@ -38,7 +37,7 @@ def _known(lanes: Iterable[object], name: str) -> list[Any]:
 
 
 def _combined(parts: Sequence[object], summed: Iterable[str], worst: Iterable[str]) -> dict[str, Any]:
-    """Return the sums and the highest values of what is known of ``parts``."""
+    """Return the sums and the maxima of the known values of ``parts``."""
     found: dict[str, Any] = {}
     for names, combine in ((summed, sum), (worst, max)):
         for name in names:
@@ -48,9 +47,9 @@ def _combined(parts: Sequence[object], summed: Iterable[str], worst: Iterable[st
 
 
 def combined_sample(samples: Sequence[Sample], lane: int) -> Sample:
-    """Return the sample of several lanes together, of which the newest tells the time.
+    """Return the combined sample of several lanes, at the time of the newest.
 
-    No two hosts' clocks are mixed: ``tick_time`` is unknown.
+    ``tick_time`` is None, since the clocks of two hosts cannot be combined.
     """
     found = _combined(samples, SUMMED, WORST)
     for name in WEIGHED:
@@ -66,15 +65,15 @@ def combined_sample(samples: Sequence[Sample], lane: int) -> Sample:
 
 
 def _state(states: Sequence[State]) -> State:
-    """Return the state of several lanes: of those that are on the one that is furthest behind."""
-    for state in (*COMING, State.STALLED, State.RUNNING, State.STOPPING, State.LOST, State.FAILED):
+    """Return the combined state of several lanes: the least advanced of those that are on."""
+    for state in (*PENDING, State.STALLED, State.RUNNING, State.STOPPING, State.LOST, State.FAILED):
         if state in states:
             return state
     return State.OFF
 
 
 def combined_status(lanes: Sequence[LaneSnapshot]) -> LaneStatus:
-    """Return what changes seldom of several lanes together."""
+    """Return the combined status of several lanes."""
     parts = [lane.status for lane in lanes]
     state = _state([part.state for part in parts])
     broken = [lane.engine.host for lane in lanes if lane.status.state.broken]
@@ -103,16 +102,16 @@ def combined_status(lanes: Sequence[LaneSnapshot]) -> LaneStatus:
 
 
 def _same(values: Sequence[Any]) -> Any:
-    """Return what all have that know it, None where they differ."""
+    """Return the value that all known ones equal; None if they differ."""
     known = [value for value in values if value]
     return known[0] if known and all(value == known[0] for value in known) else None
 
 
 class LaneRow:
-    """One lane, or several that are steered as one."""
+    """One lane, or several that are controlled as one."""
 
     def __init__(self, lanes: Sequence[Lane], even: Callable[[], bool] = lambda: False) -> None:
-        """Take ``lanes`` of one engine together; ``even`` returns whether each holds the same number."""
+        """Combine ``lanes`` of one engine; ``even`` returns whether a target is split evenly."""
         self.lanes = lanes
         first = lanes[0].facts
         self.own_name = lanes[0].engine.own_name
@@ -120,22 +119,22 @@ class LaneRow:
         name = f"{self.own_name} × {len(lanes)}"
         self.facts = structs.replace(first, name=name, host="") if several else first
         self.series = Series() if several else lanes[0].series
-        """What they hold together."""
+        """The combined samples."""
         self.spread = Spread() if several else self.series
-        """What the median of them holds, and the least and the most."""
+        """The median, minimum and maximum of the lanes."""
         self._even = even
-        self._followed = 0.0
+        self._updated_at = 0.0
 
-    def of(self, lanes: Sequence[Lane]) -> "LaneRow":
-        """Return the row of other lanes of the same engine, with what several held together until now."""
+    def with_lanes(self, lanes: Sequence[Lane]) -> "LaneRow":
+        """Return a row of other lanes of the same engine, with the combined samples so far."""
         row = LaneRow(lanes, self._even)
         if len(lanes) > 1 and len(self.lanes) > 1:
-            row.series, row.spread, row._followed = self.series, self.spread, self._followed
+            row.series, row.spread, row._updated_at = self.series, self.spread, self._updated_at
         return row
 
     @property
     def name(self) -> str:
-        """The lane's, or the engine's with the number of hosts."""
+        """The name of the lane, or of the engine with the number of hosts."""
         return self.facts.name
 
     @property
@@ -145,24 +144,24 @@ class LaneRow:
 
     @property
     def target(self) -> int:
-        """Tasks that its workers are to hold."""
+        """The target of its workers together."""
         return sum(lane.target for lane in self.lanes)
 
     @property
     def asked(self) -> int:
-        """Tasks that were asked for last."""
+        """The target that was requested last."""
         return sum(lane.worker.goal.asked for lane in self.lanes)
 
     @property
     def missing(self) -> str | None:
-        """Why none of its lanes can run, as far as is known."""
+        """Why none of its lanes can run; None if one may."""
         reasons = [lane.missing for lane in self.lanes]
         return None if None in reasons else reasons[0]
 
     def split(self, tasks: int, fits: Callable[[Lane], int]) -> Mapping[Lane, int]:
-        """Return how many of ``tasks`` each lane is to hold: by what it ``fits``, or the same for each.
+        """Split ``tasks`` over the lanes, evenly or in proportion to what ``fits`` returns for each.
 
-        Lanes that have failed or are lost get none while others can take them.
+        Lanes that have failed or are lost get none unless all have.
         """
         able = [lane for lane in self.lanes if not (lane.state.broken or lane.missing)] or list(self.lanes)
         weights = [1 if self._even() else max(0, fits(lane)) for lane in able]
@@ -175,17 +174,17 @@ class LaneRow:
             left, rest = left - shares[lane], rest - weight
         return shares
 
-    def follow(self, lanes: Sequence[LaneSnapshot], time: float) -> None:
-        """Keep the sample of all lanes together, if any was taken at ``time``."""
-        new = time > self._followed and any(lane.sample.time == time for lane in lanes)
+    def update(self, lanes: Sequence[LaneSnapshot], time: float) -> None:
+        """Add the combined sample of the lanes, if one of them was sampled at ``time``."""
+        new = time > self._updated_at and any(lane.sample.time == time for lane in lanes)
         if isinstance(self.spread, Spread) and new:
-            self._followed = time
+            self._updated_at = time
             samples = _samples(lanes)
             self.series.append(structs.replace(combined_sample(samples, 0), time=time))
-            self.spread.take(samples, time)
+            self.spread.add(samples, time)
 
-    def picture(self, lanes: Sequence[LaneSnapshot], number: int) -> LaneSnapshot:
-        """Return the snapshot of the row ``number`` of a screen."""
+    def snapshot(self, lanes: Sequence[LaneSnapshot], number: int) -> LaneSnapshot:
+        """Return the combined snapshot, as number ``number`` of a screen."""
         if len(lanes) == 1:
             return lanes[0]
         sample = combined_sample(_samples(lanes), number)
@@ -193,5 +192,5 @@ class LaneRow:
 
 
 def _samples(lanes: Sequence[LaneSnapshot]) -> list[Sample]:
-    """Return the samples of the lanes that are on, of all where none is."""
+    """Return the samples of the lanes that are on, or of all if none is."""
     return [lane.sample for lane in lanes if lane.on] or [lane.sample for lane in lanes]

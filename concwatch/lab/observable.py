@@ -1,4 +1,4 @@
-"""What a lab and a watched program have in common: clock, event log, marks, and observers of snapshots."""
+"""What a lab and a watched program share: a clock, an event log, marks, and observers of snapshots."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -8,43 +8,41 @@ from concwatch.lab.snapshot import Snapshot
 
 
 class Observable:
-    """Lanes that are seen by one snapshot a step."""
+    """Publishes one snapshot of all lanes a step.
+
+    ``clock`` returns seconds that never go back; ``hz`` is the number of samples a second.
+    """
 
     def __init__(self, clock: Callable[[], float], hz: float) -> None:
-        """Begin now on ``clock`` (seconds that never go back), with ``hz`` samples a second."""
         self.clock, self.hz, self.began = clock, hz, clock()
         self.events, self.marks = EventLog(), MarkLog()
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called with a snapshot at the end of each step; none may raise."""
 
     def log(self, lane: str, text: str, severity: Severity = "info") -> None:
-        """Add what happened to the event log."""
+        """Add an event to the event log; ``lane`` is empty for an event of no lane."""
         self.events.add(self.clock() - self.began, lane, text, severity)
 
-    def tell(self, text: str) -> None:
-        """Add to the event log what a person did that changes no lane."""
-        self.log("", text)
-
     def mark(self, kind: str, text: str, lane: str = "") -> None:
-        """Mark this moment with a command that a person gave."""
+        """Mark this moment with a command of the user."""
         self.marks.add(self.clock() - self.began, lane, kind, text)
 
-    def note(self, text: str, moment: float) -> None:
-        """Mark a ``moment`` (seconds on the clock) with what a person says of it."""
+    def add_note(self, text: str, moment: float) -> None:
+        """Mark a ``moment`` (seconds on the clock) with a note of the user."""
         self.marks.add(moment - self.began, "", NOTE, text)
-        self.tell(f"mark: {text}")
+        self.log("", f"mark: {text}")
 
     def snapshot(self, now: float | None = None) -> Snapshot:
-        """Return a picture of all lanes as they are."""
+        """Return a snapshot of all lanes."""
         raise NotImplementedError
 
     def groups(self) -> Iterable[tuple[int, tuple[Any, ...]]]:
-        """Return the lanes whose tasks are of several kinds, each with the largest groups of them."""
+        """Return the numbers of the lanes whose tasks are grouped, each with its largest groups."""
         return ()
 
     def publish(self, now: float) -> None:
-        """Show a snapshot to all observers."""
+        """Call all observers with a snapshot."""
         if self.observers:
             snapshot = self.snapshot(now)
-            for observe in list(self.observers):  # one may leave meanwhile
+            for observe in list(self.observers):  # an observer may remove itself
                 observe(snapshot)

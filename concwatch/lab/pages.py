@@ -1,4 +1,4 @@
-"""The page that tasks of the workload ``http`` fetch: its server as a process, from its start to its end."""
+"""The server of the page that tasks of the workload ``http`` fetch, as a process."""
 
 import asyncio
 import importlib.util
@@ -19,29 +19,29 @@ from concwatch.worker.workloads import HTTP, parse
 
 HOST = "127.0.0.1"
 
-LAST_WORDS = 4_000
-"""Bytes of the end of its standard error that are looked at when the server has died."""
+STDERR_TAIL = 4_000
+"""Bytes of the end of its standard error that are read once the server has died."""
 
 PAGE_LIMIT = 20.0
-"""Seconds that the server gets to start."""
+"""Seconds that the server has to start."""
 
 _START = "from concwatch.page_server import serve; serve({fd})"
 
 
 def missing() -> str | None:
-    """Return why no page can be served here and what to do, or None when it can."""
+    """Return why no page can be served on this host and what to do, or None if it can."""
     if sys.platform == "win32":
-        return f'workload "{HTTP}" is not there on Windows: a page server cannot be handed its socket'
+        return f'workload "{HTTP}" is not available on Windows: a page server cannot inherit its socket'
     if importlib.util.find_spec("aiohttp") is None:
         return f"workload \"{HTTP}\" needs aiohttp: pip install 'concwatch[http]'"
     return None
 
 
 def read_workload(text: str) -> str:
-    """Read what each task shall do; give it as it is written.
+    """Parse a workload and return its canonical text.
 
     Raises:
-        ValueError: one line: it is none, or what it needs is not here.
+        ValueError: one line: the text is no workload, or a package it needs is not installed.
     """
     workload = parse(text)
     problem = missing() if workload.word == HTTP else None
@@ -51,21 +51,21 @@ def read_workload(text: str) -> str:
 
 
 class PageServer:
-    """A page server that runs; on Linux it ends with the thread that made it, whatever ends that.
+    """A running page server; on Linux it dies with the thread that created it.
 
-    Its socket listens before it is started, so the address is known at once and no request is ever refused.
+    Its socket listens before the server starts: the address is known at once and no connection is refused.
 
     Raises:
-        ValueError: one line that says why there is none.
+        ValueError: one line: why the server cannot run.
     """
 
     def __init__(self) -> None:
         problem = missing()
         if problem:
             raise ValueError(problem)
-        import tempfile  # only here: the screen need not wait for it
+        import tempfile  # imported here, so that the screen starts without it
 
-        self._words = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the server
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the server
         try:
             with socket.create_server((HOST, 0), backlog=BACKLOG) as listening:
                 self.port = int(listening.getsockname()[1])
@@ -74,84 +74,84 @@ class PageServer:
                     python_command(_START.format(fd=fd)),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
-                    stderr=self._words,
+                    stderr=self._stderr,
                     pass_fds=(fd,),
                     start_new_session=True,
                     preexec_fn=child_setup(0),
                 )
         except (OSError, subprocess.SubprocessError) as error:
-            self._words.close()
+            self._stderr.close()
             raise ValueError(f"the page server could not be started: {explain_start_error(error)}") from None
 
     @property
     def pid(self) -> int:
-        """The server's process."""
+        """The process id of the server."""
         return self._process.pid
 
     def url(self, latency: float) -> str:
-        """Return the address of the page that comes after ``latency`` seconds."""
+        """Return the URL of the page that is sent after ``latency`` seconds."""
         return f"http://{HOST}:{self.port}{PATH}?latency={latency}"
 
     def ended(self) -> str | None:
-        """Return how the server ended, with its last words, or None while it runs."""
+        """Return how the server ended, with the end of its standard error, or None while it runs."""
         status = self._process.poll()
         if status is None:
             return None
-        size = self._words.seek(0, 2)
-        self._words.seek(max(0, size - LAST_WORDS))
-        last = self._words.read().decode(errors="replace").strip().splitlines()
+        size = self._stderr.seek(0, 2)
+        self._stderr.seek(max(0, size - STDERR_TAIL))
+        last = self._stderr.read().decode(errors="replace").strip().splitlines()
         return describe_exit(status) + (f": {last[-1][:300]}" if last else "")
 
     def close(self) -> None:
-        """End it by force: there is nothing that it would have to save."""
+        """Kill the server: it has nothing to save."""
         assert self._process.stdin is not None
         self._process.kill()
         self._process.wait()
         self._process.stdin.close()
-        self._words.close()
+        self._stderr.close()
 
 
 class PageKeeper:
-    """The page server of a lab: started when tasks are first to fetch, and anew where it has died."""
+    """The page server of a lab: started for the first tasks that fetch, and again after it has died."""
 
-    def __init__(self, open_pages: Callable[[], PageServer], say: EventSink) -> None:
+    def __init__(self, open_pages: Callable[[], PageServer], log: EventSink) -> None:
         self._open = open_pages
-        self._say = say
+        self._log = log
         self._pages: PageServer | None = None
 
     def with_page(self, settings: Settings) -> Settings:
-        """Return ``settings`` with the page that their tasks fetch, if they do; see that its server runs.
+        """Return ``settings`` with the page that their tasks fetch, if any; start its server if necessary.
 
         Raises:
-            ValueError: one line that says why there is none.
+            ValueError: one line: why the server cannot run.
         """
         if not fetches(settings.workload):
             return settings
         (latency,) = parse(settings.workload).values
-        self.watch()
+        self.check()
         if self._pages is None:
             self._pages = self._open()
         return structs.replace(settings, page=self._pages.url(float(str(latency))))
 
-    def watch(self) -> None:
-        """See whether the server has died, and say so."""
+    def check(self) -> None:
+        """Close and log a server that has died."""
         how = self._pages.ended() if self._pages else None
         if how:
             self.close()
-            self._say(f"page server {how}: the next target starts another", "error")
+            self._log(f"page server {how}: the next target starts another", "error")
 
     def close(self) -> None:
-        """End the server, if there is one."""
+        """Close the server, if there is one."""
         if self._pages is not None:
             self._pages.close()
             self._pages = None
 
 
 async def page_problem(page: str | None) -> str | None:
-    """Fetch a page once, if tasks will: its server may still be starting, which is no task's time.
+    """Fetch a page once, so that tasks do not wait for its server to start.
 
     Returns:
-        Why it cannot be fetched, in one line; None where it can, or need not.
+        Why it cannot be fetched, in one line; None if it can be, or if there is no page.
     """
     if page is None or not page.startswith("http://127."):
         return None

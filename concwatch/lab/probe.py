@@ -14,7 +14,7 @@ LIMIT = 10.0
 """Seconds that a worker may take to be ready."""
 
 
-def why_not(engines: Sequence[Engine]) -> list[str | None]:
+def probe_engines(engines: Sequence[Engine]) -> list[str | None]:
     """Return for each engine why it cannot run here and what to do, or None when it can.
 
     Workers of engines that need a package are started, all at the same time.
@@ -37,7 +37,7 @@ def _why_not(engine: Engine) -> str | None:
             preexec_fn=child_setup(0),
         )
     except subprocess.TimeoutExpired:
-        return engine.broken(f"did not stand within {format_seconds(LIMIT)}")
+        return engine.broken(f"did not start within {format_seconds(LIMIT)}")
     except (OSError, subprocess.SubprocessError) as error:
         return f"no worker could be started: {explain_start_error(error)}"
     for line in done.stdout.splitlines():

@@ -104,7 +104,7 @@ def _said(path: str) -> Interpreter:
 
 
 @cache
-def ask(python: str) -> Interpreter:
+def find_interpreter(python: str) -> Interpreter:
     """Find an interpreter and ask it what it is.
 
     Args:

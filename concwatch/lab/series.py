@@ -1,4 +1,4 @@
-"""The samples of one lane over time, in bounded memory: every one for minutes, extremes behind that."""
+"""The samples of one lane over time, in bounded memory: recent ones whole, older ones as extremes."""
 
 from array import array
 from bisect import bisect_left
@@ -9,20 +9,20 @@ from statistics import median
 from concwatch.lab.snapshot import Sample
 
 RATES = ("created_per_second", "completed_per_second")
-"""What is known only when the next tick comes, and then of all the time since the last one."""
+"""Metrics that only the next tick determines, for all the time since the last one."""
 
 METRICS = (
     "rss", "traced", "heap", *RATES, "live", "lag", "cpu", "switches_per_second", "duration", "retained",
     "threads",
 )  # fmt: skip
-"""What is kept of each sample: bytes (3), tasks a second (2), tasks, seconds, share of a core, switches,
-seconds, bytes, threads."""
+"""The metrics kept of each sample; their units: bytes (3), tasks a second (2), tasks, seconds, share of a
+core, switches a second, seconds, bytes, threads."""
 
 FINE = 6_000
 """Samples kept whole: ten minutes at 10 Hz."""
 
 BLOCK = 600
-"""Samples that are folded at once, so that folding costs next to nothing a sample."""
+"""Samples folded at once, so that folding costs little per sample."""
 
 BUCKET = 100
 """Samples folded into one pair of extremes: ten seconds at 10 Hz."""
@@ -32,7 +32,7 @@ COARSE = 18_000
 
 
 class Columns:
-    """Times and one value of each metric at each; plain arrays of 8 bytes a number."""
+    """Times, and one value of each metric at each time; arrays of 8 bytes a number."""
 
     def __init__(self) -> None:
         self.times = array("d")
@@ -42,19 +42,19 @@ class Columns:
         return len(self.times)
 
     def drop(self, count: int) -> None:
-        """Forget the oldest ``count``."""
+        """Delete the oldest ``count`` entries."""
         del self.times[:count]
         for column in self.values.values():
             del column[:count]
 
 
 def fill_back(rates: "array[float]", rss: "array[float]", at: int) -> None:
-    """Set in the samples since the last tick before number ``at`` the rate that came with that one, in place.
+    """Copy the rate at index ``at`` back into the samples since the last tick, in place.
 
     Args:
-        rates: a rate for each sample, NaN where no tick had come since the one before.
-        rss: bytes at each sample, NaN where there was no process: further back the rate does not reach.
-        at: the number of a sample, from 0.
+        rates: the rate of each sample, NaN if no tick was received since the sample before.
+        rss: bytes of each sample, NaN without a process: the rate is not copied beyond that.
+        at: the index of a sample.
     """
     while at > 0 and not isnan(rates[at]) and isnan(rates[at - 1]) and not isnan(rss[at - 1]):
         rates[at - 1] = rates[at]
@@ -62,10 +62,10 @@ def fill_back(rates: "array[float]", rss: "array[float]", at: int) -> None:
 
 
 def extremes(values: Sequence[float]) -> tuple[float, float]:
-    """Return the least and the greatest of ``values``; NaN for both where all are NaN.
+    """Return the minimum and the maximum of ``values``; NaN for both if all are NaN.
 
-    ``min`` and ``max`` pass over a NaN unless it comes first, so only there is one looked for: this runs
-    over hours of samples.
+    ``min`` and ``max`` skip a NaN unless it comes first, so only the first value is checked: this runs over
+    hours of samples.
     """
     if values and not isnan(values[0]):
         return min(values), max(values)
@@ -74,10 +74,10 @@ def extremes(values: Sequence[float]) -> tuple[float, float]:
 
 
 class Series:
-    """One lane's samples; append is constant time, memory is at most about 2.5 MiB."""
+    """The samples of one lane; `append` takes constant time, memory is at most about 2.5 MiB."""
 
     band: "tuple[Series, Series] | None" = None
-    """The least and the most at the same times, where the samples stand for several lanes."""
+    """The minimum and the maximum at the same times, if the samples are those of several lanes."""
 
     def __init__(self) -> None:
         self._fine = Columns()
@@ -89,7 +89,7 @@ class Series:
         return next((part.times[0] for part in (self._coarse, self._fine) if part.times), inf)
 
     def append(self, sample: Sample) -> None:
-        """Add one sample, later than all before; what is not known becomes NaN, a gap."""
+        """Add a sample, later than all before; None becomes NaN, a gap."""
         self._add(sample.time, [getattr(sample, metric) for metric in METRICS])
 
     def _add(self, time: float, values: Iterable[float | None]) -> None:
@@ -114,9 +114,9 @@ class Series:
             coarse.drop(len(coarse) - COARSE + BLOCK)
 
     def since(self, metric: str, start: float) -> "tuple[array[float], array[float]]":
-        """Return times and values of one metric from the last one before ``start`` on; copies."""
+        """Return copies of the times and values of one metric, from the last sample before ``start`` on."""
         times, values = array("d"), array("d")
-        # The newer part first: where it reaches back far enough nothing of the older one is wanted.
+        # Newer part first: if it reaches back to the start, the older part is not needed.
         for part in (self._fine, self._coarse):
             first = bisect_left(part.times, start)
             begin = max(0, first - 1)
@@ -126,7 +126,7 @@ class Series:
         return times, values
 
     def last(self, metric: str) -> float:
-        """Return the newest value of one metric, NaN before the first."""
+        """Return the newest value of one metric, NaN if there is none."""
         column = self._fine.values[metric]
         return column[-1] if column else nan
 
@@ -135,14 +135,14 @@ class Series:
 
 
 class Spread(Series):
-    """The median of several lanes over time, and between which values all of them lie."""
+    """The median, minimum and maximum of several lanes over time."""
 
     def __init__(self) -> None:
         super().__init__()
         self._least, self._most = Series(), Series()
         self.band = self._least, self._most
 
-    def take(self, samples: Sequence[Sample], time: float) -> None:
+    def add(self, samples: Sequence[Sample], time: float) -> None:
         """Add the samples of all lanes at one time, later than all before."""
         known = [
             [value for sample in samples if (value := getattr(sample, metric)) is not None]

@@ -1,9 +1,11 @@
-"""What all lanes have in common, and the commands that say it to a worker."""
+"""The settings that all lanes share, and the commands that send them to a worker."""
 
+from collections import deque
 from collections.abc import Callable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from concwatch.links.link import Link
 from concwatch.units import format_bytes, format_seconds
 from concwatch.worker.workloads import HTTP, parse
 
@@ -14,53 +16,56 @@ PARTS = {
     "payload": ("size",),
     HTTP: ("seconds",),
 }
-"""What the values of each word are called on the wire."""
+"""Word of a workload → the names of its values on the wire."""
+
+Command = tuple[str, dict[str, object]]
+"""A command and its fields."""
 
 
 class Settings(Struct, frozen=True):
-    """What all lanes have in common."""
+    """The settings that all lanes share."""
 
     workload: str = "sleep:10"
     refill: bool = True
     trace: bool = False
     gc: str = "default"
     threads: int | None = None
-    """Threads of a pool; None leaves the engine's own number."""
+    """Threads of a pool; None for the engine's default."""
     stack: int | None = None
-    """Bytes of stack of each thread; None leaves the system's own size."""
+    """Bytes of stack of each thread; None for the system's default."""
     page: str | None = None
-    """Where tasks fetch, when that is what they do."""
+    """The URL that tasks of the workload ``http`` fetch."""
 
 
 ON_SCREEN = "sleep:5..15"
-"""The workload that a screen begins with: after each has ended once, tasks go on ending at an even rate."""
+"""The default workload on the screen: once each task has ended, tasks end at an even rate."""
 
 LARGEST_TARGET = 1_000_000
-"""Tasks at the end of a slider, where the machine does not set a lower number."""
+"""The maximum of a slider, unless the machine sets a lower one."""
 
 
 def slider_end(fits: int | None) -> int:
-    """Return the tasks at the end of a slider, where limits on threads let ``fits`` stand; None for any."""
+    """Return the maximum of a slider; ``fits`` is what limits on threads allow, None for any."""
     return LARGEST_TARGET if fits is None else min(LARGEST_TARGET, max(100, fits // 100 * 100))
 
 
 def fetches(workload: str) -> bool:
-    """Whether tasks of that workload fetch a page."""
+    """Return whether tasks of that workload fetch a page."""
     return workload.partition(":")[0].strip() == HTTP
 
 
 def parts(workload: str) -> dict[str, object]:
-    """Return the parts of a workload by name, for workers that do not read the text itself."""
+    """Return the parts of a workload by name, for workers that do not parse the text."""
     parsed = parse(workload)
     return {"word": parsed.word, **dict(zip(PARTS.get(parsed.word, ()), parsed.values, strict=False))}
 
 
-def commands(settings: Settings, can: Callable[[str], bool]) -> list[tuple[str, dict[str, object]]]:
-    """Return the commands and their fields that bring a worker to ``settings``, of those that it ``can``."""
+def commands(settings: Settings, can: Callable[[str], bool]) -> list[Command]:
+    """Return the commands that apply ``settings``: those that the worker ``can`` run."""
     workload = {"spec": settings.workload, **parts(settings.workload)}
     if fetches(settings.workload):
         workload["url"] = settings.page
-    orders: list[tuple[str, dict[str, object]]] = [
+    found: list[Command] = [
         ("workload", workload),
         ("refill", {"on": settings.refill}),
     ]
@@ -71,8 +76,51 @@ def commands(settings: Settings, can: Callable[[str], bool]) -> list[tuple[str, 
         ("stack", "size", settings.stack),
     ):
         if can(command) and value is not None:
-            orders.append((command, {field: value}))
-    return orders
+            found.append((command, {field: value}))
+    return found
+
+
+class WorkerSettings:
+    """Sends settings to one worker and handles its answers."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.current = settings
+        """The settings sent last; before the worker is ready, those that will be sent."""
+        self.unanswered: list[str] = []
+        """Commands that the worker must accept before it counts as running."""
+        # The workload and page in effect, then those that were sent and are not answered yet.
+        self._workloads: deque[tuple[str, str | None]] = deque([("", None)])
+
+    def send_all(self, link: Link, can: Callable[[str], bool], hz: float) -> None:
+        """Send all settings; the rate comes last, since a tick follows it at once."""
+        found: list[Command] = [*commands(self.current, can), ("rate", {"hz": hz})]
+        self.unanswered = [command for command, _ in found]
+        self._send(link, found)
+
+    def send_changes(self, settings: Settings, link: Link, can: Callable[[str], bool]) -> None:
+        """Send what has changed in ``settings``."""
+        before, self.current = commands(self.current, can), settings
+        self._send(link, [command for command in commands(settings, can) if command not in before])
+
+    def _send(self, link: Link, found: list[Command]) -> None:
+        for command, fields in found:
+            if command == "workload":
+                self._workloads.append((self.current.workload, self.current.page))
+            link.send(command, **fields)
+
+    def handle_applied(self, command: str) -> None:
+        """Record that the worker has applied a command."""
+        if command == "workload" and len(self._workloads) > 1:
+            self._workloads.popleft()
+        if command in self.unanswered:
+            self.unanswered.remove(command)
+
+    def handle_refused(self, command: str) -> None:
+        """Go back to the workload in effect if the worker refused another, so that it can be sent again."""
+        if command == "workload" and len(self._workloads) > 1:
+            del self._workloads[1]
+            workload, page = self._workloads[0]
+            self.current = structs.replace(self.current, workload=workload, page=page)
 
 
 def describe(spec: str) -> str:

@@ -1,27 +1,58 @@
-"""One frozen picture of all lanes at one moment: what screens, recordings and measurements look at.
+"""A frozen snapshot of all lanes at one moment: what screens, recordings and measurements read.
 
-A snapshot is made of the very parts that a recording holds, so one that is read back from a file is the same.
-Bytes, seconds, tasks and tasks a second throughout; shares are of 1; None is what is not known.
+A recording stores the parts of a snapshot, so a snapshot read back from a file equals the original. Units are
+bytes, seconds, tasks and tasks a second; shares are between 0 and 1; None means unknown.
 """
 
+from enum import Enum
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from concwatch.lab.forecast import Fit
-from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
 from concwatch.links.messages import BurstDone
 
 Count = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""What other programs take for a whole number, too."""
+"""A 64-bit integer, so that other programs can read recordings."""
 
 Time = Annotated[float, Meta(ge=-1e10, le=1e10)]
-"""Seconds: three centuries. More is damage."""
+"""Seconds, at most three centuries: anything larger is a damaged file."""
+
+
+class State(Enum):
+    """The states of a lane."""
+
+    OFF = "off"
+    BUILDING = "building"
+    STARTING = "starting"
+    RUNNING = "running"
+    STALLED = "stalled"
+    STOPPING = "stopping"
+    FAILED = "failed"
+    LOST = "lost"
+    """The connection to the remote host is broken; the worker may have run on for some seconds."""
+
+    @property
+    def on(self) -> bool:
+        """Whether there is a worker that is not stopping."""
+        return self in PENDING + ACTIVE
+
+    @property
+    def broken(self) -> bool:
+        """Whether the worker ended without having been stopped."""
+        return self in (State.FAILED, State.LOST)
+
+
+PENDING = (State.BUILDING, State.STARTING)
+"""The worker is not ready yet."""
+
+ACTIVE = (State.RUNNING, State.STALLED)
+"""The worker accepts commands."""
 
 
 class Sample(Struct, array_like=True, frozen=True, gc=False):
-    """What each sample of a lane says; `concwatch.recordings.format` says what each place holds."""
+    """One sample of a lane; `concwatch.recordings.format` describes each field."""
 
     lane: Count
     time: Time
@@ -50,7 +81,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
     switches_per_second: float | None = None
     others: float | None = None
     duration: float | None = None
-    # What is seldom known comes last: a recording leaves out the nulls at the end.
+    # Fields that are rarely known come last: a recording omits trailing nulls.
     traced: Count | None = None
     tracer: Count | None = None
     traced_per_task: float | None = None
@@ -58,7 +89,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def retained(self) -> int | None:
-        """Bytes resident once all tasks have ended; None while there are some, or have been none."""
+        """RSS in bytes after all tasks have ended; None while tasks are live or none has been created."""
         return self.rss if self.live == 0 and self.created else None
 
 
@@ -66,13 +97,13 @@ COLUMNS = Sample.__struct_fields__
 
 
 def blank_sample(lane: int, time: float, **known: float | None) -> Sample:
-    """Return a sample of which nothing is known but what is given."""
+    """Return a sample whose fields are None except for the given ones."""
     values: dict[str, Any] = {**dict.fromkeys(COLUMNS), "stalled": 0.0, **known}
     return Sample(**{**values, "lane": lane, "time": time})
 
 
 class LaneStatus(Struct, frozen=True):
-    """What changes seldom of a lane; `concwatch.recordings.format` says what each field is."""
+    """What rarely changes about a lane; `concwatch.recordings.format` describes each field."""
 
     state: State = State.OFF
     reason: str = ""
@@ -110,35 +141,35 @@ class LaneStatus(Struct, frozen=True):
 
 
 class EngineFacts(Struct, frozen=True):
-    """What never changes of a lane."""
+    """What never changes about a lane."""
 
     name: str
     task: str = ""
     queues: bool = False
     threads: bool = False
     grain: Count = 0
-    """Bytes that its runtime takes from the system at once: what they come to a task is its uncertainty."""
+    """Bytes that its runtime allocates at once; divided by the tasks, the uncertainty of bytes per task."""
     host: str = ""
-    """Where it runs, if not on the machine of whoever watches."""
+    """The remote host it runs on; empty for this host."""
 
 
 class LaneSnapshot(Struct, frozen=True):
-    """One lane."""
+    """One lane in a snapshot."""
 
     engine: EngineFacts
     status: LaneStatus
     sample: Sample
     cheapest: float | None = None
-    """The least bytes a task of all lanes at that moment."""
+    """The fewest bytes per task of all lanes at that moment."""
 
     @property
     def name(self) -> str:
-        """The engine's."""
+        """The name of its engine."""
         return self.engine.name
 
     @property
     def on(self) -> bool:
-        """Whether there is a worker, and it is not on its way out."""
+        """Whether there is a worker that is not stopping."""
         return self.status.state.on
 
     @property
@@ -153,12 +184,12 @@ class LaneSnapshot(Struct, frozen=True):
 
     @property
     def fit(self) -> Fit:
-        """How many tasks would fit if nothing else ran, and what comes first."""
+        """How many tasks would fit if nothing else ran, and the first wall."""
         return Fit(self.status.fits, self.status.fits_wall)
 
 
 class Machine(Struct, frozen=True):
-    """What concwatch itself takes, and what the machine has."""
+    """The resources that concwatch itself uses, and those of the machine."""
 
     rss: Count | None = None
     cpu: float | None = None
@@ -167,14 +198,14 @@ class Machine(Struct, frozen=True):
     busy: float | None = None
     """Share of all cores that all programs used."""
     room: Count = 0
-    """Memory that workers might take in all, what they take included."""
+    """Bytes that workers could use in total, including what they use now."""
     total: Count = 0
     bound: str = "memory"
-    """Which memory binds: ``memory`` or ``cgroup memory``."""
+    """Which memory is the limit: ``memory`` or ``cgroup memory``."""
 
 
 class HostStatus(Struct, frozen=True):
-    """Another host: what it has, and how far it is."""
+    """A remote host: its resources and its latency."""
 
     name: str
     system: str
@@ -186,34 +217,34 @@ class HostStatus(Struct, frozen=True):
     busy: float | None = None
     """Share of all its cores that all programs used."""
     delay: float | None = None
-    """Seconds that a sign of life takes there and back."""
+    """Round-trip time in seconds."""
 
 
 class Snapshot(Struct, frozen=True):
-    """All lanes, and what they have in common."""
+    """All lanes and their common settings."""
 
     time: float
-    """Seconds on the clock of whoever took it."""
+    """Seconds on the clock of the lab that took it."""
     elapsed: float
-    """Seconds since the lab was made, or the recording began."""
+    """Seconds since the lab was created, or since the recording began."""
     hz: float
     budget: int
     lanes: tuple[LaneSnapshot, ...]
     settings: Settings
     machine: Machine
     hosts: tuple[HostStatus, ...] = ()
-    """The other hosts that have answered."""
+    """The remote hosts that have answered."""
 
     @property
     def total_rss(self) -> int:
-        """Of all workers together."""
+        """RSS in bytes of all workers together."""
         return sum(lane.sample.rss or 0 for lane in self.lanes)
 
 
 def with_cheapest(
     lanes: "list[tuple[EngineFacts, LaneStatus, Sample]]",
 ) -> tuple[LaneSnapshot, ...]:
-    """Join the parts of each lane, and what is least of all."""
+    """Create the lane snapshots, each with the fewest bytes per task of all lanes."""
     costs = [sample.rss_per_task for _, _, sample in lanes if sample.rss_per_task]
     cheapest = min(costs, default=None)
     return tuple(LaneSnapshot(*parts, cheapest) for parts in lanes)

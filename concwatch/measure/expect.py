@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from concwatch.lab.catalog import AT, CATALOG, find
+from concwatch.lab.catalog import AT, CATALOG, find_engines
 from concwatch.measure.figures import BY_NAME, figures
 from concwatch.measure.run import EngineResult
 from concwatch.measure.units import Unit
@@ -159,7 +159,7 @@ def with_run_names(expectations: Sequence[Expectation], names: Collection[str]) 
 def _name_in_run(wanted: Expectation, names: Collection[str]) -> str:
     name = wanted.subject
     if name not in names and AT in name:
-        name = find([name])[0].name
+        name = find_engines([name])[0].name
     if name not in names:
         raise ValueError(
             f'"{wanted.text[:60]}": this run has no engine "{wanted.subject[:40]}": '

@@ -2,7 +2,7 @@
 
 The cost table, ``run``, ``--json``, ``--expect``, experiments, comparisons and the help use this one table. A
 figure is a function of one snapshot of a lane. What needs several ticks is accumulated by the lane
-(`concwatch.lab.tally`) and included in each snapshot.
+(`concwatch.lab.worker_stats`) and included in each snapshot.
 """
 
 from collections.abc import Callable, Iterator

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from concwatch.lab.lane_state import STANDING
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.snapshot import ACTIVE, LaneSnapshot, Snapshot
 from concwatch.system.memory import BUDGET
 from concwatch.units import format_count, format_percent, format_rate, format_seconds
 
@@ -16,7 +15,7 @@ REACHED = 0.98
 
 def limited_by(lane: LaneSnapshot, lab: Snapshot) -> str | None:
     """Return what limits a lane, in one sentence; None if nothing does or nothing runs."""
-    if lane.status.state not in STANDING or not lane.status.peak_live:
+    if lane.status.state not in ACTIVE or not lane.status.peak_live:
         return None
     return next(_limits(lane, lab), None)
 

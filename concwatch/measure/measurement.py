@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane
-from concwatch.lab.lane_state import COMING
 from concwatch.lab.pages import page_problem
-from concwatch.lab.snapshot import Sample, Snapshot
+from concwatch.lab.snapshot import PENDING, Sample, Snapshot
 from concwatch.links.messages import Tick
 from concwatch.measure.figures import figure_values
 from concwatch.measure.limited import limited_by
@@ -41,7 +40,7 @@ def _now() -> float:
 
 
 def _is_newer(lane: Lane, sample: Sample, tick: Tick | None) -> bool:
-    return lane.sample != sample and lane.worker.tally.tick is not tick
+    return lane.sample != sample and lane.worker.stats.tick is not tick
 
 
 class Measurement:
@@ -70,7 +69,7 @@ class Measurement:
         lab.observers.append(self._observe)
         lab.switch(lane, True)
         try:
-            await self._until(lambda: lane.state not in COMING)
+            await self._until(lambda: lane.state not in PENDING)
             if lane.on:
                 await self._measure()
             self._conclude()
@@ -112,14 +111,14 @@ class Measurement:
         lane = self._lane
         self._lane.worker.run_burst(burst)
         ended = await self._until(
-            lambda: lane.worker.tally.burst is not None or bool(lane.worker.burst_refused), BURST_LIMIT
+            lambda: lane.worker.stats.burst is not None or bool(lane.worker.burst_refused), BURST_LIMIT
         )
         if not ended:
             self._limit = f"the burst did not end within {format_seconds(BURST_LIMIT)}"
         elif lane.worker.burst_refused:
             self._limit = lane.worker.burst_refused
-        elif lane.worker.tally.burst is not None:
-            self.result.live = lane.worker.tally.burst.live
+        elif lane.worker.stats.burst is not None:
+            self.result.live = lane.worker.stats.burst.live
         await self._next_sample()  # the tick after the report of the burst
 
     async def _hold(self) -> None:
@@ -163,7 +162,7 @@ class Measurement:
         self._describe()
         failed = result.last.failed if result.last else 0
         peak, held = (
-            lane.worker.tally.peak_live,
+            lane.worker.stats.peak_live,
             result.held,
         )  # not `last`: a target of 0 clears the wall
         limit = self._limit or (held.status.wall_text if held else "")
@@ -180,16 +179,16 @@ class Measurement:
             result.problems[Outcome.SHORT] = what + why
 
     def _why_failing(self, failed: int) -> str:
-        self._lab.pages.watch()  # a dead page server is a better reason than a failed connection
+        self._lab.pages.check()  # a dead page server is a better reason than a failed connection
         errors = [event for event in self._lab.events.since(0) if event.severity == "error"]
         found = [event for name in ("", self._lane.engine.name) for event in errors if event.lane == name]
         why = f": {found[0].text.splitlines()[0]}" if found else ""
         return f"{format_count(failed)} tasks failed{why}"
 
     def _describe(self) -> None:
-        ready, result = self._lane.worker.tally.ready, self.result
+        ready, result = self._lane.worker.stats.ready, self.result
         if ready is not None:
-            result.runtime, result.flags = ready.runtime, list(self._lane.worker.tally.flags)
+            result.runtime, result.flags = ready.runtime, list(self._lane.worker.stats.flags)
 
     def _observe(self, snapshot: Snapshot) -> None:
         """Store the lane of each snapshot, as long as its worker reports."""
@@ -204,7 +203,7 @@ class Measurement:
         """Wait for two more ticks and samples, so that they include everything reported until now."""
         lane = self._lane
         for _ in range(2):
-            await self._until(partial(_is_newer, lane, lane.sample, lane.worker.tally.tick), 5.0)
+            await self._until(partial(_is_newer, lane, lane.sample, lane.worker.stats.tick), 5.0)
 
     async def _until(self, done: Callable[[], bool], limit: float = math.inf, failed: bool = False) -> bool:
         """Wait until ``done()``, for at most ``limit`` seconds. Return whether it was done.

@@ -119,7 +119,7 @@ class ConcwatchApp(LanesApp):
     def log_event(self, text: str) -> None:
         """Log what the user did."""
         if self.lab is not None:
-            self.lab.tell(text)
+            self.lab.log("", text)
 
     @property
     def window(self) -> float | None:

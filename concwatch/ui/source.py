@@ -62,23 +62,23 @@ class LabSource:
         self._folded: dict[str, LaneRow] = {}
         self._single: dict[Lane, LaneRow] = {}
         self._unfolded: set[str] = set()
-        self._arrangement = -1
+        self._revision = -1
         self.rows: Sequence[LaneRow] = ()
         """The rows on screen, from the top."""
         self.update()
 
     def update(self) -> bool:
         """Update the rows after hosts have joined or left; return whether anything changed."""
-        if self._arrangement == self._lab.fleet.arrangement:
+        if self._revision == self._lab.fleet.revision:
             return False
-        self._arrangement = self._lab.fleet.arrangement
+        self._revision = self._lab.fleet.revision
         groups: dict[str, list[Lane]] = {}
         for lane in self._lab.lanes:
             groups.setdefault(lane.engine.own_name, []).append(lane)
         for name, lanes in groups.items():
             present = [lane for lane in lanes if self._lab.host_of(lane).present] or lanes
             row = self._folded.get(name)
-            self._folded[name] = row.of(present) if row else LaneRow(present, lambda: self.even)
+            self._folded[name] = row.with_lanes(present) if row else LaneRow(present, lambda: self.even)
         lanes = [lane for row in self._folded.values() for lane in row.lanes]
         self._single = {lane: self._single.get(lane) or LaneRow([lane]) for lane in lanes}
         self._arrange()
@@ -120,7 +120,7 @@ class LabSource:
         return structs.replace(
             snapshot,
             lanes=tuple(
-                row.picture([by_lane[lane] for lane in row.lanes], number)
+                row.snapshot([by_lane[lane] for lane in row.lanes], number)
                 for number, row in enumerate(self.rows)
             ),
         )
@@ -129,7 +129,7 @@ class LabSource:
         """Add a snapshot of the lab to the series of the folded rows."""
         by_lane = dict(zip(self._lab.lanes, snapshot.lanes, strict=True))
         for row in self._folded.values():
-            row.follow([by_lane[lane] for lane in row.lanes], snapshot.time)
+            row.update([by_lane[lane] for lane in row.lanes], snapshot.time)
 
     def series(self) -> Sequence[Series]:
         """Return the series of each row."""

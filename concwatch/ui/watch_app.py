@@ -71,4 +71,4 @@ class WatchApp(LanesApp):
 
     def log_event(self, text: str) -> None:
         """Log what the user did."""
-        self._watching.tell(text)
+        self._watching.log("", text)

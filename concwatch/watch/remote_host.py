@@ -10,7 +10,7 @@ import msgspec
 from concwatch import wire
 from concwatch.hosts.host import Host
 from concwatch.hosts.link import HostLink
-from concwatch.lab.host_lanes import OtherMachine
+from concwatch.lab.host_lanes import RemoteMachine
 from concwatch.lab.snapshot import HostStatus
 from concwatch.links.agent_messages import AgentReport, decode_report
 from concwatch.links.link import Ended, Garbage
@@ -170,7 +170,7 @@ class RemoteHost:
         self._unsent: list[tuple[str, dict[str, object]]] = []
         if command:
             self._unsent.append(("watch", {"command": list(command)}))
-        self._machine = OtherMachine()
+        self._machine = RemoteMachine()
         self._agents: dict[int, RelayedAgent] = {}
         self._new: list[RelayedAgent] = []
         self._ending = self._ended = False  # the connection
@@ -194,7 +194,7 @@ class RemoteHost:
         for arrival in self._link.arrivals(time.monotonic()):
             match arrival:
                 case HostFigures():
-                    self._machine.take(arrival)
+                    self._machine.update(arrival)
                 case Processes(at, rows):
                     self._rows_time, self._rows = at, {row.pid: row for row in rows}
                 case AgentLine(number, pid, report):

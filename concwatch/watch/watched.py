@@ -6,11 +6,10 @@ from typing import Any
 
 from concwatch.lab.events import Severity
 from concwatch.lab.histogram import Histogram
-from concwatch.lab.lane_state import State
-from concwatch.lab.memory_growth import MemoryGrowth
+from concwatch.lab.memory_leak import MemoryLeakDetector
 from concwatch.lab.rates import Trailing
 from concwatch.lab.series import Series
-from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, blank_sample
+from concwatch.lab.snapshot import EngineFacts, LaneStatus, Sample, State, blank_sample
 from concwatch.lab.worker_log import WorkerLog
 from concwatch.links.agent_link import Agent
 from concwatch.links.agent_messages import AgentEnd, AgentReady, AgentTick, Groups, Waits
@@ -69,7 +68,7 @@ class WatchedProcess:
         self.sample: Sample = blank_sample(number, -math.inf)
         self._log = log
         self._agent_log = WorkerLog(self._log_event, now)
-        self._memory = MemoryGrowth(self._log_event, lambda: self.send("lines"))
+        self._memory = MemoryLeakDetector(self._log_event, lambda: self.send("lines"))
         self._link: Agent | None = None
         self._created, self._ended, self._cpu = Trailing(1.0), Trailing(1.0), Trailing(1.0)
         self._tick_at = now
@@ -151,7 +150,7 @@ class WatchedProcess:
                         self.groups[arrival.group].waits = arrival.waits
                 case TracedLines():
                     self.lines = arrival
-                    self._memory.take_lines(arrival)
+                    self._memory.add_lines(arrival)
                 case Error():
                     self._agent_log.add(now, arrival.message, "warning")
                 case AgentEnd():

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from concwatch.lab.machine_meter import INTERVAL, MachineMeter
+from concwatch.lab.host_lanes import INTERVAL, MachineMeter
 from concwatch.lab.observable import Observable
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot
@@ -100,7 +100,7 @@ class Watching(Observable):
         on = self._options[name] = not self._options[name]
         for lane in self.alive:
             lane.send(name, on=on)
-        self.tell(f"{name} {'on' if on else 'off'}")
+        self.log("", f"{name} {'on' if on else 'off'}")
 
     def _lane(self, pid: int, ppid: int, name: str, now: float) -> WatchedProcess | None:
         """Return the lane of a running process, adding it if it is new; None beyond `MAX_LANES`."""
@@ -130,7 +130,7 @@ class Watching(Observable):
             self._log_leaks()
         if now >= self._machine_due:
             self._machine_due = now + INTERVAL
-            self.machine.look(())
+            self.machine.update(())
             self._budget.update(0)
         self.publish(now)
 
@@ -209,7 +209,7 @@ class Watching(Observable):
             budget=self.budget,
             lanes=tuple(LaneSnapshot(lane.facts, lane.status, lane.sample) for lane in self.lanes),
             settings=self.settings,
-            machine=self.machine.picture(self._budget),
+            machine=self.machine.snapshot(self._budget),
             hosts=self.host.hosts(self.machine.busy),
         )
 

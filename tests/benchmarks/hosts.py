@@ -15,15 +15,15 @@ import psutil
 
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import survey
-from concwatch.lab.catalog import find
+from concwatch.lab.catalog import find_engines
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import State
 from tests.benchmarks.figures import Measured, Row, alternate, benchmark, percentile, quiet
 from tests.benchmarks.terminal import Terminal
 from tests.host_driver import SSHD, Sshd
 
-ASYNCIO = find(["asyncio"])[0]
+ASYNCIO = find_engines(["asyncio"])[0]
 
 
 async def _hold(hosts, tasks, seconds=1.0):
@@ -38,14 +38,14 @@ async def _hold(hosts, tasks, seconds=1.0):
             assert time.monotonic() < end, lab.events.since(0)
             await asyncio.sleep(0.02)
         before, began = psutil.Process().cpu_times(), time.monotonic()
-        ticks = [lane.worker.tally.tick.number for lane in lab.lanes]
+        ticks = [lane.worker.stats.tick.number for lane in lab.lanes]
         seen = [0] * len(lab.lanes)
         for index, lane in enumerate(lab.lanes):
-            lane.worker.tally.add_tick = _counted(lane.worker.tally.add_tick, seen, index)
+            lane.worker.stats.add_tick = _counted(lane.worker.stats.add_tick, seen, index)
         await asyncio.sleep(seconds)
         used, took = psutil.Process().cpu_times(), time.monotonic() - began
         lab.cpu = (used.user + used.system - before.user - before.system) / took
-        told = [lane.worker.tally.tick.number - first for lane, first in zip(lab.lanes, ticks, strict=True)]
+        told = [lane.worker.stats.tick.number - first for lane, first in zip(lab.lanes, ticks, strict=True)]
         lab.missing = sum(sent - came for sent, came in zip(told, seen, strict=True))
     finally:
         run.cancel()
@@ -65,7 +65,7 @@ def _counted(take, seen, index):
 
 def _figures(hosts, tasks):
     lane = asyncio.run(_hold(hosts, tasks)).lanes[0]
-    return lane.sample.rss_per_task, lane.worker.tally.create_rate
+    return lane.sample.rss_per_task, lane.worker.stats.create_rate
 
 
 def _ready(host):
@@ -178,7 +178,7 @@ async def _cut(network, host, seconds):
     lab.set_target(lane, 1_000)
     while lane.live < 1_000:  # noqa: ASYNC110  # a lab has no event for it
         await asyncio.sleep(0.01)
-    pid, began = lane.worker.tally.ready.pid, time.monotonic()
+    pid, began = lane.worker.stats.ready.pid, time.monotonic()
     network.cut(True)
     lost = gone = None
     while time.monotonic() < began + 12 and (lost is None or gone is None):

@@ -14,10 +14,10 @@ from functools import partial
 
 import psutil
 
-from concwatch.lab.catalog import find
+from concwatch.lab.catalog import find_engines
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import State
 from tests.apart import ROOT, apart, environment, python
 from tests.benchmarks.figures import MIB, Measured, Row, against, alternate, benchmark, running
 
@@ -171,14 +171,14 @@ def bare_rss(engine: str, tasks: int) -> float:
 
 async def hold(engine: str, tasks: int) -> tuple[int, int]:
     """Return the RSS of a lab's worker, in bytes: idle, and with so many sleeping tasks live."""
-    async with running(Lab(find([engine]), settings=Settings(workload="sleep:600"))) as lab:
+    async with running(Lab(find_engines([engine]), settings=Settings(workload="sleep:600"))) as lab:
         lane = lab.lanes[0]
 
         async def until(done: Callable[[], bool]) -> int:
             while not done():  # noqa: ASYNC110  # a lab has no events to wait for
                 await asyncio.sleep(0.05)
             await asyncio.sleep(SETTLE)
-            return int(psutil.Process(lane.worker.tally.ready.pid).memory_info().rss)
+            return int(psutil.Process(lane.worker.stats.ready.pid).memory_info().rss)
 
         lab.switch(lane, True)
         idle = await until(lambda: lane.state is State.RUNNING)

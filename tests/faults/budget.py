@@ -6,8 +6,7 @@ import time
 from functools import partial
 
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane_state import State
-from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.snapshot import Snapshot, State
 from concwatch.system.memory import Memory
 from tests.faults.driving import real_lab
 from tests.faults.fault import fault
@@ -55,7 +54,7 @@ async def fill_budget(budget: int, workload: str) -> tuple[float, float]:
         lab.set_target(lane, 1_000_000)
         await real.until(lambda: lane.worker.goal.limit is not None, "the budget is hit", LONG)
         assert (lane.worker.goal.limit.wall, lane.worker.goal.limit.value) == ("memory budget", budget)
-        told(lab, "memory budget: workers take", f"of {budget // MIB} MiB", "growth stopped")
+        told(lab, "memory budget: workers use", f"of {budget // MIB} MiB", "growth stopped")
         standing = lane.target
         await real.until(lambda: lane.live == standing, "what stands is held")
         await real.ticks(5)

@@ -9,11 +9,11 @@ from typing import Any
 
 import psutil
 
-from concwatch.lab.catalog import Engine, find
+from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.lab import Lab
 from concwatch.lab.lane import Lane, open_process
-from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import State
 from concwatch.links.link import Link
 from concwatch.links.process import WorkerProcess
 from concwatch.ui.app import ConcwatchApp
@@ -89,11 +89,11 @@ class RealLab:
     @property
     def pid(self) -> int:
         """The faulty worker's process."""
-        return self.faulty.worker.tally.ready.pid
+        return self.faulty.worker.stats.ready.pid
 
     def counted(self, name: str, lane: Lane | None = None) -> int:
         """Return a counter of the last tick; 0 before there is one."""
-        return getattr((lane or self.faulty).worker.tally.tick, name, 0)
+        return getattr((lane or self.faulty).worker.stats.tick, name, 0)
 
     def told(self, lane: Lane | None = None) -> list[str]:
         """Return the events of a lane, oldest first."""
@@ -140,8 +140,8 @@ class RealLab:
         """Let so many ticks of a lane pass."""
         it = lane or self.faulty
         for _ in range(count):
-            last = it.worker.tally.tick
-            await self.until(lambda last=last: it.worker.tally.tick is not last, "it ticks")  # type: ignore[misc]  # bound here
+            last = it.worker.stats.tick
+            await self.until(lambda last=last: it.worker.stats.tick is not last, "it ticks")  # type: ignore[misc]  # bound here
 
     async def hits(self, tasks: int, wall: str, value: int) -> int:
         """Ask for more than a wall allows; see which one is named; return how many tasks stand."""
@@ -188,7 +188,7 @@ class FaultyStage(Stage, RealLab):
         """See that the healthy lane creates tasks, is sampled, and is seen to, on a screen that answers."""
         well = self.well
         await self.becomes(State.RUNNING, lane=well)
-        await self.until(lambda: well.worker.tally.tick, "the healthy lane ticks")
+        await self.until(lambda: well.worker.stats.tick, "the healthy lane ticks")
         created, sampled = self.counted("created", well), well.sample.time
         await self.until(
             lambda: self.counted("created", well) > created and well.sample.time > sampled,
@@ -227,8 +227,8 @@ async def driven(
 ) -> AsyncIterator[FaultyStage]:
     """Run the screen with a faulty lane, an engine's or a command's, and a healthy one that holds `TASKS`."""
     real = isinstance(faulty, str)
-    row = find([faulty])[0] if real else Engine("toy", "one toy", 1_000)
-    (well,) = find(["threads" if row.name in LOOPS else "asyncio"])
+    row = find_engines([faulty])[0] if real else Engine("toy", "one toy", 1_000)
+    (well,) = find_engines(["threads" if row.name in LOOPS else "asyncio"])
 
     def open_link(engine: Engine) -> Link:
         return open_process(engine) if real or engine is well else WorkerProcess(faulty)
@@ -287,7 +287,7 @@ async def real_lab(
 
     settings = Settings(workload=workload, trace=False, threads=threads)
     async with nothing_left(PATIENCE):  # 20,000 threads take their time to end, longer than a lab waits
-        lab = Lab(find(names), settings=settings, open_link=open_link, **more)
+        lab = Lab(find_engines(names), settings=settings, open_link=open_link, **more)
         clock = asyncio.create_task(lab.run())
         try:
             yield RealLab(lab)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from concwatch.lab.catalog import find
+from concwatch.lab.catalog import find_engines
 from tests.commands import Impossible as Impossible
 
 THOROUGH = "FAULTS_THOROUGH"
@@ -69,5 +69,5 @@ def thorough() -> bool:
 
 def engines(*names: str) -> Sequence[str]:
     """Return those of ``names`` to be tried: all that are there, or in haste the first alone."""
-    there = [name for name in names if find([name])[0].missing() is None]
+    there = [name for name in names if find_engines([name])[0].missing() is None]
     return there if thorough() else there[:1]

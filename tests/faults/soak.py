@@ -9,11 +9,11 @@ from itertools import cycle
 
 import psutil
 
-from concwatch.lab.catalog import Engine, find
+from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.events import KEPT
 from concwatch.lab.lab import Lab
-from concwatch.lab.lane_state import State
 from concwatch.lab.settings import Settings
+from concwatch.lab.snapshot import State
 from concwatch.links.messages import Tick
 from concwatch.links.process import WorkerProcess
 from concwatch.ui.app import ConcwatchApp
@@ -89,7 +89,7 @@ async def soak(seconds: float, *names: str) -> None:
         return workers[engine.name]
 
     def make_lab() -> Lab:
-        return Lab(find(names), settings=Settings(workload="nop", trace=False), open_link=open_link)
+        return Lab(find_engines(names), settings=Settings(workload="nop", trace=False), open_link=open_link)
 
     themes = cycle(theme.name for theme in (*THEMES[1:], THEMES[0]))
     windows = cycle(("right_square_bracket",) * 3 + ("left_square_bracket",) * 3)
@@ -102,7 +102,7 @@ async def soak(seconds: float, *names: str) -> None:
         lanes = stage.lab.lanes
 
         def ticks() -> list[Tick]:
-            return [lane.worker.tally.tick for lane in lanes]
+            return [lane.worker.stats.tick for lane in lanes]
 
         for lane in lanes:
             stage.lab.set_target(lane, TASKS)

@@ -45,7 +45,7 @@ def stand():
 """A worker that keeps to the wire until it is asked for its first target, then misbehaves."""
 
 BEGINS = "stand()\nasked.get()\n"
-TOO_MANY = "more than 100 of its lines could not be used"
+TOO_MANY = "more than 100 invalid lines"
 
 
 def command(script: str) -> list[str]:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from concwatch.lab import pages
-from concwatch.lab.lane_state import State
+from concwatch.lab.snapshot import State
 from concwatch.system.walls import thread_walls
 from tests.apart import apart
 from tests.faults.driving import RealLab, Wrap, real_lab
@@ -76,7 +76,7 @@ async def thread_wall(engine: str, wrap: Wrap, wall: str, value: int, many: int 
         await real.holds(100, well)
         standing = await real.hits(many, wall, value)
         assert standing > 100
-        assert (lane.live, lane.target) == (standing, standing), lane.worker.tally.tick
+        assert (lane.live, lane.target) == (standing, standing), lane.worker.stats.tick
         await real.holds(200, well)
         await real.holds(50)
         # Not all of them: once around, Linux gives the first 300 numbers to nobody.
@@ -151,7 +151,7 @@ async def file_limits() -> None:
         async with real_lab(engine, wrap=wrap, workload=workload) as real:
             standing = await real.hits(400, "ulimit -n", 200)
             assert 100 < standing < 200, standing
-            tick = real.faulty.worker.tally.tick
+            tick = real.faulty.worker.stats.tick
             assert (tick.live, tick.failed) == (standing, tick.created - standing), tick
             assert tick.failed <= 400 - standing, tick
             await real.holds(20)
@@ -193,7 +193,7 @@ async def fork_refused_here() -> None:
         assert other.missing is None
         await real.until(lambda: other.idle, "nothing is left of it")
         assert (real.faulty.state, real.faulty.live) == (State.RUNNING, standing), (
-            real.faulty.worker.tally.tick
+            real.faulty.worker.stats.tick
         )
         await real.holds(50)
         await real.holds(100, other)

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from concwatch.lab.lane_state import State
-from concwatch.lab.snapshot import Snapshot
+from concwatch.lab.snapshot import Snapshot, State
 from concwatch.links.messages import Report, decode
 from tests.faults.driving import FaultyStage, driven, lane_fault, pulse
 from tests.faults.fault import THOROUGH, fault, thorough
@@ -40,9 +39,9 @@ async def off_and_on(s: FaultyStage) -> None:
 async def goes_on(s: FaultyStage) -> None:
     """See that newer ticks come through, on both lanes."""
     await s.becomes(State.RUNNING)
-    time = s.faulty.worker.tally.tick.time
+    time = s.faulty.worker.stats.tick.time
     await s.until(
-        lambda: s.faulty.worker.tally.tick and s.faulty.worker.tally.tick.time > time + 0.1, "it goes on"
+        lambda: s.faulty.worker.stats.tick and s.faulty.worker.stats.tick.time > time + 0.1, "it goes on"
     )
     await s.others_go_on()
 
@@ -234,12 +233,12 @@ async def backwards(s: FaultyStage) -> None:
     s.lab.observers.remove(watch)
     assert {live for live, _, _ in seen} <= {0, 100, 150}, seen
     assert all(rate is None or rate >= 0 for _, *rates in seen for rate in rates), seen
-    await s.tells("a tick that cannot be: ")
+    await s.tells("an impossible tick: ")
     await goes_on(s)
     s.lab.set_target(s.faulty, 3)
     await s.becomes(State.STALLED)
     s.lab.set_target(s.faulty, 4)
-    await fails(s, f"{TOO_MANY}, the first: a tick that cannot be: ")
+    await fails(s, f"{TOO_MANY}, the first: an impossible tick: ")
 
 
 @fault("words-nothing", "a worker sends nothing at all, from the start or later", short=True)
@@ -248,12 +247,12 @@ async def nothing() -> None:
     async with driven(command("time.sleep(600)"), start_limit=1.0) as s:
         await s.others_go_on()
         await s.becomes(State.FAILED)
-        assert s.faulty.worker.reason == "did not stand within 1 s"
+        assert s.faulty.worker.reason == "did not start within 1 s"
         await s.until(lambda: s.faulty.idle, "its process is gone")
         s.lab.switch(s.faulty, True)
         assert s.faulty.state is State.STARTING
         await s.becomes(State.FAILED)
-        await s.tells("failed: did not stand within 1 s", times=2)
+        await s.tells("failed: did not start within 1 s", times=2)
     async with driven(command(f"{BEGINS}quiet.set(); asked.get()")) as s:
         await stands(s)
         await s.stalls()

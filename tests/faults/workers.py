@@ -5,7 +5,7 @@ import signal
 
 import psutil
 
-from concwatch.lab.lane_state import State
+from concwatch.lab.snapshot import State
 from tests.faults.driving import LOOPS, FaultyStage, lane_fault
 
 ALL = ("asyncio", "threads", "pool", "uvloop")
@@ -23,7 +23,7 @@ async def ends(s: FaultyStage, reason: str) -> None:
 
 async def fails(s: FaultyStage, tasks: int) -> None:
     """See that so many tasks fail, under refill, and that the lane and the others go on."""
-    await s.until(lambda: s.counted("failed") >= tasks, lambda: f"failed: {s.faulty.worker.tally.tick}")
+    await s.until(lambda: s.counted("failed") >= tasks, lambda: f"failed: {s.faulty.worker.stats.tick}")
     await s.others_go_on()
     s.lab.set_workload("hold")
     await s.holds(20)

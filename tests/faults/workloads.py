@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from concwatch.lab.lane_state import State
+from concwatch.lab.snapshot import State
 from concwatch.lab.worker import STOP_LIMIT
 from tests.faults.driving import LOOPS, FaultyStage, lane_fault, pulse
 from tests.faults.fault import thorough
@@ -84,14 +84,14 @@ async def raised(s: FaultyStage) -> None:
 async def completed(s: FaultyStage) -> None:
     """Never more live than asked for, no growth, the screen answers; another workload is taken."""
     await s.holds(10)
-    idle = s.faulty.worker.tally.reading.rss
+    idle = s.faulty.worker.stats.reading.rss
     s.lab.set_target(s.well, 0)
     s.lab.set_workload("nop")
     s.lab.set_target(s.faulty, 1_000)
     s.lab.set_target(s.well, 50)
     await is_seen_to(s, "completed", 10_000)
-    assert s.faulty.worker.tally.peak_live <= 1_000
-    assert s.faulty.worker.tally.reading.rss - idle < 64 << 20
+    assert s.faulty.worker.stats.peak_live <= 1_000
+    assert s.faulty.worker.stats.reading.rss - idle < 64 << 20
     assert s.lab.events.count < 30, s.told()
     s.lab.set_workload("hold")
     await s.holds(50)

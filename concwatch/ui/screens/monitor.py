@@ -1,6 +1,7 @@
 """The monitor: shows the live lanes of a lab and sends the user's commands to it."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from textual.geometry import Size
 
@@ -114,9 +115,9 @@ class LaneCommands:
         from concwatch.ui.screens.help import ReadDialog  # not needed for the first frame
 
         lane = self._row().lanes[0]
-        ready = lane.worker.tally.ready
+        ready = lane.worker.stats.ready
         runtime = (
-            f"{ready.runtime}{''.join(f' · {flag}' for flag in lane.worker.tally.flags)}"
+            f"{ready.runtime}{''.join(f' · {flag}' for flag in lane.worker.stats.flags)}"
             if ready
             else "not running"
         )
@@ -142,14 +143,14 @@ class LaneCommands:
             return
         self._source.show_range = not self._source.show_range
         shown = "median and range" if self._source.show_range else "sum"
-        self._lab.tell(f"charts of folded hosts show: {shown}")
+        self._lab.log("", f"charts of folded hosts show: {shown}")
         self._screen.update_now()
 
     def toggle_even(self) -> None:
         """Switch between splitting targets evenly over hosts and by what each can hold."""
         self._source.even = not self._source.even
         split = "evenly" if self._source.even else "by what each host can hold"
-        self._lab.tell(f"targets are split over hosts {split}")
+        self._lab.log("", f"targets are split over hosts {split}")
         row = self._row()
         if len(row.lanes) > 1 and row.target:
             self.set_target(row.target)
@@ -205,7 +206,7 @@ class LaneCommands:
             return " ".join(text.split())
 
         def apply(text: str) -> None:
-            self._lab.note(text, moment)
+            self._lab.add_note(text, moment)
             self._screen.charts.redraw()
 
         self._screen.ask(
@@ -251,7 +252,7 @@ class MonitorScreen(LanesScreen):
             status_text: returns what else is running, for the status bar.
         """
         self._rows = LabSource(lab)
-        super().__init__(self._rows, size, status_text, lab.tell)
+        super().__init__(self._rows, size, status_text, partial(lab.log, ""))
         self.commands = self._commands = LaneCommands(lab, self._rows, self)
         self._lab = lab
         self._due = 0.0

@@ -147,7 +147,7 @@ class WatchCommands(GroupCommands):
         """Ask for a note and mark the current moment with it."""
         moment = self._watching.clock()
         self._group_view.ask(
-            lambda text: self._watching.note(text, moment),
+            lambda text: self._watching.add_note(text, moment),
             f"a note for {format_clock(moment - self._watching.began)}",
             "",
             str.strip,
@@ -269,7 +269,7 @@ class WatchScreen(GroupView):
             status_text: returns what else is running, for the status bar.
             output: the file with the program's output; None if it was started elsewhere.
         """
-        super().__init__(WatchSource(watching), size, status_text, watching.tell)
+        super().__init__(WatchSource(watching), size, status_text, partial(watching.log, ""))
         self.commands = self._commands = WatchCommands(watching, self, output)
         self._watching = watching
 

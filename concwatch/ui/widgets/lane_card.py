@@ -11,8 +11,7 @@ from textual.events import Click
 from textual.reactive import reactive
 from textual.style import Style
 
-from concwatch.lab.lane_state import State
-from concwatch.lab.snapshot import LaneSnapshot
+from concwatch.lab.snapshot import LaneSnapshot, State
 from concwatch.ui.widgets.slider import Slider
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 from concwatch.units import format_bytes, format_count, format_seconds, format_short

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from concwatch.lab.lane_state import State
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot, State
 from concwatch.ui.widgets.sidebar import Sidebar
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 from concwatch.units import format_bytes, format_count, format_short

@@ -1,4 +1,4 @@
-"""What is known of one worker since its start, by each tick and each look at its process."""
+"""Statistics of one worker since its start, from its ticks and from readings of its process."""
 
 import math
 from statistics import median
@@ -17,63 +17,63 @@ OF_TICK = (
     "live", "created", "completed", "failed", "cancelled", "queued", "gc", "traced", "tracer", "heap",
     "switches",
 )  # fmt: skip
-"""What a sample takes as it is from the last look at the process, and from the last tick."""
+"""Fields that a sample copies from the last reading of the process, and from the last tick."""
 
 STALL = 1.0
-"""Seconds without a tick, or that something in the worker is overdue, from which on it is stalled."""
+"""Seconds without a tick, or of lag in the worker, after which it counts as stalled."""
 
 MISSED = 3
-"""Ticks that must be missing besides, so that a slow rate is no stall."""
+"""Ticks that must be missing as well, so that a slow rate is no stall."""
 
 
 def finite(value: float) -> float | None:
-    """Return ``value``, or None where it is not a number."""
+    """Return ``value``, or None if it is not a number."""
     return value if math.isfinite(value) else None
 
 
-class Tally:
-    """Adds up what one worker reports; time is passed in, in seconds."""
+class WorkerStats:
+    """Accumulates the reports of one worker; time is passed in, in seconds."""
 
     def __init__(self, now: float, hz: float) -> None:
         self.born = now
         self.ready: Ready | None = None
         self.flags: tuple[str, ...] = ()
-        """What shapes the worker's figures besides its runtime, in its own words."""
+        """Settings of its runtime that affect the figures, as the worker reports them."""
         self.tick: Tick | None = None
         self.tick_at = now
         self.reading: Reading | None = None
         self.meter = CostMeter()
         self.live = self.peak_live = 0
-        """Tasks live by the newest report, and the most so far."""
+        """Live tasks in the last report, and the most so far."""
         self.best = BestSecond()
         self.longest_stall: float | None = None
         self.stop_seconds: float | None = None
         self.create_rate: float | None = None
         self.create_seconds: float | None = None
         self.create_others: float | None = None
-        """Of the creation of the last target: tasks a second, seconds, share of the cores that others had."""
+        """The creation of the last target: tasks a second, seconds, share of the cores that others used."""
         self.burst: BurstDone | None = None
         self.others: float | None = None
-        """Share of the cores that other programs and lanes have had of late."""
+        """Share of the cores that other programs and lanes used in the last second."""
         self.untouched = True
-        """Whether no task has been asked for yet."""
+        """Whether no target has been set yet."""
         self._interval = 1 / hz
         self._cpu = CpuMeter()
         self._rates = TickRates(self._interval)
         self._switches = Trailing(1.0)
         self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
         self.lags, self.durations, self.delays = Histogram(), Histogram(), Histogram()
-        self._duration: float | None = None  # the median of those in the last tick that had any
-        self._unjudged: Reading | None = None  # taken since the last tick
+        self._duration: float | None = None  # the median in the last tick that reported any
+        self._unpaired: Reading | None = None  # since the last tick
 
     def add_tick(self, tick: Tick, now: float, asked: bool, reached: Reached | None = None) -> str | None:
-        """Take the next tick, or return what cannot be in it.
+        """Add a tick; return what contradicts the previous one, or None if it is valid.
 
         Args:
-            tick: as it came.
-            now: when it came.
-            asked: whether tasks are asked for.
-            reached: the report of a target that came since the tick before, if one did.
+            tick: the tick.
+            now: when it was received.
+            asked: whether the target is above 0.
+            reached: the report of a target that was received since the previous tick, if any.
         """
         wrong = contradiction(self.tick, tick)
         if wrong:
@@ -83,7 +83,7 @@ class Tally:
         self.best.add(tick.time, tick.completed)
         if tick.switches is not None:
             self._switches.add(tick.time, tick.switches)
-        if before.live or before.created != tick.created:  # of an idle worker no lag counts
+        if before.live or before.created != tick.created:  # the lag of an idle worker does not count
             self.lags.add((tick.lag,))
             self.longest_stall = max(self.longest_stall or 0.0, tick.lag)
         self.durations.add(tick.durations or ())
@@ -92,56 +92,58 @@ class Tally:
         if not tick.live:
             self._duration = None
         self.delays.add(tick.delays or ())
-        self.count_live(tick.live)
-        if self._unjudged is not None:
-            # Only of a reading between two ticks is it known whether tasks came or went about then.
-            self.meter.add(self._unjudged.rss, tick)
-            self._unjudged = None
+        self.set_live(tick.live)
+        if self._unpaired is not None:
+            # Only for a reading between two ticks it is known whether tasks started or ended around it.
+            self.meter.add(self._unpaired.rss, tick)
+            self._unpaired = None
         if self.reading is not None:
             self._cpu.add(tick, self.reading, asked)
         return None
 
-    def count_live(self, live: int) -> None:
-        """Note how many tasks are live."""
+    def set_live(self, live: int) -> None:
+        """Set the number of live tasks."""
         self.live, self.peak_live = live, max(self.peak_live, live)
 
     def add_reading(self, reading: Reading) -> None:
-        """Take a look at the process."""
-        self.reading = self._unjudged = reading
+        """Record a reading of the process."""
+        self.reading = self._unpaired = reading
 
-    def take_baseline(self, reading: Reading | None) -> None:
-        """Take the process as it is before the first task."""
+    def set_baseline(self, reading: Reading | None) -> None:
+        """Set the baseline: a reading of the process before the first task."""
         if reading is not None:
-            self.meter.baseline(reading, self.tick.traced if self.tick else None)
+            self.meter.set_baseline(reading, self.tick.traced if self.tick else None)
 
-    def workload_changed(self) -> None:
-        """Note that tasks do something else from now on."""
-        self.meter.changed(not self.untouched)
-        self._cpu.changed()
+    def reset_workload(self) -> None:
+        """Discard what is known about tasks, since the workload has changed."""
+        self.meter.reset(not self.untouched)
+        self._cpu.reset()
         self.durations, self.delays, self._duration = Histogram(), Histogram(), None
 
-    def grew(self, reached: Reached, before: tuple[Load, float] | None, now: tuple[Load, float]) -> None:
-        """Note how fast a target was created, and what share of the cores others had meanwhile.
+    def add_creation(
+        self, reached: Reached, before: tuple[Load, float] | None, now: tuple[Load, float]
+    ) -> None:
+        """Record how fast a target was created, and what share of the cores others used meanwhile.
 
-        ``before`` and ``now`` are the load of the machine, and the CPU seconds of the worker.
+        ``before`` and ``now`` are the load of the machine and the CPU seconds of the worker.
         """
         self.create_seconds = reached.seconds
         self.create_rate = reached.created / max(reached.seconds, 1e-6)
         self.create_others = now[0].others_since(before[0], now[1] - before[1]) if before else None
 
     def stalled_for(self, now: float) -> float:
-        """Return the seconds that it has been silent, or something in it overdue; 0 when all is well."""
+        """Return for how many seconds the worker has been silent or lagging; 0 if it is not stalled."""
         silence = now - self.tick_at
-        overdue = self.tick.lag if self.tick else 0.0
-        stalled = overdue >= STALL or silence >= max(STALL, MISSED * self._interval)
-        return max(silence, overdue) if stalled else 0.0
+        lag = self.tick.lag if self.tick else 0.0
+        stalled = lag >= STALL or silence >= max(STALL, MISSED * self._interval)
+        return max(silence, lag) if stalled else 0.0
 
     def sample(self, now: float, lane: int, stalled: float) -> Sample:
-        """Return what is known now; rates since the last sample."""
+        """Return a sample at ``now``, with the rates since the last sample."""
         reading, tick = self.reading, self.tick
         if reading is not None:
             self._used.add(now, reading.cpu_seconds)
-        created, completed = self._rates.take(now)
+        created, completed = self._rates.read(now)
         known: dict[str, Any] = {name: getattr(reading, name, None) for name in OF_READING}
         known |= {name: getattr(tick, name, None) for name in OF_TICK}
         return blank_sample(
@@ -169,13 +171,13 @@ class Tally:
         return {"rss_per_task": cost.rss, "traced_per_task": cost.traced, "measured_live": cost.live}
 
     def last_sample(self, now: float, lane: int) -> Sample:
-        """Return the sample of a worker that has ended: only what a task has cost is known all the same."""
+        """Return the sample of a worker that has ended: only the cost of its tasks is still known."""
         self.reading = self.tick = None
         self.live = 0
         return blank_sample(lane, now, **self._cost())
 
     def status(self) -> dict[str, Any]:
-        """Return the fields of a `LaneStatus` that the worker has reported, or that are derived from it."""
+        """Return the fields of a `LaneStatus` that come from the worker."""
         ready, idle, cost = self.ready, self.meter.idle, self.meter.cost
         own = ("create_rate", "create_seconds", "create_others", "stop_seconds", "longest_stall", "peak_live")
         return {

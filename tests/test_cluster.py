@@ -186,7 +186,7 @@ def test_nothing_is_left_of_a_local_cluster_when_concwatch_is_killed():
     ],
 )
 def test_a_cluster_that_is_not_there_or_of_another_version_is_one_line(monkeypatch, address, said):
-    monkeypatch.setattr("concwatch.hosts.cluster.CONNECT_LIMIT", 3.0)
+    monkeypatch.setattr("concwatch.hosts.cluster.CONNECT_TIMEOUT", 3.0)
     monkeypatch.setattr("concwatch.hosts.cluster.OLDEST", 2999)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = address.format(silent=silent.getsockname()[1])

@@ -162,7 +162,7 @@ class HostWorker(FakeLink):
         return [*first, *super().arrivals(now)]
 
     def lose(self):
-        self._out.append(Ended("nothing has come for 4.5 s", lost=True))
+        self._out.append(Ended("nothing received for 4.5 s", lost=True))
         self._over = True
 
 
@@ -214,8 +214,8 @@ def test_a_lost_lane_says_why_and_is_started_again_by_hand_with_its_target():
     lost.until(lambda: lane.live == 1_000)
     lost.opened[0].lose()
     lost.pass_(2)
-    assert (lane.state, lane.worker.reason) == (State.LOST, "nothing has come for 4.5 s")
-    assert "lost: nothing has come for 4.5 s" in lost.texts("error")
+    assert (lane.state, lane.worker.reason) == (State.LOST, "nothing received for 4.5 s")
+    assert "lost: nothing received for 4.5 s" in lost.texts("error")
     lost.pass_(60)
     assert lane.state is State.LOST
     lost.lab.switch(lane, True)
@@ -424,7 +424,7 @@ async def test_what_a_shell_prints_first_is_passed_over(banner):
 @pytest.mark.real
 async def test_a_host_that_says_nothing_or_garbage_for_ever_is_given_up(monkeypatch):
     with monkeypatch.context() as shorter:
-        shorter.setattr("concwatch.hosts.link.CONNECT_LIMIT", 1.0)
+        shorter.setattr("concwatch.hosts.link.CONNECT_TIMEOUT", 1.0)
         said = await connect("sh", "-c", "exec sleep 60").refusal()
     assert said == "there cannot be reached: did not answer within 1 s"
     remote = connect("sh", "-c", "exec yes")
@@ -469,7 +469,7 @@ async def test_a_connection_that_falls_silent_is_lost_and_nothing_is_left_there(
         cat.suspend()
     try:
         ended = await remote.end()
-        assert ended == Ended("nothing has come for 4.5 s", lost=True)
+        assert ended == Ended("nothing received for 4.5 s", lost=True)
         await all_gone(pid, bridge.pid, limit=20)
     finally:
         for cat in cats:
@@ -614,7 +614,7 @@ async def test_a_worker_is_built_there_once(tmp_path, python):
         ("c", {"tool": "nosuch", "least": (2, 1)}, (), "needs nosuch 2.1 or newer: ask for it"),
         ("c", {"least": (99,)}, (), "needs python3 99 or newer, found 3."),
         ("c", {}, ("sh", "-c", "echo hello; echo an error: 7; exit 1"), "build failed: an error: 7"),
-        ("toy.py", {}, (), "Not a directory: expected a folder to write to"),
+        ("toy.py", {}, (), "Not a directory: expected a writable folder"),
     ],
 )
 async def test_what_cannot_be_built_there_is_one_line(tmp_path, cache, changes, build, said):
@@ -777,5 +777,5 @@ async def test_a_link_that_is_cut_for_3_s_goes_on_and_for_good_is_lost_with_noth
         assert lane.live == 10_000
         relay.open.clear()
         await _soon(lambda: lane.state is State.LOST)
-        assert lane.worker.reason == "nothing has come for 4.5 s"
+        assert lane.worker.reason == "nothing received for 4.5 s"
         await all_gone(pid)

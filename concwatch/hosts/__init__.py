@@ -1,1 +1,1 @@
-"""Lanes on other hosts: a host is a command prefix, over whose pipes a bridge speaks the wire."""
+"""Lanes on other hosts. A host is reached by a command prefix; a bridge that runs there speaks the wire."""

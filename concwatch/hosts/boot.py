@@ -1,25 +1,25 @@
-"""The first lines that run on another host: they take the rest of the program from standard input.
+"""The first program that runs on another host: reads the rest of concwatch from standard input.
 
-Sent as text to ``python3 -c`` and run by whatever Python is there, so any version must be able to read them.
-`concwatch.hosts.package` puts the line ``size = …`` before them.
+Sent as text and run by the Python found there, so the syntax must be valid in any Python 3.
+`concwatch.hosts.package` adds the line ``size = …`` before it.
 """
 
 import os
 import sys
 
-size = globals().get("size", 0)  # bytes of the archive that follows
+size = globals().get("size", 0)  # of the archive that follows, in bytes
 
 
-def refuse(message: str) -> None:
-    """Report in one line of the wire why nothing can run here, and end."""
+def fail(message: str) -> None:
+    """Send an ``error`` message on the wire and exit."""
     text = message.replace("\\", "/").replace('"', "'")
     sys.stdout.write('\n{"type": "error", "command": null, "message": "%s"}\n' % text)
     sys.stdout.flush()
     sys.exit(2)
 
 
-def archive(data: bytes) -> tuple:  # type: ignore[type-arg]  # Python 3.6 is to read this
-    """Return the path of a file in memory with ``data``, and its descriptor, which must stay open."""
+def archive_file(data: bytes) -> tuple:  # type: ignore[type-arg]  # must parse on Python 3.6
+    """Write ``data`` to an in-memory file. Return its path and its descriptor, which must stay open."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("concwatch")
     else:
@@ -33,18 +33,18 @@ def archive(data: bytes) -> tuple:  # type: ignore[type-arg]  # Python 3.6 is to
 
 
 def main() -> None:
-    """Take the archive and run the bridge in it."""
+    """Read the archive and run the bridge from it."""
     version = "%s %s.%s" % (sys.implementation.name, sys.version_info[0], sys.version_info[1])
     if sys.version_info < (3, 9):
-        refuse("%s is %s: Python 3.9 or newer is needed" % (sys.executable, version))
+        fail("%s is %s: Python 3.9 or newer is needed" % (sys.executable, version))
     if not os.path.isdir("/proc/self/fd"):
-        refuse("this is %s: the bridge needs Linux with /proc" % sys.platform)
+        fail("this is %s: the bridge needs Linux with /proc" % sys.platform)
     data = sys.stdin.buffer.read(size)
     if len(data) < size:
-        sys.exit(0)  # the other side has gone
-    # Without the working directory, where anything may lie that is called like a standard module.
+        sys.exit(0)  # the connection has closed
+    # Not the working directory: a file there may have the name of a standard module.
     sys.path[:] = [folder for folder in sys.path if folder not in ("", ".")]
-    path, descriptor = archive(data)
+    path, descriptor = archive_file(data)
     sys.path.insert(0, path)
     from concwatch.hosts.bridge import serve
 

@@ -1,6 +1,6 @@
-"""Builds a worker in another language on the host where it is to run, by a recipe and sources that are sent.
+"""Builds a worker in another language on this host, from sources and a recipe sent by the monitor.
 
-A recipe is a way to have it, as `concwatch.runtimes.recipe` writes it. Standard library, Python 3.9.
+The format of recipes is that of `concwatch.runtimes.recipe`. Standard library, Python 3.9.
 """
 
 from __future__ import annotations
@@ -24,65 +24,73 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
-VERSION_LIMIT = 20.0
+VERSION_TIMEOUT = 20.0
 """Seconds that a tool may take to report its version."""
 
-BUILD_LIMIT = 300.0
+BUILD_TIMEOUT = 300.0
 """Seconds that each command of a build may take."""
 
-MOST_LINES = 20
+MAX_LINES = 20
 """Lines of a build's output that are reported at most."""
 
 ERROR = re.compile(r"\berror\b|cannot|undefined|fatal|no such", re.IGNORECASE)
-"""What the line has that says why a build failed."""
+"""Matches the line of a build's output that explains why it failed."""
 
 
-def numbers(version: str) -> List[int]:
+def _numbers(version: str) -> List[int]:
     """Return the numbers of a version: ``[21, 0, 3]``."""
     return [int(number) for number in re.findall(r"\d+", version)[:4]]
 
 
-def folder() -> str:
-    """Return the folder in which what is built is kept."""
+def cache_folder() -> str:
+    """Return the folder that holds built workers."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(cache, "concwatch", "runtimes")
 
 
 class Builder:
-    """Builds one worker."""
+    """Builds one worker.
+
+    Args:
+        report: called with each line to be reported of the build and its output.
+    """
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        """Report what is being built, and what the build writes, a line at a time."""
         self._report = report
-        self._running = 0  # the process group of the command that runs
-        self._part = ""
+        self._group = 0  # the process group of the running command
+        self._unfinished = ""
         self.seconds = 0.0
-        """How long the build took; 0 where there was none to do."""
+        """How long the build took; 0 if the worker was already built."""
 
     def command(self, ways: Sequence[Mapping[str, Any]], sources: bytes, engine: str) -> List[str]:
-        """Return the command that starts a worker, built by the first way whose tools are all here.
+        """Build a worker, unless it is cached, and return the command that starts it.
+
+        Args:
+            ways: the recipes in order of preference; the first whose tools are all installed is used.
+            sources: a zip file.
+            engine: the engine's name.
 
         Raises:
-            ValueError: one line: what is missing for the best way, or why it cannot be built.
-            OSError: it cannot be kept.
+            ValueError: one line: what is missing for the first recipe, or why the build failed.
+            OSError: the cache cannot be written to.
         """
         way, places, versions = self._choose(ways)
         recipe = json.dumps([versions, way], sort_keys=True).encode()
         key = f"{os.path.basename(way['source'])}-{hashlib.sha256(recipe + sources).hexdigest()[:16]}"
-        out = os.path.join(folder(), key)
+        out = os.path.join(cache_folder(), key)
         if not os.path.isdir(out):
             self._build(way, places, versions[0], sources, engine, out)
-        return [_filled(word, way, places, out, engine) for word in way["run"]]
+        return [_substitute(word, way, places, out, engine) for word in way["run"]]
 
     def stop(self) -> None:
-        """End what runs, and remove what is built by halves."""
-        if self._running:
+        """Kill the running command and remove the unfinished build."""
+        if self._group:
             try:
-                os.killpg(self._running, signal.SIGKILL)
+                os.killpg(self._group, signal.SIGKILL)
             except OSError:
                 pass  # it has ended
-        if self._part:
-            shutil.rmtree(self._part, ignore_errors=True)
+        if self._unfinished:
+            shutil.rmtree(self._unfinished, ignore_errors=True)
 
     def _choose(
         self, ways: Sequence[Mapping[str, Any]]
@@ -90,7 +98,7 @@ class Builder:
         problems = []
         for way in ways:
             try:
-                found = {tool["name"]: self._find(tool) for tool in way["tools"]}
+                found = {tool["name"]: self._find_tool(tool) for tool in way["tools"]}
             except ValueError as error:
                 problems.append(error)
                 continue
@@ -98,30 +106,34 @@ class Builder:
             return way, places, [version for _, version in found.values()]
         raise problems[0]
 
-    def _find(self, tool: Mapping[str, Any]) -> Tuple[str, str]:
-        """Return the path of a tool and its version."""
+    def _find_tool(self, tool: Mapping[str, Any]) -> Tuple[str, str]:
+        """Return the path and the version of an installed tool.
+
+        Raises:
+            ValueError: it is not installed, or not in a version that can be used.
+        """
         homes = [os.path.join(os.environ[home], "bin") for home in tool["homes"] if os.environ.get(home)]
         path = os.environ.get("PATH", os.defpath).split(os.pathsep)
         others = [
             folder
             for pattern in tool["folders"]
-            for folder in sorted(glob.glob(os.path.expanduser(pattern)), key=numbers, reverse=True)
+            for folder in sorted(glob.glob(os.path.expanduser(pattern)), key=_numbers, reverse=True)
         ]
-        instead = ""
+        rejected = ""
         for folder in dict.fromkeys([*homes, *path, *others]):
             found = shutil.which(tool["name"], path=folder) if folder else None
             if found is None:
                 continue
             if not tool["version"]:
                 return found, ""
-            _, text = self._run([found, *tool["version"]], None, dict(os.environ), VERSION_LIMIT)
+            _, text = self._run([found, *tool["version"]], None, dict(os.environ), VERSION_TIMEOUT)
             match = re.search(tool["pattern"], text)
             version = match.group(1) if match else "of no known version"
-            wanted = numbers(tool["version_wanted"])
-            if match and numbers(version) >= tool["least"] and numbers(version)[: len(wanted)] == wanted:
+            wanted = _numbers(tool["version_wanted"])
+            if match and _numbers(version) >= tool["least"] and _numbers(version)[: len(wanted)] == wanted:
                 return found, version
-            instead = f", found {version} at {found}"
-        raise ValueError(tool["needed"].replace("{found}", instead))
+            rejected = f", found {version} at {found}"
+        raise ValueError(tool["needed"].replace("{found}", rejected))
 
     def _build(
         self,
@@ -133,7 +145,9 @@ class Builder:
         out: str,
     ) -> None:
         os.makedirs(os.path.dirname(out), exist_ok=True)
-        part = self._part = tempfile.mkdtemp(prefix=f".{os.path.basename(out)}-", dir=os.path.dirname(out))
+        part = self._unfinished = tempfile.mkdtemp(
+            prefix=f".{os.path.basename(out)}-", dir=os.path.dirname(out)
+        )
         began = monotonic()
         try:
             with zipfile.ZipFile(io.BytesIO(sources)) as archive:
@@ -141,21 +155,22 @@ class Builder:
             if way["build"]:
                 self._report(f"building with {way['language']} {version}")
             for command in way["build"]:
-                words = [_filled(word, way, places, part, engine) for word in command]
-                self._obey(words, part, {**os.environ, **dict(way["environment"])})
+                words = [_substitute(word, way, places, part, engine) for word in command]
+                self._run_step(words, part, {**os.environ, **dict(way["environment"])})
             try:
                 os.rename(part, out)
             except OSError:
-                if not os.path.isdir(out):  # else another bridge was faster: what it built is the same
+                if not os.path.isdir(out):  # else another bridge has built the same meanwhile
                     raise
         finally:
             shutil.rmtree(part, ignore_errors=True)
         self.seconds = monotonic() - began if way["build"] else 0.0
 
-    def _obey(self, command: List[str], folder: str, variables: Dict[str, str]) -> None:
-        status, text = self._run(command, folder, variables, BUILD_LIMIT)
+    def _run_step(self, command: List[str], folder: str, variables: Dict[str, str]) -> None:
+        """Run a command of the build and report its output; raise a ValueError if it fails."""
+        status, text = self._run(command, folder, variables, BUILD_TIMEOUT)
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        for line in lines[:MOST_LINES]:
+        for line in lines[:MAX_LINES]:
             self._report(line[:300])
         if status:
             why = next(filter(ERROR.search, lines), lines[-1] if lines else "it says nothing")
@@ -164,7 +179,7 @@ class Builder:
     def _run(
         self, command: List[str], folder: str | None, variables: Dict[str, str], limit: float
     ) -> Tuple[int, str]:
-        """Run a command to its end; return its exit status and all that it wrote."""
+        """Run a command; return its exit status and its output."""
         process = subprocess.Popen(
             command,
             cwd=folder,
@@ -175,7 +190,7 @@ class Builder:
             start_new_session=True,
             preexec_fn=child_setup(NICENESS),
         )
-        self._running = process.pid
+        self._group = process.pid
         try:
             text, _ = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -183,12 +198,12 @@ class Builder:
             process.communicate()
             raise ValueError(f"{os.path.basename(command[0])} was not done within {limit:.0f} s") from None
         finally:
-            self._running = 0
+            self._group = 0
         return process.returncode, text.decode(errors="replace")
 
 
-def _filled(word: str, way: Mapping[str, Any], places: Mapping[str, str], out: str, engine: str) -> str:
-    """Put the places into a word of a command."""
+def _substitute(word: str, way: Mapping[str, Any], places: Mapping[str, str], out: str, engine: str) -> str:
+    """Replace the placeholders in a word of a command by paths and the engine's name."""
     values = {"source": os.path.join(out, "sources", way["source"]), "out": out, "engine": engine, **places}
     for name, value in values.items():
         word = word.replace("{" + name + "}", value)

@@ -1,7 +1,7 @@
-"""The hosts of a Dask cluster: bridges run beside its workers, started by the plugin that is sent there.
+"""The workers of a Dask cluster as hosts: a plugin in each Dask worker starts bridges there.
 
-Needs the extra ``dask``; imported only where a cluster is asked for. The client runs on an event loop of its
-own, in a thread: which hosts there are must be known before a command has its loop, and a screen has another.
+Needs the extra ``dask``. The client runs on an event loop in a thread of its own, since the hosts must be
+known before a command starts its event loop.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ from concwatch.hosts.local_cluster import local_cluster
 from concwatch.text import one_line, plain
 
 LOCAL = "local:"
-"""Before the number of workers of a cluster that is started here."""
+"""The prefix of an address that asks for a cluster on this machine, followed by its number of workers."""
 
-CONNECT_LIMIT = 8.0
+CONNECT_TIMEOUT = 8.0
 """Seconds that a scheduler may take to answer."""
 
-CLOSE_LIMIT = 3.0
-"""Seconds that the end of the connection, and of a local cluster, may take."""
+CLOSE_TIMEOUT = 3.0
+"""Seconds that closing the connection may take."""
 
-RUN_LIMIT = 10.0
-"""Seconds in which a Dask worker must have taken what is sent to it."""
+RUN_TIMEOUT = 10.0
+"""Seconds that a Dask worker may take to accept orders."""
 
-LOOK = 1.0
-"""Seconds between two looks at which workers there are."""
+POLL_INTERVAL = 1.0
+"""Seconds between two polls of the scheduler's list of workers."""
 
 OLDEST = 2026
 """The year of the oldest release of Dask that is known to work."""
@@ -51,29 +51,28 @@ LEFT, GONE = "ended: its Dask worker has left the cluster", "ended: the schedule
 register_pickle_by_value(plugin)
 warnings.simplefilter("ignore", VersionMismatchWarning)  # `_check_versions` refuses what does not work
 for _name in ("distributed", "distributed.client", "tornado.application"):
-    _log = logging.getLogger(_name)  # Dask's own would be written across the screen
+    _log = logging.getLogger(_name)  # else Dask would log to the terminal, over the screen
     _log.handlers, _log.propagate = [logging.NullHandler()], False
 
 
 class Cluster:
-    """A connection to a Dask scheduler, whose workers are hosts."""
+    """A connection to a Dask scheduler, whose workers are hosts.
+
+    Args:
+        address: the scheduler's address, or ``local:N`` to start a cluster of N workers on this machine.
+
+    Raises:
+        ValueError: the cluster cannot be reached or used; the message is one line.
+    """
 
     def __init__(self, address: str) -> None:
-        """Connect.
-
-        Args:
-            address: of the scheduler, or ``local:N`` for a cluster of N workers that is started here.
-
-        Raises:
-            ValueError: one line: there is no such cluster, or none that can be used.
-        """
         self._address = address
         self._name = f"concwatch-{uuid.uuid4().hex}"
         self._known: dict[str, Host] = {}
-        self._there: Mapping[str, str] = {}  # host → Dask worker's address, of those that are there now
+        self._present: Mapping[str, str] = {}  # host → address of the Dask worker, of the connected ones
         self._pipes: dict[int, tuple[str, ClusterPipe]] = {}  # with the address
         self._numbers = itertools.count()
-        self._orders: dict[str, list[plugin.Order]] = {}  # by address, what waits to be sent
+        self._orders: dict[str, list[plugin.Order]] = {}  # address → orders waiting to be sent
         self._beat = -1
         self._client: distributed.Client | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -90,12 +89,12 @@ class Cluster:
 
     @property
     def hosts(self) -> Sequence[Host]:
-        """The Dask workers that are there now."""
-        return [self._known[name] for name in sorted(self._there)]
+        """The Dask workers that are connected now."""
+        return [self._known[name] for name in sorted(self._present)]
 
     def open(self, host: Host, code: str, begin: bytes) -> ClusterPipe:
-        """Run ``python -c code`` beside a Dask worker, of which standard input begins with ``begin``."""
-        number, address = next(self._numbers), self._there.get(host.name, "")
+        """Run ``python -c code`` beside a Dask worker and write ``begin`` to its standard input."""
+        number, address = next(self._numbers), self._present.get(host.name, "")
         pipe = ClusterPipe(
             lambda order, value: self._call(self._queue, address, (number, order, value)), self._send_beat
         )
@@ -104,25 +103,25 @@ class Cluster:
         return pipe
 
     def close(self) -> None:
-        """End what is left there, the connection, and a local cluster."""
+        """End all bridges, the connection, and a local cluster."""
         self._call(self._stop.set)
-        self._thread.join(3 * CLOSE_LIMIT)
+        self._thread.join(3 * CLOSE_TIMEOUT)
 
-    # What other threads have done in that of the cluster.
+    # Calls from other threads into the cluster's.
 
     def _call(self, function: Callable[..., object], *arguments: object) -> None:
         with suppress(RuntimeError):  # it is closed
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def _open(self, number: int, address: str, pipe: ClusterPipe, how: object) -> None:
-        if address not in self._there.values():
-            pipe.take(plugin.FAILED, LEFT)
+        if address not in self._present.values():
+            pipe.receive(plugin.FAILED, LEFT)
             return
         self._pipes[number] = address, pipe
         self._queue(address, (number, plugin.OPEN, how))
 
     def _queue(self, address: str, order: plugin.Order) -> None:
-        """Send an order, behind those that wait."""
+        """Queue an order to be sent."""
         if order[0] not in self._pipes:
             return
         if address not in self._orders:
@@ -131,14 +130,14 @@ class Cluster:
         self._orders[address].append(order)
 
     async def _send_orders(self, address: str) -> None:
-        """Send what waits for one Dask worker, in order; the worker that does not take it has left."""
+        """Send the queued orders of one Dask worker; if that fails, the worker counts as lost."""
         try:
             while orders := self._orders[address]:
                 self._orders[address] = []
-                if not await self._call_worker(plugin.give_orders, orders, address):
+                if not await self._call_worker(plugin.execute, orders, address):
                     await self._call_worker(plugin.install, None, address)
-                    await self._call_worker(plugin.give_orders, orders, address)
-        except Exception as error:  # whatever Dask raises, or the plugin there
+                    await self._call_worker(plugin.execute, orders, address)
+        except Exception as error:  # Dask and the plugin may raise anything
             self._end_pipes(f"ended: {type(error).__name__}: {error}", address)
         finally:
             del self._orders[address]
@@ -147,11 +146,11 @@ class Cluster:
         if self._client is None:
             raise OSError("not connected")
         arguments = (self._name,) if orders is None else (self._name, orders)
-        async with asyncio.timeout(RUN_LIMIT):
+        async with asyncio.timeout(RUN_TIMEOUT):
             return (await self._client.run(function, *arguments, workers=[address]))[address]
 
     def _send_beat(self, number: int) -> None:
-        """Send a sign of life to every bridge; of all links that ask for the same one at once."""
+        """Send a heartbeat to every bridge, once for all links that ask for the same number."""
         if number > self._beat:
             self._beat = number
             self._call(lambda: self._start(self._beat_all(wire.encode("beat", number=number))))
@@ -159,8 +158,8 @@ class Cluster:
     async def _beat_all(self, line: bytes) -> None:
         workers = list({address for address, _ in self._pipes.values()})
         if self._client is not None and workers:
-            with suppress(Exception):  # the bridges themselves notice where none arrives
-                async with asyncio.timeout(RUN_LIMIT):
+            with suppress(Exception):  # a bridge that receives none ends by itself
+                async with asyncio.timeout(RUN_TIMEOUT):
                     await self._client.run(
                         plugin.write_all, self._name, line, workers=workers, on_error="ignore"
                     )
@@ -170,11 +169,11 @@ class Cluster:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _take(self, event: tuple[float, tuple[int, int, Any]]) -> None:
-        """Take an event of the topic."""
+    def _receive(self, event: tuple[float, tuple[int, int, Any]]) -> None:
+        """Pass an event of the topic to its pipe."""
         number, what, value = event[1]
         if number in self._pipes:
-            self._pipes[number][1].take(what, value)
+            self._pipes[number][1].receive(what, value)
             if what in (plugin.EXIT, plugin.FAILED):
                 del self._pipes[number]
 
@@ -182,7 +181,7 @@ class Cluster:
         for number, (address, pipe) in list(self._pipes.items()):
             if address in addresses:
                 del self._pipes[number]
-                pipe.take(plugin.FAILED, reason)
+                pipe.receive(plugin.FAILED, reason)
 
     # The connection.
 
@@ -190,9 +189,9 @@ class Cluster:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._live())
-        except Exception as error:  # whatever Dask raises
+        except Exception as error:  # Dask may raise anything
             if isinstance(error, OSError | TimeoutError):
-                why = f"no Dask scheduler answers there within {CONNECT_LIMIT:.0f} s"
+                why = f"no Dask scheduler answers there within {CONNECT_TIMEOUT:.0f} s"
             elif isinstance(error, ValueError):
                 why = str(error)
             else:
@@ -204,7 +203,7 @@ class Cluster:
             self._loop.close()
 
     async def _live(self) -> None:
-        """Stay connected until this is closed; connect again where that fails."""
+        """Run until `close` is called, reconnecting whenever the connection is lost."""
         if not self._address.startswith(LOCAL):
             await self._stay_connected(self._address)
             return
@@ -215,10 +214,10 @@ class Cluster:
         while not self._stop.is_set():
             try:
                 await self._serve(address)
-            except Exception:  # whatever Dask raises
+            except Exception:  # Dask may raise anything
                 if not self._connected.done():
                     raise
-            await self._wait(LOOK)
+            await self._wait(POLL_INTERVAL)
 
     async def _wait(self, seconds: float) -> None:
         with suppress(TimeoutError):
@@ -226,75 +225,71 @@ class Cluster:
                 await self._stop.wait()
 
     async def _serve(self, address: str) -> None:
-        """Connect, and follow which workers there are until this is closed, or the scheduler is gone."""
+        """Connect, and update the list of workers until `close` is called or the scheduler is gone."""
         client = distributed.Client(
-            address, asynchronous=True, timeout=CONNECT_LIMIT, name="concwatch", set_as_default=False
+            address, asynchronous=True, timeout=CONNECT_TIMEOUT, name="concwatch", set_as_default=False
         )
         try:
-            async with asyncio.timeout(CONNECT_LIMIT):
+            async with asyncio.timeout(CONNECT_TIMEOUT):
                 await client
                 await _check_versions(client)
-                client.subscribe_topic(self._name, self._take)
-                await self._look(client)
-            if not self._there:
+                client.subscribe_topic(self._name, self._receive)
+                await self._update_hosts(client)
+            if not self._present:
                 raise ValueError("the cluster has no workers: expected one or more")
             self._client = client
             if not self._connected.done():
                 self._connected.set_result(None)
             while True:
-                await self._wait(LOOK)
+                await self._wait(POLL_INTERVAL)
                 if client.status != "running":
                     return
                 if self._stop.is_set():
                     break
-                async with asyncio.timeout(CONNECT_LIMIT):
-                    await self._look(client)
+                async with asyncio.timeout(CONNECT_TIMEOUT):
+                    await self._update_hosts(client)
             for number, (worker, _) in list(self._pipes.items()):
                 self._queue(worker, (number, plugin.CLOSE, None))
-            await asyncio.wait([*self._tasks, asyncio.create_task(asyncio.sleep(0))], timeout=CLOSE_LIMIT)
+            await asyncio.wait([*self._tasks, asyncio.create_task(asyncio.sleep(0))], timeout=CLOSE_TIMEOUT)
         finally:
-            self._client, self._there = None, {}
+            self._client, self._present = None, {}
             self._end_pipes(GONE, *(address for address, _ in self._pipes.values()))
             with suppress(Exception):  # the scheduler may be gone
-                async with asyncio.timeout(CLOSE_LIMIT):
+                async with asyncio.timeout(CLOSE_TIMEOUT):
                     await client.close()
 
-    async def _look(self, client: distributed.Client) -> None:
-        """Take up the workers that have come, and end what ran beside those that have left."""
+    async def _update_hosts(self, client: distributed.Client) -> None:
+        """Add the Dask workers that have joined, and end the pipes to those that have left."""
         found = (await client.scheduler.identity(n_workers=-1))["workers"]
-        there = {}
+        present = {}
         for address, facts in found.items():
             name = _host_name(facts["name"])
-            there[name] = address
+            present[name] = address
             self._known.setdefault(name, self._host(name, facts))
-        left = {*self._there.values()} - {*there.values()}
-        self._there = there
+        left = {*self._present.values()} - {*present.values()}
+        self._present = present
         self._end_pipes(LEFT, *left)
 
     def _host(self, name: str, facts: Mapping[str, Any]) -> Host:
-        limit, taken = facts.get("memory_limit"), facts.get("metrics", {}).get("memory", 0)
-        return Host(name, (), memory=max(0, limit - taken) if limit else None, opener=self.open)
+        limit, used = facts.get("memory_limit"), facts.get("metrics", {}).get("memory", 0)
+        return Host(name, (), memory=max(0, limit - used) if limit else None, opener=self.open)
 
 
 def _host_name(name: object) -> str:
-    """Return what a Dask worker is called: its name, or its address without the protocol."""
+    """Return a Dask worker's name, or its address without the protocol."""
     if isinstance(name, int):
         return f"dask{name}"
     return one_line(plain(str(name))).rpartition("://")[2][:60] or "dask"
 
 
 async def _check_versions(client: distributed.Client) -> None:
-    """Refuse a cluster whose Python could not run what is sent, or whose Dask is too old.
-
-    Raises:
-        ValueError: one line.
-    """
-    there = await client.scheduler.versions()
-    python = re.match(r"\d+\.\d+", str(there["host"]["python"]))
-    dask = str(there["packages"]["distributed"])
-    here = "{}.{}".format(*sys.version_info)
-    if python is None or python[0] != here or int(dask.partition(".")[0]) < OLDEST:
+    """Raise a ValueError unless the cluster has this version of Python and a recent Dask."""
+    found = await client.scheduler.versions()
+    python = re.match(r"\d+\.\d+", str(found["host"]["python"]))
+    dask = str(found["packages"]["distributed"])
+    own = "{}.{}".format(*sys.version_info)
+    if python is None or python[0] != own or int(dask.partition(".")[0]) < OLDEST:
         raise ValueError(
             f"it has Python {python[0] if python else '?'} and distributed {dask}: "
-            f"expected Python {here}, as here, and distributed {OLDEST} or newer"
+            f"expected Python {own}, as concwatch runs on, and distributed {OLDEST} or newer"
         )

@@ -1,4 +1,4 @@
-"""Hosts by name: what reaches them, and which Python is used there."""
+"""Hosts: their names, how to reach them, and which Python to use there."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -10,24 +10,24 @@ from concwatch.links.link import Arrival
 from concwatch.text import nearest, one_line
 
 LOCAL = "local"
-"""The name of this machine among hosts."""
+"""The name of this machine."""
 
 PYTHON = "python3"
 
 
 class Pipe(Protocol):
-    """A program on a host, by its standard streams."""
+    """The standard streams of a bridge on a host."""
 
     echoed: float
-    """When the last answer to a sign of life came."""
+    """When the last echo arrived."""
 
     @property
     def error_line(self) -> str:
-        """The line of its standard error, so far, that says most about its end."""
+        """The line of its standard error so far that best explains its exit."""
         ...
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Return what has come since the last call."""
+        """Return what has arrived since the last call."""
         ...
 
     def send(self, type_: str, **fields: object) -> None:
@@ -35,15 +35,15 @@ class Pipe(Protocol):
         ...
 
     def kill(self) -> None:
-        """End it by force, now."""
+        """Kill the bridge."""
         ...
 
 
 class Opener(Protocol):
-    """What starts Python on a host where no command reaches it."""
+    """Starts Python on a host that is not reached by a command."""
 
     def __call__(self, host: "Host", code: str, begin: bytes) -> Pipe:
-        """Run ``python -c code`` there, of which standard input begins with ``begin``."""
+        """Run ``python -c code`` on the host and write ``begin`` to its standard input."""
         ...
 
 
@@ -52,27 +52,23 @@ class Host(Struct, frozen=True):
 
     name: str
     command: tuple[str, ...]
-    """What is put before a command so that it runs there: ``("ssh", "-T", "web1")``."""
+    """The prefix that runs a command on it: ``("ssh", "-T", "web1")``."""
     python: str = PYTHON
-    """The Python that is used there."""
+    """The Python to use there."""
     memory: int | None = None
-    """Bytes of RSS that its lanes may take at most, where somebody has set a limit for them."""
+    """Limit on the RSS of its lanes in bytes, if the cluster sets one."""
     opener: Opener | None = None
-    """What reaches it in place of its command."""
+    """How it is reached, if not by its command."""
 
 
 def _short_name(command: Sequence[str]) -> str:
-    """Return what a person calls the host: the last word of its command that is no option."""
+    """Return the default name of a host: the last word of its command that is not an option."""
     words = [word for word in command[1:] if not word.startswith("-")] or [command[0]]
     return one_line(words[-1].rpartition("@")[2].rpartition("/")[2])[:40] or "host"
 
 
 def _read_host(name: str, table: object) -> Host:
-    """Read the table of a host in the settings.
-
-    Raises:
-        ValueError: one line that says what was expected.
-    """
+    """Parse a host's table in the settings; raise a ValueError of one line if it is invalid."""
     if not isinstance(table, Mapping) or not isinstance(table.get("command"), str):
         raise ValueError(f'hosts.{name}: expected a table with a command, such as command = "ssh -T {name}"')
     for key, value in table.items():
@@ -96,10 +92,13 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def read_hosts(tables: object) -> dict[str, Host]:
-    """Return the hosts of the settings by name; ``tables`` is what stands there below ``hosts``.
+    """Return the hosts of the settings by name.
+
+    Args:
+        tables: the value of the key ``hosts`` in the settings file.
 
     Raises:
-        ValueError: one line that says what was expected.
+        ValueError: a table is invalid; the message is one line that says what was expected.
     """
     if not isinstance(tables, Mapping):
         raise ValueError('hosts: expected tables, such as [hosts.web1] with command = "ssh -T web1"')
@@ -107,14 +106,14 @@ def read_hosts(tables: object) -> dict[str, Host]:
 
 
 def find_host(text: str, known: Mapping[str, Host]) -> Host | None:
-    """Return the host that a person names, by a name of the settings or by its command.
+    """Return the host that the user names; None for `LOCAL`.
 
     Args:
-        text: as it was typed; `LOCAL` is this machine, for which None is returned.
+        text: a name from the settings, or a command prefix.
         known: the hosts of the settings.
 
     Raises:
-        ValueError: one line: there is no such host or command.
+        ValueError: there is no such host or command; the message is one line.
     """
     text = text.strip()
     if text == LOCAL:
@@ -131,10 +130,10 @@ def find_host(text: str, known: Mapping[str, Host]) -> Host | None:
 
 
 def with_unique_names(hosts: Sequence[Host | None]) -> list[Host | None]:
-    """Return hosts so that each has a name of its own: of several with one name the next are numbered.
+    """Return the hosts with unique names: further hosts of the same name get ``#2``, ``#3``, ….
 
     Raises:
-        ValueError: one line: a host is named twice.
+        ValueError: the same host is named twice; the message is one line.
     """
     found: dict[str, Host | None] = {}
     for host in hosts:

@@ -1,4 +1,4 @@
-"""A lane's link to a worker on another host: a command that reaches it, and a bridge there."""
+"""A lane's link to a worker on another host, through a bridge there."""
 
 import platform
 import struct
@@ -18,44 +18,46 @@ from concwatch.links.process import WorkerProcess
 from concwatch.system.child import describe_exit
 from concwatch.system.process import CpuShare, Reading
 
-CONNECT_LIMIT = 10.0
+CONNECT_TIMEOUT = 10.0
 """Seconds that a host may take to answer."""
 
 SILENCE = 4.5
-"""Seconds without a line from a bridge, which sends ten a second, after which the connection is lost."""
+"""Seconds without a line after which a connection is lost; a bridge sends ten lines a second."""
 
-LONGEST_BANNER = 100
+MAX_BANNER = 100
 """Lines that a shell may print before the bridge's first."""
 
-BEAT = 0.5
-"""Seconds between two signs of life that a bridge gets."""
+HEARTBEAT = 0.5
+"""Seconds between two heartbeats that are sent to a bridge."""
 
 _VARIABLES = {"SSH_ASKPASS_REQUIRE": "never"}
-"""Nothing may ask for a password: nobody would see the question."""
+"""ssh must not ask for a password: the user would not see the prompt."""
 
 _INTERPRETER = 3
-"""The type of the header that names what loads a program and its libraries."""
+"""``PT_INTERP``: the type of the program header that names the dynamic loader."""
 
-_NO_PROGRAM = (126, 127)
+_CANNOT_RUN = (126, 127)
 """The exit statuses of a shell that could not run a program."""
 
 
 class Program(Struct, frozen=True):
-    """What a bridge is to run: a worker of ours, or a program that is sent."""
+    """What a bridge is to run: a Python engine, an executable that is sent, or one that is built there."""
 
     engine: str
-    """Its name, without what is behind an ``@``; of a program that is sent it stands in its arguments."""
+    """The engine's name, without a version."""
     environment: Mapping[str, str] = {}
-    """Variables that it has besides those of its host."""
+    """Variables to add to the host's environment."""
     arguments: Sequence[str] = ()
+    """The arguments of the executable."""
     content: bytes = b""
-
+    """The executable; empty if none is sent."""
     ways: Sequence[Mapping[str, object]] = ()
-    """How it can be built there, as `concwatch.runtimes.recipe` writes it."""
+    """Recipes to build it on the host, in the format of `concwatch.runtimes.recipe`."""
     sources: bytes = b""
+    """A zip file of the sources to build."""
 
     def start(self) -> bytes:
-        """Return the command that starts it, and what follows that."""
+        """Return the ``start`` command, followed by the executable and the sources."""
         fields: dict[str, object] = {"engine": self.engine, "environment": dict(self.environment)}
         if self.content:
             fields |= {
@@ -70,9 +72,9 @@ class Program(Struct, frozen=True):
 
 
 def is_static(content: bytes) -> bool:
-    """Return whether a program needs nothing but itself: an ELF file of 64 bits without an interpreter.
+    """Return whether an executable is statically linked: a 64-bit ELF file without an interpreter.
 
-    By the layout of headers in the System V ABI: their place is at 32, their size and number at 54 and 56.
+    The System V ABI puts the offset of the program headers at byte 32, their size at 54, their number at 56.
     """
     if content[:5] != b"\x7fELF\x02":
         return False
@@ -82,10 +84,12 @@ def is_static(content: bytes) -> bool:
 
 
 def send_program(host: Host, program: Program, command: Sequence[str]) -> "HostLink":
-    """Run on ``host`` a program that has been built here, by its command; there it is built where it must.
+    """Return a link to a program that has been built on this machine, sending the executable if possible.
+
+    An executable that is not statically linked is built on the host instead.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the executable cannot be read.
     """
     content = Path(command[0]).read_bytes()
     if is_static(content):
@@ -94,13 +98,13 @@ def send_program(host: Host, program: Program, command: Sequence[str]) -> "HostL
 
 
 class _CommandPipe(WorkerProcess):
-    """The pipes of a connection, which note at once when a bridge answers: a lane looks only now and then."""
+    """The process of a connection; records when each echo arrives, since a lane polls too rarely for that."""
 
     echoed = 0.0
-    """When the last answer came."""
+    """When the last echo arrived."""
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Keep what comes."""
+        """Store received bytes."""
         if fd == 1 and b'"echo"' in data:
             self.echoed = monotonic()
         super().pipe_data_received(fd, data)
@@ -110,13 +114,13 @@ class HostLink:
     """A `Link` to a worker on another host. Must be made on a running event loop."""
 
     def __init__(self, host: Host, program: Program | None, *, plain: bool = False) -> None:
-        """Begin to connect.
+        """Start to connect.
 
         Args:
-            host: where.
-            program: what is run there; None for a bridge alone, to ask what is there.
-            plain: whether it is started as a shell would, no nicer, and not killed with this process:
-                what runs there is a person's own, and the bridge ends it by the end of its input.
+            host: the host.
+            program: what to run there; None for the bridge alone.
+            plain: whether to start it at normal priority and let it outlive this process: a watched program
+                is the user's own, and the bridge ends it when its input closes.
         """
         self._host = host
         begin = package.payload() + (program.start() if program else b"")
@@ -127,7 +131,7 @@ class HostLink:
                 [*host.command, host.python, "-c", package.code()], _VARIABLES, begin, plain=plain
             )
         )
-        self._began = self._heard = monotonic()
+        self._began = self._last_received = monotonic()
         self._connected = False
         self._stopping = False
         self._status: int | None = None
@@ -136,29 +140,29 @@ class HostLink:
         self._share: CpuShare | None = None
         self._beats: deque[tuple[int, float]] = deque(maxlen=20)
         self._beat_due = 0.0
-        self._looked = self._began
+        self._last_polled = self._began
         self._banner = 0
         self.delay: float | None = None
-        """Seconds that the last sign of life took there and back."""
+        """Round-trip time of the last heartbeat in seconds."""
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Return what has come since the last call; a connection that is silent for too long has ended."""
+        """Return what has arrived since the last call; a connection that is silent for too long has ended."""
         found: list[Arrival] = []
         for arrival in self._pipe.arrivals(now):
             match arrival:
                 case Garbage() if not self._connected:
-                    self._banner += 1  # what a shell prints before all else
-                    if self._banner == LONGEST_BANNER:
-                        self._break(f"prints what is not of the wire: {arrival.message}")
-                    elif self._banner < LONGEST_BANNER:
+                    self._banner += 1  # printed by a shell before the bridge's first line
+                    if self._banner == MAX_BANNER:
+                        self._abort(f"prints what is not of the wire: {arrival.message}")
+                    elif self._banner < MAX_BANNER:
                         found.append(Noise(f"{arrival.message}\n"))
                 case HostFigures():
                     self._connected = True
                     found.append(arrival)
                 case ProcessFigures():
-                    self._take_figures(arrival)
+                    self._update_reading(arrival)
                 case Echo():
-                    self._take_echo(arrival.number)
+                    self._update_delay(arrival.number)
                 case WorkerEnded():
                     self._status = arrival.status
                 case Ended():
@@ -167,32 +171,32 @@ class HostLink:
                 case _:
                     found.append(arrival)
             if not isinstance(arrival, Noise):
-                self._heard = monotonic()
+                self._last_received = monotonic()
         self._keep_alive()
         return found
 
     def _keep_alive(self) -> None:
         now = monotonic()
-        # What came while nobody looked, as in a program that was suspended, is read only now.
-        self._heard += max(0.0, now - self._looked - BEAT)
-        self._looked = now
+        # While this process was suspended nothing was read: that time does not count as silence.
+        self._last_received += max(0.0, now - self._last_polled - HEARTBEAT)
+        self._last_polled = now
         if self._connected and now >= self._beat_due:
-            self._beat_due = (now // BEAT + 1) * BEAT  # of all links at once: some share a connection
-            number = int(now / BEAT)
+            self._beat_due = (now // HEARTBEAT + 1) * HEARTBEAT  # the same time for all links
+            number = int(now / HEARTBEAT)
             self._beats.append((number, now))
             self._pipe.send("beat", number=number)
-        if not self._connected and now - self._began > CONNECT_LIMIT:
-            self._break(f"did not answer within {CONNECT_LIMIT:.0f} s")
-        elif self._connected and now - self._heard > SILENCE:
-            self._break(f"nothing has come for {SILENCE} s")
+        if not self._connected and now - self._began > CONNECT_TIMEOUT:
+            self._abort(f"did not answer within {CONNECT_TIMEOUT:.0f} s")
+        elif self._connected and now - self._last_received > SILENCE:
+            self._abort(f"nothing received for {SILENCE} s")
 
-    def _break(self, reason: str) -> None:
-        """End a connection that is of no use."""
+    def _abort(self, reason: str) -> None:
+        """Close the connection for ``reason``."""
         if not self._broken:
             self._broken = reason
             self._pipe.kill()
 
-    def _take_figures(self, figures: ProcessFigures) -> None:
+    def _update_reading(self, figures: ProcessFigures) -> None:
         if self._share is None:
             self._share = CpuShare(figures.time, figures.cpu_seconds)
         self._reading = Reading(
@@ -204,13 +208,13 @@ class HostLink:
             peak_rss=figures.peak_rss,
         )
 
-    def _take_echo(self, number: int) -> None:
+    def _update_delay(self, number: int) -> None:
         sent = next((time for beat, time in self._beats if beat == number), None)
         if sent is not None:
             self.delay = max(0.0, self._pipe.echoed - sent)
 
     def _end(self, ended: Ended) -> Ended:
-        """Return how the worker ended, by what has come before the connection's end."""
+        """Return how the worker ended, by what was received before the connection ended."""
         if self._status is not None:
             words = self._pipe.error_line
             return Ended(describe_exit(self._status) + (f": {words}" if words else ""))
@@ -218,22 +222,22 @@ class HostLink:
             reason = self._broken or f"the connection {ended.reason}"
             return ended if self._stopping else Ended(reason, lost=True)
         reason = self._broken or ended.reason
-        if any(f"status {status}" in reason for status in _NO_PROGRAM):
+        if any(f"status {status}" in reason for status in _CANNOT_RUN):
             reason += (
                 f" (expected {self._host.python}: Python 3.9 or newer, or another named in the settings)"
             )
         return Ended(f"{self._host.name} cannot be reached: {reason}", ran=False)
 
     def reading(self) -> Reading | None:
-        """Return the last look at the process, as the bridge reported it; None before the first."""
+        """Return the bridge's last reading of the process; None before the first."""
         return self._reading
 
     def send(self, type_: str, **fields: object) -> None:
-        """Send one command; what cannot arrive any more is dropped."""
+        """Send one command; it is dropped once the connection has ended."""
         self._stopping = self._stopping or type_ == "stop"
         self._pipe.send(type_, **fields)
 
     def kill(self) -> None:
-        """End the connection, now, and with it the worker."""
+        """Close the connection, which ends the worker."""
         self._stopping = True
         self._pipe.kill()

@@ -1,4 +1,4 @@
-"""A Dask cluster on this machine, to try one and for tests: a process that ends with its standard input."""
+"""A Dask cluster on this machine, to try one: a process that ends with its standard input."""
 
 import asyncio
 import subprocess
@@ -10,16 +10,16 @@ from concwatch.system.child import error_line
 from concwatch.system.spawn import child_setup
 from concwatch.text import one_line
 
-START_LIMIT = 60.0
+START_TIMEOUT = 60.0
 """Seconds that a local cluster may take to start on a busy machine."""
 
-CLOSE_LIMIT = 3.0
-"""Seconds that the cluster gets to end by itself."""
+CLOSE_TIMEOUT = 3.0
+"""Seconds that the cluster gets to shut down."""
 
 
 @asynccontextmanager
 async def local_cluster(count: int) -> AsyncIterator[str]:
-    """Run a Dask cluster here, in a process that ends with this one; yield the scheduler's address."""
+    """Start a Dask cluster of ``count`` workers, and yield the scheduler's address."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "concwatch.hosts.local_cluster", str(count)),
         stdin=subprocess.PIPE,
@@ -32,7 +32,7 @@ async def local_cluster(count: int) -> AsyncIterator[str]:
     assert process.stdout is not None
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(START_LIMIT):
+        async with asyncio.timeout(START_TIMEOUT):
             address = (await process.stdout.readline()).decode().strip()
         if not address:
             errors = (await process.stderr.read()).decode(errors="replace")
@@ -41,19 +41,19 @@ async def local_cluster(count: int) -> AsyncIterator[str]:
     finally:
         process.stdin.close()
         try:
-            async with asyncio.timeout(CLOSE_LIMIT):
+            async with asyncio.timeout(CLOSE_TIMEOUT):
                 await process.wait()
         except TimeoutError:
-            process.kill()  # its workers notice, and end at once
+            process.kill()  # its workers notice and exit at once
             await process.wait()
 
 
 def main(workers: int) -> None:
-    """Run so many Dask workers, each a process; print the scheduler's address."""
+    """Run a scheduler and ``workers`` Dask workers, and print the scheduler's address."""
     import dask  # only in that process
     from distributed import LocalCluster
 
-    dask.config.set({"distributed.admin.low-level-log-length": 100})  # of events that have been sent on
+    dask.config.set({"distributed.admin.low-level-log-length": 100})  # the scheduler keeps sent events
     with LocalCluster(
         n_workers=workers,
         threads_per_worker=1,

@@ -1,4 +1,4 @@
-"""What a bridge reports of its machine; standard library, Python 3.9."""
+"""The reports of a bridge on its host. Standard library, Python 3.9."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 PYTHONS = (*(f"python3.{minor}" for minor in range(9, 20)), "pypy3")
 TOOLS = ("go", "cargo", "java", "node", "elixir", "erl", "dotnet", "mono", "uv")
-"""Programs that a survey looks for."""
+"""Toolchains that a survey looks for."""
 
 
 def host_report() -> Dict[str, Any]:
-    """Return what this machine is and does."""
+    """Return the fields of a ``host`` report: the machine, its memory and its CPU time."""
     total, available, group = available_memory(*machine_memory())
     return {
         "time": monotonic(),
@@ -37,7 +37,7 @@ def host_report() -> Dict[str, Any]:
 
 
 def walls_report() -> List[Dict[str, Any]]:
-    """Return the limits on threads here."""
+    """Return this host's limits on threads."""
     return [
         {"name": wall.name, "value": wall.value, "used": wall.used, "a_thread": wall.per_thread}
         for wall in thread_walls()
@@ -45,8 +45,8 @@ def walls_report() -> List[Dict[str, Any]]:
 
 
 def survey_report() -> Dict[str, List[str]]:
-    """Return which Pythons and which programs of other languages are on the path."""
-    import shutil  # only for who asks
+    """Return the Pythons and the toolchains of other languages found on the path."""
+    import shutil  # only where a survey is asked for
 
     kinds = {"pythons": PYTHONS, "tools": TOOLS}
     return {kind: [name for name in names if shutil.which(name)] for kind, names in kinds.items()}

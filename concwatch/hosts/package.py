@@ -1,4 +1,4 @@
-"""What is sent to another host: worker, agent, the readers of the system and the bridge, in one archive."""
+"""The archive that is sent to another host: worker, agent, bridge and the modules that read ``/proc``."""
 
 import io
 from functools import cache
@@ -13,9 +13,9 @@ PARTS = (
     "hosts/machine_report.py", "hosts/memory_files.py",
     "hosts/watcher.py",
 )  # fmt: skip
-"""Files and folders of this package: the standard library alone, and the syntax of Python 3.9."""
+"""Its files and folders, which use the standard library only and the syntax of Python 3.9."""
 
-_SAME_TIME = (1980, 1, 1, 0, 0, 0)
+_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
 
 def _files() -> list[Path]:
@@ -28,13 +28,13 @@ def _files() -> list[Path]:
 
 @cache
 def archive() -> bytes:
-    """Return the archive: a zip file, the same bytes for the same source."""
-    import zipfile  # only here: the first frame can do without
+    """Return the archive as a zip file, reproducible byte for byte."""
+    import zipfile  # not at the top: it would delay the first frame
 
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as package:
         for path in _files():
-            name = zipfile.ZipInfo(f"concwatch/{path.relative_to(PACKAGE)}", _SAME_TIME)
+            name = zipfile.ZipInfo(f"concwatch/{path.relative_to(PACKAGE)}", _TIMESTAMP)
             package.writestr(name, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
@@ -45,15 +45,14 @@ def _boot() -> bytes:
 
 
 def code() -> str:
-    """Return what ``python3 -c`` is given: one word, which means the same with and without a shell between.
+    """Return the code for ``python3 -c``: one word that works with or without a shell between.
 
-    ``ssh`` hands its words to a shell, which takes the quotes away; ``docker exec`` passes them as they are.
-    Both readings are one assignment that runs what comes first on standard input: of a set, and of an
-    f-string.
+    ``ssh`` passes its arguments through a shell, which removes the quotes; ``docker exec`` does not. Either
+    way the code assigns to ``f``, once a set and once an f-string, and runs what standard input begins with.
     """
     return f"""f=f'={{exec(__import__("sys").stdin.buffer.read({len(_boot())}))}}'"""
 
 
 def payload() -> bytes:
-    """Return what standard input begins with, before the first line of the wire."""
+    """Return what is written to standard input before the first line of the wire."""
     return _boot() + archive()

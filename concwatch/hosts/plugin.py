@@ -1,6 +1,6 @@
-"""What runs inside a Dask worker: it starts bridges there, and passes on what they read and write.
+"""A plugin for Dask workers that starts bridges and relays their standard streams.
 
-Sent by value, so concwatch need not be installed there: standard library and `distributed` only.
+It is pickled by value, so concwatch need not be installed there: standard library and `distributed` only.
 """
 
 import asyncio
@@ -13,36 +13,35 @@ from typing import Any
 
 from distributed import Worker, WorkerPlugin
 
-OPEN, DATA, TAKEN, CLOSE = "open", "data", "taken", "close"
-"""Orders for a bridge: start it (command, first input), write (bytes), read on (bytes), end it."""
+OPEN, DATA, ACK, CLOSE = "open", "data", "ack", "close"
+"""Orders: start a bridge (command, first input), write (bytes), acknowledge output (size), end it."""
 
 EXIT, FAILED = 0, -1
-"""Reports besides the descriptors of its output: it has ended (status), or could not be started (reason)."""
+"""Reports: exited (status), could not be started (reason). Any other is a descriptor (bytes of output)."""
 
 Order = tuple[int, str, Any]
-"""The number of a bridge, the order, and its value."""
+"""A bridge's number, the order and its value."""
 
 WINDOW = 1 << 20
-"""Bytes of a bridge's output that may be unacknowledged before it has to wait."""
+"""Bytes of a bridge's output that may be unacknowledged before reading pauses."""
 
 BLOCK = 1 << 16
 """Bytes of it that are read at once."""
 
 GRACE = 1.0
-"""Seconds that a bridge gets to end once its input has ended."""
+"""Seconds that a bridge gets to exit once its input is closed, before it is killed."""
 
 
 class Bridge:
-    """One bridge, a process beside the Dask worker."""
+    """The process of one bridge.
+
+    Args:
+        command: the Python, empty for the Dask worker's own, and its arguments.
+        begin: its first input.
+        report: called with each report and its value.
+    """
 
     def __init__(self, command: Sequence[str], begin: bytes, report: Callable[[int, object], None]) -> None:
-        """Start it.
-
-        Args:
-            command: the Python, empty for the Dask worker's own, and its arguments.
-            begin: what its input begins with.
-            report: called with what happens.
-        """
         self._report = report
         self._waiting = [begin]
         self._process: asyncio.subprocess.Process | None = None
@@ -68,10 +67,10 @@ class Bridge:
             self.write(data)
         if self._closed:
             self.close()
-        await asyncio.gather(self._pass_on(1, process.stdout), self._pass_on(2, process.stderr))
+        await asyncio.gather(self._relay(1, process.stdout), self._relay(2, process.stderr))
         self._report(EXIT, await process.wait())
 
-    async def _pass_on(self, descriptor: int, stream: asyncio.StreamReader | None) -> None:
+    async def _relay(self, descriptor: int, stream: asyncio.StreamReader | None) -> None:
         assert stream is not None
         while data := await stream.read(BLOCK):
             self._report(descriptor, data)
@@ -81,7 +80,7 @@ class Bridge:
                 await self._room.wait()
 
     def acknowledge(self, size: int) -> None:
-        """Note that so many bytes have arrived."""
+        """Record that ``size`` bytes of its output have arrived."""
         self._unacknowledged -= size
         self._room.set()
 
@@ -93,7 +92,7 @@ class Bridge:
             self._process.stdin.write(data)
 
     def close(self) -> None:
-        """End its input, and with that it and its worker; kill it if it does not end."""
+        """Close its input, which ends it and its worker; kill it if it does not exit."""
         self._closed = True
         self._room.set()
         if self._process is not None and self._process.stdin is not None:
@@ -111,22 +110,21 @@ class Bridges(WorkerPlugin):
     """The bridges that one concwatch has beside this Dask worker; leaves the worker with the last of them."""
 
     def __init__(self, name: str) -> None:
-        """Report by the topic ``name``, which is also the plugin's."""
         self.name = name
         self._bridges: dict[int, Bridge] = {}
         self._worker: Worker | None = None
 
     def setup(self, worker: Worker) -> None:
-        """Take the worker beside which this runs."""
+        """Store the Dask worker."""
         self._worker = worker
 
     def teardown(self, worker: Worker) -> None:
-        """Kill every bridge: the worker closes."""
+        """Kill every bridge."""
         for bridge in self._bridges.values():
             bridge.kill()
 
-    def obey(self, orders: Sequence[Order]) -> None:
-        """Follow orders; those for a bridge that has ended are dropped."""
+    def execute(self, orders: Sequence[Order]) -> None:
+        """Execute orders; those for a bridge that has ended are dropped."""
         for number, order, value in orders:
             if order == OPEN:
                 command, begin = value
@@ -136,7 +134,7 @@ class Bridges(WorkerPlugin):
                 continue
             if order == DATA:
                 bridge.write(value)
-            elif order == TAKEN:
+            elif order == ACK:
                 bridge.acknowledge(value)
             elif order == CLOSE:
                 bridge.close()
@@ -160,11 +158,11 @@ async def install(name: str, dask_worker: Worker) -> None:
     await dask_worker.plugin_add(plugin=Bridges(name), name=name)
 
 
-def give_orders(name: str, orders: Sequence[Order], dask_worker: Worker) -> bool:
-    """Pass orders to the plugin; return whether it is there."""
+def execute(name: str, orders: Sequence[Order], dask_worker: Worker) -> bool:
+    """Execute orders; return whether the plugin is installed."""
     bridges = dask_worker.plugins.get(name)
     if bridges is not None:
-        bridges.obey(orders)
+        bridges.execute(orders)
     return bridges is not None
 
 

@@ -1,4 +1,4 @@
-"""What is found on a host: one connection that asks, and ends."""
+"""Surveys of hosts: what each has, found over a connection of its own."""
 
 import asyncio
 import time
@@ -10,42 +10,42 @@ from concwatch.hosts.link import HostLink
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error, HostFigures, Survey
 
-LOOK = 0.02
-"""Seconds between two looks at what has come."""
+POLL_INTERVAL = 0.02
+"""Seconds between two polls of a link."""
 
-ECHO_LIMIT = 1.0
-"""Seconds that are waited for the first answer to a sign of life, once all else is known."""
+ECHO_TIMEOUT = 1.0
+"""Seconds to wait for the first echo, once everything else has arrived."""
 
 
 class HostSurvey(Struct, frozen=True):
-    """What is known of a host, or why it cannot be reached."""
+    """What was found on a host, or why it cannot be reached."""
 
     host: Host
     problem: str = ""
     figures: HostFigures | None = None
     found: Survey | None = None
     delay: float | None = None
-    """Seconds there and back."""
+    """Round-trip time in seconds."""
 
 
 async def survey(host: Host) -> HostSurvey:
-    """Ask a host what it is; at most ten seconds, then it counts as not reached."""
+    """Survey one host. One that does not answer within `CONNECT_TIMEOUT` counts as not reachable."""
     link = HostLink(host, None)
     link.send("survey")
     try:
-        return await _ask(host, link)
+        return await _receive(host, link)
     finally:
         link.kill()
-        for _ in range(int(ECHO_LIMIT / LOOK)):
+        for _ in range(int(ECHO_TIMEOUT / POLL_INTERVAL)):
             if any(isinstance(arrival, Ended) for arrival in link.arrivals(time.monotonic())):
                 break
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(POLL_INTERVAL)
 
 
-async def _ask(host: Host, link: HostLink) -> HostSurvey:
+async def _receive(host: Host, link: HostLink) -> HostSurvey:
     figures, found, waited = None, None, 0.0
     while True:
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL_INTERVAL)
         for arrival in link.arrivals(time.monotonic()):
             match arrival:
                 case HostFigures():
@@ -55,13 +55,13 @@ async def _ask(host: Host, link: HostLink) -> HostSurvey:
                 case Ended(reason=problem) | Error(message=problem):
                     return HostSurvey(host, problem)
         if figures and found:
-            waited += LOOK
-            if link.delay is not None or waited > ECHO_LIMIT:
+            waited += POLL_INTERVAL
+            if link.delay is not None or waited > ECHO_TIMEOUT:
                 return HostSurvey(host, "", _limited(figures, host.memory), found, link.delay)
 
 
 def _limited(figures: HostFigures, memory: int | None) -> HostFigures:
-    """Return the figures of a host whose lanes may take so much memory at most."""
+    """Return the figures with memory limited to ``memory`` bytes."""
     if memory is None:
         return figures
     total, available = (min(memory, size) for size in (figures.memory_total, figures.memory_available))
@@ -69,5 +69,5 @@ def _limited(figures: HostFigures, memory: int | None) -> HostFigures:
 
 
 async def survey_all(hosts: list[Host]) -> list[HostSurvey]:
-    """Ask all at the same time."""
+    """Survey all hosts concurrently."""
     return list(await asyncio.gather(*map(survey, hosts)))

@@ -1,7 +1,7 @@
-"""A program watched on another host: runs in the bridge, and passes on what its agents say.
+"""The part of the bridge that watches a program and relays its agents' reports.
 
-The agent's files lie in a folder of mode 0700 as long as the bridge runs: other processes import them. What
-is sent and reported is specified in `concwatch.wire`.
+The agent's files are in a temporary folder of mode 0700 while the bridge runs, since the program's processes
+import them. Commands and reports are specified in `concwatch.wire`.
 """
 
 from __future__ import annotations
@@ -31,31 +31,34 @@ if TYPE_CHECKING:
     from concwatch.hosts.bridge import Output
     from concwatch.system.processes import Process
 
-LOOKS = 5
-"""Reports of all processes a second."""
+REPORT_RATE = 5
+"""Reports of all processes per second."""
 
-SEARCHES = 2
-"""Reports from one search for new processes to the next."""
+REPORTS_PER_SEARCH = 2
+"""Reports between two searches for new processes."""
 
-END_LIMIT = 3.0
-"""Seconds that the program gets to end by itself."""
+TERMINATE_TIMEOUT = 3.0
+"""Seconds that the program gets to exit after ``SIGTERM``."""
 
 BLOCK = 1 << 14
 """Bytes of the program's output that are read at once."""
 
-MOST = 1_000
-"""Processes that are reported."""
+MAX_PROCESSES = 1_000
+"""Processes in one report at most."""
 
 
 class Watcher:
-    """Starts a program or attaches to processes, and relays their agents."""
+    """Starts a program or attaches to processes, and relays their agents.
+
+    Args:
+        archive: the zip file from which the agent is extracted.
+        out: where reports are written.
+
+    Raises:
+        OSError: the folder for the agent cannot be created.
+    """
 
     def __init__(self, archive: str, out: Output) -> None:
-        """Make the folder with the agent, and listen there.
-
-        Raises:
-            OSError: no folder can be made.
-        """
         self._out = out
         self._folder = tempfile.mkdtemp(prefix="concwatch-")
         with zipfile.ZipFile(archive) as source:
@@ -78,7 +81,7 @@ class Watcher:
     # Commands.
 
     def start(self, fields: dict[str, Any]) -> None:
-        """Start the program; its children report by themselves."""
+        """Start the program; its child processes connect by themselves."""
         command = fields["command"]
         if shutil.which(command[0]) is None:
             self._out.send("error", command="watch", message=f'"{command[0]}": no such program there')
@@ -98,11 +101,11 @@ class Watcher:
             return
         self._known = {self._program.pid}
         self._out.send("started", pid=self._program.pid)
-        self._processes()
-        threading.Thread(target=self._pass_output, args=(self._program,), daemon=True).start()
+        self._report_processes()
+        threading.Thread(target=self._relay_output, args=(self._program,), daemon=True).start()
 
     def attach(self, fields: dict[str, Any]) -> None:
-        """Have a process that runs already report, if it can be made to; else it is seen from outside."""
+        """Bring the agent into a running process; where that fails, only its memory and CPU are reported."""
         pid = int(fields["pid"])
         found = find_process(pid)
         if found is None:
@@ -112,9 +115,10 @@ class Watcher:
             message = f"{pid} is another user's: expected a process of the user that is connected"
             self._out.send("error", command="attach", message=message)
         else:
-            self._attached[pid] = self._reason(found, bool(fields.get("gdb")))
+            self._attached[pid] = self._connect_or_inject(found, bool(fields.get("gdb")))
 
-    def _reason(self, found: Process, gdb: bool) -> str:
+    def _connect_or_inject(self, found: Process, gdb: bool) -> str:
+        """Return why there will be no agent in the process; empty if there will be one."""
         pid = found.pid
         for path in socket_paths(pid, found.user):
             connection = socket.socket(socket.AF_UNIX)
@@ -125,14 +129,14 @@ class Watcher:
                 connection.close()
                 continue
             connection.settimeout(None)
-            self._take(connection)
+            self._add_agent(connection)
             return ""
         file = os.path.join(self._folder, f"attach-{pid}.py")
         with open(file, "w") as text:
             text.write(script(self._address, self._package))
         return inject(pid, file, gdb) or ""
 
-    def pass_on(self, fields: dict[str, Any]) -> None:
+    def send_to_agent(self, fields: dict[str, Any]) -> None:
         """Send an agent a command, or close its connection."""
         with self._lock:
             agent = self._agents.get(fields.get("connection", 0))
@@ -144,25 +148,25 @@ class Watcher:
             else:
                 agent.sendall(fields["line"].encode() + b"\n")
         except OSError:
-            pass  # its end is seen by who reads
+            pass  # the connection has ended: `_relay` reports it
 
     def stop(self) -> None:
-        """Ask the program to end; what it leaves behind ends with the bridge."""
+        """Terminate the program; processes that it leaves behind end with the bridge."""
         program = self._program
         if program is not None and program.poll() is None:
             program.terminate()
 
     def end(self) -> None:
-        """End the program and what it has left behind, let go of all agents, and remove the folder."""
+        """Terminate the program's processes, then kill them; disconnect all agents; remove the folder."""
         program = self._program
         if program is not None:
             self.stop()
             try:
-                program.wait(END_LIMIT)
+                program.wait(TERMINATE_TIMEOUT)
             except subprocess.TimeoutExpired:
                 pass
             self._signal(signal.SIGTERM)
-            deadline = monotonic() + END_LIMIT / 3
+            deadline = monotonic() + TERMINATE_TIMEOUT / 3
             while self._signal(0) and monotonic() < deadline:
                 sleep(0.02)
             self._signal(signal.SIGKILL)
@@ -170,7 +174,7 @@ class Watcher:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _signal(self, number: int) -> bool:
-        """Send a signal to what is left of the program's group; return whether anything is."""
+        """Send a signal to the program's process group. Return whether any process of it is left."""
         assert self._program is not None
         self._program.poll()
         left = [
@@ -194,9 +198,9 @@ class Watcher:
             except OSError:
                 return
             connection.setblocking(True)
-            self._take(connection)
+            self._add_agent(connection)
 
-    def _take(self, connection: Any) -> None:
+    def _add_agent(self, connection: Any) -> None:
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         pid = int.from_bytes(credentials[:4], sys.byteorder)
         with self._lock:
@@ -205,7 +209,7 @@ class Watcher:
         threading.Thread(target=self._relay, args=(number, connection, pid), daemon=True).start()
 
     def _relay(self, number: int, connection: Any, pid: int) -> None:
-        """Pass on every line of an agent, and that it has gone."""
+        """Relay an agent's lines, then report the end of its connection."""
         head = f'{{"type":"agent","connection":{number},"pid":{pid},"report":'.encode()
         file: BinaryIO
         with open(os.dup(connection.fileno()), "rb") as file:
@@ -218,41 +222,37 @@ class Watcher:
         self._out.write(head + b"null}\n")
         connection.close()
 
-    def _pass_output(self, program: subprocess.Popen[bytes]) -> None:
-        """Pass on what the program writes, and its end."""
+    def _relay_output(self, program: subprocess.Popen[bytes]) -> None:
+        """Relay the program's output; another thread reports its exit."""
         assert program.stdout is not None
         descriptor = program.stdout.fileno()
-        threading.Thread(target=self._wait, args=(program,), daemon=True).start()
+        threading.Thread(target=self._report_exit, args=(program,), daemon=True).start()
         for data in iter(lambda: os.read(descriptor, BLOCK), b""):
             self._out.send("output", text=data.decode(errors="replace"))
 
-    def _wait(self, program: subprocess.Popen[bytes]) -> None:
+    def _report_exit(self, program: subprocess.Popen[bytes]) -> None:
         status = program.wait()
-        sleep(0.2)  # what it wrote last comes first
-        self._processes()
+        sleep(0.2)  # so that the last of its output is sent first
+        self._report_processes()
         self._out.send("exited", status=status)
 
     def _report(self) -> None:
         while True:
-            for _ in range(SEARCHES):
-                self._processes()
-                sleep(1 / LOOKS)
+            for _ in range(REPORTS_PER_SEARCH):
+                self._report_processes()
+                sleep(1 / REPORT_RATE)
             self._known |= children_of(set(self._known))
 
-    def _processes(self) -> None:
+    def _report_processes(self) -> None:
         """Report the program's processes and those attached to."""
         self._known = {pid for pid in set(self._known) if find_process(pid)}
         rows = []
-        for pid in sorted(self._known | {pid for pid in self._attached if find_process(pid)})[:MOST]:
+        for pid in sorted(self._known | {pid for pid in self._attached if find_process(pid)})[:MAX_PROCESSES]:
             found, figures = find_process(pid), process_figures(pid)
             if found is not None and figures is not None:
                 why = self._attached[pid] if pid in self._attached else why_no_agent(pid, self._address)
                 rows.append(
                     {"pid": pid, "ppid": found.parent, "name": process_name(pid), "why": why, **figures}
                 )
-        with self._lock:  # one at a time, the older first
+        with self._lock:  # in order
             self._out.send("processes", time=monotonic(), rows=rows)
-
-
-COMMANDS = {"watch": "start", "attach": "attach", "agent": "pass_on"}
-"""Which method serves which command of the wire."""

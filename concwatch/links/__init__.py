@@ -1,1 +1,1 @@
-"""What connects a lane to its process: the link, what arrives over it, and the one to a child."""
+"""Links between lanes and their processes, and the messages that arrive over them."""

@@ -1,4 +1,4 @@
-"""The monitor's end of a watched process: the socket that agents connect to, and one connection of it."""
+"""Connections to agents: the socket that agents connect to, and the monitor's end of one connection."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from concwatch.links.pipe_bytes import MAX_LINES, PipeLines
 
 SOCKET = "agent.sock"
 BACKLOG = 128
-"""Processes that may connect between two looks."""
+"""Connections that may wait to be accepted."""
 
 MAX_TEMP_PATH = 70
 """Bytes of a temporary folder in which the path of a socket is not too long for the system."""
@@ -27,10 +27,10 @@ BLOCK = 1 << 16
 
 
 def peer_credentials(connection: socket.socket) -> tuple[int, int]:
-    """Return the pid and the user of the process at the other end; the own user where the system has no word.
+    """Return the pid and the user of the process at the other end; 0 and this user if they are unknown.
 
     Raises:
-        OSError: it is no longer known.
+        OSError: the connection has ended.
     """
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
@@ -44,15 +44,15 @@ class Agent(Protocol):
     """A connection to an agent, however it is reached."""
 
     pid: int
-    """The process at the other end, by the system's word; 0 where it has none."""
+    """The process at the other end; 0 if unknown."""
 
     @property
     def open(self) -> bool:
-        """Whether the connection stands."""
+        """Whether the connection is open."""
         ...
 
     def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | Garbage | Ended]:
-        """Return what has come since the last call, so many at most; `Ended` is the last."""
+        """Return up to ``most`` reports that have arrived since the last call; `Ended` is the last."""
         ...
 
     def send(self, type_: str, **fields: object) -> None:
@@ -60,38 +60,38 @@ class Agent(Protocol):
         ...
 
     def close(self) -> None:
-        """Close the connection: the agent takes its hooks back, and the process goes on."""
+        """Close the connection: the agent removes its hooks, and the process goes on."""
         ...
 
 
 class AgentLink:
-    """One connection to an agent. Never blocks, and takes in no more than is reset at."""
+    """One connection to an agent. Never blocks, and buffers a bounded number of bytes."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         self.pid = peer_credentials(connection)[0]
-        """The process at the other end, by the system's word; 0 where it has none."""
+        """The process at the other end; 0 if unknown."""
         self._socket: socket.socket | None = connection
         self._lines = PipeLines()
         self._unsent = b""
 
     @property
     def open(self) -> bool:
-        """Whether the connection stands."""
+        """Whether the connection is open."""
         return self._socket is not None
 
     def arrivals(self, most: int = MAX_LINES) -> Sequence[AgentReport | Garbage | Ended]:
-        """Return what has come since the last call, so many at most; `Ended` is the last."""
-        over = self._read()
+        """Return up to ``most`` reports that have arrived since the last call; `Ended` is the last."""
+        closed = self._read()
         found: list[AgentReport | Garbage | Ended] = self._lines.reports(decode_report, most)
         self._lines.reset()
-        if over and not self._lines.waiting:
+        if closed and not self._lines.waiting:
             self.close()
             found.append(Ended("the agent's connection ended"))
         return found
 
     def _read(self) -> bool:
-        """Read what is there; return whether the other end is closed."""
+        """Read what has arrived. Return whether the other end is closed."""
         while self._socket is not None and not self._lines.full:
             try:
                 data = self._socket.recv(BLOCK)
@@ -105,29 +105,28 @@ class AgentLink:
         return self._socket is None
 
     def send(self, type_: str, **fields: object) -> None:
-        """Send one command; what the agent does not take at once goes with the next one."""
+        """Send one command; bytes that the socket does not accept at once are sent with the next one."""
         if self._socket is None:
             return
         self._unsent += wire.encode(type_, **fields)
-        with contextlib.suppress(OSError):  # its end is seen by who reads
+        with contextlib.suppress(OSError):  # `arrivals` reports the end of the connection
             self._unsent = self._unsent[self._socket.send(self._unsent) :]
 
     def close(self) -> None:
-        """Close the connection: the agent takes its hooks back, and the process goes on."""
+        """Close the connection: the agent removes its hooks, and the process goes on."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
 
 class AgentListener:
-    """Where agents connect: a Unix socket in a folder that only this user may enter."""
+    """A Unix socket for agents to connect to, in a folder that only this user can enter.
+
+    Raises:
+        OSError: the folder or the socket cannot be created.
+    """
 
     def __init__(self) -> None:
-        """Listen.
-
-        Raises:
-            OSError: no folder can be made, or no socket.
-        """
         long = len(os.fsencode(tempfile.gettempdir())) > MAX_TEMP_PATH
         self._folder = Path(tempfile.mkdtemp(prefix="concwatch-", dir="/tmp" if long else None))  # mode 0700
         self.path = self._folder / SOCKET
@@ -141,7 +140,7 @@ class AgentListener:
             raise
 
     def accept(self) -> Sequence[AgentLink]:
-        """Return the connections that have come since the last call; one of another user is closed."""
+        """Return the connections since the last call; one from another user is closed."""
         found: list[AgentLink] = []
         while True:
             try:
@@ -157,6 +156,6 @@ class AgentListener:
             connection.close()
 
     def close(self) -> None:
-        """Listen no more, and remove the folder."""
+        """Close the socket and remove the folder."""
         self._socket.close()
         shutil.rmtree(self._folder, ignore_errors=True)

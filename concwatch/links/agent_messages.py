@@ -1,4 +1,4 @@
-"""What an agent reports of a watched process, decoded strictly: `concwatch.agent` specifies the lines."""
+"""The messages of agents, decoded strictly. `concwatch.agent` specifies them."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -23,7 +23,7 @@ MAX_GROUPS = 200
 
 
 class AgentReady(Struct, tag="ready", frozen=True):
-    """The agent stands, and counts from now on."""
+    """The agent is running, and counts from now on."""
 
     name: ShortText
     pid: Int64
@@ -58,7 +58,7 @@ class Executor(Struct, frozen=True):
 
 
 class Limiter(Struct, frozen=True):
-    """AnyIO's limiters of threads together."""
+    """The sums of AnyIO's thread limiters."""
 
     used: Count = 0
     total: float = 0
@@ -66,7 +66,7 @@ class Limiter(Struct, frozen=True):
 
 
 class AgentTick(Struct, tag="tick", frozen=True):
-    """The whole process at one moment; what could not be had is None."""
+    """The counters of the whole process; None for those that are not available."""
 
     time: Clock
     number: Count = 0
@@ -94,11 +94,11 @@ class AgentTick(Struct, tag="tick", frozen=True):
     tracer: Count | None = None
     flags: TextList = ()
     name: ShortText = ""
-    """What the process is called from now on; empty where that has not changed."""
+    """The process's new name; empty if it has not changed."""
 
 
 class GroupReport(Struct, frozen=True):
-    """The tasks of one coroutine function, as the last scan found them."""
+    """The tasks of one coroutine function at the last scan."""
 
     group: Count
     name: ShortText
@@ -119,7 +119,7 @@ class GroupReport(Struct, frozen=True):
 
 
 class Rest(Struct, frozen=True):
-    """The groups that are not among the first together."""
+    """The sums over the groups that are not listed."""
 
     groups: Count = 0
     created: Count = 0
@@ -130,7 +130,7 @@ class Rest(Struct, frozen=True):
 
 
 class Groups(Struct, tag="groups", frozen=True):
-    """The groups that have changed since they were last reported."""
+    """The groups that have changed since their last report."""
 
     time: Clock
     groups: Annotated[tuple[GroupReport, ...], Meta(max_length=MAX_GROUPS)]
@@ -147,7 +147,7 @@ class WaitPlace(Struct, frozen=True, rename={"in_": "in"}):
 
 
 class OldestTask(Struct, frozen=True):
-    """The oldest task of a group that is known."""
+    """The oldest known task of a group."""
 
     age: Seconds
     where: ShortText = ""
@@ -155,7 +155,7 @@ class OldestTask(Struct, frozen=True):
 
 
 class Waits(Struct, tag="waits", frozen=True):
-    """Where the tasks of a group wait, the most frequent place first."""
+    """Where the tasks of a group wait, most frequent first."""
 
     group: Count
     looked: Count = 0
@@ -165,10 +165,10 @@ class Waits(Struct, tag="waits", frozen=True):
 
 
 class AgentEnd(Struct, tag="end", frozen=True):
-    """The process ends in the ordinary way."""
+    """The process is about to exit."""
 
 
 AgentReport = AgentReady | AgentTick | Groups | Waits | TracedLines | Applied | Error | AgentEnd
 
 decode_report: Callable[[bytes], AgentReport | None] = line_decoder(AgentReport, "an agent's")
-"""Read one line of an agent's; see `line_decoder`."""
+"""Decode one line from an agent; see `line_decoder`."""

@@ -1,4 +1,4 @@
-"""Processes without an agent: why, and what brings one in. Standard library only: bridges ask the same."""
+"""Injecting the agent into running processes, and why one has none. Standard library: bridges use it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 REMOTE_EXEC = (3, 14)
-"""The first Python that runs a script in another process by itself."""
+"""The first version of Python with ``sys.remote_exec``."""
 
 INJECTION_LIMIT = 20.0
-"""Seconds that gdb, or another Python, gets."""
+"""Seconds that an injection may take."""
 
 HOW = "start it by concwatch watch, or call concwatch.agent.start() in its code"
 
 
 def process_name(pid: int) -> str:
-    """Return what a process is called by its command line."""
+    """Return a short name of a process, from its command line."""
     parts = command_of(pid)
     program = os.path.basename(parts[0])[:60] if parts else ""
     if program.startswith(("python", "pypy")):
@@ -42,11 +42,11 @@ def _program(pid: int) -> str:
 
 
 def why_no_agent(pid: int, address: str) -> str:
-    """Return why there is no agent in a process, and what would bring one in.
+    """Return why a child of the watched program has no agent, and how it would get one.
 
     Args:
         pid: the process.
-        address: the socket that its agent would have connected to, from its environment.
+        address: the socket that agents connect to, which its environment should have.
     """
     try:
         program, options = os.path.basename(program_of(pid)), command_of(pid)[1:]
@@ -67,7 +67,7 @@ def why_no_agent(pid: int, address: str) -> str:
 
 
 def _interpreter_options(options: Sequence[str]) -> Sequence[str]:
-    """Return the interpreter's own short options."""
+    """Return the interpreter's short options, which come before the script."""
     found: list[str] = []
     for option in options:
         if not option.startswith("-") or option.startswith(("--", "-c", "-m")):
@@ -78,7 +78,7 @@ def _interpreter_options(options: Sequence[str]) -> Sequence[str]:
 
 
 def python_version(pid: int) -> tuple[int, int] | None:
-    """Return the version of the Python that a process runs, as far as its program's name or library shows."""
+    """Return a process's Python version by the names of its executable and libraries; None if unknown."""
     try:
         names = [program_of(pid), *mapped_files(pid)]
     except OSError:
@@ -91,15 +91,15 @@ def python_version(pid: int) -> tuple[int, int] | None:
 
 
 def inject(pid: int, file: str, gdb: bool) -> str | None:
-    """Have a process run a script, as far as it can be made to.
+    """Make a process run a script, by ``sys.remote_exec`` or gdb.
 
     Args:
         pid: the process.
         file: the script.
-        gdb: whether gdb may be used, for development: the process stands still for a moment.
+        gdb: whether gdb may be used, which pauses the process for a moment.
 
     Returns:
-        Why it will be seen from outside only, with what would bring more; None where an agent comes.
+        None on success; else why it failed, and what would help.
     """
     found = find_process(pid)
     try:
@@ -125,7 +125,7 @@ def inject(pid: int, file: str, gdb: bool) -> str | None:
 
 
 def _run(command: list[str], problem: Callable[[str], str]) -> str | None:
-    """Run what injects; return what is wrong, or None."""
+    """Run a command. Return None on success, else the problem."""
     try:
         done = subprocess.run(
             command,

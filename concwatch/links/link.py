@@ -1,4 +1,4 @@
-"""What a lane needs of a worker, whether a process or a fake stands behind it."""
+"""The interface between a lane and its worker, be it a process or a fake."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,51 +10,51 @@ from concwatch.system.process import Reading
 
 
 class Garbage(Struct, frozen=True):
-    """The worker sent what is not of the wire."""
+    """The worker sent a line that is not a valid message."""
 
     message: str
 
 
 class Noise(Struct, frozen=True):
-    """The worker or its tasks wrote to standard error."""
+    """Text that the worker or its tasks wrote to standard error."""
 
     text: str
 
 
 class Flood(Struct, frozen=True):
-    """The worker sends more than is read of it, and is made to wait."""
+    """The worker sends faster than it is read, and is blocked meanwhile."""
 
     message: str
 
 
 class Ended(Struct, frozen=True):
-    """The worker is gone."""
+    """The worker or its connection has ended."""
 
     reason: str
     ran: bool = True
-    """Whether it had been started at all."""
+    """Whether the worker had been started."""
     lost: bool = False
-    """Whether it is only the connection that has ended, as far as anybody knows."""
+    """Whether only the connection is known to have ended."""
 
 
 Arrival = Report | HostReport | Garbage | Noise | Flood | Ended
 
 
 class Link(Protocol):
-    """One worker, from outside."""
+    """A connection to one worker."""
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Return what has come since the last call; ``now`` is the lab's clock, in seconds."""
+        """Return what has arrived since the last call; ``now`` is the lab's time in seconds."""
         ...
 
     def reading(self) -> Reading | None:
-        """Look at the process; None before it runs and after."""
+        """Return a reading of the process; None unless it is running."""
         ...
 
     def send(self, type_: str, **fields: object) -> None:
-        """Send one command; one that cannot arrive any more is dropped: `Ended` will follow."""
+        """Send one command; it is dropped if the worker has ended."""
         ...
 
     def kill(self) -> None:
-        """End the worker by force, now."""
+        """Kill the worker."""
         ...

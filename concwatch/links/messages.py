@@ -1,6 +1,6 @@
-"""A worker's reports, decoded strictly: what each line must hold is written in `concwatch.wire`.
+"""The messages of workers and bridges, decoded strictly. `concwatch.wire` specifies them.
 
-Longer than other files: it is one list, in the order of that text.
+Longer than other files: one list in the order of that specification.
 """
 
 from collections.abc import Callable
@@ -13,38 +13,38 @@ from msgspec import Meta
 from concwatch.text import one_line
 from concwatch.wire import PROTOCOL
 
-# No real figure is beyond these, and what is within them can be added, divided, drawn and written.
+# The ranges hold every real figure, and keep arithmetic, drawing and formatting safe.
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
-"""A count, or bytes; a double still has it exactly."""
+"""A number of things or bytes, small enough for a double to hold exactly."""
 
 SignedCount = Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
-"""Bytes more, or fewer."""
+"""A change in bytes."""
 
 Int64 = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
-"""The value of a limit of the system's."""
+"""A pid, or the value of a system limit."""
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
-"""A duration; 30 years are enough."""
+"""A duration of up to 30 years."""
 
 Clock = Annotated[float, Meta(ge=-1e12, le=1e12)]
-"""Seconds since whenever."""
+"""Seconds on any clock."""
 
 ShortText = Annotated[
     str, Meta(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]*$")
 ]
-"""A few words that are quoted as they are: none of them may command a terminal."""
+"""Text that is shown unescaped, so it may not contain control characters."""
 
 Durations = Annotated[tuple[Seconds, ...], Meta(max_length=10_000)]
-"""Durations, one a task."""
+"""Durations, one per task."""
 
 MAX_TEXTS = 1_000
-"""ShortText in a list."""
+"""Length of a list of texts."""
 
 TextList = Annotated[tuple[ShortText, ...], Meta(max_length=MAX_TEXTS)]
 
 
 class Ready(msgspec.Struct, tag="ready", frozen=True):
-    """The worker stands."""
+    """The worker is ready."""
 
     engine: ShortText
     runtime: ShortText
@@ -56,7 +56,7 @@ class Ready(msgspec.Struct, tag="ready", frozen=True):
 
 
 class Tick(msgspec.Struct, tag="tick", frozen=True):
-    """The worker's own counters at one moment; ``time`` in seconds of the worker's clock."""
+    """The worker's counters; ``time`` is in seconds on the worker's clock."""
 
     time: Clock
     created: Count
@@ -78,7 +78,7 @@ class Tick(msgspec.Struct, tag="tick", frozen=True):
 
 
 class Reached(msgspec.Struct, tag="reached", frozen=True):
-    """A target has been met."""
+    """A target has been reached."""
 
     target: Count
     live: Count
@@ -88,7 +88,7 @@ class Reached(msgspec.Struct, tag="reached", frozen=True):
 
 
 class BurstDone(msgspec.Struct, tag="burst", frozen=True):
-    """A burst has ended; seconds, CPU seconds, bytes."""
+    """A burst has finished; times in seconds, memory in bytes."""
 
     tasks: Count
     create_seconds: Seconds
@@ -96,12 +96,12 @@ class BurstDone(msgspec.Struct, tag="burst", frozen=True):
     seconds: Seconds
     cpu: Seconds
     live: Count | None = None
-    """Tasks live at the reading; None without one."""
+    """Live tasks at the reading; None without one."""
     traced: SignedCount | None = None
 
 
 class Limit(msgspec.Struct, tag="limit", frozen=True):
-    """The machine refused another task."""
+    """The system refused to start another task."""
 
     standing: Count
     wanted: Count
@@ -119,7 +119,7 @@ class Applied(msgspec.Struct, tag="applied", frozen=True):
 
 
 class TracedLine(msgspec.Struct, frozen=True):
-    """A line that holds traced memory."""
+    """A line of code that has allocated traced memory."""
 
     file: ShortText
     line: Count
@@ -129,7 +129,7 @@ class TracedLine(msgspec.Struct, frozen=True):
 
 
 class TracedLines(msgspec.Struct, tag="lines", frozen=True):
-    """The lines whose traced memory has grown most."""
+    """The lines of code whose traced memory has grown most."""
 
     lines: tuple[TracedLine, ...] = ()
 
@@ -143,7 +143,7 @@ class Error(msgspec.Struct, tag="error", frozen=True):
 
 
 class WallFigures(msgspec.Struct, frozen=True, rename={"per_thread": "a_thread"}):
-    """A limit on threads of another host."""
+    """A limit on threads on another host."""
 
     name: ShortText
     value: Int64
@@ -152,7 +152,7 @@ class WallFigures(msgspec.Struct, frozen=True, rename={"per_thread": "a_thread"}
 
 
 class HostFigures(msgspec.Struct, tag="host", frozen=True):
-    """Another host as its bridge finds it: bytes, and seconds of its own clock."""
+    """The bridge's figures of its host: bytes, and seconds on the host's clock."""
 
     time: Clock
     name: ShortText
@@ -169,7 +169,7 @@ class HostFigures(msgspec.Struct, tag="host", frozen=True):
 
 
 class ProcessFigures(msgspec.Struct, tag="process", frozen=True):
-    """A worker's process as its bridge sees it: bytes, and seconds of that host's clock."""
+    """The bridge's figures of its worker's process: bytes, and seconds on the host's clock."""
 
     time: Clock
     rss: Count
@@ -180,29 +180,29 @@ class ProcessFigures(msgspec.Struct, tag="process", frozen=True):
 
 
 class Echo(msgspec.Struct, tag="echo", frozen=True):
-    """A bridge has heard of us."""
+    """A bridge's answer to a heartbeat."""
 
     number: Count
 
 
 class Survey(msgspec.Struct, tag="survey", frozen=True):
-    """What else is on another host."""
+    """Pythons and toolchains found on another host."""
 
     pythons: TextList = ()
     tools: TextList = ()
 
 
 class Building(msgspec.Struct, tag="building", frozen=True):
-    """The worker is still being built: what happens there."""
+    """The worker is being built; ``text`` is a line of progress."""
 
     text: ShortText
 
 
 class Built(msgspec.Struct, tag="built", frozen=True):
-    """The worker has been built, and starts."""
+    """The worker has been built, and is being started."""
 
     seconds: Seconds
-    """How long that took."""
+    """How long the build took."""
 
 
 class WorkerEnded(msgspec.Struct, tag="ended", frozen=True):
@@ -212,31 +212,31 @@ class WorkerEnded(msgspec.Struct, tag="ended", frozen=True):
 
 
 class Started(msgspec.Struct, tag="started", frozen=True):
-    """The program that is watched on another host has started."""
+    """The watched program on another host has started."""
 
     pid: Int64
 
 
 class Exited(msgspec.Struct, tag="exited", frozen=True):
-    """That program has ended, with a status as the system has it: negative for a signal."""
+    """The watched program has exited; a negative status is a signal's number."""
 
     status: Annotated[int, Meta(ge=-(1 << 31), le=1 << 31)]
 
 
 class Output(msgspec.Struct, tag="output", frozen=True):
-    """What it has written."""
+    """Output of the watched program."""
 
     text: str
 
 
 class ProcessRow(msgspec.Struct, frozen=True):
-    """One process of it: as `ProcessFigures`."""
+    """One watched process, with the figures of `ProcessFigures`."""
 
     pid: Int64
     ppid: Int64
     name: str
     why: str
-    """Why there is no agent in it, if there is none; nothing while one may still come."""
+    """Why it has no agent; empty if it has one or may still get one."""
     rss: Count
     virtual: Count
     peak_rss: Count
@@ -245,20 +245,20 @@ class ProcessRow(msgspec.Struct, frozen=True):
 
 
 class Processes(msgspec.Struct, tag="processes", frozen=True):
-    """All of its processes, and those attached to, at a moment of that host's clock."""
+    """All processes of the watched program and those attached to, at a time on the host's clock."""
 
     time: Clock
     rows: Annotated[tuple[ProcessRow, ...], Meta(max_length=10_000)]
 
 
 class AgentLine(msgspec.Struct, tag="agent", frozen=True):
-    """A line of an agent's, or that its connection has ended."""
+    """A line from an agent on another host, or the end of its connection."""
 
     connection: Count
     pid: Int64
     """The process at the other end."""
     report: msgspec.Raw
-    """As `concwatch.agent` specifies it; null at the end."""
+    """A message specified in `concwatch.agent`; null at the end."""
 
 
 HostReport = (
@@ -275,7 +275,7 @@ HostReport = (
     | Processes
     | AgentLine
 )
-"""What a bridge adds to its worker's reports."""
+"""The reports that a bridge adds to its worker's."""
 
 Report = Ready | Tick | Reached | BurstDone | Limit | Applied | TracedLines | Error
 
@@ -288,14 +288,14 @@ _type_decoder = msgspec.json.Decoder(_Type)
 
 
 def line_decoder(reports: UnionType, what: str) -> Callable[[bytes], Any]:
-    """Return what reads one line of a wire.
+    """Return a decoder of lines.
 
-    It returns None for a type that is newer than this program, and raises a ValueError whose message is one
-    line for a person, with the beginning of what came.
+    The decoder returns None for a message type that is unknown to this version. For an invalid line it raises
+    a ValueError whose message is one line that quotes the beginning.
 
     Args:
-        reports: the types of its lines.
-        what: what a wrong line is none of.
+        reports: the union of the message types.
+        what: the sender, for error messages.
     """
     known = {report.__struct_config__.tag for report in get_args(reports)}
     decoder = msgspec.json.Decoder(reports)
@@ -315,16 +315,16 @@ def line_decoder(reports: UnionType, what: str) -> Callable[[bytes], Any]:
 
 
 decode: Callable[[bytes], Report | HostReport | None] = line_decoder(Report | HostReport, "the wire")
-"""Read one line of a worker's, or of a bridge's; see `line_decoder`."""
+"""Decode one line from a worker or a bridge; see `line_decoder`."""
 
 
 def quoted(line: bytes) -> str:
-    """Quote the beginning of what came."""
+    """Quote the beginning of a line."""
     return repr(line[:60].decode(errors="replace"))
 
 
 def contradiction(before: Tick | None, tick: Tick) -> str | None:
-    """Return what cannot be in ``tick``, by itself or behind ``before`` of the same worker, or None."""
+    """Return what is inconsistent in ``tick``, or between it and the tick ``before`` it; None if nothing."""
     ended = tick.completed + tick.failed + tick.cancelled
     if tick.created != tick.live + ended:
         return f"created is {tick.created:,}, and live with all that ended {tick.live + ended:,}"

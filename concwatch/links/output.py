@@ -1,4 +1,4 @@
-"""What comes from a worker: lines of the wire, standard error and its end, within bounds."""
+"""A worker's output: messages, standard error and its exit, buffered within bounds."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,22 +8,21 @@ from concwatch.links.pipe_bytes import PipeBytes, PipeLines
 from concwatch.system.child import describe_exit, error_line
 
 OUT, ERR = 1, 2
-"""The pipes of a worker, by their descriptors there."""
+"""The descriptors of a worker's pipes."""
 
 NOISE_KEPT = 4_000
-"""Bytes of standard error kept between two looks, and quoted when the worker dies."""
+"""Bytes of standard error that are kept between two polls, and to explain the worker's exit."""
 
 
 class Output:
-    """Keeps what a worker writes until somebody looks."""
+    """Buffers a worker's output until it is polled.
+
+    Args:
+        pause: called with the descriptor of a pipe that should not be read until the next poll.
+        resume: called with the descriptor after that poll.
+    """
 
     def __init__(self, pause: Callable[[int], None], resume: Callable[[int], None]) -> None:
-        """Keep what is fed.
-
-        Args:
-            pause: called with the descriptor of a pipe of which enough has come before the next look.
-            resume: called with it once there has been one.
-        """
         self._pause, self._resume = pause, resume
         self._lines = PipeLines()
         self._pipes: dict[int, PipeBytes] = {OUT: self._lines, ERR: PipeBytes()}
@@ -33,7 +32,7 @@ class Output:
         self._ended: Ended | None = None
 
     def feed(self, fd: int, data: bytes) -> None:
-        """Take what has come from one of the two pipes."""
+        """Add bytes read from a pipe."""
         pipe = self._pipes[fd]
         pipe.feed(data)
         if fd == ERR:
@@ -44,30 +43,30 @@ class Output:
             self._pause(fd)
 
     def end(self, ended: Ended) -> None:
-        """Take the end, behind which nothing comes."""
+        """Set how it ended."""
         self._ended = ended
 
     def exited(self, status: int) -> None:
-        """Take the end of a process by its exit status, with what its standard error says of it."""
+        """Set that the process exited with ``status``, explained by its standard error."""
         words = self.error_line
         self.end(Ended(describe_exit(status) + (f": {words}" if words else "")))
 
     @property
     def error_line(self) -> str:
-        """The line of standard error, so far, that says most about the end."""
+        """The line of standard error so far that best explains the exit."""
         return error_line(self._last_noise.decode(errors="replace"))
 
     def arrivals(self) -> Sequence[Arrival]:
-        """Return what has come since the last call; a flood little by little."""
+        """Return what has arrived since the last call, up to a limit."""
         found: list[Arrival] = []
         if self._noise:
             found.append(Noise(self._noise.decode(errors="replace")))
             self._noise.clear()
         found += self._lines.reports(decode)
-        found += self._go_on_reading()
+        found += self._resume_reading()
         if self._ended is not None:
             flooded, rest = self._lines.waiting, self._lines.rest()
-            if flooded:  # nobody waits for the end of a worker that floods
+            if flooded:  # decoding all of it could take long
                 found.append(Garbage(f"the last {len(rest):,} bytes that it sent are not read"))
             elif rest.strip():
                 found.append(Garbage(f"ended in the middle of a line: {quoted(rest)}"))
@@ -75,8 +74,8 @@ class Output:
             self._ended = None
         return found
 
-    def _go_on_reading(self) -> Sequence[Arrival]:
-        """Begin to count anew what comes; report what had to wait."""
+    def _resume_reading(self) -> Sequence[Arrival]:
+        """Reset the counters, resume paused pipes, and report which were paused."""
         floods = []
         if OUT in self._paused or self._lines.waiting:
             floods.append(Flood("sends more than is read of it: it has to wait"))

@@ -1,4 +1,4 @@
-"""What comes out of a worker's pipe, kept as bytes within bounds until somebody looks."""
+"""Bounded buffers for the bytes read from a worker's pipes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,43 +7,43 @@ from concwatch.links.link import Garbage
 from concwatch.wire import LONGEST_LINE
 
 MAX_BYTES = 4 << 20
-"""Bytes taken from one pipe between two looks; 40 MiB a second at ten looks a second."""
+"""Bytes read from one pipe between two polls: 40 MiB a second at ten polls a second."""
 
 MAX_LINES = 1_000
-"""Lines given at one look; a worker that keeps to the wire sends ten."""
+"""Lines decoded in one poll; a well-behaved worker sends ten a second."""
 
 
 class PipeBytes:
-    """Counts what comes between two looks, so that its reader knows when to leave the pipe alone."""
+    """Counts the bytes read between two polls, so that reading can be paused at a limit."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def feed(self, data: bytes) -> None:
-        """Take what has come."""
+        """Count received bytes."""
         self._count += len(data)
 
     @property
     def full(self) -> bool:
-        """Whether no more should be read before the next look."""
+        """Whether reading should pause until the next poll."""
         return self._count >= MAX_BYTES
 
     def reset(self) -> None:
-        """Begin to count anew."""
+        """Reset the count, after a poll."""
         self._count = 0
 
 
 class PipeLines(PipeBytes):
-    """Cuts what comes into lines, but only when they are asked for: a flood costs no more than its bytes."""
+    """Splits bytes into lines, lazily: unread lines of a flood cost only their bytes."""
 
     def __init__(self) -> None:
         super().__init__()
         self._unread = bytearray()
         self._skipping = False
-        """Whether what comes next is the rest of a line that was too long."""
+        """Whether the next bytes belong to a line that was too long."""
 
     def feed(self, data: bytes) -> None:
-        """Take what has come; the rest of a line that was too long is not kept."""
+        """Add received bytes, except the rest of a line that was too long."""
         super().feed(data)
         if self._skipping:
             _, end, data = data.partition(b"\n")
@@ -52,16 +52,16 @@ class PipeLines(PipeBytes):
 
     @property
     def full(self) -> bool:
-        """Whether no more should be read before the next look."""
+        """Whether reading should pause until the next poll."""
         return super().full or len(self._unread) > LONGEST_LINE
 
     @property
     def waiting(self) -> bool:
-        """Whether a whole line waits to be given."""
+        """Whether a complete line is buffered."""
         return b"\n" in self._unread
 
     def lines(self, most: int = MAX_LINES) -> list[bytes | None]:
-        """Return the next whole lines, ``most`` at most, without their ends; None for one too long."""
+        """Return up to ``most`` complete lines without their line ends; None for one that is too long."""
         found: list[bytes | None] = []
         begin = 0
         while len(found) < most and (end := self._unread.find(b"\n", begin)) >= 0:
@@ -75,7 +75,7 @@ class PipeLines(PipeBytes):
         return found
 
     def reports(self, decode: Callable[[bytes], Any], most: int = MAX_LINES) -> list[Any]:
-        """Return what the next whole lines report by ``decode``; `Garbage` for what it refuses."""
+        """Decode the next complete lines; a line that ``decode`` rejects becomes `Garbage`."""
         found: list[Any] = []
         for line in self.lines(most):
             if line is None:
@@ -88,7 +88,7 @@ class PipeLines(PipeBytes):
         return [report for report in found if report is not None]
 
     def rest(self) -> bytes:
-        """Take all that is left: the beginning of a line that never ended, and whole lines not given."""
+        """Remove and return all buffered bytes."""
         rest = bytes(self._unread)
         self._unread.clear()
         return rest

@@ -1,4 +1,4 @@
-"""A worker in a process of its own: its pipes, its end, and what it may not do to this program."""
+"""A link to a worker in a child process."""
 
 import asyncio
 import contextlib
@@ -14,15 +14,15 @@ from concwatch.system.child import explain_start_error
 from concwatch.system.process import Reading, Sampler
 from concwatch.system.spawn import NICENESS, child_setup
 
-LAST_WORDS = 0.5
-"""Seconds that the pipes of an ended worker are still read."""
+DRAIN_TIME = 0.5
+"""Seconds for which the pipes of an exited worker are still read."""
 
 
 class WorkerProcess(asyncio.SubprocessProtocol):
-    """A `Link` to a real worker. Must be made on a running event loop.
+    """A `Link` to a child process. Must be created on a running event loop.
 
-    What a worker sends is taken in only as fast as it is looked at: one that sends more waits for its pipe,
-    and neither time nor memory of this program goes into it.
+    Its output is read only as fast as `arrivals` is called: a worker that writes faster blocks on its pipe,
+    and takes neither time nor memory here.
     """
 
     def __init__(
@@ -33,13 +33,13 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         *,
         plain: bool = False,
     ) -> None:
-        """Begin to start it.
+        """Start the process in the background.
 
         Args:
             command: the program and its arguments.
-            variables: those that its environment has besides what it inherits.
-            begin: what it is sent before any command.
-            plain: whether it is started as a shell would, neither nicer nor killed with this process.
+            variables: environment variables to add to the inherited ones.
+            begin: bytes to send before any command.
+            plain: whether to start it at normal priority and let it outlive this process.
         """
         self._output = Output(
             lambda fd: self._reader(fd).pause_reading(), lambda fd: self._reader(fd).resume_reading()
@@ -47,8 +47,8 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
         self._sampler: Sampler | None = None
         self._killed = False
-        self._struck = False
-        self._over = False
+        self._signalled = False
+        self._ended = False
         self._backlog = [begin] if begin else []
         self._setup = None if plain else child_setup(NICENESS)
         self._starting = asyncio.get_running_loop().create_task(
@@ -64,20 +64,20 @@ class WorkerProcess(asyncio.SubprocessProtocol):
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 env=environment,
-                # Ctrl-C in the terminal is for the monitor to act on.
+                # So that Ctrl-C in the terminal reaches the monitor only.
                 start_new_session=True,
                 preexec_fn=self._setup,
             )
         except (OSError, ValueError, RuntimeError, subprocess.SubprocessError) as error:
-            self._over = True
+            self._ended = True
             self._output.end(Ended(f"could not be started: {explain_start_error(error)}", ran=False))
 
-    # What the event loop calls.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the pipes of the process that has started."""
+        """Send queued commands to the process, which has started."""
         self._transport = cast("asyncio.SubprocessTransport", transport)
-        if self._over:  # it could be started, but there is nothing that would wait for its end
+        if self._ended:  # the process was started, but the loop failed to watch for its exit
             process = cast("subprocess.Popen[bytes]", transport.get_extra_info("subprocess"))
             self._transport.close()
             process.kill()
@@ -93,7 +93,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         self._backlog.clear()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Keep what comes, and leave a pipe alone of which enough has come."""
+        """Buffer received bytes; the buffer pauses a pipe at its limit."""
         self._output.feed(fd, data)
 
     def _reader(self, fd: int) -> asyncio.ReadTransport:
@@ -101,37 +101,37 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         return cast("asyncio.ReadTransport", self._transport.get_pipe_transport(fd))
 
     def process_exited(self) -> None:
-        """Note that the process has ended; its pipes may still hold its last words."""
+        """Handle the exit of the process; its pipes may still hold output."""
         self._sampler = None
-        # A child of its own may hold the pipes open for ever, so their end is not waited for any longer.
-        asyncio.get_running_loop().call_later(LAST_WORDS, self.connection_lost, None)
+        # Not until the pipes are closed: a child of the worker may hold them open for ever.
+        asyncio.get_running_loop().call_later(DRAIN_TIME, self.connection_lost, None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Report the end, once, when the process has ended and all its pipes are read."""
+        """Report the exit, once, when the process has exited and its pipes are read."""
         status = self._transport.get_returncode() if self._transport else None
-        if self._over or status is None or self._transport is None:
+        if self._ended or status is None or self._transport is None:
             return
-        self._over = True
+        self._ended = True
         self._output.exited(status)
         self._transport.close()
 
-    # What a lane calls.
+    # Called by a lane.
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Return what has come since the last call; a flood little by little."""
+        """Return what has arrived since the last call, up to a limit."""
         return self._output.arrivals()
 
     def reading(self) -> Reading | None:
-        """Look at the process; None before it runs and after."""
+        """Return a reading of the process; None unless it is running."""
         return self._sampler.read() if self._sampler else None
 
     @property
     def error_line(self) -> str:
-        """The line of its standard error, so far, that says most about its end."""
+        """The line of its standard error so far that best explains its exit."""
         return self._output.error_line
 
     def send(self, type_: str, **fields: object) -> None:
-        """Send one command; before the process runs it waits, after its end it is dropped."""
+        """Send one command; it is queued until the process has started, and dropped after its exit."""
         line = wire.encode(type_, **fields)
         if self._transport is None:
             self._backlog.append(line)
@@ -145,10 +145,10 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             pipe.write(line)
 
     def kill(self) -> None:
-        """End the worker by force; before it runs, as soon as it does."""
+        """Kill the worker, at once or as soon as it has started."""
         self._killed = True
-        if self._transport is not None and not self._struck:
-            # Once: a second time would take the exit status of an ended process away from the event loop.
-            self._struck = True
+        if self._transport is not None and not self._signalled:
+            # Only once: a second kill() would reap an exited process, and the loop would miss its status.
+            self._signalled = True
             with contextlib.suppress(ProcessLookupError):
                 self._transport.kill()

@@ -171,7 +171,7 @@ class FakeLink:
 
     def _change_workload(self, workload, url):
         if workload.word == HTTP and not url:
-            raise ValueError(f'workload "{workload.spec}" needs "url", where to fetch: expected http://…')
+            raise ValueError(f'workload "{workload.spec}" needs a "url" to fetch: expected http://…')
         self._workload = workload
         self._counts.cancelled += self._counts.live
         self._cohorts.clear()

@@ -42,14 +42,14 @@ class Bench:
     def __init__(self, target, live):
         self.goal, self.counts = Goal(), Counts()
         self.counts.created = live
-        self.goal.ask(target, self.counts, 0.0)
+        self.goal.set_target(target, self.counts, 0.0)
         self.inbox = deque()
         self.wall = FileWall(self.goal, self.counts, self.inbox.append)
         self.told = []
 
     def fail(self, tasks=1):
         for _ in range(tasks):
-            assert self.wall.hit_by(REFUSED)
+            assert self.wall.handle(REFUSED)
             self.counts.failed += 1
 
     def turn(self):
@@ -57,7 +57,7 @@ class Bench:
             self.inbox.popleft()()
 
     def tick(self):
-        self.wall.look(lambda *fields: self.told.append(fields))
+        self.wall.check(lambda *fields: self.told.append(fields))
         self.turn()
 
 
@@ -83,7 +83,7 @@ def test_a_target_that_is_asked_for_meanwhile_stands():
     bench = Bench(500, 300)
     bench.fail(100)
     bench.turn()
-    bench.goal.ask(50, bench.counts, 1.0)
+    bench.goal.set_target(50, bench.counts, 1.0)
     bench.tick()
     bench.tick()
     assert bench.told == []
@@ -101,5 +101,5 @@ def test_tasks_that_are_on_their_way_out_hit_no_wall():
 
 def test_another_error_is_left_alone():
     bench = Bench(500, 300)
-    assert not bench.wall.hit_by(ValueError("x"))
+    assert not bench.wall.handle(ValueError("x"))
     assert not bench.inbox

@@ -22,7 +22,7 @@ class Model:
             self.settle()
 
     def ask(self, target, now=0.0):
-        self.goal.ask(target, self.counts, now)
+        self.goal.set_target(target, self.counts, now)
 
     def step(self, most=10**9):
         wanted = self.goal.wanted(self.counts.live)
@@ -207,13 +207,13 @@ def test_a_burst_whose_tasks_end_at_once_is_reached_all_the_same():
 
 def test_a_task_that_is_told_to_end_is_no_part_of_the_burst_that_takes_its_place():
     goal, counts = Goal(), Counts()
-    goal.ask(30, counts, 0.0)
+    goal.set_target(30, counts, 0.0)
     counts.created = 30
     goal.created(30)
     goal.set_refill(False)
     goal.replace(counts.live)
     counts.cancelled = 29
     assert goal.wanted(counts.live, 1) == 0  # the last is told to end, and has not yet
-    goal.ask(5, counts, 1.0)
+    goal.set_target(5, counts, 1.0)
     counts.cancelled = 30
     assert goal.wanted(counts.live) == 5

@@ -211,7 +211,7 @@ def test_each_engine_fetches_pages_side_by_side_and_counts_what_fails(worker, se
 def test_without_an_address_there_is_nothing_to_fetch(worker):
     for fields in ({}, {"url": "ftp://x"}):
         message = worker.refuse("workload", spec="http", **fields)
-        assert message == 'workload "http" needs "url", where to fetch: expected http://…'
+        assert message == 'workload "http" needs a "url" to fetch: expected http://…'
     assert '"url" is 5' in worker.refuse("workload", spec="http", url=5)
 
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from concwatch.worker.timing import BUCKET, LONGEST_LIST, RATE, Timing
+from concwatch.worker.timing import BUCKET, MAX_TIMES, RATE, Timing
 
 
 class Run:
@@ -19,7 +19,7 @@ class Run:
 
     def create(self, moments):
         for self.now in moments:
-            if self.timing.chosen() is not None:
+            if self.timing.choose() is not None:
                 self.timed.append((self.created, self.now))
             self.created += 1
 
@@ -101,19 +101,19 @@ def test_the_lengths_of_the_timed_are_those_of_all():
 
 def test_times_are_taken_once_rounded_to_four_digits_and_whole_microseconds():
     timing = Timing(lambda: 0.0)
-    timing.begun(1.0, 1.00012344)
-    timing.completed(1.0, 13.34567)
-    timing.completed(1.0, 1.0000006)
-    assert timing.take() == {"durations": [12.35, 1e-06], "delays": [0.000123]}
-    assert timing.take() == {"durations": [], "delays": []}
+    timing.record_start(1.0, 1.00012344)
+    timing.record_completion(1.0, 13.34567)
+    timing.record_completion(1.0, 1.0000006)
+    assert timing.drain() == {"durations": [12.35, 1e-06], "delays": [0.000123]}
+    assert timing.drain() == {"durations": [], "delays": []}
 
 
 def test_while_nobody_takes_them_the_oldest_times_go():
     timing = Timing(lambda: 0.0)
-    for index in range(LONGEST_LIST + 5):
-        timing.completed(0.0, index)
-    times = timing.take()["durations"]
-    assert (len(times), times[0]) == (LONGEST_LIST, 5)
+    for index in range(MAX_TIMES + 5):
+        timing.record_completion(0.0, index)
+    times = timing.drain()["durations"]
+    assert (len(times), times[0]) == (MAX_TIMES, 5)
 
 
 def test_tasks_that_are_skipped_together_are_chosen_as_one_by_one():

@@ -214,11 +214,11 @@ def test_a_wall_is_named_though_there_is_no_memory_to_look_for_it(monkeypatch, s
 
     monkeypatch.setattr(walls, "wall_hit", look)
     engine = Engine(lambda report, **fields: said.append((report, fields)), collector=None)
-    engine.goal.ask(1_000, engine.counts, 0.0)
+    engine.goal.set_target(1_000, engine.counts, 0.0)
     engine.hit_wall(RuntimeError("can't start new thread"))
     ((report, fields),) = said
     assert (report, (fields["wall"], fields["value"])) == ("limit", named)
-    assert engine.reserve.kept is not bool(short)
+    assert engine.reserve.held is not bool(short)
 
 
 def test_memory_that_cannot_be_read_is_unknown_and_not_gone(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.worker.user_function import find_function
+from concwatch.worker.user_function import load_function
 from concwatch.worker.workloads import DEFAULT, DEFAULTS, EXAMPLES, FORMS, USER, WORDS, Spread, parse
 
 READ = {
@@ -138,7 +138,7 @@ def find(tmp_path, monkeypatch):
     (tmp_path / "user_jobs.py").write_text(JOBS)
 
     def look(spec, coroutine=True):
-        return find_function(parse(spec), coroutine)
+        return load_function(parse(spec), coroutine)
 
     yield look
     for name in set(sys.modules) - set(modules):
@@ -212,6 +212,6 @@ def test_lengths_are_spread_evenly_however_many_are_taken(least, span, count):
 
 
 def test_only_a_sleep_of_two_lengths_varies():
-    assert parse("sleep:5..15").lengths is not None
-    assert [parse(spec).lengths for spec in ("sleep:5", "ticks:2x5", "hold")] == [None] * 3
+    assert parse("sleep:5..15").durations is not None
+    assert [parse(spec).durations for spec in ("sleep:5", "ticks:2x5", "hold")] == [None] * 3
     assert [parse(spec).word for spec in EXAMPLES]

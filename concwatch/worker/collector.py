@@ -1,4 +1,4 @@
-"""A worker's memory: Python's garbage collector, giving memory back, and a reserve of it."""
+"""A worker's memory: the garbage collector's modes, trimming, and a memory reserve."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 MODES = ("default", "frozen", "off")
 
 RESERVE = 32 << 20 if sys.implementation.name == "cpython" else 0
-"""Bytes: a list of all tasks has room in it. CPython has them zeroed by the system and never touches them,
-so that they weigh nothing; where that is not known, nothing is kept back."""
+"""Bytes, enough for a list of all tasks. CPython leaves zeroing them to the system and never touches them, so
+that they add nothing to RSS; other implementations may differ, so they reserve nothing."""
 
 
-def give_back() -> None:
-    """Return the C library's free memory to the system, where it can (glibc); a millisecond or so."""
+def trim_heap() -> None:
+    """Return the C library's free memory to the system, if it is glibc; takes about a millisecond."""
     if sys.platform.startswith("linux"):
-        import ctypes  # only here: it weighs half a megabyte
+        import ctypes  # imported only here: it takes half a megabyte
 
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
         if trim is not None:
@@ -28,19 +28,19 @@ def give_back() -> None:
 
 
 class Collector:
-    """Sets the collector's mode and adds up the seconds that it takes."""
+    """Sets the garbage collector's mode and sums the seconds that it takes."""
 
     def __init__(self) -> None:
         self.mode = "default"
         self.seconds = 0.0
         """Seconds spent collecting since the worker started."""
         self._began = 0.0
-        self.knows_seconds = hasattr(gc, "callbacks")
-        """Whether those seconds are known: on PyPy they are not."""
-        if self.knows_seconds:
-            gc.callbacks.append(self._note)
+        self.has_seconds = hasattr(gc, "callbacks")
+        """Whether ``seconds`` is measured: PyPy has no callbacks."""
+        if self.has_seconds:
+            gc.callbacks.append(self._on_collection)
 
-    def _note(self, phase: str, info: Dict[str, int]) -> None:
+    def _on_collection(self, phase: str, info: Dict[str, int]) -> None:
         if phase == "start":
             self._began = perf_counter()
         else:
@@ -50,7 +50,7 @@ class Collector:
         """Switch to ``default``, ``frozen`` or ``off``.
 
         Raises:
-            ValueError: for any other word.
+            ValueError: it is none of these.
         """
         if mode not in MODES:
             from concwatch.text import nearest  # only an error needs it
@@ -67,18 +67,18 @@ class Collector:
             self._unfreeze()
 
     def before_slice(self) -> None:
-        """Collect nothing while a slice of tasks is created, if the mode is ``frozen``.
+        """Stop collecting while a slice of tasks is created, if the mode is ``frozen``.
 
-        Even the youngest generation costs 0.8 µs a task: all that it walks is live.
+        Even the youngest generation costs 0.8 µs a task: everything it walks is live.
         """
         if self.mode == "frozen":
             gc.disable()
 
     def after_slice(self) -> None:
-        """Freeze what the slice has created, and collect again, if the mode is ``frozen``.
+        """Freeze what the slice has created, and resume collecting, if the mode is ``frozen``.
 
-        A full collection walks every live object again and again while a million tasks are created; frozen
-        objects are not walked, and what ends is still freed at once by its reference count.
+        Full collections would walk every live object again and again while a million tasks are created.
+        Frozen objects are skipped; tasks that end are still freed at once by their reference count.
         """
         if self.mode == "frozen":
             gc.freeze()
@@ -86,39 +86,39 @@ class Collector:
 
     @staticmethod
     def _unfreeze() -> None:
-        if hasattr(gc, "unfreeze"):  # PyPy has nothing that could be frozen
+        if hasattr(gc, "unfreeze"):  # PyPy has none
             gc.unfreeze()
 
     def trim(self) -> None:
-        """Collect everything, then return free memory to the system."""
+        """Run a full collection, then return free memory to the system."""
         self._unfreeze()
         gc.collect()
         self.after_slice()
-        give_back()
+        trim_heap()
 
 
 class Reserve:
-    """Address space kept back, so that a worker without memory can still report that and obey.
+    """Reserved address space that lets a worker that runs out of memory still report that and obey.
 
-    It is let go when memory runs out, and taken again before a worker grows anew.
+    It is released when memory runs out, and allocated again before the worker next grows.
     """
 
     def __init__(self) -> None:
         self._bytes: Optional[bytes] = bytes(RESERVE)
 
     @property
-    def kept(self) -> bool:
-        """Whether it has not been let go."""
+    def held(self) -> bool:
+        """Whether the reserve is allocated."""
         return self._bytes is not None
 
-    def take(self) -> None:
-        """Keep it back again.
+    def allocate(self) -> None:
+        """Allocate the reserve again.
 
         Raises:
-            MemoryError: there is no room for it.
+            MemoryError: there is not enough memory.
         """
         self._bytes = bytes(RESERVE)
 
-    def let_go(self) -> None:
-        """Free it for whatever needs it now."""
+    def release(self) -> None:
+        """Free the reserve."""
         self._bytes = None

@@ -1,4 +1,4 @@
-"""Fetching a page, the workload ``http``: by requests where a task may block, by aiohttp on an event loop."""
+"""The ``http`` workload: fetch a page, with requests in tasks that may block, else with aiohttp."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from concwatch.worker.workloads import Workload
 
 DIRECT = {"http": None, "https": None, "all": None}
-"""No proxy, whatever the environment has: aiohttp takes none either."""
+"""Proxies for requests: none, whatever the environment sets; aiohttp uses none either."""
 
 
 class BadStatus(Exception):
-    """The server answered, but not with the page."""
+    """The server answered with a status other than 200."""
 
 
-def find_fetch(workload: Workload, coroutine: bool) -> Callable[[], Any]:
-    """Import the package that fetches; return a function that fetches the workload's page once, to its end.
+def load_fetch(workload: Workload, coroutine: bool) -> Callable[[], Any]:
+    """Import the HTTP client; return a function that fetches the workload's page once.
 
     Args:
-        workload: one with the word ``http``.
-        coroutine: whether the engine needs a coroutine function, or else a plain one.
+        workload: one whose word is ``http``.
+        coroutine: whether the engine needs a coroutine function rather than a plain one.
 
     Raises:
-        ValueError: what is missing, in one line.
+        ValueError: one line that says what is missing.
     """
     url = workload.url
     if url is None or not url.startswith(("http://", "https://")):
-        raise ValueError(f'workload "{workload.spec}" needs "url", where to fetch: expected http://…')
+        raise ValueError(f'workload "{workload.spec}" needs a "url" to fetch: expected http://…')
     try:
         fetch = _with_aiohttp() if coroutine else _with_requests()
     except ImportError:
@@ -48,10 +48,10 @@ def _with_aiohttp() -> Callable[[str], Any]:
     from aiohttp import ClientSession
 
     async def fetch(url: str) -> None:
-        # One session a task, as the published experiment opens one client a call.
+        # One session per task, as the published experiment opens one client per call.
         async with ClientSession() as session, session.get(url) as response:
             _check(url, response.status)
-            await response.read()  # raises for a body that is cut short
+            await response.read()  # raises if the body is truncated
 
     return fetch
 
@@ -60,8 +60,8 @@ def _with_requests() -> Callable[[str], Any]:
     import requests
 
     def fetch(url: str) -> None:
-        # The body is read behind this, and a body that is cut short raises.
-        response = requests.get(url, proxies=DIRECT)  # type: ignore[arg-type]  # its stubs know no None here
+        # Reads the whole body, and raises if it is truncated.
+        response = requests.get(url, proxies=DIRECT)  # type: ignore[arg-type]  # its stubs do not allow None here
         _check(url, response.status_code)
 
     return fetch

@@ -1,4 +1,4 @@
-"""What an engine is asked to hold, and how far it is: plain arithmetic on counters, with time passed in."""
+"""An engine's counters and target: plain arithmetic, with time passed in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class Counts:
-    """The four counters of an engine; ``live`` follows from them."""
+    """The four counters of an engine, from which ``live`` follows."""
 
     __slots__ = ("cancelled", "completed", "created", "failed")
 
@@ -21,15 +21,15 @@ class Counts:
     @property
     def live(self) -> int:
         """Tasks created and not yet ended."""
-        # What ends is read before what begins, so that a tick in mid-change never shows fewer than none.
+        # Read first, so that a concurrent change never makes the difference negative.
         ended = self.completed + self.failed + self.cancelled
         return self.created - ended
 
     def report(self) -> Dict[str, int]:
-        """Return all five as a tick carries them; they add up whatever changes meanwhile."""
+        """Return all five as a tick's fields; they add up even while other threads change them."""
         completed, failed, cancelled = self.completed, self.failed, self.cancelled
         ended = completed + failed + cancelled
-        created = max(self.created, ended)  # a thread's task may have ended before its start is counted
+        created = max(self.created, ended)  # a task on a thread may end before its start is counted
         return {
             "created": created,
             "live": created - ended,
@@ -40,10 +40,10 @@ class Counts:
 
 
 class Goal:
-    """The target of an engine, and what is still wanted to meet it."""
+    """The target of an engine, and how many tasks are still missing."""
 
     __slots__ = (
-        "_asked",
+        "_arrived",
         "_cancelled",
         "_created",
         "_due",
@@ -56,35 +56,35 @@ class Goal:
 
     def __init__(self) -> None:
         self.target = 0
-        """Live tasks to hold."""
+        """The number of live tasks to hold."""
         self.refill = True
         """Whether a task that ends is replaced."""
         self.paused = False
-        """Whether nothing is wanted for now: a burst creates its own tasks and lets them end."""
-        self._left = 0  # without refill: how many of the burst are still to be created
-        self._due = 0  # ``created`` at which everything asked for has been created
+        """Whether no task is created or cancelled for now: a burst manages its own."""
+        self._left = 0  # without refill: tasks of the target still to be created
+        self._due = 0  # the value of ``created`` at which the target is met
         self._created = 0
         self._cancelled = 0
-        self._asked: Optional[float] = None
+        self._arrived: Optional[float] = None  # seconds; None once it has been reported as met
         self._replacing = False
 
-    def ask(self, target: int, counts: Counts, now: float) -> None:
-        """Take a new target that arrived at ``now`` (seconds)."""
+    def set_target(self, target: int, counts: Counts, now: float) -> None:
+        """Set a new target that arrived at ``now`` (seconds)."""
         self.target = target
         self._left = max(0, target - (0 if self._replacing else counts.live))
         self._created = counts.created
         self._cancelled = counts.cancelled
         self._due = counts.created + self._left
-        self._asked = now
+        self._arrived = now
 
     def set_refill(self, on: bool) -> None:
-        """Switch refill; what a burst had not created yet is dropped with it."""
+        """Switch refill on or off; tasks of the target that were still to be created are dropped."""
         self.refill = on
         self._left = 0
 
     def replace(self, live: int) -> None:
-        """Ask for every live task to be ended first: what a task does has changed."""
-        # While an earlier change still ends them, they are among what is left to be created already.
+        """Have every live task cancelled and replaced: the workload has changed."""
+        # Tasks that an earlier change is still cancelling are already among those left to create.
         again = 0 if self._replacing else min(live, self.target - self._left)
         self._replacing = live > 0
         self._left += again
@@ -92,30 +92,33 @@ class Goal:
 
     @property
     def replacing(self) -> bool:
-        """Whether what is live is still of the workload before, and none of the new one has begun."""
+        """Whether all live tasks are of the previous workload, and are being cancelled."""
         return self._replacing
 
     def settle(self, live: int) -> None:
-        """Take what is live as the target: a wall was hit, or growth is to stop."""
+        """Lower the target to what is live: a wall was hit, or growth was halted."""
         self.target = min(self.target, live)
         self._left = 0
-        self._asked = None
+        self._arrived = None
 
     def pause(self, tasks: int) -> None:
-        """Want nothing from now on: a burst of ``tasks`` creates its own and lets them end."""
+        """Stop creating and cancelling tasks: a burst of ``tasks`` manages its own."""
         self.target, self.paused = tasks, True
 
     def resume(self) -> None:
-        """Hold a target again, 0 at first: the burst has ended."""
+        """Hold a target again, initially 0: the burst has ended."""
         self.target, self.paused = 0, False
 
     def wanted(self, live: int, leaving: int = 0) -> int:
-        """Return how many tasks to create, or, if negative, to cancel besides those that are ``leaving``."""
+        """Return how many tasks to create, or, if negative, to cancel besides the ``leaving`` ones.
+
+        ``leaving`` counts live tasks that are already being cancelled.
+        """
         if self.paused:
             return 0
         staying = live - leaving
         if self._replacing:
-            # Until the last has ended: one being cancelled is still live where a new target is asked for.
+            # Until the last one has ended: a task being cancelled is still live when a new target arrives.
             self._replacing = live > 0
             if self._replacing:
                 return -staying
@@ -124,19 +127,19 @@ class Goal:
         return min(self._left, self.target - staying)
 
     def created(self, count: int) -> None:
-        """Note that ``count`` tasks have been created."""
+        """Record that ``count`` tasks have been created."""
         self._left = max(0, self._left - count)
 
     def reached(self, counts: Counts, now: float) -> Optional[Dict[str, object]]:
-        """Return the fields of a ``reached`` report when the target has just been met, else None."""
-        if self._asked is None or counts.created < self._due or counts.live > self.target:
+        """Return the fields of a ``reached`` report if the target has just been met, else None."""
+        if self._arrived is None or counts.created < self._due or counts.live > self.target:
             return None
         fields: Dict[str, object] = {
             "target": self.target,
             "live": counts.live,
             "created": counts.created - self._created,
             "cancelled": counts.cancelled - self._cancelled,
-            "seconds": now - self._asked,
+            "seconds": now - self._arrived,
         }
-        self._asked = None
+        self._arrived = None
         return fields

@@ -1,4 +1,4 @@
-"""The thread that reports ten times a second how a worker stands."""
+"""The reporter thread, which sends a worker's ticks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 if sys.platform != "win32":
     import resource
 
-SLOWEST, FASTEST = 0.1, 100.0
-"""Ticks a second."""
+MIN_RATE, MAX_RATE = 0.1, 100.0
+"""Ticks per second."""
 
 
 class Reporter:
@@ -29,24 +29,24 @@ class Reporter:
         self._collector = collector
         self._interval = 0.1
         self._sent = 0
-        self._ask_again = 0.0  # when the system may be asked again what the process has used
+        self._next_usage = 0.0  # when to read CPU time and context switches again
         self._soon = threading.Event()
-        self._busy = threading.Lock()  # held while a tick is made, whose own bytes are no task's
+        self._busy = threading.Lock()  # held while a tick is built, whose allocations are not a task's
         self.memory: Callable[[], Dict[str, int]] = dict
-        """Returns ``traced`` and ``tracer`` in bytes while tracing, else nothing."""
+        """Returns ``traced`` and ``tracer`` in bytes while tracing, else an empty dict."""
 
     def traced(self) -> Optional[int]:
-        """Return the bytes traced between two ticks, or None while nothing is traced."""
+        """Return the bytes traced while no tick is being built, or None while nothing is traced."""
         with self._busy:
             return self.memory().get("traced")
 
     def set_rate(self, hz: float) -> None:
-        """Send this many ticks a second."""
+        """Set the number of ticks per second."""
         self._interval = 1 / hz
         self.tick_soon()
 
     def tick_soon(self) -> None:
-        """Send the next tick at once: something has happened that a person waits for."""
+        """Send the next tick at once: something has happened that the user waits for."""
         self._soon.set()
 
     def start(self) -> None:
@@ -59,9 +59,9 @@ class Reporter:
             try:
                 with self._busy:
                     self._tick(max(0.0, monotonic() - due))
-            except MemoryError:  # the next one finds some
-                self._engine.reserve.let_go()
-            # Never catch up: after a silence the next tick is one interval away, like any other.
+            except MemoryError:  # the reserve is free for the next one
+                self._engine.reserve.release()
+            # Do not catch up: after a delay the next tick is one interval away, like any other.
             due = max(due + self._interval, monotonic())
             if self._soon.wait(max(0.0, due - monotonic())):
                 self._soon.clear()
@@ -70,24 +70,24 @@ class Reporter:
     def _usage(self) -> Dict[str, Any]:
         fields: Dict[str, Any] = {}
         began = monotonic()
-        if sys.platform != "win32" and began >= self._ask_again:
+        if sys.platform != "win32" and began >= self._next_usage:
             usage = resource.getrusage(resource.RUSAGE_SELF)
             fields["cpu"] = round(usage.ru_utime + usage.ru_stime, 6)
             fields["switches"] = usage.ru_nvcsw + usage.ru_nivcsw
-            # The system adds up all threads: of 10,000 that takes 5 ms, in which no task runs.
-            self._ask_again = began + min(1.0, 100 * (monotonic() - began))
+            # The system sums over all threads: with 10,000 that takes 5 ms, during which no task runs.
+            self._next_usage = began + min(1.0, 100 * (monotonic() - began))
         return fields
 
     def _tick(self, late: float) -> None:
         engine = self._engine
-        engine.look_at_walls()
+        engine.check_file_limit()
         counts = engine.counts.report()
         fields: Dict[str, Any] = {
             **counts,
-            "queued": min(engine.queued(), counts["live"]),  # it may have changed since
+            "queued": min(engine.queued(), counts["live"]),  # it may have grown since
             "lag": round(engine.lag(late), 6),
-            **({"gc": round(self._collector.seconds, 6)} if self._collector.knows_seconds else {}),
-            **engine.timing.take(),
+            **({"gc": round(self._collector.seconds, 6)} if self._collector.has_seconds else {}),
+            **engine.timing.drain(),
             **self._usage(),
             **self.memory(),
         }

@@ -1,4 +1,4 @@
-"""A worker: one engine, its reporter, and the wire between them and whoever started it."""
+"""A worker process: one engine, its reporter, and the wire to the process that started it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import partial
 from time import monotonic
 
 from concwatch import wire
-from concwatch.worker.burst import LONGEST_WAIT, MOST_CHUNKS, Burst
+from concwatch.worker.burst import LONGEST_WAIT, MAX_CHUNKS, Burst
 from concwatch.worker.collector import Collector
 from concwatch.worker.engines import ENGINES
-from concwatch.worker.engines.base import CPYTHONS
-from concwatch.worker.reporter import FASTEST, SLOWEST, Reporter
+from concwatch.worker.engines.base import CPYTHON_COMMANDS
+from concwatch.worker.reporter import MAX_RATE, MIN_RATE, Reporter
 from concwatch.worker.workloads import DEFAULT, WORDS, parse
 
 TYPE_CHECKING = False
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     Fields = Dict[str, Any]
 
 
-MOST_TASKS = 1_000_000_000
-LARGEST = 1 << 62
+MAX_TASKS = 1_000_000_000
+MAX_INTEGER = 1 << 62
 
 
 class Channel:
-    """The wire's two descriptors, kept private so that no task can read or write them by accident."""
+    """The wire's two file descriptors, duplicated so that no task can read or write them by accident."""
 
     def __init__(self) -> None:
         self._input = os.dup(0)
@@ -44,7 +44,7 @@ class Channel:
         self._lock = threading.Lock()
 
     def send(self, type_: str, **fields: Any) -> None:
-        """Write one report; a reader that is gone ends the process."""
+        """Write one report; exit the process if the reader is gone."""
         rest = memoryview(wire.encode(type_, **fields))
         with self._lock:
             try:
@@ -54,16 +54,16 @@ class Channel:
                 os._exit(0)
 
     def lines(self) -> Any:
-        """Yield each line that comes in, of one that is too long the beginning; ends with the input."""
+        """Yield each line of the input, but only the beginning of one that is too long."""
         with open(self._input, "rb") as file:
-            inside = False  # whether what comes next is the rest of a line that was too long
+            continued = False  # whether the next piece belongs to a line that was too long
             for piece in iter(lambda: file.readline(wire.LONGEST_LINE), b""):
-                if piece.strip() and not inside:
+                if piece.strip() and not continued:
                     yield piece
-                inside = not piece.endswith(b"\n")
+                continued = not piece.endswith(b"\n")
 
     def refuse(self, command: Optional[str], error: ValueError) -> None:
-        """Answer a command that cannot be obeyed: one line of bounded length, whatever it quotes."""
+        """Answer an invalid command with an ``error`` of one line of bounded length, whatever it quotes."""
         self.send("error", command=command, message=" ".join(str(error).split())[:1000], detail=None)
 
 
@@ -74,30 +74,30 @@ def _field(fields: Fields, key: str, fits: Callable[[Any], bool], expected: str)
     return value
 
 
-def _whole(fields: Fields, key: str, largest: int) -> Any:
+def _integer(fields: Fields, key: str, largest: int) -> Any:
     expected = f"a whole number from 0 to {largest:,}"
     return _field(fields, key, lambda value: type(value) is int and 0 <= value <= largest, expected)
 
 
-def _flag(fields: Fields, key: str) -> Any:
+def _boolean(fields: Fields, key: str) -> Any:
     return _field(fields, key, lambda value: type(value) is bool, "true or false")
 
 
-def _word(fields: Fields, key: str) -> Any:
+def _string(fields: Fields, key: str) -> Any:
     return _field(fields, key, lambda value: type(value) is str, "a string")
 
 
 def _rate(fields: Fields) -> Any:
     def fits(value: Any) -> bool:
-        return type(value) in (int, float) and SLOWEST <= value <= FASTEST
+        return type(value) in (int, float) and MIN_RATE <= value <= MAX_RATE
 
-    return _field(fields, "hz", fits, f"ticks a second from {SLOWEST} to {FASTEST:.0f}")
+    return _field(fields, "hz", fits, f"ticks a second from {MIN_RATE} to {MAX_RATE:.0f}")
 
 
 def _workload(fields: Fields) -> Workload:
-    workload = parse(_word(fields, "spec"))
+    workload = parse(_string(fields, "spec"))
     if fields.get("url") is not None:
-        workload.url = _word(fields, "url")
+        workload.url = _string(fields, "url")
     return workload
 
 
@@ -106,9 +106,9 @@ def _burst(fields: Fields) -> Burst:
         return wait is None or (type(wait) in (int, float) and 0 <= wait <= LONGEST_WAIT)
 
     return Burst(
-        _whole(fields, "tasks", MOST_TASKS),
-        max(1, _whole(fields, "chunks", MOST_CHUNKS)),
-        _whole(fields, "older", MOST_TASKS),
+        _integer(fields, "tasks", MAX_TASKS),
+        max(1, _integer(fields, "chunks", MAX_CHUNKS)),
+        _integer(fields, "older", MAX_TASKS),
         _field(fields, "read_after", fits, f"null, or seconds from 0 to {LONGEST_WAIT:,.0f}"),
     )
 
@@ -130,43 +130,45 @@ def _trace(reporter: Reporter, on: bool) -> None:
 
 
 def _lines(engine: Engine) -> Callable[[Fields], None]:
-    looked: List[Any] = []
+    loaded: List[Any] = []
 
     def report(fields: Fields) -> None:
-        if not looked:
-            from concwatch.agent.traced import TracedLines  # seldom asked for
+        if not loaded:
+            from concwatch.agent.traced import TracedLines  # rarely needed
 
-            looked.append(TracedLines())
-        engine.send("lines", lines=looked[0].read())
+            loaded.append(TracedLines())
+        engine.send("lines", lines=loaded[0].read())
 
     return report
 
 
 def commands(engine: Engine, reporter: Reporter, collector: Collector) -> Dict[str, Callable[[Fields], None]]:
-    """Return the commands of a worker: type → what it does, on the engine's own thread.
+    """Return a worker's commands: type → handler, called on the engine's thread.
 
-    Each raises ValueError, with one line for a person, for a field that is not as the wire specifies.
+    Each handler raises ValueError, with a message of one line, for a field that violates the specification.
     """
     table: Dict[str, Callable[[Fields], None]] = {
-        "refill": lambda fields: engine.goal.set_refill(_flag(fields, "on")),
-        "workload": lambda fields: engine.use(_workload(fields)),
+        "refill": lambda fields: engine.goal.set_refill(_boolean(fields, "on")),
+        "workload": lambda fields: engine.set_workload(_workload(fields)),
         "halt": lambda fields: engine.stop_growing(
-            _word(fields, "wall"), _whole(fields, "value", LARGEST), ""
+            _string(fields, "wall"), _integer(fields, "value", MAX_INTEGER), ""
         ),
         "rate": lambda fields: reporter.set_rate(_rate(fields)),
-        "trace": lambda fields: _trace(reporter, _flag(fields, "on")),
+        "trace": lambda fields: _trace(reporter, _boolean(fields, "on")),
         "lines": _lines(engine),
-        "gc": lambda fields: collector.set_mode(_word(fields, "mode")),
+        "gc": lambda fields: collector.set_mode(_string(fields, "mode")),
         "trim": lambda fields: collector.trim(),
-        "threads": lambda fields: engine.set_threads(_whole(fields, "count", 1_000_000)),
-        "stack": lambda fields: engine.set_stack(_whole(fields, "size", LARGEST)),
-        "burst": lambda fields: engine.ask_burst(_burst(fields)),
+        "threads": lambda fields: engine.set_threads(_integer(fields, "count", 1_000_000)),
+        "stack": lambda fields: engine.set_stack(_integer(fields, "size", MAX_INTEGER)),
+        "burst": lambda fields: engine.queue_burst(_burst(fields)),
     }
-    return {name: act for name, act in table.items() if name in engine.can or name not in CPYTHONS}
+    return {
+        name: handler for name, handler in table.items() if name in engine.can or name not in CPYTHON_COMMANDS
+    }
 
 
-def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[Fields], None]]) -> None:
-    """Pass every command to the engine's thread; at the end of the input, end the process at once."""
+def _read_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[Fields], None]]) -> None:
+    """Pass every command to the engine's thread; exit the process when the input ends."""
     for line in channel.lines():
         arrived = monotonic()
         name = None
@@ -176,34 +178,34 @@ def _take_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[
             if name == "stop":
                 break
             if name == "target":
-                count = _whole(fields, "tasks", MOST_TASKS)
-                engine.submit(lambda count=count, now=arrived: engine.ask(count, now))  # type: ignore[misc]  # defaults bind this turn's values
+                count = _integer(fields, "tasks", MAX_TASKS)
+                engine.submit(lambda count=count, now=arrived: engine.set_target(count, now))  # type: ignore[misc]  # defaults bind this iteration's values
             elif name in table:
                 engine.submit(_answered(channel, engine, name, partial(table[name], fields), arrived))
             else:
                 from concwatch.text import nearest  # only an error needs it
 
-                known = (*table, "target", "stop")
+                names = (*table, "target", "stop")
                 raise ValueError(
-                    f'unknown command "{name}": expected one of {", ".join(known)}{nearest(name, known)}'
+                    f'unknown command "{name}": expected one of {", ".join(names)}{nearest(name, names)}'
                 )
         except ValueError as error:
             channel.refuse(name, error)
         except MemoryError:
-            engine.reserve.let_go()
-            channel.refuse(name, ValueError("there is no memory to take it in"))
+            engine.reserve.release()
+            channel.refuse(name, ValueError("out of memory while reading it"))
     os._exit(0)
 
 
 def _answered(
-    channel: Channel, engine: Engine, name: str, act: Callable[[], None], arrived: float
+    channel: Channel, engine: Engine, name: str, handle: Callable[[], None], arrived: float
 ) -> Callable[[], None]:
     def apply() -> None:
         try:
-            act()
+            handle()
         except ValueError as error:
             channel.refuse(name, error)
-        except OSError as error:  # tasks have taken all files there are, and this would need one
+        except OSError as error:  # tasks have opened all files that the limit allows
             channel.refuse(name, ValueError(f"{name} could not be applied: {error}"))
         else:
             channel.send("applied", command=name, seconds=monotonic() - arrived, flags=engine.flags())
@@ -212,32 +214,32 @@ def _answered(
 
 
 def runtime() -> str:
-    """Name the interpreter and its version: ``CPython 3.11.7``."""
+    """Return the interpreter's name and version: ``CPython 3.11.7``."""
     implementation = sys.implementation
     name = {"cpython": "CPython", "pypy": "PyPy"}.get(implementation.name, implementation.name)
     return name + " " + ".".join(map(str, implementation.version[:3]))
 
 
-def _no_thread(error: RuntimeError) -> str:
-    """Return which limit leaves no room for a worker's own threads."""
-    from concwatch.system.walls import wall_hit  # only here
+def _thread_error(error: RuntimeError) -> str:
+    """Return an error message that names the limit that leaves no thread for the worker itself."""
+    from concwatch.system.walls import wall_hit  # only an error needs it
 
     wall, value = wall_hit()
     return f"{error}: {wall}" + ("" if value is None else f" ({value:,})")
 
 
 def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> None:
-    """Serve engine ``name`` on standard input and output until either ends.
+    """Serve engine ``name`` on standard input and output until either is closed.
 
     Args:
         name: one of `ENGINES`.
-        dont_write_bytecode: what ``sys.dont_write_bytecode`` is to be for the user's own modules.
+        dont_write_bytecode: the value of ``sys.dont_write_bytecode`` for the user's own modules.
     """
     channel = Channel()
     collector = Collector()
     try:
         engine = ENGINES[name]()(channel.send, collector)
-    except Exception as error:  # whatever a package does that is broken, or not of the right version
+    except Exception as error:  # a broken or incompatible package may raise anything
         why = " ".join(f"{type(error).__name__}: {error}".split())[:500]
         channel.send("error", command=None, message=why, detail=None)
         sys.exit(f'engine "{name}" cannot run here: {why}')
@@ -257,36 +259,36 @@ def serve(name: str, dont_write_bytecode: bool = sys.dont_write_bytecode) -> Non
         workloads=WORDS,
     )
     table = commands(engine, reporter, collector)
-    take = threading.Thread(
-        target=_take_commands, args=(channel, engine, table), name="commands", daemon=True
+    reader = threading.Thread(
+        target=_read_commands, args=(channel, engine, table), name="commands", daemon=True
     )
     try:
-        take.start()
+        reader.start()
         reporter.start()
     except RuntimeError as error:
-        sys.exit(_no_thread(error))
+        sys.exit(_thread_error(error))
     try:
         engine.serve()
-    except SystemExit:  # a coroutine's own wish
+    except SystemExit:  # a user's coroutine called sys.exit
         raise
     except KeyboardInterrupt:
         os._exit(130)
     except BaseException:
         sys.excepthook(*sys.exc_info())
-        # Leaving by the usual way would wait for the threads of the pool, which may never end.
+        # A normal exit would wait for the pool's threads, which may never end.
         os._exit(1)
 
 
 def main() -> None:
-    """Serve the engine named by the one argument; exit 2 with one line when there is no such engine."""
-    known = ", ".join(ENGINES)
+    """Serve the engine named by the argument; exit with status 2 and one line if there is no such engine."""
+    names = ", ".join(ENGINES)
     if len(sys.argv) != 2:
-        print(f"usage: python -m concwatch.worker ENGINE    (one of {known})", file=sys.stderr)
+        print(f"usage: python -m concwatch.worker ENGINE    (one of {names})", file=sys.stderr)
         sys.exit(2)
     name = sys.argv[1]
     if name not in ENGINES:
         from concwatch.text import nearest
 
-        print(f'unknown engine "{name}": expected one of {known}{nearest(name, ENGINES)}', file=sys.stderr)
+        print(f'unknown engine "{name}": expected one of {names}{nearest(name, ENGINES)}', file=sys.stderr)
         sys.exit(2)
     serve(name)

@@ -1,4 +1,4 @@
-"""Finding the function that a workload ``module:function`` names."""
+"""Load the function that a workload ``module:function`` names."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from concwatch.worker.workloads import Workload
 
 
-def find_function(workload: Workload, coroutine: bool) -> Callable[[], Any]:
-    """Import the user's own function; the working directory is looked in first.
+def load_function(workload: Workload, coroutine: bool) -> Callable[[], Any]:
+    """Import the user's function; the working directory is searched first.
 
     Args:
         workload: one of the form ``module:function``.
-        coroutine: whether the engine needs a coroutine function, or else a plain one.
+        coroutine: whether the engine needs a coroutine function rather than a plain one.
 
     Raises:
-        ValueError: what is missing, what failed on the way, or which kind was expected, in one line.
+        ValueError: one line that says what is missing, what failed, or which kind was expected.
     """
     module, function = map(str, workload.values)
     try:
@@ -36,7 +36,7 @@ def find_function(workload: Workload, coroutine: bool) -> Callable[[], Any]:
             inspect.signature(value).bind()
         except TypeError as error:
             raise ValueError(f"{function}: {error}: expected a function that needs no arguments") from None
-        except ValueError:  # a built-in whose arguments are unknown
+        except ValueError:  # a built-in without a signature
             pass
         if coroutine and not inspect.iscoroutinefunction(value):
             raise ValueError(
@@ -44,24 +44,24 @@ def find_function(workload: Workload, coroutine: bool) -> Callable[[], Any]:
             )
         if not coroutine and inspect.iscoroutinefunction(value):
             raise ValueError(f"{function} is a coroutine function: a thread needs a plain function (def)")
-    except Exception as error:  # ours, or what the user's module raises while it is looked at
+    except Exception as error:  # raised above, or by the user's module as it is inspected
         raise ValueError(f'workload "{workload.spec}": {error}') from error.__cause__
     return value
 
 
 def _import(name: str) -> ModuleType:
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    folder = os.getcwd()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     importlib.invalidate_caches()
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = error.name or name
         if name == missing or name.startswith(missing + "."):
-            files = (file[:-3] for file in os.listdir(here) if file.endswith(".py"))
+            files = (file[:-3] for file in os.listdir(folder) if file.endswith(".py"))
             raise ValueError(
-                f'no module "{missing}" in {here} or among the installed packages{nearest(missing, files)}'
+                f'no module "{missing}" in {folder} or among the installed packages{nearest(missing, files)}'
             ) from None
         raise ValueError(f"module {name} needs {missing}, which is not installed") from error
     except (Exception, SystemExit) as error:  # the user's module may raise anything

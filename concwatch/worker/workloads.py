@@ -1,4 +1,4 @@
-"""What a task does, as words: ``sleep:10``, ``sleep:5..15``, ``ticks:10x0.1``, ``app.jobs:fetch``."""
+"""What a task does, as written: ``sleep:10``, ``sleep:5..15``, ``ticks:10x0.1``, ``app.jobs:fetch``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ if TYPE_CHECKING:
 
 DEFAULT = "sleep:10"
 
-LONGEST = 1_000_000.0
-"""Seconds: about 11 days; more is a slip of the finger."""
-LARGEST_PAYLOAD = 1 << 34
-MOST_TICKS = 1_000_000
+MAX_SECONDS = 1_000_000.0
+"""Seconds: about 11 days; more is a typo."""
+MAX_PAYLOAD = 1 << 34
+MAX_TICKS = 1_000_000
 
-# Read without regular expressions: that module and its tables would weigh a megabyte in every worker.
+# Parsed without regular expressions: `re` and its tables would take a megabyte in every worker.
 
 
 class Workload:
-    """One parsed workload: its word, the values behind it, how it is written, and where ``http`` fetches."""
+    """A parsed workload: its word, its values, how it is written, and the URL that ``http`` fetches."""
 
     __slots__ = ("spec", "url", "values", "word")
 
@@ -28,8 +28,8 @@ class Workload:
         self.url: Optional[str] = None
 
     @property
-    def lengths(self) -> Optional[Spread]:
-        """What returns how long each task sleeps, where that varies."""
+    def durations(self) -> Optional[Spread]:
+        """A callable that returns the next task's sleep in seconds, if tasks differ in it."""
         if self.word == "sleep" and len(self.values) == 2:
             return Spread(*map(float, map(str, self.values)))
         return None
@@ -46,49 +46,48 @@ def _is_path(text: str) -> bool:
 
 
 def _seconds(text: str) -> float:
-    if not _is_number(text) or float(text) > LONGEST:
-        raise ValueError(f"expected seconds from 0 to {LONGEST:,.0f}")
+    if not _is_number(text) or float(text) > MAX_SECONDS:
+        raise ValueError(f"expected seconds from 0 to {MAX_SECONDS:,.0f}")
     return float(text)
 
 
-def _lengths(text: str) -> Tuple[object, ...]:
+def _sleep_values(text: str) -> Tuple[object, ...]:
     least, dots, most = text.partition("..")
     if not dots:
         return (_seconds(text),)
-    lengths = (_seconds(least.strip()), _seconds(most.strip()))
-    if lengths[0] >= lengths[1]:
+    durations = (_seconds(least.strip()), _seconds(most.strip()))
+    if durations[0] >= durations[1]:
         raise ValueError(f'expected the shorter sleep first, as in "5..15", not "{text[:40]}"')
-    return lengths
+    return durations
 
 
 def _size(text: str) -> int:
     number = text.rstrip("kKmMgGiIbB ")
     unit = text[len(number) :].strip().lower()
-    # As everywhere in concwatch: k and KiB are 1,024 bytes, kB is 1,000.
+    # k and KiB are 1,024 bytes, kB is 1,000.
     base, power = {"": (1, 0), "b": (1, 0)}.get(
         unit, (1000 if unit[1:] == "b" else 1024, " kmg".find(unit[:1]))
     )
     if _is_number(number) and "." not in number and power >= 0 and unit[1:] in ("", "b", "ib"):
         size = int(number) * int(base**power)
-        if size <= LARGEST_PAYLOAD:
+        if size <= MAX_PAYLOAD:
             return size
-    raise ValueError(f'expected bytes from 0 to {LARGEST_PAYLOAD:,}, such as "4096" or "64KiB"')
+    raise ValueError(f'expected bytes from 0 to {MAX_PAYLOAD:,}, such as "4096" or "64KiB"')
 
 
 def _steps(text: str) -> Tuple[object, ...]:
     count, times, seconds = text.partition("x")
     number = int(count) if times and count.isascii() and count.isdigit() and len(count) < 8 else 0
-    if not 0 < number <= MOST_TICKS:
-        raise ValueError(f'expected COUNTxSECONDS such as "10x0.1", with a count from 1 to {MOST_TICKS:,}')
+    if not 0 < number <= MAX_TICKS:
+        raise ValueError(f'expected COUNTxSECONDS such as "10x0.1", with a count from 1 to {MAX_TICKS:,}')
     return number, _seconds(seconds)
 
 
 class Spread:
-    """Returns another length at each call, spread evenly from ``least`` to ``most`` seconds.
+    """Returns durations spread evenly from ``least`` to ``most`` seconds, another one at each call.
 
-    Each is the golden ratio further on: of any number in a row no part of the span has many more than another
-    (an additive recurrence, as in quasi-Monte Carlo methods). A generator of random numbers would weigh a
-    megabyte in every worker.
+    Each advances by the golden ratio, so that any run of them covers the range evenly (an additive
+    recurrence, as in quasi-Monte Carlo methods). The `random` module would take a megabyte in every worker.
     """
 
     __slots__ = ("_at", "_least", "_span")
@@ -97,7 +96,7 @@ class Spread:
         self._at, self._least, self._span = 0.0, least, most - least
 
     def __call__(self) -> float:
-        """Return the next length."""
+        """Return the next duration."""
         self._at = at = (self._at + GOLDEN) % 1.0
         return self._least + at * self._span
 
@@ -107,36 +106,36 @@ GOLDEN = 0.6180339887498949
 HTTP = "http"
 
 FORMS: Dict[str, Tuple[str, str, Callable[[str], Tuple[object, ...]]]] = {
-    "sleep": ("sleep:SECONDS", "sleep that long; 5..15: each its own time between the two", _lengths),
-    "ticks": ("ticks:COUNTxSECONDS", "sleep so many times that long", _steps),
+    "sleep": ("sleep:SECONDS", "sleep that long; 5..15: a different time for each task", _sleep_values),
+    "ticks": ("ticks:COUNTxSECONDS", "sleep that long, COUNT times", _steps),
     "hold": ("hold", "wait until cancelled", lambda text: ()),
     "payload": ("payload:BYTES", "hold that much memory until cancelled", lambda text: (_size(text),)),
     "spin": ("spin:SECONDS", "use that much CPU time", lambda text: (_seconds(text),)),
     "nop": ("nop", "end at once", lambda text: ()),
     HTTP: ("http[:SECONDS]", "fetch a page that takes that long", lambda text: (_seconds(text),)),
 }
-"""Word → how it is written, what it does, how what stands behind the colon is read."""
+"""Word → how it is written, what it does, and the parser of what follows the colon."""
 
 EXAMPLES = ("sleep:10", "sleep:5..15", "ticks:10x0.1", "hold", "payload:4KiB", "spin:0.001", "nop", HTTP)
-"""One of each form."""
+"""An example of each form."""
 
 DEFAULTS = {HTTP: "0.15"}
-"""Word → what stands behind the colon when nothing does; for any other word it has to be written."""
+"""Word → the value used when there is no colon; the other words require one."""
 
 USER = "module:function"
 WORDS = (*FORMS, USER)
 
 
 def is_function(spec: str) -> bool:
-    """Return whether a workload that has been read names a function of the user's own."""
+    """Return whether a valid workload names a user's function."""
     return spec.partition(":")[0].strip() not in FORMS
 
 
 def parse(spec: str) -> Workload:
-    """Read a workload.
+    """Parse a workload.
 
     Raises:
-        ValueError: one line that names the spec, what was expected, and the nearest match.
+        ValueError: one line that quotes the workload, and says what was expected and the nearest match.
     """
     spec = spec.strip()
     shown = " ".join(spec.split())[:60]
@@ -152,7 +151,7 @@ def parse(spec: str) -> Workload:
             return Workload(word, FORMS[word][2](rest.strip()), spec)
         except ValueError as error:
             raise ValueError(f'workload "{shown}": {error}') from None
-    # "slep:3" is a slip, not a module of the user's: what follows the colon cannot be a function's name.
+    # "slep:3" is a typo, not a user's module: "3" cannot be a function's name.
     if colon and _is_path(word) and _is_path(rest):
         return Workload(USER, (word, rest), spec)
     from concwatch.text import nearest  # only an error needs it
@@ -161,22 +160,22 @@ def parse(spec: str) -> Workload:
     raise ValueError(f'unknown workload "{shown}": expected one of {forms}, {USER}{nearest(word, FORMS)}')
 
 
-def find_own(workload: Workload, coroutine: bool) -> Optional[Callable[[], Any]]:
-    """Return what a task calls that no engine has of its own: the user's function, or what fetches; or None.
+def load_callable(workload: Workload, coroutine: bool) -> Optional[Callable[[], Any]]:
+    """Return the user's function or the HTTP fetch that a task calls; None if the engines implement it.
 
     Args:
-        workload: any.
-        coroutine: whether the engine needs a coroutine function, or else a plain one.
+        workload: any workload.
+        coroutine: whether the engine needs a coroutine function rather than a plain one.
 
     Raises:
-        ValueError: what is missing, in one line.
+        ValueError: one line that says what is missing.
     """
     if workload.word == USER:
-        from concwatch.worker.user_function import find_function  # imports inspect
+        from concwatch.worker.user_function import load_function  # imports inspect
 
-        return find_function(workload, coroutine)
+        return load_function(workload, coroutine)
     if workload.word == HTTP:
-        from concwatch.worker.fetch import find_fetch  # imports an HTTP client
+        from concwatch.worker.fetch import load_fetch  # imports an HTTP client
 
-        return find_fetch(workload, coroutine)
+        return load_fetch(workload, coroutine)
     return None

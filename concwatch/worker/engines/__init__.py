@@ -1,4 +1,4 @@
-"""The engines of the Python workers: one row each, loaded only by the worker that runs it."""
+"""The engines of the Python workers, each imported only by the worker that runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks that block a thread of their own while they run: what the thread engines share."""
+"""The base of engines whose tasks each block a thread, and the engine ``threads``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from time import monotonic, sleep
 
 from concwatch.worker.engines.base import SLICE, Engine
-from concwatch.worker.engines.bodies import BODIES, Cancelled, find_body, spin_until
+from concwatch.worker.engines.bodies import BODIES, Cancelled, load_body, spin_until
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 LONGEST_WAIT = min(threading.TIMEOUT_MAX, 4_000_000.0)
 
 SIGNAL_WAIT = 0.5
-"""Seconds after which a waiting engine looks up: a signal that came just before the wait does not end it."""
+"""Seconds between checks for signals: a signal that comes just before the wait does not end it."""
 
 
 class Baton:
-    """Ends any one of many blocked tasks, at the cost of one lock for all of them.
+    """Cancels any one of many blocked tasks, with a single lock for all of them.
 
-    Every task sleeps by trying to acquire one lock, which is held. To end a task the lock is released: just
-    one sleeper gets it. If too many are still live that one ends and passes the lock on, else it sleeps on
-    and the lock stays held. No task needs a handle of its own, so a sleeping thread weighs what
-    ``time.sleep`` weighs, and can be woken all the same.
+    Every task sleeps by trying to acquire one lock, which is held. To cancel a task the lock is released:
+    exactly one sleeper acquires it. If too many tasks are live, that one ends and releases the lock for the
+    next; otherwise it goes back to sleep and the lock stays held. No task needs a handle of its own, so a
+    sleeping thread takes no more memory than in ``time.sleep``, but can be woken.
     """
 
     def __init__(self, excess: Callable[[], bool]) -> None:
@@ -41,62 +41,62 @@ class Baton:
         self._guard = threading.Lock()
 
     def release(self) -> None:
-        """Wake one sleeper, if none is being woken already."""
+        """Wake one sleeper, unless one is already being woken."""
         with self._guard:
             if self._lock.locked():
                 self._lock.release()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep that long.
+        """Sleep for ``seconds``.
 
         Raises:
-            Cancelled: this task is the one to end.
+            Cancelled: this task has been cancelled.
         """
         deadline = monotonic() + seconds
         rest = seconds
-        # By position: a keyword would have each sleeper hold a dict of 230 bytes.
+        # Positional arguments: keywords would cost each sleeper a dict of 230 bytes.
         while rest > 0 and self._lock.acquire(True, min(rest, LONGEST_WAIT)):
             self.check()
             rest = deadline - monotonic()
 
     def check(self) -> None:
-        """End this task if too many are live.
+        """Check whether too many tasks are live.
 
         Raises:
-            Cancelled: this task is the one to end.
+            Cancelled: they are, and this task has been cancelled.
         """
         if self._excess():
             raise Cancelled
 
     def wait(self) -> None:
-        """Sleep until ended; raises `Cancelled` then."""
+        """Sleep until cancelled; raises `Cancelled` then."""
         while True:
             self._lock.acquire()
             self.check()
 
 
 class BlockingEngine(Engine):
-    """Runs tasks that block threads; how a task gets its thread is up to the engines below."""
+    """Runs tasks that block threads; subclasses decide how a task gets its thread."""
 
     can = (*Engine.can, "stack")
 
     bodies: ClassVar[Dict[str, Callable[..., None]]] = {**BODIES, "sleep": Baton.sleep, "hold": Baton.wait}
-    """Workload → what a task does."""
+    """Workload → the function that a task runs."""
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self._awake = threading.Event()
-        self._guard = threading.Lock()  # over the counters: task threads end side by side
-        self._cancelling = 0  # tasks being cancelled, which have not been counted yet
+        self._guard = threading.Lock()  # protects the counters: task threads end concurrently
+        self._cancelling = 0  # tasks being cancelled that are not counted as cancelled yet
         self._baton = Baton(self._claim)
         self._body: Body = self._baton.check
-        # The C library loads what unwinds a thread when the first one ends. With no memory left it would
-        # abort then, and so would the whole worker.
+        # The C library loads its unwinding code when the first thread ends; with no memory left it would
+        # abort the process then.
         first = threading.Thread(target=int)
         first.start()
         first.join()
         self.task: Body = self.run_task
-        """`run_task`, bound once: a bound method for each thread would be 64 bytes more."""
+        """`run_task`, bound once: a bound method per thread would take 64 bytes more."""
 
     def wake(self) -> None:
         """Wake the engine, from any thread."""
@@ -104,19 +104,19 @@ class BlockingEngine(Engine):
             self._awake.set()
 
     def load(self, workload: Workload) -> None:
-        """Make ``workload`` what new tasks do; the user's own must be a plain function."""
-        self._body = find_body(workload, self._baton, self.bodies)
+        """Set the workload of new tasks; a user's function must be a plain one."""
+        self._body = load_body(workload, self._baton, self.bodies)
 
     def set_stack(self, size: int) -> None:
-        """Set the bytes of stack of threads started from now on."""
+        """Set the stack size, in bytes, of threads started from now on."""
         try:
             threading.stack_size(size)
         except (ValueError, OverflowError):
             raise ValueError(f"a stack of {size} bytes: expected 0, or 32,768 and more, in pages") from None
 
     def serve(self) -> None:
-        """Hold the goal."""
-        for wait in self.hold():
+        """Hold the target."""
+        for wait in self.hold_target():
             if wait is None:
                 self._wait()
             elif isinstance(wait, list):
@@ -133,16 +133,16 @@ class BlockingEngine(Engine):
         self._awake.clear()
 
     def start_one(self, created: Optional[float] = None) -> None:
-        """Start one task, timed if ``created`` is given (seconds, monotonic).
+        """Start one task; time it if ``created`` (seconds, monotonic) is given.
 
         Raises:
             RuntimeError: no thread could be started.
-            MemoryError: there is no memory for it.
+            MemoryError: out of memory.
         """
         raise NotImplementedError
 
     def _start_chosen(self) -> None:
-        self.start_one(self.timing.chosen())
+        self.start_one(self.timing.choose())
 
     def wanted(self) -> int:
         """Return how many tasks to create now, or, if negative, to cancel."""
@@ -150,7 +150,7 @@ class BlockingEngine(Engine):
             return super().wanted()
 
     def _claim(self) -> bool:
-        """Take one task's share of the excess, if there is any left."""
+        """Claim one cancellation of the excess; return whether there was one left."""
         with self._guard:
             if self.goal.wanted(self.counts.live, self._cancelling) >= 0:
                 return False
@@ -158,7 +158,7 @@ class BlockingEngine(Engine):
             return True
 
     def grow(self, wanted: int) -> Waits:
-        """Start some of the tasks wanted; they run meanwhile, so that nothing is to be waited for."""
+        """Start some of the ``wanted`` tasks; they run concurrently, so there is nothing to wait for."""
         began = monotonic()
         made = 0
         self.collector.before_slice()
@@ -169,30 +169,30 @@ class BlockingEngine(Engine):
         return True
 
     def shrink(self, excess: int) -> Waits:
-        """Have the excess end: each task that does wakes the engine."""
+        """Cancel ``excess`` tasks; each task that ends wakes the engine."""
         self._shrink(excess)
         yield from ()
         return False
 
     def _shrink(self, count: int) -> None:
-        """Have ``count`` tasks end; returns before they have."""
+        """Cancel ``count`` tasks without waiting for their end."""
         self._baton.release()
 
-    def ask_burst(self, burst: Burst) -> None:
-        """Have a burst run; threads begin when they are started, so there is no ``older`` here."""
+    def queue_burst(self, burst: Burst) -> None:
+        """Queue a burst; threads begin when they are started, so it cannot have ``older`` tasks."""
         if burst.older:
             raise ValueError("older tasks that have not begun: only an event loop has them")
-        super().ask_burst(burst)
+        super().queue_burst(burst)
 
     def create_list(self, count: int, older: List[Any]) -> List[Any]:
-        """Start and count so many tasks without a pause, up to a wall."""
+        """Start and count ``count`` tasks without a pause, up to a wall."""
         for _ in range(count):
             if not self._start_counted(self.start_one):
                 break
         return []
 
     def _start_counted(self, start: Callable[[], None]) -> bool:
-        """Start one task and count it; return whether there was no wall."""
+        """Start one task and count it; return False if that hit a wall."""
         try:
             start()
         except (RuntimeError, MemoryError) as error:
@@ -210,20 +210,20 @@ class BlockingEngine(Engine):
         try:
             if created is not None:
                 begun = monotonic()
-                self.timing.begun(created, begun)
+                self.timing.record_start(created, begun)
             self._body()
             if created is not None:
-                self.timing.completed(begun, monotonic())
+                self.timing.record_completion(begun, monotonic())
         except Cancelled:
             ended = "cancelled"
-        except BaseException as failure:  # whatever a task raises, its thread ends here
+        except BaseException as failure:  # a task may raise anything
             ended, error = "failed", failure
         if error is not None:
-            self.report_failure(error)  # before it is counted: who reads the count finds the reason
+            self.report_failure(error)  # before the count that refers to it
         self.count_ended(ended)
 
     def count_ended(self, how: str) -> None:
-        """Count a task that ended as ``completed``, ``failed`` or ``cancelled``, and pass the baton on."""
+        """Count a task that has ``completed``, ``failed`` or been ``cancelled``; wake the next to cancel."""
         with self._guard:
             setattr(self.counts, how, getattr(self.counts, how) + 1)
             if how == "cancelled":
@@ -237,16 +237,16 @@ class BlockingEngine(Engine):
 class ThreadsEngine(BlockingEngine):
     """Runs each task as a ``threading.Thread``."""
 
-    # What a thread has used before it comes to its task, above all in waiting for the interpreter's lock, is
-    # part of what the task is to use.
+    # The CPU time that a thread has used before its task begins, mostly waiting for the GIL, counts as the
+    # task's.
     bodies: ClassVar[Dict[str, Callable[..., None]]] = {**BlockingEngine.bodies, "spin": spin_until}
 
     def start_one(self, created: Optional[float] = None) -> None:
-        """Start one thread; raises `RuntimeError` at a wall."""
+        """Start one thread. Raises `RuntimeError` at a wall."""
         threading.Thread(target=self.task, args=() if created is None else (created,), daemon=True).start()
 
     def create_list(self, count: int, older: List[Any]) -> List[Any]:
-        """Make all threads, then start them, and keep them, as who joins them later does."""
+        """Create all threads, then start them, and keep them, as a program that joins them does."""
         threads = [threading.Thread(target=self.task, daemon=True) for _ in range(count)]
         for thread in threads:
             if not self._start_counted(thread.start):

@@ -1,11 +1,11 @@
-"""What tasks that block a thread do, whatever ends them."""
+"""What tasks that block a thread do, however they are cancelled."""
 
 from __future__ import annotations
 
 from functools import partial
 from time import thread_time
 
-from concwatch.worker.workloads import find_own
+from concwatch.worker.workloads import load_callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
     Bodies = Dict[str, Callable[..., None]]
 
-SPINS_A_CHECK = 2_000
-"""Empty turns, some 50 µs, between two looks at whether a spinning task is to end."""
+SPINS_PER_CHECK = 2_000
+"""Loop iterations, about 50 µs, between two checks whether a spinning task has been cancelled."""
 
 
 class Cancelled(BaseException):
-    """Raised inside a task that is to end now."""
+    """Raised inside a task that has been cancelled."""
 
 
-# Each is called with its baton: what it sleeps on, and what ends it by raising `Cancelled`.
+# Each is called with its baton: it sleeps on it, and is cancelled by it raising `Cancelled`.
 
 
 def _ticks(baton: Any, count: int, seconds: float) -> None:
@@ -32,7 +32,7 @@ def _ticks(baton: Any, count: int, seconds: float) -> None:
 
 
 def _payload(baton: Any, size: int) -> None:
-    held = b"\xff" * size  # zeros would be pages that nobody ever touched
+    held = b"\xff" * size  # zeros would be pages that are never touched
     baton.wait()
     del held
 
@@ -42,10 +42,10 @@ def _spin(baton: Any, seconds: float) -> None:
 
 
 def spin_until(baton: Any, end: float) -> None:
-    """Use CPU time until this thread has had ``end`` seconds of it."""
+    """Use CPU time until this thread has used ``end`` seconds of it."""
     while thread_time() < end:
         baton.check()
-        for _ in range(SPINS_A_CHECK):
+        for _ in range(SPINS_PER_CHECK):
             pass
 
 
@@ -54,19 +54,19 @@ def _nop(baton: Any) -> None:
 
 
 BODIES: Bodies = {"ticks": _ticks, "payload": _payload, "spin": _spin, "nop": _nop}
-"""Workload → what a task does; ``sleep`` and ``hold`` are the baton's own methods."""
+"""Workload → the function that a task runs; ``sleep`` and ``hold`` are methods of the baton."""
 
 
-def find_body(workload: Workload, baton: Any, bodies: Bodies) -> Callable[[], object]:
-    """Return what a task of ``workload`` calls; the user's own must be a plain function.
+def load_body(workload: Workload, baton: Any, bodies: Bodies) -> Callable[[], object]:
+    """Return what a task of ``workload`` calls; a user's function must be a plain one.
 
     Raises:
-        ValueError: what is missing, in one line.
+        ValueError: one line that says what is missing.
     """
-    own = find_own(workload, coroutine=False)
+    own = load_callable(workload, coroutine=False)
     if own:
         return own
-    body, lengths = bodies[workload.word], workload.lengths
-    if lengths:
-        return lambda: body(baton, lengths())
+    body, durations = bodies[workload.word], workload.durations
+    if durations:
+        return lambda: body(baton, durations())
     return partial(body, baton, *workload.values)

@@ -1,4 +1,4 @@
-"""Tasks on an event loop: one engine, whichever loop runs it."""
+"""Tasks on an event loop: one engine for every kind of loop."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import contextvars
 from functools import partial
 from time import monotonic, thread_time
 
-from concwatch.worker.engines.pace import PROBE, Batch, LoopEngine
-from concwatch.worker.timing import Begun
-from concwatch.worker.workloads import find_own
+from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
+from concwatch.worker.timing import StartTime
+from concwatch.worker.workloads import load_callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ async def _ticks(count: int, seconds: float) -> None:
 
 
 async def _hold() -> None:
-    # Each waits on a future of its own: leaving a shared Event's queue costs time in the number of waiters.
+    # A future per task: leaving the queue of a shared Event takes time in proportion to the waiters.
     await asyncio.get_running_loop().create_future()
 
 
 async def _payload(size: int) -> None:
-    held = b"\xff" * size  # zeros would be pages that nobody ever touched
+    held = b"\xff" * size  # zeros would be pages that are never touched
     await _hold()
     del held
 
@@ -49,7 +49,7 @@ async def _nop() -> None:
 
 
 BODIES: Dict[str, Callable[..., Coroutine[Any, Any, object]]] = {
-    # The coroutine of a sleeping task is asyncio.sleep itself: no frame of ours is in its bytes.
+    # The coroutine of a sleeping task is asyncio.sleep itself: a frame around it would add to its bytes.
     "sleep": asyncio.sleep,
     "ticks": _ticks,
     "hold": _hold,
@@ -58,12 +58,19 @@ BODIES: Dict[str, Callable[..., Coroutine[Any, Any, object]]] = {
     "nop": _nop,
 }
 
-ANCHORED = {"sleep", "ticks", "spin", "nop"}
-"""Workloads whose tasks the loop itself keeps alive; a loop holds any other task only weakly."""
+LOOP_REFERENCED = {"sleep", "ticks", "spin", "nop"}
+"""Workloads whose tasks the loop itself references; it holds other tasks only weakly."""
 
 
 class EventLoopEngine(LoopEngine):
-    """Runs each task as an ``asyncio.Task``; ``new_loop`` makes the loop, ``library`` names its origin."""
+    """Runs each task as an ``asyncio.Task``.
+
+    Args:
+        send: sends a report.
+        collector: the worker's garbage collector.
+        new_loop: creates the event loop.
+        library: the package that the loop comes from, with its version; empty for asyncio.
+    """
 
     def __init__(
         self,
@@ -75,13 +82,12 @@ class EventLoopEngine(LoopEngine):
         super().__init__(send, collector)
         self.loop = new_loop()
         asyncio.set_event_loop(self.loop)
-        self.loop.run_until_complete(
-            asyncio.sleep(0)
-        )  # a loop that does not run fails here, where it can be reported
+        # A loop that does not run fails here, where it can be reported.
+        self.loop.run_until_complete(asyncio.sleep(0))
         self._library = library
         self._awake = asyncio.Event()
         self._body: Body = _nop
-        self._context = contextvars.copy_context()  # made once, so that tasks share it, as `ended_bound`
+        self._context = contextvars.copy_context()  # copied once, so that all tasks share it
         self._keep = False
 
     def wake(self) -> None:
@@ -89,7 +95,7 @@ class EventLoopEngine(LoopEngine):
         self.loop.call_soon_threadsafe(self._awake.set)
 
     def flags(self) -> List[str]:
-        """The library that the loop comes from."""
+        """Return the library that the loop comes from, if not asyncio."""
         return [self._library] if self._library else []
 
     def _probe(self) -> None:
@@ -97,26 +103,26 @@ class EventLoopEngine(LoopEngine):
         self.loop.call_later(PROBE, self._probe)
 
     def load(self, workload: Workload) -> None:
-        """Make ``workload`` what new tasks do; the user's own must be a coroutine function."""
-        own = find_own(workload, coroutine=True)
+        """Set the workload of new tasks; a user's function must be a coroutine function."""
+        own = load_callable(workload, coroutine=True)
         if own:
             self._body = own
         else:
-            body, lengths = BODIES[workload.word], workload.lengths
-            if lengths:
-                self._body = lambda: body(lengths())
+            body, durations = BODIES[workload.word], workload.durations
+            if durations:
+                self._body = lambda: body(durations())
             else:
                 self._body = partial(body, *workload.values) if workload.values else body
-        self._keep = workload.word not in ANCHORED
-        self.batch = Batch()  # how long they take to create is not known any more
+        self._keep = workload.word not in LOOP_REFERENCED
+        self.batch = Batch()  # how long the new tasks take to create is unknown
 
     def serve(self) -> None:
-        """Run the loop, and on it hold the goal."""
-        self.loop.run_until_complete(self._hold_goal())
+        """Run the loop, and hold the target on it."""
+        self.loop.run_until_complete(self._run())
 
-    async def _hold_goal(self) -> None:
+    async def _run(self) -> None:
         self._probe()
-        for wait in self.hold():
+        for wait in self.hold_target():
             if wait is None:
                 await self._awake.wait()
                 self._awake.clear()
@@ -126,13 +132,13 @@ class EventLoopEngine(LoopEngine):
                 await asyncio.sleep(wait)
 
     def call_soon(self, call: Callable[[List[Any]], None], argument: List[Any]) -> None:
-        """Have the loop call it before whatever is made ready later."""
+        """Call ``call`` on the loop before anything that becomes ready later."""
         self.loop.call_soon(call, argument, context=self._context)
 
     def create(self, count: int) -> Optional[asyncio.Task[object]]:
-        """Create and count so many tasks; return the last."""
+        """Create and count ``count`` tasks; return the last one."""
         create, body = self.loop.create_task, self._body
-        ended, context = self.ended_bound, self._context
+        ended, context = self.end_callback, self._context
         keep = self.kept.add if self._keep else None
         task = None
         made = 0
@@ -149,7 +155,7 @@ class EventLoopEngine(LoopEngine):
         return task
 
     def create_list(self, count: int, older: List[asyncio.Task[object]]) -> List[asyncio.Task[object]]:
-        """Create and count so many tasks without a pause, up to a wall; none of them is watched."""
+        """Create and count ``count`` tasks without a pause, up to a wall; none has a callback."""
         create, body = self.loop.create_task, self._body
         try:
             tasks = [create(body()) for _ in range(count)]
@@ -160,22 +166,22 @@ class EventLoopEngine(LoopEngine):
         return tasks
 
     def is_live(self, task: asyncio.Task[object]) -> bool:
-        """Whether a task has not ended."""
+        """Return whether a task has not ended."""
         return not task.done()
 
     def time_end(self, task: asyncio.Task[object], begun: float) -> None:
-        """Have the end of a task timed that began at ``begun`` and has not ended."""
-        ended = Begun(begun)  # no memory for it shows before anything is changed
-        task.remove_done_callback(self.ended_bound)
+        """Record the duration of a live task that began at ``begun`` when it completes."""
+        ended = StartTime(begun)  # first: a MemoryError must not leave the task without a callback
+        task.remove_done_callback(self.end_callback)
         task.add_done_callback(ended, context=self._context)
 
-    def timed_ended(self, begun: float, task: asyncio.Task[object]) -> None:
-        """Take note of a timed task that has ended."""
-        self.ended(task)
+    def handle_timed_end(self, begun: float, task: asyncio.Task[object]) -> None:
+        """Count a timed task that has ended, and record its duration if it completed."""
+        self.handle_end(task)
         if not task.cancelled() and task.exception() is None:
-            self.timing.completed(begun, monotonic())
+            self.timing.record_completion(begun, monotonic())
 
-    def ended(self, task: asyncio.Task[object]) -> None:
+    def handle_end(self, task: asyncio.Task[object]) -> None:
         """Count a task that has ended."""
         if task.cancelled():
             self.counts.cancelled += 1
@@ -184,19 +190,19 @@ class EventLoopEngine(LoopEngine):
             if error is None:
                 self.counts.completed += 1
             else:
-                self.report_failure(error)  # before it is counted: who reads the count finds the reason
+                self.report_failure(error)  # before the count that refers to it
                 self.counts.failed += 1
         if self._keep or self.kept:
             self.kept.discard(task)
-        if self.ending:
-            self.ending.discard(task)
+        if self.cancelling:
+            self.cancelling.discard(task)
         if not self._awake.is_set():
             self._awake.set()
 
     def tasks(self) -> Iterable[asyncio.Task[object]]:
         """Return all live tasks."""
-        # The loop knows its tasks already: keeping them ourselves would cost each of them 60 to 180 bytes.
-        # Where we keep them all the same, those that the user's functions started are not among them.
+        # The loop has a set of its tasks already: another one would cost 60 to 180 bytes a task. Where `kept`
+        # is needed all the same, it leaves out tasks that the user's functions have started.
         if self.kept:
             return self.kept
         found = asyncio.all_tasks(self.loop)
@@ -204,12 +210,12 @@ class EventLoopEngine(LoopEngine):
         return found
 
     def cancel(self, task: asyncio.Task[object]) -> bool:
-        """Have a task end; return whether it will."""
+        """Cancel a task. Return whether it can be cancelled."""
         return task.cancel()
 
 
 class EagerEngine(EventLoopEngine):
-    """Begins each task as it is created, by ``asyncio.eager_task_factory`` (Python 3.12)."""
+    """Starts each task as it is created, by ``asyncio.eager_task_factory`` (Python 3.12)."""
 
     def __init__(
         self,
@@ -220,19 +226,19 @@ class EagerEngine(EventLoopEngine):
         super().__init__(send, collector, new_loop)
         self.loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]  # not in 3.9
 
-    def ask_burst(self, burst: Burst) -> None:
-        """Have a burst run; tasks begin as they are created, so there is no ``older`` here."""
+    def queue_burst(self, burst: Burst) -> None:
+        """Queue a burst; tasks begin as they are created, so it cannot have ``older`` tasks."""
         if burst.older:
             raise ValueError("older tasks that have not begun: an eager task begins as it is created")
-        super().ask_burst(burst)
+        super().queue_burst(burst)
 
     def create_timed(self, created: float) -> None:
-        """Create a task that is timed, chosen at ``created``: it begins at once, and may end at once."""
+        """Create a timed task, chosen at ``created``; it begins at once, and may end at once."""
         begun = monotonic()
         task = self.create(1)
         assert task is not None
-        self.timing.begun(created, begun)
+        self.timing.record_start(created, begun)
         if not task.done():
             self.time_end(task, begun)
         elif not task.cancelled() and task.exception() is None:
-            self.timing.completed(begun, monotonic())
+            self.timing.record_completion(begun, monotonic())

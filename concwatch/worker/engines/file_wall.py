@@ -1,4 +1,4 @@
-"""The wall that tasks find themselves: too many files are open for one of them to open its own."""
+"""The limit on open files, which running tasks hit by themselves."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 class FileWall:
-    """Settles a goal with what stands while tasks fail for want of files, and reports it once that is over.
+    """Lowers the target while tasks fail because they cannot open a file, and reports that once it is over.
 
-    Other walls refuse a task that is being created. This one refuses a file to tasks that stand already, to
-    many at once, and each that fails so would be replaced only to fail as well.
+    Other limits prevent a task from being created. This one is hit by tasks that are already running, by
+    many at once, and each that fails would be replaced by one that fails as well.
     """
 
     def __init__(self, goal: Goal, counts: Counts, submit: Callable[[Callable[[], None]], None]) -> None:
         self._goal = goal
         self._counts = counts
         self._submit = submit
-        self._pending = Lock()  # taken while the goal is still to be settled
-        self._fresh = False
-        self._hit: Optional[Tuple[int, int]] = None  # the target there was, and the one it was settled at
+        self._pending = Lock()  # acquired while the target is still to be lowered
+        self._hit_recently = False  # since the last check
+        self._hit: Optional[Tuple[int, int]] = None  # the original target, and the one it was lowered to
 
-    def hit_by(self, error: BaseException) -> bool:
-        """Return whether a task that ended with ``error`` hit this wall; have the goal settled then."""
+    def handle(self, error: BaseException) -> bool:
+        """Return whether a task that failed with ``error`` hit this limit; if so, lower the target."""
         if not open_files.is_too_many_files(error):
             return False
-        self._fresh = True
+        self._hit_recently = True
         if self._pending.acquire(blocking=False):
             self._submit(self._settle)
         return True
@@ -41,25 +41,26 @@ class FileWall:
     def _settle(self) -> None:
         self._pending.release()
         goal, live = self._goal, self._counts.live
-        if live <= goal.target:  # else too many stand anyway, and are on their way out
+        if live <= goal.target:  # otherwise too many are live, and are being cancelled anyway
             again = self._hit is not None and self._hit[1] == goal.target
             wanted = self._hit[0] if self._hit and again else goal.target
             goal.settle(live)
             self._hit = wanted, live
 
-    def look(self, report: Callable[..., None]) -> None:
-        """Have ``report`` called, on the engine's own thread, when no task has failed so since the last look.
+    def check(self, report: Callable[..., None]) -> None:
+        """Call ``report`` on the engine's thread if the limit was hit, but not since the last check.
 
         Args:
-            report: takes how many stand, the target there was, the wall's name and value, the system's words.
+            report: takes the number of live tasks, the original target, the limit's name and value, and the
+                system's error message.
         """
-        if self._hit is not None and not self._fresh:
+        if self._hit is not None and not self._hit_recently:
             self._submit(lambda: self._report(report))
-        self._fresh = False
+        self._hit_recently = False
 
     def _report(self, report: Callable[..., None]) -> None:
-        from errno import EMFILE  # only here, as everything that an idle worker can do without
+        from errno import EMFILE  # only here: an idle worker does not need it
 
         hit, self._hit = self._hit, None
-        if hit is not None and hit[1] == self._goal.target:  # else another target was asked for meanwhile
+        if hit is not None and hit[1] == self._goal.target:  # otherwise another target has been set since
             report(hit[1], hit[0], open_files.WALL, open_files.open_file_limit(), os.strerror(EMFILE))

@@ -8,9 +8,9 @@ import gevent
 from gevent.event import Event
 
 from concwatch.worker.engines.bodies import BODIES
-from concwatch.worker.engines.pace import PROBE, Batch, LoopEngine
-from concwatch.worker.timing import Begun
-from concwatch.worker.workloads import HTTP, find_own
+from concwatch.worker.engines.loop import PROBE, Batch, LoopEngine
+from concwatch.worker.timing import StartTime
+from concwatch.worker.workloads import HTTP, load_callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,55 +21,55 @@ if TYPE_CHECKING:
 
 
 class HubBaton:
-    """What greenlets sleep on. To kill one is to raise in it, so nothing has to be checked."""
+    """What greenlets sleep on. Killing one raises an exception in it, so there is nothing to check."""
 
     sleep = staticmethod(gevent.sleep)
 
     @staticmethod
     def wait() -> None:
         """Sleep until killed."""
-        gevent.get_hub().switch()  # nothing is there that would switch back
+        gevent.get_hub().switch()  # nothing ever switches back
 
     @staticmethod
     def check() -> None:
-        """Go on."""
+        """Do nothing."""
 
 
-# A sleeping greenlet runs gevent.sleep itself: no frame of ours is in its bytes.
+# A sleeping greenlet runs gevent.sleep itself: a frame around it would add to its bytes.
 DIRECT: Dict[str, Callable[..., object]] = {"sleep": gevent.sleep, "hold": HubBaton.wait}
 
 
 def _patch_sockets() -> None:
-    """Have whoever waits for a socket let other greenlets run; to be called before requests is imported."""
+    """Let other greenlets run while one waits for a socket; call this before requests is imported."""
     from gevent import monkey
 
-    # Nothing else is patched: the threads of the wire must stay threads.
+    # Nothing else is patched: the wire's threads must remain threads.
     monkey.patch_socket()
     monkey.patch_ssl()
     monkey.patch_select()
 
 
 class GeventEngine(LoopEngine):
-    """Runs each task as a ``gevent.Greenlet``, all on the main thread's hub."""
+    """Runs each task as a ``gevent.Greenlet`` on the main thread's hub."""
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         hub = gevent.get_hub()
         hub.exception_stream = None  # a failure is counted and reported once, not printed a thousand times
         self._awake = Event()
-        self._waker = hub.loop.async_()  # the one part of a hub that another thread may touch
+        self._waker = hub.loop.async_()  # the only part of a hub that other threads may use
         self._waker.start(self._awake.set)
         self._timer = hub.loop.timer(PROBE)
-        # Greenlets are called with their arguments: a partial would have each keep 500 bytes more of stack.
+        # Greenlets get their arguments directly: a partial would cost each 500 bytes more of stack.
         self._call: Tuple[Any, ...] = (HubBaton.check,)
-        self._lengths: Optional[Spread] = None  # what returns the last argument of each call
+        self._durations: Optional[Spread] = None  # returns the last argument of each call
 
     def wake(self) -> None:
         """Wake the hub, from any thread."""
         self._waker.send()
 
     def flags(self) -> List[str]:
-        """The version of gevent."""
+        """Return the version of gevent."""
         return [f"gevent {gevent.__version__}"]
 
     def _probe(self) -> None:
@@ -77,23 +77,23 @@ class GeventEngine(LoopEngine):
         self._timer.start(self._probe, update=True)
 
     def load(self, workload: Workload) -> None:
-        """Make ``workload`` what new tasks do; the user's own must be a plain function."""
-        self._lengths = None
+        """Set the workload of new tasks; a user's function must be a plain one."""
+        self._durations = None
         if workload.word == HTTP:
             _patch_sockets()
-        own = find_own(workload, coroutine=False)
+        own = load_callable(workload, coroutine=False)
         if own:
             self._call = (own,)
         else:
-            self._lengths, word = workload.lengths, workload.word
+            self._durations, word = workload.durations, workload.word
             body = (DIRECT[word],) if word in DIRECT else (BODIES[word], HubBaton)
-            self._call = (*body, *(() if self._lengths else workload.values))
-        self.batch = Batch()  # how long they take to create is not known any more
+            self._call = (*body, *(() if self._durations else workload.values))
+        self.batch = Batch()  # how long the new tasks take to create is unknown
 
     def serve(self) -> None:
-        """Hold the goal; the hub runs whenever this greenlet waits."""
+        """Hold the target; the hub runs whenever this greenlet waits."""
         self._probe()
-        for wait in self.hold():
+        for wait in self.hold_target():
             if wait is None:
                 self._awake.wait()
                 self._awake.clear()
@@ -103,18 +103,18 @@ class GeventEngine(LoopEngine):
                 gevent.sleep(wait)
 
     def call_soon(self, call: Callable[[List[Any]], None], argument: List[Any]) -> None:
-        """Have the hub call it before whatever is made ready later."""
+        """Call ``call`` on the hub before anything that becomes ready later."""
         gevent.get_hub().loop.run_callback(call, argument)
 
     def create(self, count: int) -> Optional[gevent.Greenlet]:
-        """Create and count so many greenlets; return the last."""
-        spawn, call, lengths = gevent.spawn, self._call, self._lengths
-        ended, keep = self.ended_bound, self.kept.add
+        """Create and count ``count`` greenlets; return the last one."""
+        spawn, call, durations = gevent.spawn, self._call, self._durations
+        ended, keep = self.end_callback, self.kept.add
         greenlet = None
         made = 0
         try:
             while made < count:
-                greenlet = spawn(*call, lengths()) if lengths else spawn(*call)
+                greenlet = spawn(*call, durations()) if durations else spawn(*call)
                 made += 1
                 greenlet.rawlink(ended)
                 keep(greenlet)
@@ -124,42 +124,42 @@ class GeventEngine(LoopEngine):
         return greenlet
 
     def time_end(self, task: gevent.Greenlet, begun: float) -> None:
-        """Have the end of a greenlet timed that began at ``begun``."""
-        task.rawlink(Begun(begun))
+        """Record the duration of a greenlet that began at ``begun`` when it completes."""
+        task.rawlink(StartTime(begun))
 
     def create_list(self, count: int, older: List[gevent.Greenlet]) -> List[gevent.Greenlet]:
-        """Create and count so many greenlets without a pause, up to a wall; none has begun, or is watched."""
-        spawn, call, lengths = gevent.spawn, self._call, self._lengths
+        """Create and count ``count`` greenlets without a pause, up to a wall; none has a callback."""
+        spawn, call, durations = gevent.spawn, self._call, self._durations
         tasks: List[gevent.Greenlet] = []
         try:
             for _ in range(count):
-                tasks.append(spawn(*call, lengths()) if lengths else spawn(*call))
+                tasks.append(spawn(*call, durations()) if durations else spawn(*call))
         except MemoryError as error:
             self.hit_wall(error)
         self.counts.created += len(tasks)
         return tasks
 
-    def timed_ended(self, begun: float, task: gevent.Greenlet) -> None:
-        """Take note of a timed greenlet that has ended."""
+    def handle_timed_end(self, begun: float, task: gevent.Greenlet) -> None:
+        """Record the duration of a timed greenlet that has ended, if it completed."""
         if task.exception is None and not isinstance(task.value, gevent.GreenletExit):
-            self.timing.completed(begun, monotonic())
+            self.timing.record_completion(begun, monotonic())
 
-    def ended(self, task: gevent.Greenlet) -> None:
+    def handle_end(self, task: gevent.Greenlet) -> None:
         """Count a greenlet that has ended."""
         if isinstance(task.value, gevent.GreenletExit):
             self.counts.cancelled += 1
         elif task.exception is None:
             self.counts.completed += 1
         else:
-            self.report_failure(task.exception)  # before it is counted: who reads the count finds the reason
+            self.report_failure(task.exception)  # before the count that refers to it
             self.counts.failed += 1
         self.kept.discard(task)
-        self.ending.discard(task)
+        self.cancelling.discard(task)
         if not self._awake.is_set():
             self._awake.set()
 
     def is_live(self, task: gevent.Greenlet) -> bool:
-        """Whether a greenlet has not ended."""
+        """Return whether a greenlet has not ended."""
         return not task.dead
 
     def tasks(self) -> Iterable[gevent.Greenlet]:
@@ -167,6 +167,6 @@ class GeventEngine(LoopEngine):
         return self.kept
 
     def cancel(self, task: gevent.Greenlet) -> bool:
-        """Have a greenlet end."""
+        """Cancel a greenlet, which is always possible."""
         task.kill(block=False)
         return True

@@ -1,4 +1,4 @@
-"""Jobs for a pool of threads."""
+"""A pool of threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from concwatch.worker.collector import Collector
 
-MOST_THREADS = 100_000
+MAX_THREADS = 100_000
 
 
 class PoolEngine(BlockingEngine):
@@ -31,27 +31,27 @@ class PoolEngine(BlockingEngine):
         self._numbers = count()
 
     def new_executor(self, threads: int) -> ThreadPoolExecutor:
-        """Make what runs the jobs."""
+        """Create the executor."""
         return ThreadPoolExecutor(threads)
 
     def flags(self) -> List[str]:
-        """How many threads there are."""
+        """Return the number of threads."""
         return [f"{self._threads} threads"]
 
     def queued(self) -> int:
-        """Jobs that wait for a thread."""
+        """Return the number of jobs that wait for a thread."""
         return len(self._waiting)
 
     def start_one(self, created: Optional[float] = None) -> None:
-        """Submit one job; raises `RuntimeError` when its first thread could not be started."""
+        """Submit one job. Raises `RuntimeError` if its thread could not be started."""
         number = next(self._numbers)
         self._waiting[number] = None
         try:
-            # Each argument would be 16 bytes more for every job.
+            # Every argument takes 16 bytes more per job.
             future = self._executor.submit(self._run_job, number, *(() if created is None else (created,)))
         except (RuntimeError, MemoryError):
-            # The executor queued the job before it failed to start a thread: it still runs if any stands,
-            # under a number that is no longer waiting, and is then passed over.
+            # The executor queues a job before it fails to start a thread. Another thread may still run it,
+            # but its number is no longer waiting, so that it does nothing.
             self._waiting.pop(number, None)
             raise
         with self._guard:
@@ -65,7 +65,7 @@ class PoolEngine(BlockingEngine):
             self.run_task(created)
 
     def _shrink(self, excess: int) -> None:
-        """Cancel the newest waiting jobs first, then as many running ones as are still too many."""
+        """Cancel the newest waiting jobs first, then running ones if there are still too many."""
         while excess > 0 and self._cancel_newest():
             excess -= 1
         if excess > 0:
@@ -76,7 +76,7 @@ class PoolEngine(BlockingEngine):
         self._baton.release()
 
     def _cancel_newest(self) -> bool:
-        """Cancel the newest of the jobs that wait; return whether there was one."""
+        """Cancel the newest waiting job; return whether there was one."""
         with self._guard:
             if not self._waiting:
                 return False
@@ -87,16 +87,16 @@ class PoolEngine(BlockingEngine):
         return True
 
     def _withdraw(self) -> int:
-        """Take all jobs back that wait, uncounted; return how many."""
+        """Cancel all waiting jobs without counting them; return how many."""
         with self._guard:
             moving = len(self._waiting)
             self._waiting.clear()
         return moving
 
     def set_threads(self, count: int) -> None:
-        """Have jobs served by ``count`` threads: waiting ones move over, running ones end where they are."""
-        if not 1 <= count <= MOST_THREADS:
-            raise ValueError(f"{count} threads: expected a number from 1 to {MOST_THREADS:,}")
+        """Set the number of threads: waiting jobs move to new threads, running ones end on the old."""
+        if not 1 <= count <= MAX_THREADS:
+            raise ValueError(f"{count} threads: expected a number from 1 to {MAX_THREADS:,}")
         old, self._executor, self._threads = self._executor, self.new_executor(count), count
         moving = self._withdraw()
         old.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""No concurrency at all: what every other engine is held against."""
+"""No concurrency at all: the baseline for the other engines."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ if TYPE_CHECKING:
 
 
 class SequentialEngine(BlockingEngine):
-    """Runs one task after another on one thread of its own; those that wait are a number, nothing else."""
+    """Runs one task after another on a single thread; waiting tasks are only a counter."""
 
-    can = Engine.can  # its one thread stands already: there is no stack to set
+    can = Engine.can  # its only thread runs already: its stack cannot be set
 
     def __init__(self, send: Callable[..., None], collector: Collector) -> None:
         super().__init__(send, collector)
         self._waiting = self._begun = 0
-        self._timed: Deque[Tuple[int, float]] = deque()  # of those that wait: place in line, when created
+        # Position in the queue and time of creation of the waiting tasks that are timed.
+        self._timed: Deque[Tuple[int, float]] = deque()
         self._begin = threading.Condition(self._guard)
         threading.Thread(target=self._run, name="tasks", daemon=True).start()
 
     def set_stack(self, size: int) -> None:
-        """Refuse: no thread is started from now on."""
+        """Raise `ValueError`: no thread is started for a task."""
         Engine.set_stack(self, size)
 
     def queued(self) -> int:
-        """Tasks that wait for their turn."""
+        """Return the number of tasks that wait for their turn."""
         return self._waiting
 
     def start_one(self, created: Optional[float] = None) -> None:
-        """Have one more task wait for its turn."""
+        """Queue one task."""
         with self._begin:
             self._waiting += 1
             if created is not None:
@@ -57,10 +58,10 @@ class SequentialEngine(BlockingEngine):
     def _shrink(self, count: int) -> None:
         """Cancel waiting tasks first, then the running one if it is still too many."""
         with self._guard:
-            # Counted anew: the running one may have ended since ``count`` was.
+            # Recomputed: the running task may have ended since ``count`` was computed.
             excess = -self.goal.wanted(self.counts.live, self._cancelling)
             waiting = max(0, min(excess, self._waiting))
-            self._waiting -= waiting  # the last in line
+            self._waiting -= waiting  # the last ones in the queue
             while self._timed and self._timed[-1][0] > self._begun + self._waiting:
                 self._timed.pop()
             self.counts.cancelled += waiting

@@ -1,4 +1,4 @@
-"""What runs inside each interpreter of a pool: its task, and what ends that from outside."""
+"""What runs in each interpreter of a pool: its task, and how that is cancelled from outside."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import select
 from time import monotonic
 
-from concwatch.worker.engines.bodies import BODIES, Cancelled, find_body
+from concwatch.worker.engines.bodies import BODIES, Cancelled, load_body
 from concwatch.worker.workloads import parse
 
 TYPE_CHECKING = False
@@ -19,24 +19,23 @@ LONGEST_WAIT = 1_000_000.0
 
 
 class PipeBaton:
-    """Ends blocked tasks in whichever interpreter: each byte in one pipe ends the task that reads it.
+    """Cancels blocked tasks in any interpreter: each byte in a pipe cancels the task that reads it.
 
-    A lock cannot be shared between interpreters, a file descriptor can. ``end`` is the pipe's reading end,
-    which does not block.
+    Interpreters cannot share a lock, but a file descriptor. ``end`` is the pipe's read end, non-blocking.
     """
 
     def __init__(self, end: int) -> None:
         self._end = end
 
     def sleep(self, seconds: float) -> None:
-        """Sleep that long; raises `Cancelled` if this task is the one to end."""
+        """Sleep for ``seconds``. Raises `Cancelled` if this task is cancelled."""
         deadline = monotonic() + seconds
         while seconds > 0 and select.select((self._end,), (), (), min(seconds, LONGEST_WAIT))[0]:
             self.check()
             seconds = deadline - monotonic()
 
     def check(self) -> None:
-        """End this task, by `Cancelled`, if one is to end and no other has taken that upon itself."""
+        """Raise `Cancelled` if a task is to be cancelled and no other task has read that."""
         try:
             os.read(self._end, 1)
         except BlockingIOError:
@@ -44,34 +43,34 @@ class PipeBaton:
         raise Cancelled
 
     def wait(self) -> None:
-        """Sleep until ended; raises `Cancelled` then."""
+        """Sleep until cancelled; raises `Cancelled` then."""
         while True:
             self.sleep(LONGEST_WAIT)
 
 
-BODIES_HERE: Bodies = {**BODIES, "sleep": PipeBaton.sleep, "hold": PipeBaton.wait}
+PIPE_BODIES: Bodies = {**BODIES, "sleep": PipeBaton.sleep, "hold": PipeBaton.wait}
 
-_found: Dict[Tuple[int, str, Optional[str]], Callable[[], object]] = {}
-"""What the last task called, kept: most tasks are of one workload."""
+_body: Dict[Tuple[int, str, Optional[str]], Callable[[], object]] = {}
+"""The function of the last task, cached: most tasks have the same workload."""
 
 
 def run(end: int, spec: str, url: Optional[str]) -> Tuple[str, float, float]:
     """Run one task; return how it ended, when it began, and when it ended (seconds, monotonic).
 
     Args:
-        end: the pipe that a `PipeBaton` reads.
+        end: the read end of a `PipeBaton`.
         spec: the workload.
-        url: where ``http`` fetches.
+        url: what ``http`` fetches.
     """
     key = (end, spec, url)
-    if key not in _found:
+    if key not in _body:
         workload = parse(spec)
         workload.url = url
-        _found.clear()
-        _found[key] = find_body(workload, PipeBaton(end), BODIES_HERE)
+        _body.clear()
+        _body[key] = load_body(workload, PipeBaton(end), PIPE_BODIES)
     begun = monotonic()
     try:
-        _found[key]()
+        _body[key]()
     except Cancelled:
         return "cancelled", begun, monotonic()
     return "completed", begun, monotonic()

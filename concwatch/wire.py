@@ -1,74 +1,74 @@
-"""The wire between concwatch and a worker: what it is, so that any program can be an engine.
+"""The wire, the protocol between concwatch and a worker: any program that speaks it can be an engine.
 
 A worker is a process that runs tasks of one kind and nothing else. concwatch starts it, writes commands to
-its standard input and reads reports from its standard output. This text is the whole specification.
+its standard input and reads reports from its standard output. This text is the complete specification.
 
 Lines
 =====
 Both directions carry UTF-8 text, one JSON object a line, ended by ``\\n``. Every object has the key
 ``"type"``; the other keys are listed below. Commands are flat: their values are strings, numbers, true,
-false or null. Counts and bytes are whole numbers, seconds may have a fraction. Both sides ignore keys that
-they do not know, and concwatch ignores unknown types too, so that either side can be the newer one; a worker
-answers a command that it does not know by ``error``. A report is at most 1 MiB long; flush after each.
-Counts and bytes are 0 to 2**53, names and flags a few words without control characters. A line that is not
-so, and a tick whose counters fell or do not add up, is told once and passed over; after a hundred of them the
-worker is given up. concwatch looks about ten times a second, at 1,000 reports at most: a worker that sends
-more waits for its pipe. Standard error is free text, of which concwatch shows the last. A worker must make
-sure that what its tasks print cannot land on its standard output.
+false or null. Counts and bytes are whole numbers, seconds may have a fraction. Both sides ignore unknown
+keys, and concwatch ignores unknown types too, so that either side can be newer than the other; a worker
+answers an unknown command with ``error``. A report is at most 1 MiB long; flush after each one. Counts and
+bytes are 0 to 2**53, names and flags a few words without control characters. A line that violates this, and
+a tick whose counters decreased or do not add up, is logged once and skipped; after a hundred of them
+concwatch ends the worker. concwatch reads about ten times a second, at most 1,000 reports each time: the
+pipe of a worker that sends more fills up. Standard error is free text, of which concwatch shows the end. A
+worker must make sure that what its tasks print cannot reach its standard output.
 
-A program that is watched has a lane without a target: it does what it does, and its ``can`` does not name
-``"target"``. It reports by other lines, each coroutine function a ``group`` of tasks, and answers ``waits``:
-see `concwatch.agent`, which specifies them.
+The lane of a watched program has no target: its ``can`` does not include ``"target"``. It sends other
+reports, with a ``group`` of tasks for each coroutine function, and answers ``waits``: see `concwatch.agent`,
+which specifies them.
 
 A life
 ======
-1. The worker starts, prepares its runtime so far that nothing is loaded later, and sends ``ready``.
-2. It holds its target, 0 at first: while fewer tasks are live it creates more, in slices of at most about
+1. The worker starts, loads everything that its tasks will need, and sends ``ready``.
+2. It holds its target, initially 0: while fewer tasks are live it creates more, in slices of at most about
    10 ms so that commands and ticks get through; while more are live it cancels exactly the excess.
-3. About ten times a second it sends a ``tick``, whatever else it does, from a thread of its own where the
-   runtime has one.
-4. At ``stop``, and at the end of its standard input, it exits at once. So it does when its standard output
-   is gone. A worker never outlives whoever started it.
+3. About ten times a second it sends a ``tick``, however busy it is, from a thread of its own if the runtime
+   has threads.
+4. At ``stop``, at the end of its standard input, and when its standard output is closed, it exits at once. A
+   worker never outlives the process that started it.
 
 Reports, worker to concwatch
 ============================
-``ready``: the worker stands and waits for commands.
+``ready``: the worker is ready for commands.
     ``protocol``   1
-    ``engine``     string, the name it was started under
+    ``engine``     string, the name that it was started with
     ``runtime``    string, what runs it, with its version: ``"CPython 3.11.7"``
-    ``flags``      list of strings, what else shapes its figures: ``["uvloop 0.23.0"]``
+    ``flags``      list of strings, what else affects its figures: ``["uvloop 0.23.0"]``
     ``pid``        integer, the process whose memory counts
-    ``can``        list of strings, the optional commands that it understands, of ``"trace"``, ``"lines"``,
+    ``can``        list of strings, the optional commands that it supports, of ``"trace"``, ``"lines"``,
                    ``"gc"``, ``"trim"``, ``"threads"``, ``"stack"``, ``"burst"``
-    ``workloads``  list of strings, the workload words it knows; ``"module:function"`` means the user's own
+    ``workloads``  list of strings, the workloads that it supports; ``"module:function"``: the user's own
 
-``tick``: everything since the start, at one moment. ``created = live + completed + failed + cancelled``.
-    ``time``       seconds on a clock that never goes back; only differences mean anything
+``tick``: the counters so far, at one moment. ``created = live + completed + failed + cancelled``.
+    ``time``       seconds on a monotonic clock; only differences are meaningful
     ``created``    tasks created so far
     ``live``       tasks created and not yet ended
     ``queued``     those of ``live`` that have not begun because they wait for a thread (else 0)
     ``completed``  tasks that ended by themselves
     ``failed``     tasks that ended with an error
-    ``cancelled``  tasks that the worker ended
-    ``lag``        seconds: how late, at worst since the last tick, something that this engine should have
-                   woken was woken; also counts one that is overdue now
-    ``cpu``        seconds of CPU time that the whole process has used so far; absent as ``switches`` is
-    ``switches``   context switches of the whole process so far, voluntary and not; absent where the runtime
-                   cannot tell, and from ticks in which to ask would take too long
+    ``cancelled``  tasks that the worker cancelled
+    ``lag``        seconds: the longest delay of a wake-up by this engine since the last tick, including one
+                   that is overdue now
+    ``cpu``        seconds of CPU time that the whole process has used; absent whenever ``switches`` is
+    ``switches``   context switches of the whole process, voluntary and involuntary; absent where the runtime
+                   does not report them, and from ticks in which reading them would take too long
     ``durations``  list of seconds, from a task's beginning to its end, of the tasks that were timed and have
                    completed since the last tick; absent where tasks are not timed. At most 1,000 a second are
-                   timed, chosen when they are created, by nothing that their length depends on; those of a
-                   burst are not. At most 10,000 a tick
+                   timed, chosen at creation independently of their duration; none of a burst. At most
+                   10,000 a tick
     ``delays``     list of seconds, from a task's creation to its beginning, of the tasks that were timed and
                    have begun since the last tick; at most 10,000; absent where tasks are not timed
-    ``gc``         seconds spent in garbage collection so far; absent where the runtime cannot tell
-    ``traced``     bytes the tracer knows of; absent while nothing is traced
-    ``tracer``     bytes the tracer itself takes; absent while nothing is traced
-    ``heap``       bytes that live objects take by the runtime's own count; absent where it has none
-    ``number``     how many ticks the worker has sent, this one included; absent where it does not count them
+    ``gc``         seconds spent in garbage collection; absent where the runtime does not report it
+    ``traced``     bytes that are traced; absent while tracing is off
+    ``tracer``     bytes that the tracer itself takes; absent while tracing is off
+    ``heap``       bytes of live objects by the runtime's own count; absent where it has none
+    ``number``     the number of ticks sent, including this one; absent where the worker does not count them
 
-``reached``: once for each ``target``, when what it asked for has happened. A ``tick`` should follow at once.
-    ``target``     the number asked for
+``reached``: once for each ``target``, when it has been met. A ``tick`` should follow at once.
+    ``target``     that target
     ``live``       tasks live now
     ``created``    tasks created since the command arrived; all have begun, or are queued
     ``cancelled``  tasks cancelled since then
@@ -76,140 +76,142 @@ Reports, worker to concwatch
 
 ``burst``: once for each ``burst``, when all of its tasks have ended. A ``tick`` should follow at once.
     ``tasks``           tasks created
-    ``create_seconds``  seconds that creating them took; without first steps where tasks begin only later
-    ``create_cpu``      CPU seconds of the whole process in that time
-    ``seconds``         from the first one's creation to the last one's end, parts added up
-    ``cpu``             CPU seconds of the whole process in that time
-    ``live``            tasks live at the reading; null without one
-    ``traced``          bytes traced at the reading beyond those before the burst; null untraced
+    ``create_seconds``  seconds to create them; without their first steps if tasks begin later
+    ``create_cpu``      CPU seconds of the whole process meanwhile
+    ``seconds``         from the first creation to the last end, summed over the parts
+    ``cpu``             CPU seconds of the whole process meanwhile
+    ``live``            tasks live at the reading; null without a reading
+    ``traced``          bytes traced at the reading beyond those before the burst; null while tracing is off
 
-``limit``: the machine refused another task. What stands stays; the worker keeps that number as its target.
+``limit``: no more tasks can be created. Live tasks stay; their number becomes the target.
     ``standing``   tasks live now
-    ``wanted``     the target that could not be reached
-    ``wall``       string, which limit was hit, by its usual name: ``"vm.max_map_count"``, ``"pid_max"``,
+    ``wanted``     the target that could not be met
+    ``wall``       string, the name of the limit that was hit: ``"vm.max_map_count"``, ``"pid_max"``,
                    ``"threads-max"``, ``"ulimit -u"``, ``"cgroup pids.max"``, ``"ulimit -n"`` (open files),
-                   ``"memory"``, one of the runtime's own such as ``"processes +P"``, the one that ``halt``
-                   gave, or ``"unknown"``: then concwatch looks from outside which limit on threads it was
+                   ``"memory"``, a limit of the runtime such as ``"processes +P"``, the one that ``halt``
+                   named, or ``"unknown"``: then concwatch finds out which limit on threads it was
     ``value``      that limit's value, or null
-    ``detail``     string, the runtime's own words
+    ``detail``     string, the runtime's error message
 
-``lines``: answers the command: where traced memory was allocated.
+``lines``: answers the command ``lines``: where traced memory was allocated.
     ``lines``      list of objects ``file``, ``line``, ``bytes``, ``grown`` (bytes more than at the last
-                   ``lines``, maybe negative), ``blocks``: the first 20 by growth
+                   ``lines``, or fewer if negative), ``blocks``: the 20 that grew most
 
 ``applied``: a command other than ``target`` has taken effect.
     ``command``    its type
     ``seconds``    from its arrival to now
-    ``flags``      as in ``ready``, as they are now; absent where a worker's never change
+    ``flags``      the current ones, as in ``ready``; absent if a worker's never change
 
-``error``: something went wrong and the worker goes on as it was; before ``ready`` it exits instead, since
-its engine cannot run here.
-    ``command``    the type of the command that was refused; null where a task failed
-    ``message``    one line for a person: what, and what was expected
-    ``detail``     a traceback, or null. For failing tasks only the first of a workload is reported; the
-                   counter ``failed`` tells how many
+``error``: something failed and the worker continues unchanged; before ``ready`` it means that the engine
+cannot run here, and the worker exits.
+    ``command``    the type of the rejected command; null if a task failed
+    ``message``    one line for the user: what is wrong, and what was expected
+    ``detail``     a traceback, or null. Only the first failing task of a workload is reported; the counter
+                   ``failed`` has their number
 
 Reports of a bridge
 ===================
-On another host a bridge starts the worker, passes both directions on, and adds reports of its own. Its clock
-is its host's. It understands three commands more. ``start``, the first, has ``engine`` and ``environment``,
-an object of variables; for a program that follows on the same pipe its ``size`` in bytes, ``arguments``,
+On another host a bridge starts the worker, forwards both directions, and adds reports of its own, with times
+on its host's clock. It has three more commands. ``start``, the first, has ``engine`` and ``environment``, an
+object of variables; for a program that follows on the same pipe its ``size`` in bytes, ``arguments``,
 ``system`` and ``processor``; for one that is built there ``ways``, as `concwatch.runtimes.recipe` writes
-them, and ``sources``, the size of a zip file that follows. ``beat`` has a ``number``; without one for 4.5
-seconds bridge and worker end. ``survey`` asks what else is there.
+them, and ``sources``, the size of a zip file that follows. ``beat`` has a ``number``; 4.5 seconds without one
+end bridge and worker. ``survey`` requests a list of the Pythons and tools on the host.
 
-In place of a worker it may watch a program: ``watch`` has its ``command``, a list of strings, and ``attach``
-the ``pid`` of a process that runs already, and ``gdb``, whether gdb may be used. ``agent`` has the number of
-a ``connection`` and a ``line`` for that agent, as `concwatch.agent` specifies it, null to close it. ``stop``
-asks the program to end, ``end`` has the bridge end, and with it all that the program has left behind.
+Instead of starting a worker it can watch a program: ``watch`` has its ``command``, a list of strings, and
+``attach`` the ``pid`` of a running process, and ``gdb``, whether gdb may be used. ``agent`` has the number
+of a
+``connection`` and a ``line`` for that agent, as `concwatch.agent` specifies it, null to close it. ``stop``
+terminates the program; ``end`` ends the bridge and kills all processes that the program has left behind.
 
-``host``: the machine, before all else and then once a second.
+``host``: the machine, as the first report and then once a second.
     ``time``       seconds
-    ``name``       string, what it calls itself
-    ``system``     string, with its version
+    ``name``       string, its host name
+    ``system``     string, the operating system with its version
     ``processor``  string
-    ``python``     string, what runs the bridge
-    ``cores``      cores that may be used
-    ``memory_total``      bytes that the machine has, or a control group allows
-    ``memory_available``  bytes that are left of them
-    ``memory_group``      the folder of the control group that binds, or null
-    ``busy``       CPU seconds that all programs have used
-    ``own``        CPU seconds that the bridge has used
+    ``python``     string, the Python that runs the bridge
+    ``cores``      number of usable cores
+    ``memory_total``      bytes of the machine, or the limit of a control group
+    ``memory_available``  bytes of these that are available
+    ``memory_group``      the folder of the control group with the lowest limit, or null
+    ``busy``       CPU seconds used by all programs
+    ``own``        CPU seconds used by the bridge
     ``walls``      the limits on threads, in the first report: list of ``name``, ``value``, ``used`` and
-                   ``a_thread``, what one more thread takes of it
-``process``: the worker's process as the system sees it, as often as it ticks, and oftener while it grows.
+                   ``a_thread``, what one more thread uses of it
+``process``: figures of the worker's process from the system, as often as it ticks, more often while it grows.
     ``time``       seconds
-    ``rss``        bytes of memory that are resident
+    ``rss``        bytes of resident memory
     ``virtual``    bytes of address space
-    ``peak_rss``   bytes, the most that were ever resident
-    ``threads``    threads of the process
+    ``peak_rss``   bytes, the peak of ``rss``
+    ``threads``    number of threads
     ``cpu_seconds``  CPU seconds used so far
 ``echo``: answers ``beat``.
     ``number``     that of the command
-``survey``: answers the command.
-    ``pythons``    list of strings, the versions of Python that can be named there
-    ``tools``      list of strings, what other languages need
+``survey``: answers ``survey``.
+    ``pythons``    list of strings, the versions of Python on the host
+    ``tools``      list of strings, the tools of other languages on the host
 ``building``: the worker is being built there.
-    ``text``       string, a line of what happens
-``built``: it has been built.
+    ``text``       string, one line of progress
+``built``: the worker has been built.
     ``seconds``    how long that took
 ``started``: the program that is watched has started.
-    ``pid``        its process
-``output``: what it has written.
+    ``pid``        its process id
+``output``: what the program has written.
     ``text``       string
-``processes``: all of its processes and those attached to, five times a second.
+``processes``: all processes of the program and all attached ones, five times a second.
     ``time``       seconds
-    ``rows``       list of ``pid``, ``ppid``, ``name``, ``why`` (why it has no agent, if so) and the figures
-                   of ``process``
-``agent``: a line of an agent's.
+    ``rows``       list of ``pid``, ``ppid``, ``name``, ``why`` (why it has no agent, or null) and the
+                   figures of ``process``
+``agent``: a line from an agent.
     ``connection``  number of its connection
-    ``pid``        its process
+    ``pid``        the agent's process id
     ``report``     the report, null when the connection has ended
 ``exited``: the program has ended.
-    ``status``     its exit status; less than 0 for a signal
+    ``status``     its exit status; negative for a signal
 ``ended``: the last line: the worker has ended.
-    ``status``     its exit status; less than 0 for a signal
+    ``status``     its exit status; negative for a signal
 
 Commands, concwatch to worker
 =============================
-``target``    ``tasks``: hold this many live tasks. Sent again, it asks again (a new burst without refill).
-``refill``    ``on``: true (at first): a task that ends is replaced. false: a target is one burst; what ends
-              is not replaced.
-``workload``  ``spec``, ``url``: what each task does, see below; where to fetch, for ``http`` alone. Besides
-              these the parts of the spec, so that no worker has to read it: ``word``, and where the word has
-              them ``seconds``, ``to``, ``count``, ``size`` in bytes. Live tasks are cancelled and replaced.
-              Answered by ``error``, with nothing changed, where the spec is wrong, or what it needs is not
-              there.
-``halt``      ``wall``, ``value``: stop growing. What is live becomes the target, and a ``limit`` report
-              with this wall and value answers.
+``target``    ``tasks``: hold this many live tasks. Sent again, it applies again (a new burst without refill).
+``refill``    ``on``: true (initially): a task that ends is replaced. false: a target is one burst of tasks
+              that are not replaced when they end.
+``workload``  ``spec``, ``url``: what each task does, see below; what to fetch, only for ``http``. In
+              addition the parts of the spec, so that no worker has to parse it: ``word``, and if the word
+              has them ``seconds``, ``to``, ``count``, ``size`` in bytes. Live tasks are cancelled and
+              replaced. Answered by ``error``, with nothing changed, if the spec is wrong or something that
+              it needs is missing.
+``halt``      ``wall``, ``value``: stop growing. The number of live tasks becomes the target. Answered by a
+              ``limit`` report with this wall and value.
 ``rate``      ``hz``: send this many ticks a second, 0.1 to 100.
 ``stop``      exit at once.
 Optional, see ``can``:
-``trace``     ``on``: start or end tracing of the runtime's allocations.
-``lines``     the lines that hold traced memory. Takes a snapshot: the process stands still meanwhile. Refused
-              while nothing is traced.
-``gc``        ``mode``: ``"default"``; ``"frozen"``: collect nothing while a slice of tasks is created, and
+``trace``     ``on``: start or stop tracing the runtime's allocations.
+``lines``     report the lines that hold traced memory. Takes a snapshot, during which the process is stopped.
+              Rejected while tracing is off.
+``gc``        ``mode``: ``"default"``; ``"frozen"``: do not collect while a slice of tasks is created, then
               freeze what it has created; ``"off"``: no collection.
-``trim``      collect, then give free memory back to the system.
-``threads``   ``count``: how many threads serve the tasks.
-``stack``     ``size``: bytes of stack of threads started from now on; 0 for the system's own size.
-``burst``     ``tasks``, ``chunks``, ``older``, ``read_after``: with no task live, run so many to their end,
-              created as fast as the runtime can, without slices. ``chunks`` (1 at least): in so many parts,
-              each begun when the last has ended. ``older``: create so many more first, which do not count
-              and have not begun while the time is taken. ``read_after``: seconds from the creation of a part
-              to a reading, or null. Answered by ``burst``; the target is 0 then. Where counting each end
-              would weigh on a task, the tasks of a part count as live until the part has ended.
+``trim``      collect garbage, then return free memory to the system.
+``threads``   ``count``: the number of threads that run the tasks.
+``stack``     ``size``: stack size, in bytes, of threads started from now on; 0 for the system's default.
+``burst``     ``tasks``, ``chunks``, ``older``, ``read_after``: while no task is live, run ``tasks`` tasks to
+              their end, created as fast as the runtime can, without slices. ``chunks`` (at least 1): the
+              number of parts; each starts when the previous one has ended. ``older``: extra tasks, created
+              first, that are not counted and begin only after the timed ones exist. ``read_after``: seconds
+              from the creation of a part to a reading, or null. Answered by ``burst``; then the target is 0.
+              Where counting each end would cost a task memory, the tasks of a part count as live until all
+              of them have ended.
 
 Workloads
 =========
 ``sleep:SECONDS``         sleep that long                    ``hold``           wait until cancelled
-``sleep:SECONDS..TO``     sleep that long at least and at most, spread evenly over tasks
-``ticks:COUNTxSECONDS``   sleep so many times that long      ``nop``            end at once
+``sleep:SECONDS..TO``     a different time for each task, spread evenly from SECONDS to TO
+``ticks:COUNTxSECONDS``   sleep that long, COUNT times       ``nop``            end at once
 ``payload:BYTES``         hold that much touched memory until cancelled
 ``spin:SECONDS``          use that much CPU time             ``module:function``  the user's own
-``http:SECONDS``          GET ``url`` and read the body to its end, once. A status other than 200 and a body
-                          that is cut short are failures. The page comes after SECONDS by itself; ``http``
-                          alone is the same with 0.15
+``http:SECONDS``          GET ``url`` once and read the whole body. A status other than 200 and a truncated
+                          body are failures. The server answers after SECONDS; ``http`` alone is the same
+                          as ``http:0.15``
 """
 
 from __future__ import annotations
@@ -218,12 +220,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Tuple
 
-# Why not the json and typing modules: they bring re and enum with them, 1.3 MB in every worker, when a bare
-# interpreter with threads weighs 9.4 MB. What the wire needs of JSON is small.
+# Not the json and typing modules: they import re and enum, 1.3 MB in every worker, while a bare interpreter
+# with threads takes 9.4 MB. The wire needs little of JSON.
 
 PROTOCOL = 1
 LONGEST_LINE = 1 << 20
-"""Bytes: a longer line is refused."""
+"""Bytes: a longer line is rejected."""
 
 _SPACE = " \t\r\n"
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -257,25 +259,25 @@ def _object_text(fields: Dict[str, Any]) -> str:
 
 
 def encode(type_: str, **fields: Any) -> bytes:
-    """Write one message as a line of the wire, its line end included.
+    """Encode one message as a line of the wire, with its line end.
 
     Args:
         type_: the message's type.
         fields: strings, finite numbers, booleans, None, and sequences and dictionaries of these.
     """
     text = _object_text({"type": type_, **fields}) + "\n"
-    return text.encode(errors="replace")  # half a surrogate pair is not text
+    return text.encode(errors="replace")  # half a surrogate pair cannot be encoded
 
 
 def decode(line: bytes) -> Dict[str, Any]:
-    """Read a command, a flat JSON object with a string under ``"type"``.
+    """Decode a command, a flat JSON object with a string under ``"type"``.
 
     Raises:
-        ValueError: it is not one; the message is for a person.
+        ValueError: it is not one; the message is for the user.
     """
     try:
         fields = _object(line.decode().strip(_SPACE))
-    except (ValueError, LookupError):  # cut short, or not UTF-8
+    except (ValueError, LookupError):  # truncated, or not UTF-8
         fields = {}
     if not isinstance(fields.get("type"), str):
         shown = line[:60].decode(errors="replace").strip()
@@ -284,7 +286,7 @@ def decode(line: bytes) -> Dict[str, Any]:
 
 
 def _object(text: str) -> Dict[str, Any]:
-    """Read ``{"key":value,...}``; whatever is wrong is a ValueError or a LookupError."""
+    """Parse ``{"key":value,...}``; raise ValueError or LookupError if it is malformed."""
     fields: Dict[str, Any] = {}
     at = _expect(text, 0, "{")
     while text[at] != "}":
@@ -320,7 +322,7 @@ def _value(text: str, at: int) -> Tuple[Any, int]:
         return _WORDS[word], _skip(text, end)
     digits = word[1:] if word[:1] == "-" else word
     whole, point, fraction = digits.partition(".")
-    # int() and float() alone would also read "1_0", "nan", "٣", "01" and "1.".
+    # int() and float() alone would also accept "1_0", "nan", "٣", "01" and "1.".
     if len(word) > 40 or not digits.isascii() or "_" in digits or not whole[:1].isdigit():
         raise ValueError
     if (whole[0] == "0" and whole[1:2].isdigit()) or (point and not fraction[:1].isdigit()):
@@ -328,7 +330,7 @@ def _value(text: str, at: int) -> Tuple[Any, int]:
     if not digits.isdigit():
         return float(word), _skip(text, end)
     number = 0
-    for digit in digits:  # int() would take a logarithm: 192 KiB of the C library's tables, at the first task
+    for digit in digits:  # int() would use a logarithm: 192 KiB of the C library's tables
         number = 10 * number + ord(digit) - 48
     return (-number if word[0] == "-" else number), _skip(text, end)
 
@@ -344,12 +346,12 @@ def _string(text: str, at: int) -> Tuple[str, int]:
             at += 1
         elif text[at + 1] == "u":
             digits = text[at + 2 : at + 6]
-            if digits.strip(_HEX):  # int() alone would also read "0x1f" and " +1f"
+            if digits.strip(_HEX):  # int() alone would also accept "0x1f" and " +1f"
                 raise ValueError
             parts.append(chr(int(digits, 16)))
             at += 6
         else:
             parts.append(_ESCAPES[text[at + 1]])
             at += 2
-    # A character outside the basic plane comes as two escapes, which are halves of UTF-16.
+    # A character outside the basic plane is escaped as two halves of UTF-16.
     return "".join(parts).encode("utf-16", "surrogatepass").decode("utf-16", "replace"), _skip(text, at + 1)

@@ -163,25 +163,28 @@ RUSTC = tool(
 CARGO = structs.replace(RUSTC, name="cargo", brought_by="https://rustup.rs, or apt install cargo")
 LINKER = Tool("cc", "apt install gcc, with which rustc links")
 
-# The source has no other way to learn which compiler it is built by.
-RUST_VERSION = """sh -c 'RUSTC_VERSION=$("$0" --version) exec "$@"' {rustc}"""
+
+def _rust(*commands: str) -> tuple[tuple[str, ...], ...]:
+    """Return commands that have RUSTC_VERSION in the environment: the source reads it when it is compiled."""
+    with_version = ("sh", "-c", 'RUSTC_VERSION=$("$0" --version) exec "$@"', "{rustc}")
+    return tuple((*with_version, *command) for command in words(*commands))
 
 
 def _cargo(feature: str) -> Runtime:
     """Return an engine of Rust that needs packages; only the worker itself is kept of what cargo builds."""
     locked = f"--quiet --locked --features {feature} --target-dir {{out}}/target"
-    locked += """ --config "build.rustc='{rustc}'" """
+    locked += " --config build.rustc='{rustc}'"
     place = "--path {source} --root {out}"
     return Runtime(
         "Rust",
         "rust",
         (RUSTC, CARGO, LINKER),
-        words(
-            # Only this one may fetch, where it must; "install" alone would ask the registry always.
-            f"{RUST_VERSION} {{cargo}} build --release --manifest-path {{source}}/Cargo.toml {locked}",
-            f"{RUST_VERSION} {{cargo}} install --offline --no-track {place} {locked}",
-            "rm -r {out}/target",
-        ),
+        _rust(
+            # Only "build" may download packages; "install" without --offline would always query the registry.
+            f"{{cargo}} build --release --manifest-path {{source}}/Cargo.toml {locked}",
+            f"{{cargo}} install --offline --no-track {place} {locked}",
+        )
+        + words("rm -r {out}/target"),
         ("{out}/bin/worker", "{engine}"),
     )
 
@@ -204,8 +207,8 @@ RUNTIMES: dict[str, tuple[Runtime, ...]] = {
             "Rust",
             "rust",
             (RUSTC, LINKER),
-            words(
-                f"""{RUST_VERSION} {{rustc}} --edition 2024 --cfg 'feature="threads"' -C opt-level=3"""
+            _rust(
+                '{rustc} --edition 2024 --cfg feature="threads" -C opt-level=3'
                 " -o {out}/worker {source}/src/main.rs"
             ),
             ("{out}/worker", "{engine}"),

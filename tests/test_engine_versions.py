@@ -98,10 +98,10 @@ def test_a_wanted_version_is_the_only_one_that_will_do(tmp_path):
         executable(tmp_path / f"jdk-{version}" / "bin" / "brew", "")
         (tmp_path / f"jdk-{version}" / "release").write_text(f'BREW_VERSION="{version}"\n')
     told = ("release", "BREW_VERSION")
-    brew = Tool("brew", "buy {version}", folders=(f"{tmp_path}/*/bin",), least=(21,), stated=told)
+    brew = Tool("brew", "buy {version}", folders=(f"{tmp_path}/*/bin",), least=(21,), version_file=told)
     way = Runtime("Brew", str(tmp_path), (TOYC, brew), (), ("{brew}",))
-    assert find_tool(way.main_tool).stated == "25.0.1"  # the newest beyond the path
-    assert find_tool(way.of_version("21").main_tool).stated == "21.0.2"
+    assert find_tool(way.main_tool).version == "25.0.1"  # the newest beyond the path
+    assert find_tool(way.of_version("21").main_tool).version == "21.0.2"
     assert re.fullmatch(
         r"needs brew 24, found [\d.]+ at .*: buy 24", find_tool(way.of_version("24").main_tool)
     )

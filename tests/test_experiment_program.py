@@ -214,7 +214,7 @@ def test_what_is_missing_skips_the_cell_and_says_what_brings_it(
 ):
     tools = {"JAVAC": program.JAVAC, "JAVA": program.JAVA}
     for each, tool in tools.items():
-        monkeypatch.setattr(program, each, type(tool)(tool.name, tool.brought_by, least=tool.least))
+        monkeypatch.setattr(program, each, type(tool)(tool.name, tool.install_hint, least=tool.least))
     monkeypatch.setenv("PATH", str(tmp_path))
     own(text, name)
     runner = Runner(experiment(tmp_path, FILE.replace("own.py", name)), Selection(repeats=1), make_lab)

@@ -22,7 +22,7 @@ from concwatch.measure.measurement import BURST_LIMIT, while_stepping
 from concwatch.measure.result import Result
 from concwatch.runtimes.building import BuildError, build, tool_version
 from concwatch.runtimes.rows import CARGO, ELIXIRC, ERL, GO, JAVA, JAVAC, LINKER, MCS, MONO, NODE, RUSTC
-from concwatch.runtimes.runtime import HERE, Runtime
+from concwatch.runtimes.runtime import SOURCES, Runtime
 from concwatch.system.child import describe_exit, error_line, explain_start_error, kill_session, start_child
 from concwatch.system.process import Sampler
 from concwatch.units import format_seconds
@@ -86,7 +86,7 @@ def find_runtime(program: Path, engine: str, size: int) -> Runtime | None:
 
 def _rust(file: str, feature: str) -> Runtime:
     """Return the runtime of a Rust program, built with the worker's locked packages."""
-    package = [f"{HERE}/rust/{name}" for name in ("Cargo.toml", "Cargo.lock")]
+    package = [f"{SOURCES}/rust/{name}" for name in ("Cargo.toml", "Cargo.lock")]
     build = (
         ("mkdir", "{out}/src"),
         ("cp", *package, "{out}"),
@@ -136,7 +136,7 @@ async def _run_program(lab: Lab, cell: Cell) -> Result:
     try:
         command = await build([runtime], cell.engine, _ignore, _ignore)
         tool = runtime.main_tool if runtime.tools else None
-        version = await tool_version(tool, runtime.found()[tool.name]) if tool else ""
+        version = await tool_version(tool, runtime.find_tools()[tool.name]) if tool else ""
     except BuildError as error:
         raise NotMeasuredError(str(error)) from None
     if python is not None:

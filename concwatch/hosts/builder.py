@@ -173,7 +173,7 @@ class Builder:
         for line in lines[:MAX_LINES]:
             self._report(line[:300])
         if status:
-            why = next(filter(ERROR.search, lines), lines[-1] if lines else "it says nothing")
+            why = next(filter(ERROR.search, lines), lines[-1] if lines else "no output")
             raise ValueError(f"build failed: {why[:300]}")
 
     def _run(
@@ -196,7 +196,7 @@ class Builder:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            raise ValueError(f"{os.path.basename(command[0])} was not done within {limit:.0f} s") from None
+            raise ValueError(f"{os.path.basename(command[0])} did not finish within {limit:.0f} s") from None
         finally:
             self._group = 0
         return process.returncode, text.decode(errors="replace")

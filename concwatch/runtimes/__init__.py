@@ -1,1 +1,1 @@
-"""Engines in other languages: their sources, a folder each, and how they are found, built and started."""
+"""Engines in other languages: their sources, a folder each, and how they are built and started."""

@@ -1,4 +1,4 @@
-"""A worker that is built first, on its first use, and started then."""
+"""A link to a worker that is built first, on its first use, and then started."""
 
 import asyncio
 from collections import deque
@@ -12,15 +12,15 @@ from concwatch.system.process import Reading
 
 
 class BuildLink:
-    """A `Link`: until the worker is built it tells how that goes, then it is the worker's own."""
+    """A `Link` that reports the progress of a build, and then forwards to the worker's own link."""
 
     def __init__(self, ways: Sequence[Runtime], engine: str, start: Callable[[Sequence[str]], Link]) -> None:
-        """Begin to build; needs a running event loop.
+        """Start to build; needs a running event loop.
 
         Args:
-            ways: how ``engine`` can be had, the best first.
-            engine: its name.
-            start: starts a worker by its command; a ValueError says in one line why it cannot.
+            ways: the ways to build ``engine``, best first.
+            engine: the name of the engine.
+            start: starts a worker by its command; raises ValueError with one line if it cannot.
         """
         self._start = start
         self._arrivals: deque[Arrival] = deque()
@@ -29,37 +29,37 @@ class BuildLink:
         self._task = asyncio.get_running_loop().create_task(self._build(ways, engine))
 
     async def _build(self, ways: Sequence[Runtime], engine: str) -> None:
-        tell, done = self._arrivals.append, "stopped while it was being built"
+        add, reason = self._arrivals.append, "stopped while it was being built"
         try:
             command = await build(
-                ways, engine, lambda text: tell(Building(text)), lambda seconds: tell(Built(seconds))
+                ways, engine, lambda text: add(Building(text)), lambda seconds: add(Built(seconds))
             )
             link = self._start(command)
         except (BuildError, ValueError) as error:
-            done = str(error)
+            reason = str(error)
         except asyncio.CancelledError:
-            pass  # by `kill`: there is nobody else who could
-        except Exception as error:  # a fault of ours: the lane is not to wait for ever
-            done = f"cannot be built: {type(error).__name__}: {error}"
+            pass  # by `kill`; nothing else cancels it
+        except Exception as error:  # a bug of ours must not leave the lane waiting forever
+            reason = f"cannot be built: {type(error).__name__}: {error}"
         else:
             self._link = link
             for type_, fields in self._backlog:
                 self._link.send(type_, **fields)
             return
-        tell(Ended(done, ran=False))
+        add(Ended(reason, ran=False))
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Return what has come since the last call."""
+        """Return what has arrived since the last call."""
         found = list(self._arrivals)
         self._arrivals.clear()
         return found + list(self._link.arrivals(now) if self._link else ())
 
     def reading(self) -> Reading | None:
-        """Look at the worker's process; None before it runs and after."""
+        """Return figures of the worker's process; None while it does not run."""
         return self._link.reading() if self._link else None
 
     def send(self, type_: str, **fields: object) -> None:
-        """Send one command; until the worker runs it waits, but for ``stop``, which ends a build."""
+        """Send a command. During the build it is queued, except ``stop``, which cancels the build."""
         if self._link is not None:
             self._link.send(type_, **fields)
         elif type_ == "stop":
@@ -68,7 +68,7 @@ class BuildLink:
             self._backlog.append((type_, fields))
 
     def kill(self) -> None:
-        """End the build, or the worker, by force."""
+        """Cancel the build, or kill the worker."""
         if self._link is not None:
             self._link.kill()
         else:

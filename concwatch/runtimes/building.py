@@ -1,4 +1,4 @@
-"""Building a worker from its source, where its language asks for that: once for each source and toolchain."""
+"""Build a worker from its source, once for each source and toolchain."""
 
 import asyncio
 import contextlib
@@ -9,38 +9,38 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from concwatch.runtimes import store
-from concwatch.runtimes.runtime import TIME_LIMIT, Runtime
+from concwatch.runtimes.runtime import BUILD_TIMEOUT, Runtime
 from concwatch.runtimes.tool import Found, Tool
 from concwatch.system.child import kill_session, start_child
 from concwatch.units import format_seconds
 
-VERSION_LIMIT = 20.0
+VERSION_TIMEOUT = 20.0
 """Seconds that a tool may take to report its version."""
 
-MOST_LINES = 20
-"""Lines of a build's output that are told at most."""
+MAX_LINES = 20
+"""Lines of a build's output that are reported at most."""
 
 ERROR = re.compile(r"\berror\b|cannot|undefined|fatal|no such", re.IGNORECASE)
-"""What the line has that says why a build failed."""
+"""Matches the line of a build's output that explains why it failed."""
 
-LAST_WORDS = 2.0
-"""Seconds that the output of a command that was ended is still read."""
+DRAIN_TIMEOUT = 2.0
+"""Seconds to wait for the last output of a command that was killed."""
 
-LOOK = 0.1
-"""Seconds between two looks whether somebody else has built the same."""
+POLL_INTERVAL = 0.1
+"""Seconds between checks whether another build of the same worker has finished."""
 
 Report = Callable[[str], None]
 
 
 class BuildError(Exception):
-    """Why there is nothing to start: one line."""
+    """A worker cannot be built; the message is one line."""
 
 
 def choose(ways: Sequence[Runtime]) -> Runtime:
-    """Take the first way that this machine has the tools for; nothing is run.
+    """Return the first way whose tools are all on this host; runs no command.
 
     Raises:
-        BuildError: there is none, and what is missing for the best.
+        BuildError: there is none; the message says what the best way needs.
     """
     reasons = [way.missing() for way in ways]
     for way, reason in zip(ways, reasons, strict=True):
@@ -52,100 +52,104 @@ def choose(ways: Sequence[Runtime]) -> Runtime:
 async def build(
     ways: Sequence[Runtime], engine: str, report: Report, report_seconds: Callable[[float], None]
 ) -> list[str]:
-    """Have everything built that is not, and give the command that starts a worker of ``engine``.
+    """Build the worker of ``engine`` if necessary, and return the command that starts it.
 
     Args:
-        ways: how it can be had, the best first.
-        engine: its name.
-        report: is told, a line at a time, what is being built and what the build writes.
-        report_seconds: is told how many seconds a build took; not called where there was none to do.
+        ways: the ways to build it, best first.
+        engine: the name of the engine.
+        report: called with each line of progress and of the build's output.
+        report_seconds: called with the seconds that the build took, unless it was built already.
 
     Raises:
-        BuildError: there will be no worker, and why.
+        BuildError: it cannot be built; the message says why.
     """
     way = choose(ways)
-    places = way.found()
+    places = way.find_tools()
     versions = [await tool_version(tool, places[tool.name]) for tool in way.tools if tool.version]
-    out = store.folder() / way.key(" ".join(versions))
+    out = store.folder() / way.cache_key(" ".join(versions))
     if way.build and not store.is_built(out):
         began = time.monotonic()
         report(f"building with {way.language} {versions[0]}")
 
-        async def make() -> None:
-            with store.half_built(out.name) as part:
+        async def run_build() -> None:
+            with store.staging_folder(out.name) as staging:
                 for command in way.build:
-                    await _run(way, way.fill(command, places, part, engine), part, report)
+                    await _run(way, way.fill_in(command, places, staging, engine), staging, report)
 
         try:
-            await _once(out, make)
+            await _build_once(out, run_build)
         except OSError as error:
             raise BuildError(f"cannot be built in {store.folder()}: {error.strerror or error}") from None
         report_seconds(time.monotonic() - began)
-    return way.fill(way.run, places, out, engine)
+    return way.fill_in(way.run, places, out, engine)
 
 
-async def _once(out: Path, make: Callable[[], Awaitable[None]]) -> None:
-    """Have ``out`` made, unless somebody else makes it meanwhile: two lanes may be of one source."""
+async def _build_once(out: Path, run_build: Callable[[], Awaitable[None]]) -> None:
+    """Build ``out``, or wait until another lane or process that builds the same has finished."""
     while not store.is_built(out):
-        with store.lock(out.name) as alone:
-            if alone and not store.is_built(out):
-                await make()
-        if not alone:
-            await asyncio.sleep(LOOK)
+        with store.lock(out.name) as locked:
+            if locked and not store.is_built(out):
+                await run_build()
+        if not locked:
+            await asyncio.sleep(POLL_INTERVAL)
 
 
 async def tool_version(tool: Tool, found: Found) -> str:
-    """Ask a tool for its version, unless a file has told it."""
-    version = found.stated
+    """Return the version of a tool, by running it if no file states it.
+
+    Raises:
+        BuildError: it does not run, or is too old.
+    """
+    version = found.version
     if version is None:
-        status, text = await _output([found.path, *tool.version], None, dict(os.environ), VERSION_LIMIT)
+        status, text = await _output([found.path, *tool.version], None, dict(os.environ), VERSION_TIMEOUT)
         match = re.search(tool.pattern, text)
         if status or not match:
-            raise BuildError(f"{found.path} does not tell its version: {_last(text)}")
+            raise BuildError(f"{found.path} printed no version: {_last(text)}")
         version = match[1]
     if tool.unfit(version):
-        raise BuildError(tool.needed(f", found {version} at {found.path}"))
+        raise BuildError(tool.requirement(f", found {version} at {found.path}"))
     return version
 
 
 async def _run(way: Runtime, command: list[str], folder: Path, report: Report) -> None:
-    """Run one command of a build; what it writes is told."""
-    status, text = await _output(command, folder, way.variables(), TIME_LIMIT)
+    """Run one command of a build and report its output."""
+    status, text = await _output(command, folder, way.build_environment(), BUILD_TIMEOUT)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    for line in lines[:MOST_LINES]:
+    for line in lines[:MAX_LINES]:
         report(line[:300])
-    if len(lines) > MOST_LINES:
-        report(f"… and {len(lines) - MOST_LINES} lines more")
+    if len(lines) > MAX_LINES:
+        report(f"… and {len(lines) - MAX_LINES} more lines")
     if status:
         why = next(filter(ERROR.search, lines), _last(text))
         raise BuildError(f"build failed: {why[:300]}")
 
 
 async def _output(
-    command: list[str], folder: Path | None, variables: Mapping[str, str], limit: float
+    command: list[str], folder: Path | None, environment: Mapping[str, str], limit: float
 ) -> tuple[int, str]:
-    """Run a command to its end; give its exit status and all that it wrote.
+    """Run a command to its end; return its exit status and output.
 
-    Whatever happens to the caller, the command and all that it started have ended then.
+    If the caller is cancelled, the command and all processes that it started are killed.
     """
     try:
-        process = await start_child(command, asyncio.subprocess.STDOUT, folder, variables)
+        process = await start_child(command, asyncio.subprocess.STDOUT, folder, environment)
     except OSError as error:
         raise BuildError(f"{command[0]} could not be started: {error.strerror or error}") from None
     try:
         async with asyncio.timeout(limit):
             text, _ = await process.communicate()
     except TimeoutError:
-        raise BuildError(f"{Path(command[0]).name} was not done within {format_seconds(limit)}") from None
+        raise BuildError(f"{Path(command[0]).name} did not finish within {format_seconds(limit)}") from None
     finally:
         if process.returncode is None:
             kill_session(process.pid)
-            with contextlib.suppress(TimeoutError):  # what left the session may hold the pipe open
-                async with asyncio.timeout(LAST_WORDS):
+            with contextlib.suppress(TimeoutError):  # a process that left the session may keep the pipe open
+                async with asyncio.timeout(DRAIN_TIMEOUT):
                     await process.communicate()
     return process.returncode or 0, text.decode(errors="replace")
 
 
 def _last(text: str) -> str:
     lines = text.strip().splitlines()
-    return lines[-1].strip()[:300] if lines else "it says nothing"
+    return lines[-1].strip()[:300] if lines else "no output"

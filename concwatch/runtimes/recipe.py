@@ -1,4 +1,4 @@
-"""A way to have a worker in another language, written for the bridge that builds it on another host."""
+"""The recipe and sources from which a bridge builds a worker in another language on its host."""
 
 import io
 import zipfile
@@ -7,27 +7,27 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
-from concwatch.runtimes.runtime import HERE, Runtime
+from concwatch.runtimes.runtime import SOURCES, Runtime
 from concwatch.runtimes.tool import Tool
 
-_SAME_TIME = (1980, 1, 1, 0, 0, 0)
+_TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # constant, so that the same sources give the same archive
 
 
 def recipe(ways: Sequence[Runtime]) -> tuple[list[dict[str, object]], bytes]:
-    """Return what a bridge needs of each of ``ways``, and a zip file of their sources."""
+    """Return the recipe of each of ``ways``, and a zip file of their sources."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in sorted(dict(file for way in ways for file in _files(way)).items()):
-            archive.writestr(zipfile.ZipInfo(name, _SAME_TIME), path.read_bytes(), zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(name, _TIMESTAMP), path.read_bytes(), zipfile.ZIP_DEFLATED)
     return [_way(way) for way in ways], out.getvalue()
 
 
 def _name(place: Path) -> str:
-    return str(place.relative_to(HERE)) if place.is_relative_to(HERE) else place.name
+    return str(place.relative_to(SOURCES)) if place.is_relative_to(SOURCES) else place.name
 
 
 def _files(way: Runtime) -> Iterator[tuple[str, Path]]:
-    for place in (way.source, *(HERE / folder for folder in way.shares)):
+    for place in (way.source, *(SOURCES / folder for folder in way.shares)):
         for path in place.rglob("*") if place.is_dir() else [place]:
             if path.is_file() and "__pycache__" not in path.parts:
                 yield (f"{_name(place)}/{path.relative_to(place)}" if place.is_dir() else _name(place)), path
@@ -44,4 +44,4 @@ def _way(way: Runtime) -> dict[str, object]:
 def _tool(tool: Tool) -> dict[str, object]:
     fields = to_builtins(tool)
     kept = ("name", "homes", "folders", "version", "pattern", "least", "version_wanted")
-    return {**{name: fields[name] for name in kept}, "needed": tool.needed("{found}")}
+    return {**{name: fields[name] for name in kept}, "needed": tool.requirement("{found}")}

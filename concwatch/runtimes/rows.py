@@ -1,4 +1,4 @@
-"""The runtimes there are: data. What a task is in each, and what it weighs, stands in the lab's catalog."""
+"""The table of runtimes. What a task is in each, and how much memory it takes, is in the lab's catalog."""
 
 from msgspec import structs
 
@@ -11,9 +11,9 @@ def words(*commands: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(command.split()) for command in commands)
 
 
-def tool(name: str, brought_by: str, folders: str, least: tuple[int, ...] = (), **more: object) -> Tool:
-    """Return a tool that is looked for in ``folders``, which stand apart by spaces."""
-    return Tool(name, brought_by, folders=tuple(folders.split()), least=least, **more)  # type: ignore[arg-type]
+def tool(name: str, install_hint: str, folders: str, least: tuple[int, ...] = (), **more: object) -> Tool:
+    """Return a tool that is searched for in ``folders``, separated by spaces."""
+    return Tool(name, install_hint, folders=tuple(folders.split()), least=least, **more)  # type: ignore[arg-type]
 
 
 GO = tool(
@@ -69,22 +69,22 @@ JAVA = tool(
     " /opt/homebrew/opt/openjdk*/bin ~/.sdkman/candidates/java/*/bin ~/.jdks/*/bin",
     (21,),
     homes=("JAVA_HOME", "JDK_HOME"),
-    stated=("release", "JAVA_VERSION"),
+    version_file=("release", "JAVA_VERSION"),
 )
 JAVAC = structs.replace(JAVA, name="javac")
 
 JAVA_FLAGS = (
-    # The wire has standard output for itself, and nothing is left behind in the folder of whoever started it.
+    # Standard output is the wire; no file may be left in the working directory.
     *("-Xlog:disable", "-Xlog:all=warning:stderr", "-XX:+DisplayVMOutputToStderr"),
     *("-XX:-UsePerfData", "-XX:ErrorFile={out}/crash-%p.log", "-XX:-CreateCoredumpOnCrash"),
-    # A heap that starts alike on any machine, may take most of its memory, and is given back; short pointers.
+    # A heap that starts at the same size on any host, may take most of its memory, and shrinks.
     *("-XX:+UseG1GC", "-XX:G1HeapRegionSize=2m", "-Xms8m", "-XX:MaxRAMPercentage=70"),
     "-XX:+UseCompressedOops",
     *("-XX:MinHeapFreeRatio=5", "-XX:MaxHeapFreeRatio=10", "-XX:+ExitOnOutOfMemoryError"),
-    # What is worth compiling is compiled before the worker is ready, not behind the first 100,000 tasks.
+    # Compile hot code before the worker is ready, not while the first 100,000 tasks start.
     "-XX:-BackgroundCompilation",
-    # Ending 250,000 tasks took 100 MiB more than they did: each is interrupted by an exception, whose
-    # stack trace fills what young objects may take.
+    # Without these, cancelling 250,000 tasks took 100 MiB more than the tasks did: each is interrupted by an
+    # exception, and the stack traces fill the young generation.
     *("-XX:-StackTraceInThrowable", "-XX:MaxNewSize=16m"),
 )
 
@@ -93,7 +93,7 @@ JAVA_WAYS = (
         "Java",
         "java",
         (JAVAC, JAVA),
-        # The two may be of different JDKs: what is compiled for the oldest that will do runs on all.
+        # The two may be from different JDKs: code compiled for the oldest supported release runs on all.
         words("{javac} --release 21 -d {out} -sourcepath {source} {source}/Main.java"),
         ("{java}", *JAVA_FLAGS, "-cp", "{out}", "Main", "{engine}"),
     ),
@@ -113,7 +113,7 @@ NODE_WAYS = (
         "node",
         (NODE,),
         (),
-        # A million async functions take 0.9 GB of V8's heap, which may be no larger than 2 GB by itself.
+        # A million async functions take 0.9 GB of V8's heap, whose default limit is 2 GB.
         ("{node}", "--expose-gc", "--max-old-space-size=4096", "{source}/main.mjs", "{engine}"),
     ),
 )
@@ -125,31 +125,31 @@ ERL = tool(
     (24,),
     version=("-noinput", "-eval", "io:put_chars(erlang:system_info(otp_release)), halt()."),
     pattern=r"(\d+)",
-    stated=("releases/*/OTP_VERSION", ""),
+    version_file=("releases/*/OTP_VERSION", ""),
 )
-ERLC = Tool("erlc", ERL.brought_by, folders=ERL.folders, version=())
+ERLC = Tool("erlc", ERL.install_hint, folders=ERL.folders, version=())
 ELIXIRC = tool(
     "elixirc",
     "apt install elixir, or https://elixir-lang.org/install",
     "/usr/lib/elixir/bin /usr/local/lib/elixir/bin /opt/homebrew/bin /opt/elixir*/bin",
     (1, 12),
     pattern=r"Elixir (\d+(?:\.\d+)+)",
-    stated=("bin/elixir", "ELIXIR_VERSION"),
+    version_file=("bin/elixir", "ELIXIR_VERSION"),
 )
 
 BEAM_MODULES = "tasks burst commands counts goal json main reporter spawned trimmer wire worker workload"
-"""What the worker is compiled of; ``tasks`` first, since others promise to behave as it says."""
+"""Modules to compile; ``tasks`` first, since it defines a behaviour that others implement."""
 
 
 def _beam(erlang: str) -> str:
-    """Return the command that compiles the worker, whose source is in folder ``erlang``."""
+    """Return the command that compiles the worker from the source in folder ``erlang``."""
     return " ".join(
         ["{erlc} -pa {out} -o {out}", *(f"{erlang}/cw_{name}.erl" for name in BEAM_MODULES.split())]
     )
 
 
 def _erl(erlang: str) -> tuple[str, ...]:
-    """Return the command that starts it, with the flags that lie beside its source."""
+    """Return the command that starts it, with the flags from ``vm.args``."""
     return ("{erl}", "-args_file", f"{erlang}/vm.args", "-pa", "{out}", "-run", "cw_main", "main", "{engine}")
 
 
@@ -160,7 +160,7 @@ RUSTC = tool(
     (1, 85),
     homes=("CARGO_HOME",),
 )
-CARGO = structs.replace(RUSTC, name="cargo", brought_by="https://rustup.rs, or apt install cargo")
+CARGO = structs.replace(RUSTC, name="cargo", install_hint="https://rustup.rs, or apt install cargo")
 LINKER = Tool("cc", "apt install gcc, with which rustc links")
 
 
@@ -171,7 +171,7 @@ def _rust(*commands: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _cargo(feature: str) -> Runtime:
-    """Return an engine of Rust that needs packages; only the worker itself is kept of what cargo builds."""
+    """Return an engine in Rust that needs packages; of what cargo builds only the worker is kept."""
     locked = f"--quiet --locked --features {feature} --target-dir {{out}}/target"
     locked += " --config build.rustc='{rustc}'"
     place = "--path {source} --root {out}"
@@ -232,4 +232,4 @@ RUNTIMES: dict[str, tuple[Runtime, ...]] = {
         ),
     ),
 }
-"""Engine → how it can be had, the best way first: the first whose tools are all there is taken."""
+"""Engine → the ways to build it, best first: the first one whose tools are all found is used."""

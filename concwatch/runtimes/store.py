@@ -1,4 +1,4 @@
-"""Where built workers are kept: the user's cache folder, a folder for each source and toolchain."""
+"""The cache of built workers in the user's cache folder: a folder for each source and toolchain."""
 
 import contextlib
 import os
@@ -9,35 +9,34 @@ from pathlib import Path
 
 
 def folder() -> Path:
-    """Return the folder; it may not be there yet."""
-    from platformdirs import user_cache_path  # only for who builds
+    """Return the cache folder, which may not exist yet."""
+    from platformdirs import user_cache_path  # only to build
 
     return user_cache_path("concwatch", appauthor=False) / "runtimes"
 
 
-def _made() -> Path:
-    """Return the folder, made if it was not there; raises OSError without room, or the right to write."""
+def _create_folder() -> Path:
     store = folder()
     store.mkdir(parents=True, exist_ok=True)
     return store
 
 
-def is_built(place: Path) -> bool:
-    """Return whether a build has taken its place."""
-    return place.is_dir()
+def is_built(folder: Path) -> bool:
+    """Return whether ``folder`` holds a finished build."""
+    return folder.is_dir()
 
 
 @contextlib.contextmanager
 def lock(key: str) -> Iterator[bool]:
-    """Yield whether nobody else builds ``key``, here or in another process, until the block ends.
+    """Lock the build of ``key`` until the block ends; yield False if this or another process holds the lock.
 
     Raises:
-        OSError: there is no room, or no right to write.
+        OSError: the folder is full or not writable.
     """
-    with open(_made() / f".{key}.lock", "ab") as file:
+    with open(_create_folder() / f".{key}.lock", "ab") as file:
         try:
             import fcntl
-        except ImportError:  # Windows: two may build the same then, and one of them wins
+        except ImportError:  # Windows: two processes may build the same, and one of them wins
             yield True
             return
         try:
@@ -45,31 +44,31 @@ def lock(key: str) -> Iterator[bool]:
         except BlockingIOError:
             yield False
         else:
-            yield True  # closing the file, or the end of this process, lets go
+            yield True  # closing the file, or the end of this process, unlocks it
 
 
 @contextlib.contextmanager
-def half_built(key: str) -> Iterator[Path]:
-    """Yield a folder to build in, which takes its place under ``key`` once the block has ended in order.
+def staging_folder(key: str) -> Iterator[Path]:
+    """Yield a temporary folder to build in; move it to ``key`` if the block ends without an exception.
 
     Raises:
-        OSError: there is no room, or no right to write.
+        OSError: the folder is full or not writable.
     """
-    store = _made()
-    part = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=store))
+    store = _create_folder()
+    staging = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=store))
     try:
-        yield part
-        with contextlib.suppress(OSError):  # another concwatch was faster: what it built is the same
-            os.replace(part, store / key)
+        yield staging
+        with contextlib.suppress(OSError):  # another process has built the same first
+            os.replace(staging, store / key)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
 
 
 def clean() -> tuple[int, int]:
-    """Remove all that was ever built; give how many folders that were, and their bytes.
+    """Remove all built workers; return the number of folders and their bytes.
 
     Raises:
-        OSError: one could not be removed.
+        OSError: a folder could not be removed.
     """
     store = folder()
     built = [place for place in store.iterdir() if place.is_dir()] if store.is_dir() else []

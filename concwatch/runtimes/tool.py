@@ -1,4 +1,4 @@
-"""A compiler or interpreter that must be on the machine: where it is looked for, and what brings it."""
+"""A compiler or interpreter that a runtime needs: where to find it, and how to install it."""
 
 import glob
 import os
@@ -13,48 +13,48 @@ class Tool(Struct, frozen=True):
     """One program of a language's toolchain."""
 
     name: str
-    """The program."""
-    brought_by: str
-    """What to do when it is not there; ``{version}`` stands for the version that is wanted."""
+    """The name of the program."""
+    install_hint: str
+    """How to install it; ``{version}`` stands for the version needed."""
     homes: tuple[str, ...] = ()
-    """Environment variables that name a folder in whose ``bin`` it may be; these come first."""
+    """Environment variables with a folder whose ``bin`` is searched first."""
     folders: tuple[str, ...] = ()
-    """Patterns of folders that are looked in after ``PATH``."""
+    """Glob patterns of folders that are searched after ``PATH``."""
     version: tuple[str, ...] = ("--version",)
-    """Arguments with which it tells its version; none for one that does not tell."""
+    """Arguments that print its version; none if it cannot."""
     pattern: str = r"(\d+(?:\.\d+)+)"
-    """The version, as the first group, in what it tells."""
+    """Matches its version, as the first group, in that output."""
     least: tuple[int, ...] = ()
-    """The oldest version that will do."""
+    """The oldest version supported."""
     version_wanted: str = ""
-    """The only version that will do, such as ``21``; none for any that is not too old."""
-    stated: tuple[str, str] = ("", "")
-    """A file beside its ``bin``, or a pattern of such, and the key under which that states the version, for
-    those slow to tell; no key where the file states nothing else."""
+    """The only version accepted, such as ``21``; empty for any version supported."""
+    version_file: tuple[str, str] = ("", "")
+    """A file beside its ``bin``, or a glob pattern, that has the version, and the version's key in it, for tools
+    that are slow to print it; an empty key if the file has nothing else."""
 
     def unfit(self, version: str) -> bool:
-        """Whether a version is too old, or not the wanted one."""
+        """Return whether a version is too old, or not the one wanted."""
         found, wanted = numbers(version), numbers(self.version_wanted)
         return found < self.least or found[: len(wanted)] != wanted
 
-    def needed(self, found: str) -> str:
-        """Return what is needed and what to do, in a line; ``found`` says what is there instead."""
+    def requirement(self, found: str) -> str:
+        """Return one line with what is needed, what was ``found`` instead, and how to install it."""
         least = ".".join(map(str, self.least))
         version = self.version_wanted or (f"{least} or newer" if least else "")
-        source = self.brought_by.replace("{version}", self.version_wanted or least)
+        source = self.install_hint.replace("{version}", self.version_wanted or least)
         return f"needs {f'{self.name} {version}'.rstrip()}{found}: {source}"
 
 
 class Found(Struct, frozen=True):
-    """A tool that is there."""
+    """A tool that was found."""
 
     path: str
-    stated: str | None = None
-    """Its version, where a file states it."""
+    version: str | None = None
+    """Its version, if a file has it."""
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version: ``(21, 0, 3)``."""
+    """Return the numbers in a version: ``(21, 0, 3)``."""
     return tuple(map(int, re.findall(r"\d+", version)))[:4]
 
 
@@ -70,9 +70,9 @@ def _candidates(tool: Tool) -> list[str]:
     return list(dict.fromkeys(filter(None, found)))
 
 
-def _stated(tool: Tool, path: str) -> str | None:
-    """Read the version that a file states, or nothing."""
-    file, key = tool.stated
+def _stated_version(tool: Tool, path: str) -> str | None:
+    """Return the version that a file has, if any."""
+    file, key = tool.version_file
     if not file:
         return None
     files = sorted(Path(path).resolve().parent.parent.glob(file), key=lambda found: numbers(str(found)))
@@ -86,11 +86,11 @@ def _stated(tool: Tool, path: str) -> str | None:
 
 
 def find(tool: Tool) -> Found | str:
-    """Look for a tool without running anything; else say what to do, in a line."""
+    """Find a tool without running it; return one line on how to install it if it is missing."""
     instead = ""
     for path in _candidates(tool):
-        stated = _stated(tool, path)
+        stated = _stated_version(tool, path)
         if stated is None or not tool.unfit(stated):
             return Found(path, stated)
         instead = f", found {stated} at {path}"
-    return tool.needed(instead)
+    return tool.requirement(instead)

@@ -29,7 +29,7 @@ from tests.benchmarks.figures import Measured, Row, alternate, benchmark
 from tests.benchmarks.workers import SETTLE
 from tests.worker_driver import Worker
 
-HERE = Path(__file__).resolve().parent / "bare_runtimes"
+SOURCES = Path(__file__).resolve().parent / "bare_runtimes"
 
 MANY = 100_000
 THREADS = 10_000
@@ -141,7 +141,7 @@ def _built(engine: str, folder: Path) -> Pair:
     way = choose(RUNTIMES[engine])
     row = BARE[engine]
     worker = asyncio.run(build([way], engine, lambda text: None, lambda seconds: None))
-    places, source, out = way.found(), str(HERE / row.folder), folder / engine
+    places, source, out = way.find_tools(), str(SOURCES / row.folder), folder / engine
     for tool in row.tools:
         place = find(tool)
         if isinstance(place, str):
@@ -150,11 +150,16 @@ def _built(engine: str, folder: Path) -> Pair:
     out.mkdir()
 
     def fill(command: tuple[str, ...]) -> list[str]:
-        return way.fill(tuple(part.replace("{source}", source) for part in command), places, out, engine)
+        return way.fill_in(tuple(part.replace("{source}", source) for part in command), places, out, engine)
 
     for command in row.build:
         subprocess.run(
-            fill(command), cwd=out, env=way.variables(), stdout=subprocess.DEVNULL, check=True, timeout=300
+            fill(command),
+            cwd=out,
+            env=way.build_environment(),
+            stdout=subprocess.DEVNULL,
+            check=True,
+            timeout=300,
         )
     return Pair(worker, fill(row.run))
 

@@ -29,8 +29,8 @@ class Tool(Struct, frozen=True):
     version_wanted: str = ""
     """The only version accepted, such as ``21``; empty for any version supported."""
     version_file: tuple[str, str] = ("", "")
-    """A file beside its ``bin``, or a glob pattern, that has the version, and the version's key in it, for tools
-    that are slow to print it; an empty key if the file has nothing else."""
+    """A file, or a glob pattern, beside its ``bin`` that has the version, and the version's key in that file;
+    for tools that are slow to print it. An empty key if the file has nothing else."""
 
     def unfit(self, version: str) -> bool:
         """Return whether a version is too old, or not the one wanted."""

@@ -16,8 +16,8 @@ NEWEST = 20
 def row_of(name: str) -> Engine:
     """Return the row of an engine; one that this Python is too old for runs on the oldest that is not."""
     (row,) = find_engines([name])
-    if sys.version_info < row.least:
-        for minor in range(row.least[1], NEWEST):
+    if sys.version_info < row.oldest_python:
+        for minor in range(row.oldest_python[1], NEWEST):
             with suppress(ValueError):  # there is no such Python here
                 return find_engines([f"{name}@3.{minor}"])[0]
     return row

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from concwatch.cli import main
 from concwatch.lab.catalog import CATALOG, Engine
 from concwatch.lab.lab import Lab
-from concwatch.lab.pythons import LEAST
+from concwatch.lab.pythons import OLDEST
 from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
 from concwatch.links.messages import Applied, Ready, Tick
@@ -128,7 +128,8 @@ class Bench:
         """All page servers so far, oldest first."""
         self.lab = Lab(
             # Whatever this machine has: fake workers need nothing of it.
-            [replace(ENGINES[name], needs=(), ways=(), least=LEAST) for name in names] + list(engines),
+            [replace(ENGINES[name], needs=(), ways=(), oldest_python=OLDEST) for name in names]
+            + list(engines),
             settings=settings or Settings(),
             budget=budget,
             hz=hz,

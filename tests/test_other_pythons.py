@@ -129,12 +129,12 @@ def test_a_python_stands_for_all_the_engines_that_it_can_have(odd, changes, labe
 @pytest.mark.parametrize(
     ("asked", "python", "why"),
     [
-        ("asyncio", {"text": "not JSON"}, "is no Python that concwatch can use: not JSON"),
-        ("asyncio", {"text": "", "status": 127}, "is no Python that concwatch can use: it says nothing"),
-        ("asyncio", {"text": "[1, 2]"}, "is no Python that concwatch can use"),
+        ("asyncio", {"text": "not JSON"}, "is not a Python that concwatch can use: not JSON"),
+        ("asyncio", {"text": "", "status": 127}, "is not a Python that concwatch can use: no output"),
+        ("asyncio", {"text": "[1, 2]"}, "is not a Python that concwatch can use"),
         ("asyncio", {"version": [3, 8, 18]}, r"is Python 3\.8\.18: expected 3\.9 or newer"),
         ("asyncio", {"version": "three"}, "is no Python|expected 3"),
-        ("uvloop", {}, "there is no uvloop in /opt/odd/bin/python"),
+        ("uvloop", {}, "uvloop is not installed in /opt/odd/bin/python"),
         ("gevent", {}, 'unknown engine "gevent@'),
         ("asyncio-eager", {"version": [3, 11, 7]}, r"needs Python 3\.12 or newer: /opt/.* is 3\.11\.7"),
         ("interpreters", {}, r"needs Python 3\.14 or newer: /opt/.* is 3\.13\.1"),

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from concwatch.lab.growth import STRETCH
+from concwatch.lab.growth import WINDOW
 from concwatch.lab.snapshot import State
 from concwatch.links.agent_messages import AgentEnd, AgentTick, WaitPlace, Waits
 from concwatch.links.link import Garbage
@@ -124,7 +124,7 @@ def test_memory_that_moves_with_the_tasks_of_a_group_is_told_for_their_number():
     noise = random.Random(1)
     for at in range(40):
         live = 1_000 + 50 * (at % 8)
-        moved.add(at * STRETCH, live, (64 << 20) + 4_096 * live + noise.randrange(1 << 12))
-        other.add(at * STRETCH, noise.randrange(1_000), 64 << 20)
+        moved.add(at * WINDOW, live, (64 << 20) + 4_096 * live + noise.randrange(1 << 12))
+        other.add(at * WINDOW, noise.randrange(1_000), 64 << 20)
     assert moved.at(1_000) == pytest.approx(4_096_000, rel=0.01)
     assert other.at(1_000) is None

@@ -1,4 +1,4 @@
-"""Which engines exist, what each needs, and how its worker is started: data."""
+"""The engines: what each needs, and how its worker is started."""
 
 import importlib.util
 import re
@@ -8,18 +8,18 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, structs
 
 from concwatch.hosts.host import Host
-from concwatch.lab.pythons import LEAST, Interpreter, find_interpreter
+from concwatch.lab.pythons import OLDEST, Interpreter, find_interpreter
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
 from concwatch.system.child import ROOT
 from concwatch.system.walls import MAPS_PER_THREAD, Wall
 from concwatch.text import nearest
 
-# Why not "-m": that puts the working directory first on the path, where a user's own queue.py would be taken
-# for the standard library's, and brings runpy with it. "-P" keeps it off from the start: Python 3.13 imports
-# linecache before it runs what "-c" gives it. The root is on the path for one import only: another Python is
-# not to find this one's packages there. The workers' own bytecode is cached even where the environment says
-# that none shall be: compiling it at every start would weigh 0.7 MB in the idle figure.
+# "-m" would put the working directory first on the path, where a user's queue.py shadows the standard
+# library's, and would import runpy. "-P" keeps the directory off the path from the start: Python 3.13 imports
+# linecache before it runs the code of "-c". The root is on the path for one import only, so that another Python
+# does not find the packages of this one. The bytecode of the worker is cached even if the environment disables
+# that: compiling it at every start would add 0.7 MB to the idle figure.
 _START = (
     "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; "
     "kept = sys.dont_write_bytecode; sys.dont_write_bytecode = False; "
@@ -28,16 +28,16 @@ _START = (
 )
 
 AT = "@"
-"""Between an engine's name and the Python that runs it."""
+"""Separates the name of an engine from its Python or version."""
 
 ON = " · "
-"""Between an engine's name and the host that it runs on, where that is not this machine."""
+"""Separates the name of an engine from its remote host."""
 
 PYTHON = "python:"
-"""Before a Python of which all engines are wanted."""
+"""Prefix of a Python whose engines are all selected."""
 
-ELSEWHERE = ("asyncio", "threads", "uvloop", "asyncio-eager", "interpreters")
-"""The engines that another Python may have."""
+OTHER_PYTHONS = ("asyncio", "threads", "uvloop", "asyncio-eager", "interpreters")
+"""The engines that another Python can run."""
 
 
 class Engine(Struct, frozen=True):
@@ -45,38 +45,38 @@ class Engine(Struct, frozen=True):
 
     name: str
     task: str
-    """What a task is there, for a person."""
+    """What a task is, as text for the user."""
     bytes_per_task: int
-    """RSS in bytes that one sleeping task takes, until this machine has been measured."""
+    """Bytes of RSS of one sleeping task, until it has been measured on this machine."""
     threads: bool = False
-    """Whether each task takes a thread of the system's, so that the limits on threads bind it."""
+    """Whether each task is a thread of the system, so that the limits on threads apply."""
     maps: int = MAPS_PER_THREAD
-    """Memory maps that one of its threads takes."""
+    """Memory maps of one of its threads."""
     needs: tuple[str, ...] = ()
-    """Python packages that must be there."""
-    least: tuple[int, int] = LEAST
-    """The oldest Python that has it."""
+    """Python packages that it requires."""
+    oldest_python: tuple[int, int] = OLDEST
+    """The oldest Python that it runs on."""
     install: str = ""
-    """What to run when they are not."""
+    """The command that installs them."""
     traced_factor: float = 1.0
-    """How much more a task weighs while tracing is on."""
+    """Factor on the bytes of a task while tracing is on."""
     queues: bool = False
-    """Whether tasks wait there for a thread."""
+    """Whether tasks wait for a thread."""
     grain: int = 256 << 10
-    """Bytes that the runtime takes from the system at once, or for its first tasks alone.
+    """Bytes that the runtime allocates at once, or for its first tasks alone.
 
-    Divided by the live tasks it is what bytes a task may be off by.
+    Divided by the live tasks, it is the uncertainty of bytes per task.
     """
     shown: bool = True
-    """Whether it has a lane on the screen without being asked for."""
+    """Whether it has a lane on the screen by default."""
     python: Interpreter | None = None
-    """What runs it, if not the Python that runs this."""
+    """The Python that runs it; None for the current one."""
     environment: tuple[tuple[str, str], ...] = ()
-    """Variables that its worker, and the build of it, have besides what they inherit."""
+    """Additional environment variables of its worker and its build."""
     ways: tuple[Runtime, ...] = ()
-    """How it can be had, the best first, if it is no Python at all."""
+    """The ways to run an engine in another language, the best first."""
     host: Host | None = None
-    """Where it runs, if not on this machine."""
+    """The remote host that it runs on; None for this machine."""
 
     @property
     def own_name(self) -> str:
@@ -85,11 +85,11 @@ class Engine(Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """The name without the Python that runs it, and without its host."""
+        """The name without its Python or version, and without its host."""
         return self.own_name.partition(AT)[0]
 
     def on(self, host: Host | None) -> "Engine":
-        """Return the same engine on another host, by the Python of its version there; None for this one."""
+        """Return the same engine on a remote host, with the same version of Python; None for this machine."""
         if host is None:
             return self
         if self.python is not None:
@@ -98,12 +98,12 @@ class Engine(Struct, frozen=True):
         return structs.replace(self, name=f"{self.own_name}{ON}{host.name}", host=host, python=None)
 
     def command(self) -> list[str]:
-        """Return the program and its arguments that start one worker, of those that need not be built."""
+        """Return the command that starts a worker of an engine that need not be built."""
         program = [self.python.executable, *self.python.safe_path] if self.python else [sys.executable, "-P"]
         return [*program, "-c", _START.format(root=ROOT, engine=self.kind)]
 
     def with_variables(self, variables: tuple[tuple[str, str], ...]) -> "Engine":
-        """Return the same engine with more variables in the environment of its worker and its build."""
+        """Return the same engine with additional environment variables for its worker and its build."""
         return structs.replace(
             self,
             environment=(*self.environment, *variables),
@@ -111,14 +111,14 @@ class Engine(Struct, frozen=True):
         )
 
     def missing(self) -> str | None:
-        """Return why this engine cannot run here and what to do, or None when what it needs is there.
+        """Return why this engine cannot run and what to do, or None if what it needs is installed.
 
-        Whether that also works only a worker can tell: nothing is imported or run here.
+        Nothing is imported or run: whether it works only shows when a worker starts.
         """
         if self.host:
-            return None  # only a worker there can tell
-        if not self.python and sys.version_info < self.least:
-            version = "{}.{}".format(*self.least)
+            return None  # only known once a worker starts
+        if not self.python and sys.version_info < self.oldest_python:
+            version = "{}.{}".format(*self.oldest_python)
             return f"needs Python {version} or newer: name one, as in {self.name}{AT}{version}"
         for package in self.needs:
             if importlib.util.find_spec(package) is None:
@@ -127,7 +127,7 @@ class Engine(Struct, frozen=True):
         return reasons[0] if reasons and None not in reasons else None
 
     def bound_by(self, walls: Iterable[Wall]) -> list[Wall]:
-        """Return the limits on threads that bind its tasks, each with how much of it one task takes."""
+        """Return the limits on threads that apply to its tasks, each with what one task uses of it."""
         if not self.threads:
             return []
         return [
@@ -138,7 +138,7 @@ class Engine(Struct, frozen=True):
         ]
 
     def broken(self, reason: str) -> str:
-        """Return why this engine does not work though what it needs is there, and what to try."""
+        """Return the text for an engine that fails although what it needs is installed, with what to try."""
         if not self.needs:
             return reason
         if self.host:
@@ -149,15 +149,15 @@ class Engine(Struct, frozen=True):
 def _built(
     name: str, task: str, bytes_per_task: int, grain: int, threads: bool = False, maps: int = MAPS_PER_THREAD
 ) -> Engine:
-    """Return the row of an engine in another language; ``grain`` in KiB."""
+    """Return the row of an engine in another language; ``grain`` is in KiB."""
     return Engine(
         name, task, bytes_per_task, threads, maps, grain=grain << 10, shown=False, ways=RUNTIMES[name]
     )
 
 
-_UVLOOP = "pip install uvloop" if sys.platform != "win32" else "there is none for Windows"
+_UVLOOP = "pip install uvloop" if sys.platform != "win32" else "not available on Windows"
 _INTERPRETER = 48 << 20
-"""Grain of a pool of interpreters, each of which takes some 7 MiB."""
+"""Grain of a pool of interpreters, each of which uses about 7 MiB."""
 
 CATALOG: tuple[Engine, ...] = (
     Engine("threads", "one threading.Thread", 16_700, threads=True, traced_factor=1.1),
@@ -166,8 +166,8 @@ CATALOG: tuple[Engine, ...] = (
     Engine("uvloop", "one asyncio.Task on uvloop's loop", 1_570, needs=("uvloop",), install=_UVLOOP, traced_factor=1.9),
     Engine("gevent", "one gevent.Greenlet", 8_500, needs=("gevent",), install="pip install 'concwatch[gevent]'", traced_factor=1.3, shown=False),
     Engine("sequential", "one call after another on one thread", 1, queues=True, shown=False),
-    Engine("asyncio-eager", "one asyncio.Task that begins as it is created", 1_260, least=(3, 12), traced_factor=2.0, shown=False),
-    Engine("interpreters", "one job for an InterpreterPoolExecutor", 2_200, least=(3, 14), queues=True, grain=_INTERPRETER, shown=False),
+    Engine("asyncio-eager", "one asyncio.Task that starts as it is created", 1_260, oldest_python=(3, 12), traced_factor=2.0, shown=False),
+    Engine("interpreters", "one job for an InterpreterPoolExecutor", 2_200, oldest_python=(3, 14), queues=True, grain=_INTERPRETER, shown=False),
     _built("rust-threads", "one std::thread of Rust's", 9_860, 64, threads=True, maps=4),
     _built("tokio", "one task of tokio's", 456, 128),
     _built("async-std", "one task of async-std's", 384, 128),
@@ -183,13 +183,12 @@ CATALOG: tuple[Engine, ...] = (
 )  # fmt: skip
 
 PYTHONS: tuple[Engine, ...] = tuple(engine for engine in CATALOG if not engine.ways)
-"""The engines that the Python has which runs this."""
+"""The engines that run in Python."""
 
 SHOWN: tuple[Engine, ...] = tuple(engine for engine in CATALOG if engine.shown)
-"""The engines that have a lane on the screen without being asked for."""
+"""The engines that have a lane on the screen by default."""
 
 _ROWS = {engine.name: engine for engine in CATALOG}
-
 
 ALIASES = {
     "golang": "go", "goroutines": "go", "goroutine": "go", "threading": "threads",
@@ -197,17 +196,17 @@ ALIASES = {
     "java": "java-virtual", "virtual-threads": "java-virtual", "nodejs": "node", "dotnet": "csharp",
     "c#": "csharp",
 }  # fmt: skip
-"""What people call engines besides."""
+"""Other names of engines."""
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Return the kind of an engine, and the Python or version behind the ``@``; empty where there is none."""
+    """Return the kind of an engine, and the Python or version after the ``@``; empty if there is none."""
     kind, _, variant = ALIASES.get(name, name).partition(AT)
     return ALIASES.get(kind, kind), variant
 
 
 def _of_version(kind: str, version: str) -> Engine:
-    """Return the row of an engine in another language on one version of its runtime alone."""
+    """Return the row of an engine in another language, restricted to one version of its runtime."""
     if not re.fullmatch(r"\d+(\.\d+)*", version):
         raise ValueError(f"{kind}{AT}{version[:60]}: expected a version such as {kind}{AT}21")
     row = _ROWS[kind]
@@ -215,18 +214,20 @@ def _of_version(kind: str, version: str) -> Engine:
     return structs.replace(row, name=f"{kind}{AT}{version}", ways=ways)
 
 
-def _elsewhere(kind: str, python: str) -> Engine:
-    """Return the row of an engine that another Python runs."""
+def _on_python(kind: str, python: str) -> Engine:
+    """Return the row of an engine that runs on another Python."""
     interpreter = find_interpreter(python)
     row = _ROWS[kind]
-    if interpreter.version < row.least:
-        least, version = (".".join(map(str, numbers)) for numbers in (row.least, interpreter.version))
+    if interpreter.version < row.oldest_python:
+        oldest, version = (".".join(map(str, each)) for each in (row.oldest_python, interpreter.version))
         raise ValueError(
-            f"{kind}{AT}{python[:200]} needs Python {least} or newer: {interpreter.executable} is {version}"
+            f"{kind}{AT}{python[:200]} needs Python {oldest} or newer: {interpreter.executable} is {version}"
         )
     for package in row.needs:
         if package not in interpreter.packages:
-            raise ValueError(f"{kind}{AT}{python[:200]}: there is no {package} in {interpreter.executable}")
+            raise ValueError(
+                f"{kind}{AT}{python[:200]}: {package} is not installed in {interpreter.executable}"
+            )
     name = f"{kind}{AT}{interpreter.label}"
     task = row.task.replace("asyncio.", f"Python {interpreter.label}'s asyncio.")
     return structs.replace(row, name=name, task=task, needs=(), python=interpreter)
@@ -237,11 +238,14 @@ def _find(name: str) -> list[Engine]:
     if name.startswith(PYTHON):
         python = name.removeprefix(PYTHON)
         other = find_interpreter(python)
-        rows = (_ROWS[kind] for kind in ELSEWHERE)
-        there = [row for row in rows if {*row.needs} <= {*other.packages} and row.least <= other.version]
-        return [_elsewhere(row.name, python) for row in there]
-    if AT in name and kind in ELSEWHERE:
-        return [_elsewhere(kind, variant)]
+        rows = (_ROWS[kind] for kind in OTHER_PYTHONS)
+        return [
+            _on_python(row.name, python)
+            for row in rows
+            if {*row.needs} <= {*other.packages} and row.oldest_python <= other.version
+        ]
+    if AT in name and kind in OTHER_PYTHONS:
+        return [_on_python(kind, variant)]
     if AT in name and kind in RUNTIMES:
         return [_of_version(kind, variant)]
     if AT in name or kind not in _ROWS:
@@ -252,25 +256,25 @@ def _find(name: str) -> list[Engine]:
 
 
 def catalog_row(name: str) -> Engine:
-    """Return the catalog's row of an engine, whatever is behind the ``@``; nothing is looked for or run.
+    """Return the catalog's row of an engine, ignoring what follows the ``@``.
 
     Raises:
-        ValueError: one line that says what was expected.
+        ValueError: one line that names what was expected.
     """
     kind, _ = _split(name)
-    return _ROWS[kind] if kind in (*ELSEWHERE, *RUNTIMES) else _find(name)[0]
+    return _ROWS[kind] if kind in (*OTHER_PYTHONS, *RUNTIMES) else _find(name)[0]
 
 
 def find_engines(names: Sequence[str]) -> list[Engine]:
-    """Look engines up by name, in the order asked for; all of the catalog for no names.
+    """Return the engines of the given names, in that order; the whole catalog for no names.
 
-    ``asyncio@3.13``, or any path or command behind the ``@``, is that engine on another Python, and
-    ``java-virtual@21`` is one on that version of another runtime; ``python:PATH`` stands for all engines
-    that that Python can have.
+    ``asyncio@3.13``, or any path or command after the ``@``, is that engine on another Python,
+    ``java-virtual@21`` is an engine on that version of its runtime, and ``python:PATH`` selects all engines
+    that a Python can run.
 
     Raises:
-        ValueError: one line that names the unknown one, what was expected, and the nearest match; or two
-            different Pythons that cannot be told apart by their versions.
+        ValueError: one line: the unknown name, what was expected and the nearest match; or two different
+            Pythons of the same version.
     """
     found: dict[str, Engine] = {}
     for row in (row for name in names for row in _find(name)):

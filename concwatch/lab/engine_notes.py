@@ -1,4 +1,4 @@
-"""How each engine is measured: what a task is there, and what its figures contain."""
+"""Notes on each engine: what a task is, and what its figures include."""
 
 import tomllib
 from functools import cache
@@ -12,7 +12,7 @@ _OF_PYTHON = "python"
 
 @cache
 def _texts() -> dict[str, list[str]]:
-    """Read the paragraphs of each engine."""
+    """Return the paragraphs of each engine."""
     texts = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return {
         name: [" ".join(part.split()) for part in text.strip().split("\n\n")] for name, text in texts.items()
@@ -20,7 +20,7 @@ def _texts() -> dict[str, list[str]]:
 
 
 def engine_notes(engine: Engine) -> str:
-    """Return the whole text on an engine, paragraphs apart by an empty line."""
+    """Return the notes on an engine, with empty lines between paragraphs."""
     parts = list(_texts()[engine.kind])
     if not engine.ways:
         parts += _texts()[_OF_PYTHON]

@@ -1,4 +1,4 @@
-"""What a target would take, compared with what there is, before anything is started."""
+"""Forecasts: the memory and threads that a target needs, compared with what is available."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -17,61 +17,61 @@ from concwatch.worker.engines import default_threads
 from concwatch.worker.workloads import USER, parse
 
 MARGIN = 1.2
-"""How much more than the catalog's bytes a task is taken to weigh until it has been measured here."""
+"""Factor on the catalog's bytes of a task until it has been measured on this machine."""
 
 OFFERED = 0.97
-"""Share of the room that is offered where not all fit: growth is stopped a little before the wall."""
+"""Share of the room that a forecast uses if not all tasks fit: growth stops a little before the wall."""
 
 IDLE = 20 << 20
-"""Bytes of a worker without tasks, until it has been measured."""
+"""Bytes of a worker without tasks until it has been measured."""
 
 UNMEASURED = 256 << 10
-"""Bytes that a task of the user's own is taken to weigh while tasks are granted, until some are live."""
+"""Bytes assumed for a task of a function of the user, while tasks are granted and none is live."""
 
 HTTP_BYTES = 400_000
-"""Bytes of a task that holds a page of 100 KB, its buffers and its client."""
+"""Bytes of a task that fetches a page of 100 KB: the page, buffers and client."""
 
 FILES_KEPT = 64
-"""Open files that a process needs besides one for each connection."""
+"""Open files that a process needs in addition to its connections."""
 
 UNBOUND = "no wall found"
-"""What comes where nothing of the machine's does."""
+"""The text for no wall."""
 
 
 class Fit(Struct, frozen=True):
-    """How many tasks a machine would hold, and which wall comes first."""
+    """How many tasks fit, and the first wall."""
 
     tasks: int
     wall: str
 
 
 class Demand(Struct, frozen=True):
-    """What one worker takes by the number of its tasks; bytes of RSS."""
+    """The memory of one worker as a function of its tasks, in bytes of RSS."""
 
     each: float
-    """Of every live task."""
+    """Bytes of every live task."""
     held: float = 0.0
-    """More of a task that has begun: what its workload holds."""
+    """Additional bytes of a task that has begun: what its workload holds."""
     begun: int | None = None
-    """How many can have begun at once; None where all have."""
+    """How many tasks can have begun at a time; None for all."""
     measured: bool = False
-    """Whether that was measured here; else it is the catalog's."""
+    """Whether ``each`` was measured on this machine, not taken from the catalog."""
     idle: float = IDLE
-    """Before the first task."""
+    """Bytes before the first task."""
     rss: int = 0
-    """Now: a worker hardly gives memory back, but fills again what it has."""
+    """Bytes now: a worker hardly returns memory, but reuses it."""
     walls: tuple[Fit, ...] = ()
-    """How many tasks each wall but memory lets stand."""
+    """How many tasks each wall other than memory allows."""
     unmeasured: int = 0
-    """What a task may take of which nobody knows anything yet."""
+    """Bytes assumed for a task of unknown size."""
 
     @property
     def one_more(self) -> float:
-        """What one task more is expected to take."""
+        """Expected bytes of one more task."""
         return self.each + (self.held if self.begun is None else 0.0)
 
     def added(self, tasks: int) -> float:
-        """Return what so many tasks are taken to add, rather too much than too little."""
+        """Return an upper estimate of the bytes that so many tasks add."""
         margin = 1.0 if self.measured else MARGIN
         begun = tasks if self.begun is None else min(tasks, self.begun)
         return self.each * margin * tasks + self.held * begun
@@ -82,11 +82,11 @@ class Demand(Struct, frozen=True):
 
 
 def weigh(engine: Engine, settings: Settings, cost: Cost | None = None) -> Demand:
-    """Return what tasks take; their measured ``cost`` counts if it was taken in the same way."""
+    """Return the demand of tasks, from their measured ``cost`` if it was measured under the same settings."""
     workload = parse(settings.workload)
     held = float(str(workload.values[0])) if workload.word == "payload" else 0.0
     held += HTTP_BYTES if fetches(settings.workload) else 0
-    # Of a mean over jobs that hold something and jobs that wait it cannot be told what more of them take.
+    # The mean over jobs that hold something and jobs that wait does not predict more of them.
     mixed = bool(held) and engine.queues
     if cost is not None and cost.clean and cost.tracing == settings.trace and not mixed:
         return Demand(max(1.0, cost.rss), measured=True)
@@ -95,7 +95,7 @@ def weigh(engine: Engine, settings: Settings, cost: Cost | None = None) -> Deman
 
 
 def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple[Fit, ...]:
-    """Return how many tasks the first limit on threads and that on open files let stand.
+    """Return how many tasks the tightest limit on threads and the limit on open files allow.
 
     ``walls`` are the limits on threads with no task live.
     """
@@ -107,9 +107,9 @@ def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple
 
 
 def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost | None = None) -> Demand:
-    """Return what a worker takes that has not been started; for the arguments see `weigh` and `walls_of`.
+    """Return the demand of a worker that has not started; for the arguments see `weigh` and `walls_of`.
 
-    Where tasks end as fast as they are started hardly any are ever live, so they take nothing.
+    Tasks that end at once add nothing, since hardly any are ever live.
     """
     word = parse(settings.workload).word
     if word == "nop" and not engine.queues:
@@ -122,34 +122,34 @@ def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost
 
 
 class Forecast(Struct, frozen=True):
-    """What a number of tasks would take, against what there is."""
+    """What a number of tasks would use, compared with what is available."""
 
     tasks: int
     fitting: int
     """How many of them would fit."""
     wall: str
-    """What the others would hit first; empty when all fit."""
+    """The first wall; empty if all tasks fit."""
     need: float
     room: float
     others: float = 0.0
-    """Bytes of RSS that all workers would take, that they may take, and that go to other lanes."""
+    """Bytes of RSS that all workers would use, that they may use, and that other lanes use."""
     bound: str = BUDGET
-    """What ends the memory."""
+    """What limits memory."""
     measured: bool = True
-    """Whether it goes by what was measured here."""
+    """Whether it is based on measurements on this machine."""
 
     @property
     def fits(self) -> bool:
-        """Whether there is room for all."""
+        """Whether all tasks fit."""
         return not self.wall
 
     @property
     def memory(self) -> bool:
-        """Whether memory is what ends first."""
+        """Whether memory is the first wall."""
         return self.wall == self.bound
 
     def why(self) -> str:
-        """Return why not all fit: ``needs about 1.43 GiB, the memory budget is 300 MiB``."""
+        """Return why not all tasks fit: ``needs about 1.43 GiB, the memory budget is 300 MiB``."""
         if not self.memory:
             what = "connections" if self.wall == OPEN_FILES else "threads"
             return f"this machine holds {format_count(self.fitting)} {what}, then {self.wall} is in the way"
@@ -162,9 +162,9 @@ class Forecast(Struct, frozen=True):
 def forecast(
     tasks: int, demands: Sequence[Demand], room: float, others: float = 0.0, bound: str = BUDGET
 ) -> Forecast:
-    """Return how many of so many tasks each of some workers can hold.
+    """Return how many of ``tasks`` each of several workers can hold.
 
-    They have ``room`` bytes of RSS, which ``bound`` ends and of which ``others`` go to other workers.
+    They may use ``room`` bytes of RSS, limited by ``bound``, of which ``others`` belong to other workers.
     """
 
     def need(each: int) -> float:
@@ -172,7 +172,7 @@ def forecast(
 
     most = tasks
     if need(tasks) > room:
-        most = _no_finer(bisect_right(range(tasks), room * OFFERED, key=need) - 1)
+        most = _round_down(bisect_right(range(tasks), room * OFFERED, key=need) - 1)
     walls = (wall for demand in demands for wall in demand.walls)
     best = min((Fit(most, bound), *walls), key=lambda fit: fit.tasks)
     wall = best.wall if best.tasks < tasks else ""
@@ -181,23 +181,20 @@ def forecast(
 
 
 def fit(demand: Demand, room: float, bound: str = BUDGET) -> Fit:
-    """Return how many tasks one worker can hold with nothing else running, and what comes first.
-
-    It is the forecast that a target is compared with before it is applied.
-    """
+    """Return how many tasks one worker can hold if nothing else runs, and the first wall."""
     found = forecast(LARGEST_COUNT, [demand], room, bound=bound)
     return Fit(found.fitting, found.wall or UNBOUND)
 
 
-def _no_finer(tasks: int) -> int:
-    """Round down to three digits: a forecast of memory knows no more."""
+def _round_down(tasks: int) -> int:
+    """Round down to three digits, the precision of a forecast of memory."""
     grain = int(10 ** max(0, len(str(tasks)) - 3))
     return max(0, tasks // grain * grain)
 
 
 def most_files() -> int:
-    """Return how many files a process may open when it asks for as many as it can."""
-    return process_limits("RLIMIT_NOFILE")[1] or 1 << 20  # on Windows sockets are not counted so
+    """Return the hard limit on open files of a process."""
+    return process_limits("RLIMIT_NOFILE")[1] or 1 << 20  # Windows does not count sockets as files
 
 
 def why_too_many(
@@ -209,14 +206,14 @@ def why_too_many(
     memory: Callable[[], Memory] = memory_now,
     walls: Callable[[], Sequence[Wall]] = thread_walls,
 ) -> str | None:
-    """Return in one line why each of the engines, alone or ``together``, cannot hold so many tasks here.
+    """Return in one line why engines, each alone or all ``together``, cannot hold so many tasks; else None.
 
-    One that cannot run here takes nothing, nor does one on another host: there the guard grants what fits.
-    ``budget`` is in bytes of RSS for all workers together, None for the default share.
+    Engines that cannot run are ignored, and so are remote ones: their guard grants what fits there.
+    ``budget`` is the bytes of RSS for all workers together, None for the default share.
     """
-    here = [engine for engine in engines if engine.host is None and engine.missing() is None]
+    local = [engine for engine in engines if engine.host is None and engine.missing() is None]
     room, found_walls = MemoryBudget(budget, memory), walls()
-    for group in [here] if together else [[engine] for engine in here]:
+    for group in [local] if together else [[engine] for engine in local]:
         demands = [demand(engine, settings, found_walls) for engine in group]
         found = forecast(tasks, demands, room.room, bound=room.bound)
         if not found.fits:

@@ -1,37 +1,37 @@
-"""Durations in a histogram of constant size, from which quantiles are read."""
+"""A histogram of durations of bounded size, which returns quantiles."""
 
 import math
 from collections.abc import Iterable
 
 RATIO = 1.02
-"""Each bucket's upper end over its lower one: a quantile is at most 1 % off."""
+"""Ratio of the bounds of a bucket: the error of a quantile is at most 1 %."""
 
 LEAST = 1e-6
-"""Seconds: the upper end of the first bucket."""
+"""Seconds: the upper bound of the first bucket."""
 
 BUCKETS = 1_800
-"""Buckets at most, the last of which begins at some 90 years."""
+"""The number of buckets; the last one begins at about 90 years."""
 
 _LOG = math.log(RATIO)
 
 
 class Histogram:
-    """Counts seconds by size."""
+    """Counts durations in seconds by size."""
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
         self.count = 0
-        self._known: dict[float, tuple[int, float | None]] = {}  # quantiles, and of how many they were
+        self._known: dict[float, tuple[int, float | None]] = {}  # share → count and quantile at that count
 
     def add(self, seconds: Iterable[float]) -> None:
-        """Count each of ``seconds``."""
+        """Add durations."""
         for value in seconds:
             bucket = 0 if value <= LEAST else min(BUCKETS, 1 + int(math.log(value / LEAST) / _LOG))
             self._counts[bucket] = self._counts.get(bucket, 0) + 1
             self.count += 1
 
     def quantile(self, share: float) -> float | None:
-        """Return the seconds that ``share`` of what was counted do not exceed; None for nothing."""
+        """Return the duration that a ``share`` of all does not exceed; None if there are none."""
         count, value = self._known.get(share, (0, None))
         if count != self.count:
             value = self._quantile(share)

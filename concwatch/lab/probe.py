@@ -1,4 +1,4 @@
-"""Whether engines really run here: a worker of each is started, and ends as soon as it is ready."""
+"""Check that engines work on this machine, by starting a worker of each."""
 
 import subprocess
 from collections.abc import Sequence
@@ -11,26 +11,26 @@ from concwatch.system.spawn import child_setup
 from concwatch.units import format_seconds
 
 LIMIT = 10.0
-"""Seconds that a worker may take to be ready."""
+"""Seconds that a worker has to become ready."""
 
 
 def probe_engines(engines: Sequence[Engine]) -> list[str | None]:
-    """Return for each engine why it cannot run here and what to do, or None when it can.
+    """Return for each engine why it cannot run on this machine and what to do, or None if it can.
 
     Workers of engines that need a package are started, all at the same time.
     """
     with ThreadPoolExecutor(max(1, len(engines))) as pool:
-        return list(pool.map(_why_not, engines))
+        return list(pool.map(_probe, engines))
 
 
-def _why_not(engine: Engine) -> str | None:
+def _probe(engine: Engine) -> str | None:
     missing = engine.missing()
     if missing or not engine.needs:
         return missing
     try:
         done = subprocess.run(
             engine.command(),
-            stdin=subprocess.DEVNULL,  # at whose end a worker ends
+            stdin=subprocess.DEVNULL,  # a worker exits when its input ends
             capture_output=True,
             timeout=LIMIT,
             check=False,

@@ -5,7 +5,7 @@ from collections import deque
 
 from msgspec import Struct
 
-from concwatch.lab.growth import KEPT, STRETCH, Growth, GrowthMeter, trend
+from concwatch.lab.growth import KEPT, WINDOW, Growth, GrowthMeter, trend
 from concwatch.lab.rates import Trailing
 from concwatch.links.agent_messages import GroupReport, WaitPlace
 from concwatch.text import short_place
@@ -52,7 +52,7 @@ class GroupMemory:
     def add(self, time: float, live: int, rss: int) -> None:
         """Record live tasks and bytes of RSS at ``time`` in seconds."""
         if time >= self._due:
-            self._due = time + STRETCH
+            self._due = time + WINDOW
             self._points.append((live, rss))
 
     def at(self, live: int) -> float | None:

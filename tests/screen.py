@@ -6,13 +6,14 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
-from rich.console import Console
 from textual import _time, events
+from textual._compositor import Compositor
 from textual.app import App
 from textual.css.query import NoMatches
 from textual.pilot import Pilot
@@ -31,6 +32,7 @@ from concwatch.system.process import Reading
 from concwatch.system.walls import Wall
 from concwatch.ui.app import ConcwatchApp, plain_lab
 from concwatch.ui.recording_driver import RecordedTerminal
+from concwatch.ui.screen_strips import screen_strips
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.chart import Chart
 from concwatch.ui.widgets.lane_card import LaneCard
@@ -124,6 +126,18 @@ class Workers(FakeWorkers):
 
 _time.get_time = virtual_time.now  # the clock of Textual's timers, which sleep on the loop's
 
+_render_update = Compositor.render_update
+
+
+def _render_in_full_only(self: Compositor, full: bool = False, **options: Any) -> object:
+    self._dirty_regions.clear()
+    return _render_update(self, full, **options) if full else None
+
+
+def no_frames() -> AbstractContextManager[object]:
+    """Render no frames, which no terminal shows; `Stage.lines` draws the screen when a test reads it."""
+    return patch.object(Compositor, "render_update", _render_in_full_only)
+
 
 class Clock:
     """Seconds that pass when the test says so."""
@@ -198,9 +212,7 @@ class Stage:
 
     def lines(self) -> list[str]:
         """Every row of the terminal as plain text."""
-        # Rich can give as text what Textual has it give as SVG, in a third of the time.
-        with patch.object(Console, "export_svg", lambda console, **_: console.export_text()):
-            return [line.rstrip() for line in self.app.export_screenshot().splitlines()]
+        return [strip.text.rstrip() for strip in screen_strips(self.app) or ()]
 
     def text(self, widget: Widget | None = None) -> str:
         """What stands in the terminal, or in the part of it that ``widget`` covers; a blank for blanks."""
@@ -423,11 +435,12 @@ async def stage(
     app = ConcwatchApp(make_lab, pictures, make_run_lab)
     if terminal is not None:
         app.driver_class = terminal.driver_class()
-    async with app.run_test(headless=terminal is None, size=size, notifications=True) as pilot:
-        found = Stage(app, pilot_of(pilot), workers, clock)
-        await found.until(
-            lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"
-        )
-        found.monitor.show_snapshot()
-        await found.settle()
-        yield found
+    with nullcontext() if terminal else no_frames():
+        async with app.run_test(headless=terminal is None, size=size, notifications=True) as pilot:
+            found = Stage(app, pilot_of(pilot), workers, clock)
+            await found.until(
+                lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"
+            )
+            found.monitor.show_snapshot()
+            await found.settle()
+            yield found

@@ -516,7 +516,7 @@ async def test_s_saves_the_screen_and_shift_s_the_chart_in_focus_or_the_first(tm
             chart.display = False
         await s.settle()
         await s.press("S")
-        await tells(s, "no chart to be seen")
+        await tells(s, "no chart is visible")
         assert len(list(folder.iterdir())) == 8
 
 
@@ -529,7 +529,7 @@ async def test_the_screen_stays_alive_while_a_png_is_drawn_and_waits_for_none_fo
 
     monkeypatch.setattr("concwatch.ui.picture_files.can_draw", lambda: True)
     monkeypatch.setattr("concwatch.ui.picture_files.draw_png", slow)
-    monkeypatch.setattr("concwatch.ui.lanes_app.DRAWING", 0.1)
+    monkeypatch.setattr("concwatch.ui.lanes_app.PICTURE_TIMEOUT", 0.1)
     async with stage(pictures=tmp_path) as s:
         await s.press("s", "3", "plus")
         await s.run(1)

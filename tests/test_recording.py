@@ -796,7 +796,7 @@ async def test_the_key_r_begins_and_ends_a_recording(tmp_path, monkeypatch):
     async with stage() as s:
         await s.run(1.0)
         await s.press("r")
-        await s.sees("into recordings/concwatch-", ".jsonl")
+        await s.sees("to recordings/concwatch-", ".jsonl")
         await s.switch_on("asyncio", tasks=2_000)
         await s.run(12.0)
         await s.sees("● rec 00:12 · ")
@@ -819,7 +819,7 @@ async def test_the_key_r_says_on_a_full_disk_what_is_true(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     async with stage() as s:
         await s.press("r")
-        await s.sees("into recordings/concwatch-", within=s.toast)
+        await s.sees("to recordings/concwatch-", within=s.toast)
         with monkeypatch.context() as full:
             fill_disk(full)
             await s.press("r")

@@ -24,7 +24,7 @@ from concwatch.ui.screens.replay import REFUSAL, ReplayScreen
 from concwatch.ui.widgets.lane_card import RecordedCard
 from concwatch.ui.widgets.transport import Transport
 from tests.made_recording import MACHINE, made_lines
-from tests.screen import Clock, Stage, Workers, pilot_of, stage
+from tests.screen import Clock, Stage, Workers, no_frames, pilot_of, stage
 
 SECONDS = 300.0
 """How long the made recordings are."""
@@ -112,11 +112,14 @@ async def replay(path, size=(120, 40), speed=1.0, pictures=None):
     clock = Clock()
     more = {} if pictures is None else {"pictures": pictures}
     app = ReplayApp(load(path), path.name, speed, clock=clock, **more)
-    async with app.run_test(size=size, notifications=True) as pilot:
-        found = ReplayStage(app, pilot_of(pilot), Workers(), clock)
-        await found.until(lambda: isinstance(app.screen, ReplayScreen) and app.screen.is_mounted, "a replay")
-        await found.pass_(0.0)
-        yield found
+    with no_frames():
+        async with app.run_test(size=size, notifications=True) as pilot:
+            found = ReplayStage(app, pilot_of(pilot), Workers(), clock)
+            await found.until(
+                lambda: isinstance(app.screen, ReplayScreen) and app.screen.is_mounted, "a replay"
+            )
+            await found.pass_(0.0)
+            yield found
 
 
 # What is seen.

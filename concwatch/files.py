@@ -1,4 +1,4 @@
-"""Files: those that people write, read strictly; and those of ours, written whole or not at all."""
+"""Atomic writing of files, and strict reading of the TOML files that users write."""
 
 import contextlib
 import os
@@ -9,24 +9,24 @@ from concwatch.text import one_line
 from concwatch.units import format_bytes
 
 MAX_SIZE = 1 << 18
-"""Bytes of a file that a person writes."""
+"""Size of a TOML file in bytes."""
 MAX_DOTS = 200
-"""In a line of TOML."""
+"""Dots in a line of TOML."""
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write ``content`` into a neighbour of ``path`` that takes its place once it is whole.
+    """Write ``content`` to a temporary file beside ``path``, then rename it to ``path``.
 
-    What is no ordinary file (a pipe, ``/dev/null``) is written to as it stands.
+    A pipe or a device (``/dev/null``) is written to directly.
 
     Raises:
-        OSError: it could not be written; what was there before still is.
+        OSError: the file could not be written; an existing one is unchanged.
     """
     data = content.encode() if isinstance(content, str) else content
     if _is_special(path):
         path.write_bytes(data)
         return
-    part = _make_part(path)
+    part = _create_temporary(path)
     try:
         part.write_bytes(data)
         os.replace(part, _target(path))
@@ -36,12 +36,12 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def new_path(folder: Path, stem: str, *suffixes: str) -> Path:
-    """Return a path in ``folder`` with the first of ``suffixes``, such that no file has its name with any.
+    """Return a path in ``folder`` with the first of ``suffixes`` whose name is unused with all of them.
 
     Args:
-        folder: where the file is to be.
-        stem: its name; if that is taken, ``-2`` and so on are added.
-        suffixes: those of the files that are to stand there together.
+        folder: the folder.
+        stem: the name without a suffix; if it is taken, ``-2`` and so on is appended.
+        suffixes: the suffixes of files that share one name.
     """
     stems = (stem, *(f"{stem}-{number}" for number in range(2, 1000)))
     free = (each for each in stems if not any((folder / f"{each}{suffix}").exists() for suffix in suffixes))
@@ -49,7 +49,7 @@ def new_path(folder: Path, stem: str, *suffixes: str) -> Path:
 
 
 def why_not_writable(path: Path) -> str | None:
-    """Return why ``path`` could not be written, found out by trying beside it; None when it could."""
+    """Return why ``path`` cannot be written, or None; tries to create a temporary file beside it."""
     try:
         if path.is_dir():
             return "is a folder"
@@ -57,17 +57,17 @@ def why_not_writable(path: Path) -> str | None:
             return None if os.access(path, os.W_OK) else "cannot be written"
         with contextlib.suppress(FileNotFoundError):
             path.stat()  # a name that is too long
-        _make_part(path).unlink()
+        _create_temporary(path).unlink()
     except (OSError, ValueError) as error:  # ValueError: a name with a null in it
         return str(getattr(error, "strerror", None) or error)
     return None
 
 
 def is_same_file(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to the same file, by whatever names or links."""
+    """Return whether two paths lead to the same existing file."""
     try:
         return one.samefile(other)
-    except (OSError, ValueError):  # one is not there, or has a name with a null in it
+    except (OSError, ValueError):  # ValueError: a name with a null in it
         return False
 
 
@@ -76,51 +76,51 @@ def _is_special(path: Path) -> bool:
 
 
 def _target(path: Path) -> Path:
-    """Follow links: what a link points to is replaced, not the link."""
+    """Return the file behind a symbolic link, which is replaced instead of the link."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
-def _make_part(path: Path) -> Path:
-    """Make an empty neighbour of ``path``, under a name that nobody else has.
-
-    Raises:
-        OSError: there can be none.
-    """
+def _create_temporary(path: Path) -> Path:
+    """Create an empty file with a unique name beside ``path``; raise an OSError if that fails."""
     part = _target(path).with_name(f".concwatch-{os.urandom(8).hex()}.part")
     part.touch(exist_ok=False)
     return part
 
 
 def read_file(path: Path) -> bytes:
-    """Read a file for `read_toml`; of one that is too large only so much as tells that.
+    """Read a file for `read_toml`, up to just over `MAX_SIZE`.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with path.open("rb") as file:
         return file.read(MAX_SIZE + 1)
 
 
 def read_toml(data: bytes, file: str) -> dict[str, Any]:
-    """Read the tables of a file from its text.
+    """Parse a TOML file.
+
+    Args:
+        data: the content.
+        file: its name, for error messages.
 
     Raises:
-        ValueError: one line that names the file, and its line, and says why it is not TOML, or too large.
+        ValueError: it is too large or not valid TOML; the message is one line with the file and the line.
     """
     if len(data) > MAX_SIZE:
-        raise ValueError(f"{file}: more than {format_bytes(MAX_SIZE)}: expected a file that a person writes")
+        raise ValueError(f"{file}: more than {format_bytes(MAX_SIZE)}: expected a small text file")
     for number, text in enumerate(data.split(b"\n"), 1):
-        if text.count(b".") > MAX_DOTS:  # to read keys of so many parts takes the square of their number
+        if text.count(b".") > MAX_DOTS:  # parsing a dotted key takes quadratic time
             raise ValueError(f"{file}: not TOML: more than {MAX_DOTS} dots in a line (at line {number})")
-    import tomllib  # only here: most have no file
+    import tomllib  # not at the top: most users have no file
 
     try:
-        return tomllib.loads(data.decode("utf-8-sig"))  # some editors put a mark before the text
+        return tomllib.loads(data.decode("utf-8-sig"))  # some editors write a byte order mark
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise ValueError(f"{file}: not TOML: no UTF-8 (at line {line})") from None
     except (ValueError, RecursionError) as error:
-        # Besides what is not TOML: endless numbers and brackets.
+        # Also raised for excessively long numbers and deep nesting.
         last = data.rstrip().count(b"\n") + 1
         why = one_line(str(error)).replace("(at end of document)", f"(at line {last}, the last)")
         raise ValueError(f"{file}: not TOML: {why}") from None

@@ -1,4 +1,4 @@
-"""The page that tasks of the workload ``http`` fetch, and its server, a process of its own."""
+"""The server of the page that tasks of the workload ``http`` fetch. It runs in a process of its own."""
 
 import asyncio
 import os
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 PATH = "/page"
-"""The path of its address; the query may say ``latency``, seconds until it is sent."""
+"""The path of the page; the parameter ``latency`` delays the response by that many seconds."""
 
 SIZE = 102_400
-"""Bytes: about what a page of a usual site weighs."""
+"""Size of the page in bytes, about that of a typical web page."""
 
 BACKLOG = 4_096
 """Connections that may wait to be accepted; the system may allow fewer."""
 
-LONGEST = 1_000_000.0
-"""Seconds of latency; more is a slip of the finger."""
+MAX_LATENCY = 1_000_000.0
+"""Longest latency in seconds; more is a typing error."""
 
 _HEAD = "<!DOCTYPE html>\n<html>\n<head><title>concwatch</title></head>\n<body>\n"
 _TAIL = "</body>\n</html>\n"
 
 
 def make_page() -> bytes:
-    """Write the page, the same every time: numbered paragraphs, `SIZE` bytes in all."""
+    """Return the page: numbered paragraphs, `SIZE` bytes in all."""
     room = SIZE - len(_HEAD) - len(_TAIL)
     lines = "".join(f"<p>Paragraph {number}: what does one more task cost?</p>\n" for number in range(3_000))
     body = lines[: lines.rindex("\n", 0, room) + 1]
@@ -36,7 +36,7 @@ def make_page() -> bytes:
 
 
 async def _serve(listening: socket.socket) -> None:
-    from aiohttp import web  # only here: who merely looks up the address has no use for it
+    from aiohttp import web  # not at the top: the monitor imports this module, too
 
     page = make_page()
 
@@ -45,8 +45,8 @@ async def _serve(listening: socket.socket) -> None:
             latency = float(request.query.get("latency", "0"))
         except ValueError:
             latency = -1.0
-        if not 0 <= latency <= LONGEST:
-            raise web.HTTPBadRequest(text=f"latency: expected seconds from 0 to {LONGEST:,.0f}\n")
+        if not 0 <= latency <= MAX_LATENCY:
+            raise web.HTTPBadRequest(text=f"latency: expected seconds from 0 to {MAX_LATENCY:,.0f}\n")
         await asyncio.sleep(latency)
         return web.Response(body=page, content_type="text/html", charset="utf-8")
 
@@ -55,12 +55,12 @@ async def _serve(listening: socket.socket) -> None:
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.SockSite(runner, listening, backlog=BACKLOG).start()
-    # Nobody writes there: when it can be read, whoever started this is gone.
+    # Nothing is ever written to standard input: it becomes readable when the monitor has ended.
     asyncio.get_running_loop().add_reader(0, os._exit, 0)
     await asyncio.Event().wait()
 
 
 def serve(descriptor: int) -> None:
-    """Serve on the listening socket behind ``descriptor`` until standard input ends."""
+    """Serve on the listening socket ``descriptor`` until standard input is closed."""
     raise_limit()
     asyncio.run(_serve(socket.socket(fileno=descriptor)))

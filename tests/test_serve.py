@@ -197,7 +197,7 @@ async def test_a_page_that_is_gone_ends_its_program(serving, caplog, code, heart
         if closes:
             page.close()
         await soon(lambda: not children() - before, "it has ended")
-    given_up = r"concwatch: a page was given up: for \S+ s it answered no ping and took no painting"
+    given_up = r"concwatch: a page was closed: for \S+ s it answered no ping and received no output"
     assert [bool(re.fullmatch(given_up, line)) for line in caplog.messages] == [True] * (not closes)
 
 

@@ -20,7 +20,7 @@ BACKLOG = 128
 """Connections that may wait to be accepted."""
 
 MAX_TEMP_PATH = 70
-"""Bytes of a temporary folder in which the path of a socket is not too long for the system."""
+"""Longest path of the temporary folder, in bytes, for which a socket's path in it is not too long."""
 
 BLOCK = 1 << 16
 """Bytes read at once."""

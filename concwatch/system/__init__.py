@@ -1,1 +1,1 @@
-"""This machine: its memory, its limits, and the figures of its processes. One reader of each."""
+"""This machine: its memory, its limits, and the figures of its processes."""

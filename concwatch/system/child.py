@@ -1,4 +1,4 @@
-"""Processes that this program starts: how each is started and ended, and how it ended."""
+"""Child processes: starting and killing them, and describing how they ended."""
 
 import asyncio
 import contextlib
@@ -18,16 +18,16 @@ ROOT = str(Path(__file__).resolve().parents[2])
 
 
 def python_command(code: str, *arguments: str) -> list[str]:
-    """Return the command with which this Python runs ``code``, which may import from concwatch.
+    """Return the command that runs ``code``, which may import concwatch, in this Python.
 
-    Not "-m", which puts the working directory first on the path: a user's own queue.py would be taken for the
+    Not "-m", which puts the working directory first on the path: a user's ``queue.py`` would shadow the
     standard library's.
     """
     return [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {ROOT!r}); {code}", *arguments]
 
 
 def concwatch_command(*arguments: str) -> list[str]:
-    """Return the command that runs this program once more, with ``arguments``."""
+    """Return the command that runs concwatch with ``arguments``."""
     return python_command("from concwatch.__main__ import main; main()", *arguments)
 
 
@@ -37,10 +37,10 @@ async def start_child(
     folder: Path | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> asyncio.subprocess.Process:
-    """Start a program that is given nothing to read, in a session of its own.
+    """Start a program in a session of its own, with no standard input.
 
     Raises:
-        OSError: it could not be started.
+        OSError: the program could not be started.
     """
     return await asyncio.create_subprocess_exec(
         *command,
@@ -55,10 +55,10 @@ async def start_child(
 
 
 def explain_start_error(error: BaseException) -> str:
-    """Return why a process could not be started: the system's words, and the limit where one was hit."""
+    """Return why a process could not be started: the system's message, and the limit if one was hit."""
     if open_files.is_too_many_files(error):
         wall, value = open_files.WALL, open_files.open_file_limit()
-    elif isinstance(error, BlockingIOError | RuntimeError):  # no process more, or no thread to await its end
+    elif isinstance(error, BlockingIOError | RuntimeError):  # of processes, or of threads
         wall, value = wall_hit()
     else:
         return str(error)
@@ -67,7 +67,7 @@ def explain_start_error(error: BaseException) -> str:
 
 
 def kill_session(pid: int) -> None:
-    """End a process and all that it has started: they are a session of their own."""
+    """Kill all processes of a session, of which ``pid`` is the leader."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             os.kill(pid, signal.SIGTERM)
@@ -76,7 +76,7 @@ def kill_session(pid: int) -> None:
 
 
 def describe_exit(status: int) -> str:
-    """Return how a process ended: by which signal, or with which exit status."""
+    """Return how a process ended: the signal's name, or the exit status."""
     if status < 0:
         try:
             name = signal.Signals(-status).name
@@ -86,11 +86,11 @@ def describe_exit(status: int) -> str:
     return f"exited with status {status}"
 
 
-def error_line(noise: str) -> str:
-    """Return the line of what a process wrote that says why it ended: the last, or the one called fatal.
+def error_line(stderr: str) -> str:
+    """Return the line of standard error that explains an exit: the one that begins with "fatal", or the last.
 
-    V8 and Go say so first, and what comes then is where they were; Rust adds a note on how to see more.
+    V8 and Go print the fatal error before a stack trace; Rust appends notes, which are skipped.
     """
-    lines = [line.strip() for line in noise.splitlines() if line.strip() and not line.startswith("note: ")]
+    lines = [line.strip() for line in stderr.splitlines() if line.strip() and not line.startswith("note: ")]
     fatal = (line for line in lines if line.lower().startswith("fatal"))
     return next(fatal, lines[-1] if lines else "")[:300]

@@ -1,4 +1,4 @@
-"""The machine as a whole: what it is, its cores, how busy they are; and this program's version."""
+"""The machine: its description, its cores and their load; and concwatch's version."""
 
 import math
 import os
@@ -12,16 +12,16 @@ from concwatch.system.proc import LINUX, busy_seconds
 
 
 class Load(Struct, frozen=True):
-    """CPU time used so far, to be compared with a later look."""
+    """CPU time used up to a moment; the difference of two gives the load between them."""
 
     time: float
-    """When: seconds on a clock that never goes back."""
+    """Seconds on a monotonic clock."""
     busy: float
-    """Seconds of CPU that all programs of this machine have used."""
+    """CPU seconds used by all processes of this machine."""
     own: float
-    """Those that concwatch itself has used."""
+    """CPU seconds used by concwatch itself."""
     cores: int
-    """Cores of this machine."""
+    """Number of cores."""
 
     def busy_since(self, before: "Load") -> float:
         """Return the share of all cores in use since ``before``."""
@@ -31,8 +31,8 @@ class Load(Struct, frozen=True):
         """Return the share of all cores that neither concwatch nor one lane has used since ``before``.
 
         Args:
-            before: an earlier look.
-            lane: seconds of CPU that the lane has used meanwhile.
+            before: an earlier load.
+            lane: CPU seconds that the lane has used since.
         """
         used = self.busy - before.busy - (self.own - before.own) - lane
         return min(1.0, max(0.0, used) / self._capacity(before))
@@ -42,7 +42,7 @@ class Load(Struct, frozen=True):
 
 
 def load_now() -> Load:
-    """Return what has been used so far, busy as NaN where no file can be opened; takes about 0.1 ms."""
+    """Return the load now; takes about 0.1 ms. ``busy`` is NaN if no file can be opened."""
     return Load(time.monotonic(), _busy_seconds(), time.process_time(), os.cpu_count() or 1)
 
 
@@ -58,15 +58,15 @@ def _busy_seconds() -> float:
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def program_version() -> str:
-    """Return concwatch's own version."""
-    from importlib.metadata import PackageNotFoundError, version  # 12 ms that the screen need not wait for
+    """Return concwatch's version."""
+    from importlib.metadata import PackageNotFoundError, version  # takes 12 ms: not at startup
 
     try:
         return version("concwatch")
@@ -75,7 +75,7 @@ def program_version() -> str:
 
 
 def describe_machine() -> dict[str, object]:
-    """Return what this machine is; memory in bytes."""
+    """Return a description of this machine, for JSON; memory in bytes."""
     memory = memory_now()
     return {
         "system": f"{platform.system()} {platform.release()}",

@@ -1,4 +1,4 @@
-"""The memory that this machine has left, control groups included."""
+"""The memory available to workers, control groups included, and their budget."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,31 +8,31 @@ from msgspec import Struct
 from concwatch.system.proc import LINUX, available_memory, machine_memory
 
 BUDGET = "memory budget"
-"""The wall that concwatch itself sets."""
+"""The name of the wall that concwatch itself sets."""
 
 DEFAULT_SHARE = 0.8
-"""Share of the available memory that workers may take without another budget."""
+"""Share of the available memory that is the default budget."""
 
 RESERVED = 0.05
-"""Share of the memory available at the start that is left to the machine, whoever takes the rest."""
+"""Share of the memory available at the start that workers never take, whatever the budget."""
 
 
 class Memory(Struct, frozen=True):
-    """The memory that this process and its children may still take, in bytes."""
+    """The memory of this process and its children, in bytes."""
 
     total: int
     available: int
     bound: str
-    """What binds: ``"memory"`` for the machine's, ``"cgroup memory"`` where a control group has less."""
+    """What limits it: ``"memory"`` (the machine's), or ``"cgroup memory"`` (a control group's)."""
     group: str | None = None
-    """The folder of the control group that binds, if one does."""
+    """The folder of the control group that limits it, if one does."""
 
 
 def memory_now() -> Memory:
-    """Return what is available now; takes 0.2 to 0.4 ms.
+    """Return the memory now; takes 0.2 to 0.4 ms.
 
     Raises:
-        OSError: it cannot be read, such as by a process that can open no file.
+        OSError: it cannot be read, for example because no file can be opened.
     """
     if LINUX:
         total, available = machine_memory()
@@ -45,34 +45,33 @@ def memory_now() -> Memory:
 
 
 def bound_memory(total: int, available: int, group: str | None) -> Memory:
-    """Return the memory that a control group binds, if its folder is given."""
+    """Return the memory, limited by a control group if its folder is given."""
     return Memory(total, available, "cgroup memory" if group else "memory", group)
 
 
 class MemoryBudget:
-    """What all workers may take together: so many bytes, and never the last of what the machine has."""
+    """The memory that all workers may take together. Create it before any worker is started.
+
+    Args:
+        size: the budget in bytes of RSS; None for `DEFAULT_SHARE` of the available memory.
+        read: returns the machine's memory.
+    """
 
     def __init__(self, size: int | None, read: Callable[[], Memory] = memory_now) -> None:
-        """Look at the machine before any worker is started.
-
-        Args:
-            size: bytes of RSS; None for `DEFAULT_SHARE` of what is available.
-            look: returns the machine's memory.
-        """
         self._read_memory = read
         self._requested = size
         self._begin(read())
 
     def _begin(self, memory: Memory) -> None:
         self.start = self.now = memory
-        """The machine's memory before any worker was started, and at the last look."""
+        """The machine's memory before any worker was started, and at the last update."""
         self.size = int(memory.available * DEFAULT_SHARE) if self._requested is None else self._requested
         self.machine_room = memory.available
-        """Bytes that the machine has for workers: what they take themselves included."""
+        """Bytes available to workers on the machine, including what they already take."""
 
     def update(self, taken: int) -> None:
-        """Look at the machine again, while workers take so many bytes."""
-        with suppress(OSError):  # no file can be opened to look: what was seen last still stands
+        """Read the machine's memory again, while workers take ``taken`` bytes of it."""
+        with suppress(OSError):  # no file can be opened: keep the last reading
             self.now = self._read_memory()
         if not self.known:
             self._begin(self.now)
@@ -80,17 +79,17 @@ class MemoryBudget:
 
     @property
     def known(self) -> bool:
-        """Whether the machine has said what it has: another host does so once it has answered."""
+        """Whether the memory is known; another host's is unknown until the host has answered."""
         return bool(self.start.total)
 
     @property
     def room(self) -> float:
-        """Bytes of RSS that all workers may take together, as the machine stands now."""
+        """Bytes of RSS that all workers may take together, given the machine's memory now."""
         return min(self.size, self._unreserved)
 
     @property
     def bound(self) -> str:
-        """What ends that room."""
+        """The name of the wall that limits `room`."""
         return BUDGET if self.size <= self._unreserved else self.now.bound
 
     @property
@@ -99,5 +98,5 @@ class MemoryBudget:
 
     @property
     def nearly_gone(self) -> bool:
-        """Whether hardly anything is left of what was available at the start."""
+        """Whether no more than `RESERVED` of the memory available at the start is left."""
         return self.now.available <= self.start.available * RESERVED

@@ -1,4 +1,4 @@
-"""The limits of this process, and the one on open files, of which every connection is one."""
+"""Resource limits of this process, and the one on open files, which includes connections."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ if TYPE_CHECKING:
     from typing import Optional, Tuple
 
 WALL = "ulimit -n"
-"""How the limit is called: by the command that tells and sets it."""
+"""The name of the limit: the shell command that shows and sets it."""
 
-LONGEST_CHAIN = 10
-"""Errors looked at behind one: a client wraps the system's own three or four times."""
+MAX_CAUSES = 10
+"""How many causes of an error are checked; HTTP clients wrap an OSError three or four times."""
 
 
 def raise_limit() -> None:
-    """Raise the soft limit on open files to the hard one, where the system has such limits."""
+    """Raise the soft limit on open files to the hard limit, on systems that have such limits."""
     try:
         import resource
     except ImportError:  # Windows has none
@@ -22,14 +22,14 @@ def raise_limit() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (OSError, ValueError):  # macOS names a hard limit that it does not grant
+    except (OSError, ValueError):  # macOS reports a hard limit that it does not grant
         return
 
 
 def process_limits(name: str) -> Tuple[Optional[int], Optional[int]]:
-    """Return the soft and the hard limit that ``resource`` calls ``name``; None for none."""
+    """Return the soft and the hard limit of a resource, such as ``RLIMIT_NOFILE``; None for unlimited."""
     try:
-        import resource  # in some builds itself a file to open, which may be what cannot be done
+        import resource  # may itself fail when too many files are open
 
         found = resource.getrlimit(getattr(resource, name))
     except (ImportError, AttributeError, OSError):  # Windows has no such limits
@@ -39,15 +39,15 @@ def process_limits(name: str) -> Tuple[Optional[int], Optional[int]]:
 
 
 def open_file_limit() -> Optional[int]:
-    """Return the number of files that this process may have open, None where that is not known."""
+    """Return the number of files that this process may have open; None if unknown."""
     return process_limits("RLIMIT_NOFILE")[0]
 
 
 def is_too_many_files(error: Optional[BaseException]) -> bool:
-    """Return whether ``error`` comes from a file that could not be opened because too many are."""
-    from errno import EMFILE  # only here, as everything that an idle worker can do without
+    """Return whether ``error`` or one of its causes is "Too many open files"."""
+    from errno import EMFILE  # not at the top: an idle worker does not need it
 
-    for _ in range(LONGEST_CHAIN):
+    for _ in range(MAX_CAUSES):
         if error is None:
             break
         if isinstance(error, OSError) and error.errno == EMFILE:

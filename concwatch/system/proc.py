@@ -1,4 +1,4 @@
-"""What Linux says in ``/proc`` and of control groups, read by the standard library: also on other hosts."""
+"""Figures from ``/proc`` and of control groups. Standard library: bridges on other hosts use it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from typing import Dict, Optional, Tuple
 
 LINUX = sys.platform.startswith("linux")
-"""Whether there is anything to read."""
+"""Whether this is Linux, which has ``/proc``."""
 
 CLOCK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
-"""Parts of a second in which CPU time is counted."""
+"""Clock ticks per second, the unit of CPU time."""
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
@@ -25,14 +25,13 @@ _LIMIT_AND_USAGE = (
     ("memory.max", "memory.current"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes"),
 )
-"""The files of a control group of version 2, and of version 1."""
+"""The files of a control group, version 2 and version 1."""
 
 
 def process_figures(pid: int) -> Optional[Dict[str, float]]:
-    """Return the figures of a process, None when it has gone or may not be looked at; takes about 0.06 ms.
+    """Return the figures of a process; None if it has ended or access is denied. Takes about 0.06 ms.
 
-    Bytes ``rss``, ``virtual`` and ``peak_rss`` (the highest RSS that it ever had), the number of ``threads``,
-    and ``cpu_seconds`` that it has used so far.
+    ``rss``, ``virtual`` and ``peak_rss`` are in bytes; ``cpu_seconds`` is the CPU time used so far.
     """
     stat = read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     sizes = read_text(f"/proc/{pid}/statm").split()
@@ -50,14 +49,15 @@ def process_figures(pid: int) -> Optional[Dict[str, float]]:
 
 
 def available_memory(total: int, available: int) -> Tuple[int, int, Optional[str]]:
-    """Return what this process may take of a machine's memory, by the control groups that it is in.
+    """Return a machine's memory as limited by the control groups of this process.
 
     Args:
-        total: bytes that the machine has.
-        available: those that are free, or can be freed.
+        total: the machine's memory in bytes.
+        available: the bytes that are free or can be freed.
 
     Returns:
-        Both as this process finds them, and the folder of the control group that binds, if one does.
+        The limited total and available bytes, and the folder of the control group that limits the available
+        ones, or None.
     """
     group = None
     for folder in cgroup_folders("memory"):
@@ -68,9 +68,9 @@ def available_memory(total: int, available: int) -> Tuple[int, int, Optional[str
                 continue
             total = min(total, limit)
             if limit - usage >= available:
-                continue  # it does not bind, whatever of its usage is cache: that takes the longest to read
+                continue  # not a limit, even without counting its cache; reading that takes longest
             rows = read_fields(f"{folder}/memory.stat")
-            # What is dropped before memory is refused.
+            # The kernel drops this part of the usage before it refuses memory.
             cache = int(rows.get("total_inactive_file", rows.get("inactive_file", "0")))
             left = max(0, limit - max(0, usage - cache))
             if left < available:
@@ -79,15 +79,15 @@ def available_memory(total: int, available: int) -> Tuple[int, int, Optional[str
 
 
 def machine_memory() -> Tuple[int, int]:
-    """Return the bytes of memory that the machine has, and those that are free or can be freed."""
+    """Return the machine's total and available memory in bytes."""
     rows = read_fields("/proc/meminfo")
     total, available = (int(rows.get(name, "0").split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
     return total, available
 
 
 def busy_seconds() -> float:
-    """Return the seconds of CPU that all programs of this machine have used."""
+    """Return the CPU seconds used by all processes of this machine."""
     fields = [int(field) for field in read_text("/proc/stat").partition("\n")[0].split()[1:]]
     user, nice, system, _idle, _iowait, *rest = fields
-    # Of the rest the first three are interrupts and what other machines took; guests are the user's already.
+    # The rest: irq, softirq, steal; then guest times, which "user" already includes.
     return (user + nice + system + sum(rest[:3])) / CLOCK

@@ -1,4 +1,4 @@
-"""The figures of a process, read from outside."""
+"""Readings of a process: memory, CPU and threads, taken from outside it."""
 
 import os
 import time
@@ -9,34 +9,38 @@ from msgspec import Struct
 from concwatch.system.proc import CLOCK, LINUX, process_figures
 
 _TICK = 1 / CLOCK
-"""Seconds that the system counts CPU time in."""
+"""The system's unit of CPU time, in seconds."""
 
 
 class Reading(Struct, frozen=True):
-    """One look at a process."""
+    """One reading of a process."""
 
     rss: int
-    """Bytes of memory that are resident."""
+    """Resident memory in bytes."""
     cpu: float
-    """Share of one core used since the last look; 1.0 is a whole core."""
+    """Share of one core used since the last reading; 1.0 is a whole core."""
     threads: int
     virtual: int = 0
-    """Bytes of address space, whether touched or not."""
+    """Address space in bytes."""
     cpu_seconds: float = 0.0
-    """Seconds of CPU that it has used so far."""
+    """CPU seconds used so far."""
     peak_rss: int = 0
-    """Bytes: the highest RSS that it ever had, where the system keeps that figure (Linux), else ``rss``."""
+    """Highest RSS so far, in bytes; equal to ``rss`` on systems other than Linux."""
 
 
 class CpuShare:
-    """Turns the CPU seconds of a process into the share of a core used since the last look."""
+    """Computes the share of a core that a process uses from its CPU seconds.
+
+    Args:
+        time: the time of the first reading, in seconds on any clock.
+        cpu_seconds: the CPU seconds at that reading.
+    """
 
     def __init__(self, time: float, cpu_seconds: float) -> None:
-        """Begin with a first look at ``time``, in seconds on any clock."""
         self._last = time, cpu_seconds
 
     def at(self, time: float, cpu_seconds: float) -> float:
-        """Return the share since the last look that was a tick of the system's ago, at least."""
+        """Return the share since the last reading that is at least one clock tick old."""
         before, used = self._last
         if time - before >= _TICK:
             self._last = time, cpu_seconds
@@ -44,14 +48,16 @@ class CpuShare:
 
 
 class Sampler:
-    """Reads one process again and again; one look costs about 0.1 ms."""
+    """Takes readings of one process, each in about 0.1 ms.
+
+    Args:
+        pid: the process; None for this one.
+
+    Raises:
+        OSError: there is no such process, or access is denied.
+    """
 
     def __init__(self, pid: int | None = None) -> None:
-        """Watch process ``pid``, or this one.
-
-        Raises:
-            OSError: there is no such process, or it may not be looked at.
-        """
         self._pid = pid or os.getpid()
         figures = _figures(self._pid)
         if figures is None:
@@ -59,7 +65,7 @@ class Sampler:
         self._share = CpuShare(time.monotonic(), figures["cpu_seconds"])
 
     def read(self) -> Reading | None:
-        """Return what is so now; None when the process has gone or may not be looked at."""
+        """Return a reading; None if the process has ended or access is denied."""
         try:
             figures = _figures(self._pid)
         except OSError:

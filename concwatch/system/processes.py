@@ -1,6 +1,6 @@
-"""Processes as the system lists them, read by the standard library: also on other hosts.
+"""The list of processes, from ``/proc``. Standard library: bridges on other hosts use it.
 
-Where there is no ``/proc``, `concwatch.system.psutil_fallback` asks psutil.
+On systems without ``/proc``, `concwatch.system.psutil_fallback` is used.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from typing import Any, Iterable, Optional
 
 _ENDED = ("Z", "X")
-"""The states of a process that has ended and waits for its parent."""
+"""The states of a process that has ended but has not been reaped by its parent."""
 
 
 class Process(NamedTuple):
-    """A process that runs."""
+    """A running process."""
 
     pid: int
     parent: int
     group: int
     user: int
     state: str
-    """One letter, as ``ps`` has it: ``T`` is stopped."""
+    """One letter, as in ``ps``: ``T`` is stopped."""
     started: float
-    """When, on whatever clock: another process with the same pid has another time."""
+    """Start time on any clock; it tells processes apart that had the same pid."""
 
 
 def find_process(pid: int) -> Process | None:
-    """Return a process that runs; None when it has ended or was never there."""
+    """Return a running process; None if there is none with this pid."""
     if not LINUX:
         found: Optional[Process] = _fallback().find_process(pid)
         return found
@@ -49,19 +49,19 @@ def find_process(pid: int) -> Process | None:
 
 
 def _fallback() -> Any:
-    """Return the module that asks psutil; no other host has need of it, so it is not sent there."""
+    """Import the fallback, which is not sent to other hosts."""
     return import_module("concwatch.system.psutil_fallback")
 
 
 def pids() -> list[int]:
-    """Return the numbers of all processes."""
+    """Return the pids of all processes."""
     if LINUX:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return list(_fallback().pids())
 
 
 def children_of(parents: Iterable[int]) -> set[int]:
-    """Return the processes that run below any of ``parents``."""
+    """Return the pids of all descendants of ``parents``."""
     children: dict[int, list[int]] = {}
     for pid in pids():
         found = find_process(pid)
@@ -77,17 +77,17 @@ def children_of(parents: Iterable[int]) -> set[int]:
 
 
 def command_of(pid: int) -> list[str]:
-    """Return the words of a process's command line; none where it may not be looked at."""
+    """Return a process's command line; empty if it cannot be read."""
     if LINUX:
         return read_text(f"/proc/{pid}/cmdline").split("\0")[:-1]
     return list(_fallback().command_of(pid))
 
 
 def program_of(pid: int) -> str:
-    """Return the path of the program that a process runs.
+    """Return the path of a process's executable.
 
     Raises:
-        OSError: it may not be looked at, or has gone.
+        OSError: the process has ended, or access is denied.
     """
     if LINUX:
         return os.readlink(f"/proc/{pid}/exe").replace(" (deleted)", "")
@@ -95,10 +95,10 @@ def program_of(pid: int) -> str:
 
 
 def variable_of(pid: int, name: str) -> str | None:
-    """Return a variable of the environment with which a process was started; None where there is none.
+    """Return a variable of the environment that a process was started with; None if it is not set.
 
     Raises:
-        OSError: it may not be looked at, or has gone.
+        OSError: the process has ended, or access is denied.
     """
     if LINUX:
         with open(f"/proc/{pid}/environ", "rb") as file:
@@ -109,7 +109,7 @@ def variable_of(pid: int, name: str) -> str | None:
 
 
 def mapped_files(pid: int) -> list[str]:
-    """Return the files that a process has mapped into its memory."""
+    """Return the files that are mapped into a process's memory."""
     if not LINUX:
         return []
     parts = (line.split(None, 5) for line in read_text(f"/proc/{pid}/maps").splitlines())

@@ -1,4 +1,4 @@
-"""A system without ``/proc``, by psutil: its processes, memory and CPU time."""
+"""Processes, memory and CPU time of systems without ``/proc``, by psutil."""
 
 import os
 
@@ -8,7 +8,7 @@ from concwatch.system.processes import Process
 
 
 def find_process(pid: int) -> Process | None:
-    """Return a process that runs; None when it has ended or was never there."""
+    """Return a running process; None if there is none with this pid."""
     try:
         found = psutil.Process(pid)
         status = found.status()
@@ -21,12 +21,12 @@ def find_process(pid: int) -> Process | None:
 
 
 def pids() -> list[int]:
-    """Return the numbers of all processes."""
+    """Return the pids of all processes."""
     return list(psutil.pids())
 
 
 def command_of(pid: int) -> list[str]:
-    """Return the words of a process's command line; none where it may not be looked at."""
+    """Return a process's command line; empty if it cannot be read."""
     try:
         return list(psutil.Process(pid).cmdline())
     except (psutil.Error, OSError):
@@ -34,10 +34,10 @@ def command_of(pid: int) -> list[str]:
 
 
 def program_of(pid: int) -> str:
-    """Return the path of the program that a process runs.
+    """Return the path of a process's executable.
 
     Raises:
-        OSError: it may not be looked at, or has gone.
+        OSError: the process has ended, or access is denied.
     """
     try:
         return str(psutil.Process(pid).exe())
@@ -46,10 +46,10 @@ def program_of(pid: int) -> str:
 
 
 def variable_of(pid: int, name: str) -> str | None:
-    """Return a variable of the environment with which a process was started; None where there is none.
+    """Return a variable of the environment that a process was started with; None if it is not set.
 
     Raises:
-        OSError: it may not be looked at, or has gone.
+        OSError: the process has ended, or access is denied.
     """
     try:
         return psutil.Process(pid).environ().get(name)
@@ -58,7 +58,7 @@ def variable_of(pid: int, name: str) -> str | None:
 
 
 def process_figures(pid: int) -> dict[str, float] | None:
-    """Return the figures of a process, as `concwatch.system.proc.process_figures` does."""
+    """Return the same figures as `concwatch.system.proc.process_figures`."""
     try:
         process = psutil.Process(pid)
         with process.oneshot():
@@ -75,12 +75,12 @@ def process_figures(pid: int) -> dict[str, float] | None:
 
 
 def machine_memory() -> tuple[int, int]:
-    """Return the bytes of memory that the machine has, and those that are free or can be freed."""
+    """Return the machine's total and available memory in bytes."""
     memory = psutil.virtual_memory()
     return int(memory.total), int(memory.available)
 
 
 def busy_seconds() -> float:
-    """Return the seconds of CPU that all programs of this machine have used."""
+    """Return the CPU seconds used by all processes of this machine."""
     times = psutil.cpu_times()
     return float(sum(times) - times.idle)

@@ -1,4 +1,4 @@
-"""What a new child does before its program runs; standard library only, since bridges start children too."""
+"""Functions that a child process runs before its program. Standard library: bridges start children, too."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ if TYPE_CHECKING:
     from typing import Callable, Optional
 
 NICENESS = 5
-"""Workers run a little nicer, so that the screen stays alive while they have both cores busy."""
+"""The niceness of workers, which keeps the screen responsive while they use all cores."""
 
 _PR_SET_PDEATHSIG = 1
 
 _ENDED_FIRST = b"1000"
-"""The highest that ``oom_score_adj`` can be; raising it needs no privilege."""
+"""The highest ``oom_score_adj``; raising it needs no privilege."""
 
 
 def end_with_parent(number: int) -> Optional[Callable[[], None]]:
-    """Return what has a new child get a signal when this thread ends, where the system can do that."""
+    """Return a ``preexec_fn`` by which a child gets a signal when this thread ends; None if not on Linux."""
     if not sys.platform.startswith("linux"):
         return None
-    import ctypes  # only here: the screen need not wait for it
+    import ctypes  # not at the top: it would delay the screen
 
     prctl, value = ctypes.CDLL(None).prctl, int(number)
     return lambda: prctl(_PR_SET_PDEATHSIG, value, 0, 0, 0)
 
 
 def child_setup(niceness: int) -> Optional[Callable[[], None]]:
-    """Return what a new child runs before its program.
+    """Return a ``preexec_fn`` that adds to the child's niceness.
 
-    It is so much nicer; on Linux it dies with this process, and when memory runs out it is ended first,
-    before anything that its user works with.
+    On Linux the child also is killed when this thread ends, and it is the first to be killed when memory runs
+    out.
     """
     if sys.platform == "win32":
         return None
-    import ctypes  # only here: the screen need not wait for it
+    import ctypes  # not at the top: it would delay the screen
 
-    # Loaded here, not in the child: between fork and exec as little as possible may happen.
+    # Loaded here, not in the child: as little as possible may run between fork and exec.
     prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform.startswith("linux") else None
     kill = int(signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""The operating system's limits on tasks: what they are, how much is used, and which one was hit."""
+"""The operating system's limits on threads: their values, their use, and which one was hit."""
 
 from __future__ import annotations
 
@@ -12,37 +12,42 @@ if TYPE_CHECKING:
     from typing import Dict, List, Optional, Tuple
 
 MAPS_PER_THREAD = 3
-"""Memory maps that one more thread needs: its stack, the guard page below it, and its share of arenas."""
+"""Memory maps of one more thread: its stack, its guard page, and its share of arenas."""
 
 UNITS_PER_THREAD = {"vm.max_map_count": MAPS_PER_THREAD}
-"""How much of a limit one more thread takes, where that is not 1."""
+"""Units of a limit that one more thread takes, if not 1."""
 
 RESERVED_PIDS = 300
-"""Numbers that Linux gives to nobody again once it has been around."""
+"""The pids that Linux does not reuse once the numbers have wrapped around."""
 
 FIRST_PID_NAMESPACE, FIRST_USER_NAMESPACE = "pid:[4026531836]", "user:[4026531837]"
-"""The namespaces of the machine itself, which Linux always gives these numbers."""
+"""The initial namespaces, which always have these numbers."""
 
 ABOVE_USER_LIMIT = 1 << 24 | 1 << 21
-"""The capabilities, SYS_RESOURCE and SYS_ADMIN, either of which ``ulimit -u`` does not bind."""
+"""The capabilities SYS_RESOURCE and SYS_ADMIN: a process with either is exempt from ``ulimit -u``."""
 
 DEFAULT_STACK = 2 << 20
-"""Bytes of a thread's stack where ``ulimit -s`` sets no limit: the C library's own choice."""
+"""Bytes of a thread's stack if ``ulimit -s`` is unlimited: the C library's default."""
 
 ARENA = 64 << 20
-"""Bytes of address space that GNU's C library sets aside for each of the first threads to allocate from."""
+"""Bytes of address space that glibc reserves for the arena of each of the first threads."""
 
 ARENAS_PER_CORE = 8
-"""How many such arenas it makes at most, the first thread's own included."""
+"""The maximum number of arenas per core, including the main thread's."""
 
 STRICT_OVERCOMMIT = 2
-"""``vm.overcommit_memory`` under which Linux promises no more memory than it has."""
+"""The value of ``vm.overcommit_memory`` under which Linux commits no more memory than it has."""
 
 
 class Wall:
-    """One limit, in its own unit, of which one more thread takes ``per_thread``.
+    """One limit and its use.
 
-    ``where`` is the folder that sets it if that is a control group's.
+    Args:
+        name: such as ``ulimit -u``.
+        value: the limit.
+        used: how much of it is used.
+        per_thread: how much of it one more thread takes; None for the default of a limit of this name.
+        where: the folder of the control group that sets it, if one does.
     """
 
     __slots__ = ("name", "per_thread", "used", "value", "where")
@@ -58,17 +63,17 @@ class Wall:
 
     @property
     def free(self) -> int:
-        """What is left of it."""
+        """How much of it is left."""
         return max(0, self.value - self.used)
 
     @property
     def threads(self) -> int:
-        """How many more threads it has room for."""
+        """How many more threads it allows."""
         return self.free // self.per_thread
 
 
 def read_text(path: str) -> str:
-    """Return the text of a small file without the white space around it; empty where it cannot be read."""
+    """Return the stripped text of a small file; empty if it cannot be read."""
     try:
         with open(path, "rb", buffering=0) as file:
             return file.read().decode("utf-8", "replace").strip()
@@ -77,7 +82,7 @@ def read_text(path: str) -> str:
 
 
 def read_number(path: str) -> Optional[int]:
-    """Return the whole number in a file, or None where there is none, as in "max"."""
+    """Return the integer in a file; None if it holds none, such as "max"."""
     try:
         return int(read_text(path))
     except ValueError:
@@ -85,7 +90,7 @@ def read_number(path: str) -> Optional[int]:
 
 
 def read_fields(path: str) -> Dict[str, str]:
-    """Read a file such as ``/proc/meminfo``: the first word of a line → the rest of it."""
+    """Parse a file such as ``/proc/meminfo``: map the first word of each line to the rest."""
     rows = [line.replace(":", " ", 1).split(None, 1) for line in read_text(path).split("\n")]
     return {row[0]: row[1] for row in rows if len(row) == 2}
 
@@ -107,13 +112,13 @@ def _link(path: str) -> str:
 
 
 def _load() -> Tuple[int, int]:
-    """Return the number of threads on the whole machine, and the last process number given here."""
+    """Return the number of threads on the machine, and the last pid assigned."""
     fields = read_text("/proc/loadavg").split()
     return (int(fields[3].split("/")[1]), int(fields[4])) if len(fields) == 5 else (0, 0)
 
 
 def _threads_seen(user: str = "") -> int:
-    """Count the threads that ``/proc`` shows; only those of one ``user``, if named by number."""
+    """Count the threads in ``/proc``, of all users or of the one whose number is given."""
     total = 0
     try:
         names = os.listdir("/proc")
@@ -132,7 +137,7 @@ def _user_threads() -> int:
 
 
 def _numbers_used() -> int:
-    """Count the process numbers that are taken, or reserved, in this process's own namespace."""
+    """Count the pids that are in use or reserved in this process's namespace."""
     threads, last = _load()
     if _link("/proc/self/ns/pid") not in ("", FIRST_PID_NAMESPACE):
         threads = _threads_seen()
@@ -142,7 +147,7 @@ def _numbers_used() -> int:
 def cgroup_folders(
     controller: str, root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup"
 ) -> List[str]:
-    """Return the folders, innermost first, in which ``controller`` can bind this process."""
+    """Return the folders of the control groups of this process for ``controller``, innermost first."""
     folders = []
     for line in read_text(own).splitlines():
         _, _, rest = line.partition(":")
@@ -158,12 +163,12 @@ def cgroup_folders(
 
 
 def stack_size() -> int:
-    """Return the bytes of stack that the system gives to a new thread."""
+    """Return the size of a new thread's stack in bytes."""
     return process_limits("RLIMIT_STACK")[0] or DEFAULT_STACK
 
 
 def _bound_as_user() -> bool:
-    """Return whether ``ulimit -u`` binds this process: it does not the superuser, nor who has its powers."""
+    """Return whether ``ulimit -u`` applies to this process: root and some capabilities are exempt."""
     user = os.getuid()
     if _link("/proc/self/ns/user") in ("", FIRST_USER_NAMESPACE):
         powers = int(read_fields("/proc/self/status").get("CapEff", "0"), 16)
@@ -173,12 +178,12 @@ def _bound_as_user() -> bool:
 
 
 def _bytes(fields: Dict[str, str], name: str) -> int:
-    """Return in bytes what ``/proc`` gives in kB."""
+    """Return a field in bytes, which ``/proc`` gives in kB."""
     return 1024 * int(fields.get(name, "0").split()[0])
 
 
 def _arenas_to_come(threads: int) -> int:
-    """Return how many arenas will be made for the next threads of a process that has so many."""
+    """Return how many more arenas glibc will create in a process that has ``threads`` threads."""
     try:
         gnu = os.confstr("CS_GNU_LIBC_VERSION")
         most = int(os.environ.get("MALLOC_ARENA_MAX", "0")) or ARENAS_PER_CORE * len(os.sched_getaffinity(0))
@@ -188,7 +193,7 @@ def _arenas_to_come(threads: int) -> int:
 
 
 def _memory_walls(pid: str) -> List[Wall]:
-    """List the limits, in bytes, on memory that is promised and need not be touched, as stacks are."""
+    """Return the limits on committed memory, in bytes; stacks count towards them even if unused."""
     walls = []
     space, _ = process_limits("RLIMIT_AS")
     if space is not None:
@@ -198,15 +203,15 @@ def _memory_walls(pid: str) -> List[Wall]:
     if read_number("/proc/sys/vm/overcommit_memory") == STRICT_OVERCOMMIT:
         memory = read_fields("/proc/meminfo")
         if "CommitLimit" in memory:
-            limit, promised = _bytes(memory, "CommitLimit"), _bytes(memory, "Committed_AS")
-            walls.append(Wall("memory commit limit", limit, promised, stack_size()))
+            limit, committed = _bytes(memory, "CommitLimit"), _bytes(memory, "Committed_AS")
+            walls.append(Wall("memory commit limit", limit, committed, stack_size()))
     return walls
 
 
 def thread_walls(pid: str = "self") -> List[Wall]:
-    """List the limits on the threads of process ``pid``: all that Linux has; of other systems none is known.
+    """Return all limits on the threads of process ``pid`` on Linux; none on other systems.
 
-    Elsewhere ``ulimit -u`` counts processes, not threads.
+    On other systems ``ulimit -u`` counts processes, not threads.
     """
     if not sys.platform.startswith("linux"):
         return []
@@ -231,14 +236,14 @@ def thread_walls(pid: str = "self") -> List[Wall]:
 
 
 UNKNOWN_WALL = "unknown"
-"""The name of a limit that nobody could find."""
+"""The name of a wall that could not be determined."""
 
 
 def wall_hit(pid: str = "self") -> Tuple[str, Optional[int]]:
-    """Return which limit refused process ``pid`` its last thread: ``("unknown", None)`` if none is near.
+    """Return the name and value of the limit that refused ``pid`` a thread; ``("unknown", None)`` if unclear.
 
-    Python says the same "can't start new thread" for all of them, so the one with the least room left, in
-    threads, must be it. A few threads' room is spared, since another may have ended meanwhile.
+    Python raises the same "can't start new thread" for all of them, so it is the one that allows the fewest
+    more threads. It need not be zero, since other threads may have ended meanwhile.
     """
     walls = thread_walls(pid)
     if walls:

@@ -1,1 +1,1 @@
-"""The screen in a browser: a small web server, and for each page that is open a session of its own."""
+"""The screen in a browser: a small web server that starts a session for each open page."""

@@ -1,4 +1,4 @@
-"""What the web server's libraries log: one line each, and not again and again."""
+"""Logging of the web server's libraries: one line per record, without repetitions."""
 
 import logging
 import time
@@ -8,16 +8,16 @@ from concwatch.console import print_note
 from concwatch.text import one_line, plain
 
 QUIET = 60.0
-"""Seconds for which the same line is not repeated."""
+"""Seconds for which the same message is not repeated."""
 
 LIBRARIES = ("aiohttp", "asyncio")
-"""Loggers that are handled."""
+"""The names of their loggers."""
 
 
 class OneLine(logging.Handler):
-    """Writes each record as one line on standard error, without a traceback: any client can cause one.
+    """Writes each record as one line on standard error, without a traceback, since any client can cause one.
 
-    Records with the same first line are repeated once a minute at most.
+    Records with the same first line are written once a minute at most.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class OneLine(logging.Handler):
         self._last_logged: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it, unless the same has just been written."""
+        """Write the record, unless a similar one was written less than a minute ago."""
         error = record.exc_info[1] if record.exc_info else None
         kind = f"{str(record.msg).partition(chr(10))[0]} {type(error).__name__}"
         now = time.monotonic()
@@ -41,7 +41,7 @@ class OneLine(logging.Handler):
 
 
 def log_in_one_line() -> None:
-    """Handle the libraries' logs so."""
+    """Install the handler for the libraries' loggers."""
     handler = OneLine()
     for name in LIBRARIES:
         logger = logging.getLogger(name)

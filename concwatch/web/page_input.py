@@ -1,49 +1,49 @@
-"""What a page sends: its size, and what is typed in it, both within bounds."""
+"""Validation of what a page sends: its size and its input."""
 
 import re
 from typing import cast
 
 MIN_SIZE, MAX_SIZE = (20, 5), (1_000, 500)
-"""Columns and lines that a page may ask for. What is larger is a mistake, and would take gigabytes."""
+"""Bounds of a page's size in columns and lines; a larger screen would take gigabytes."""
 
-SEQUENCE = 32
-"""Letters of the longest key or report that the screen takes for one."""
+MAX_SEQUENCE = 32
+"""Characters of the longest escape sequence that the screen accepts."""
 
-RESIZED = re.compile(r"\x1b\[48(?:;[^\x1b;]{0,32}){4,}t")
-"""A terminal's own report of its size: that of a page is told by another way, which has bounds."""
+RESIZE = re.compile(r"\x1b\[48(?:;[^\x1b;]{0,32}){4,}t")
+"""A terminal's in-band size report; pages send their size in a message of its own, which is validated."""
 
 KEY = re.compile(r"\x1b\[([\d:;]{0,32})[u~A-HPQRS]")
-"""A key, or a place, as numbers."""
+"""The escape sequence of a key or a cursor position."""
 
 
-def _is_letter(number: str) -> bool:
-    """Return whether a number is empty or that of a letter in Unicode, of which keys are made."""
+def _is_code_point(number: str) -> bool:
+    """Return whether a number is empty or a Unicode code point, as the screen expects of a key."""
     return not number or int(number) < 0xD800 or 0xDFFF < int(number) <= 0x10FFFF
 
 
 class InputFilter:
-    """Drops input that would crash or resize the screen; it may come in pieces, so their end is kept."""
+    """Drops input that would crash or resize the screen, even if it arrives in several messages."""
 
     def __init__(self) -> None:
-        self._end = ""
+        self._tail = ""
 
     def filter(self, text: str) -> str:
-        """Return ``text``, or nothing if together with what came before it is unsound."""
-        whole = self._end + text
+        """Return ``text``, or an empty string if it completes an invalid sequence."""
+        whole = self._tail + text
         numbers = (number for key in KEY.findall(whole) for number in re.split("[:;]", key))
-        if RESIZED.search(whole) or not all(map(_is_letter, numbers)):
+        if RESIZE.search(whole) or not all(map(_is_code_point, numbers)):
             return ""
-        self._end = whole[-SEQUENCE:]
+        self._tail = whole[-MAX_SEQUENCE:]
         return text
 
 
 def clamp_size(width: object, height: object) -> tuple[int, int]:
-    """Bring the size of a page, in columns and lines, within bounds; what is no number becomes 80 × 24."""
+    """Return a page's size in columns and lines, clamped to the bounds; 80 × 24 if it is not a number."""
     size = []
-    for given, usual, least, most in zip((width, height), (80, 24), MIN_SIZE, MAX_SIZE, strict=True):
+    for given, default, least, most in zip((width, height), (80, 24), MIN_SIZE, MAX_SIZE, strict=True):
         try:
             number = int(cast("str", given))
         except (TypeError, ValueError, OverflowError):
-            number = usual
+            number = default
         size.append(min(max(number, least), most))
     return size[0], size[1]

@@ -1,4 +1,4 @@
-"""One page and the program behind it: what is typed goes in, what is painted comes out; they end together."""
+"""The session of one page: relays input and output between the page and its program until either ends."""
 
 import asyncio
 import contextlib
@@ -18,52 +18,52 @@ from concwatch.ui.in_page import page_environment
 from concwatch.web.page_input import InputFilter, clamp_size
 
 READY = b"__GANGLION__\n"
-"""What Textual's driver for pages writes first; packets follow."""
+"""What Textual's web driver writes first, before its packets."""
 
 QUIT_TIMEOUT = 5.0
-"""Seconds that the program gets to end by itself once its page is gone."""
+"""Seconds that the program gets to quit when its page is gone."""
 
 EOF_TIMEOUT = 3.0
-"""Seconds that it gets after that, once it has been left without input."""
+"""Seconds that it gets after that, once its input is closed, before it is killed."""
 
 READ_AHEAD = 1 << 14
-"""Bytes, or up to twice as many, that are read ahead of what a slow page has taken."""
+"""Bytes (up to twice as many) of output that are read before a slow page has received the last ones."""
 
 STDERR_TIMEOUT = 0.5
-"""Seconds that its last words may come after its end; what it started may hold their pipe open."""
+"""Seconds to wait for standard error after the program's exit; a child of it may hold the pipe open."""
 
 STDERR_KEPT = 8_000
-"""Bytes of the end of its standard error that are told when it has ended."""
+"""Bytes of the end of standard error that are shown when the program has ended."""
 
 CLOSE_TIMEOUT = 2.0
-"""Seconds that a page gets to answer that it has heard of its end."""
+"""Seconds that a page gets to answer a close frame."""
 
 FLUSH_TIMEOUT = 5.0
-"""Seconds that a page which is behind gets to take the rest, until it is closed all the same."""
+"""Seconds that a slow page gets to receive the rest of the output when it is closed."""
 
 MAX_MESSAGE = 1 << 20
-"""Bytes of one message: room for what somebody pastes."""
+"""Size of one message in bytes, enough for pasted text."""
 
 MISSED_PINGS = 3
-"""Pings after which a page is given up that has answered none and has taken nothing of what waits for it."""
+"""Pings after which a page counts as gone if it has neither answered nor received any output."""
 
 MAX_BUFFERED = 1 << 14
-"""Bytes that may wait for a page here. Then its program waits too, so that no old painting piles up."""
+"""Bytes of output buffered for a page; beyond that its program blocks, so the page shows recent frames."""
 
 log = logging.getLogger(__name__)
 
 
 class Session(AppService):
-    """One page from its opening to its end, and never a process longer.
+    """The session of one page, which leaves no process behind.
 
-    The packets are textual-serve's; the rest is our own, for what its service lacks. It starts the program
-    through a shell, cannot end one that does not want to, and stops reading when the page is gone, upon which
-    a program that still paints stands still for ever. Its server gives up slow pages, since aiohttp's pings
-    wait behind what is painted, and ends a session at a message that makes no sense.
+    The packets are those of textual-serve's AppService. The rest works around that class, which starts the
+    program through a shell, cannot kill it, and stops reading when the page is gone, which blocks a program
+    that writes. Its server closes slow pages, since aiohttp's pings queue behind output, and ends a session
+    at an invalid message.
 
     Args:
-        command: the program that is shown, and its arguments.
-        downloads: takes the files that the program offers, by a key that nobody can guess.
+        command: the program and its arguments.
+        downloads: receives the files that the program offers, by an unguessable key.
         heartbeat: seconds between two pings.
     """
 
@@ -88,14 +88,14 @@ class Session(AppService):
         self._child: asyncio.subprocess.Process | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._stderr = b""
-        self._last_heard = 0.0
+        self._last_seen = 0.0
         self._sending = 0
         self._sent = 0
 
     # The page.
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
-        """Run the program for a page until one of them is gone."""
+        """Run the program for a page until either ends."""
         await self._page.prepare(request)
         self._transport = transport = request.transport
         if transport is None:
@@ -105,7 +105,7 @@ class Session(AppService):
         try:
             await self.start(*clamp_size(request.query.get("width"), request.query.get("height")))
             async for message in self._page:
-                self._last_heard = time.monotonic()
+                self._last_seen = time.monotonic()
                 if message.type is WSMsgType.TEXT:
                     await self._handle_message(message.data)
                 elif message.type is WSMsgType.PING:
@@ -114,61 +114,61 @@ class Session(AppService):
             log.error("concwatch: no program could be started for a page: %s", error)
             await self._close_page(f"no program could be started: {error}")
         finally:
-            # Who waits to write to a page that vanished would wait for the kernel to give up: a quarter of
-            # an hour, in which nobody reads what the program paints and it stands still.
+            # Without this, a write to a page that has vanished would block until TCP gives up after 15
+            # minutes, and the program would block on its output meanwhile.
             watching.cancel()
             transport.abort()
             await self.stop()
         return self._page
 
     async def close(self) -> None:
-        """Close the page, which ends the session, in ``FLUSH_TIMEOUT`` seconds at most."""
+        """Close the page, which ends the session, within ``FLUSH_TIMEOUT`` seconds."""
         assert self._transport is not None
         late = asyncio.get_running_loop().call_later(FLUSH_TIMEOUT, self._transport.abort)
         await self._page.close()
         late.cancel()
 
     async def _close_page(self, reason: str) -> None:
-        """Close the page, which shows why its program ended, where that is worth a word."""
+        """Close the page, and show the reason if there is one."""
         if reason:
             await self.remote_write_str(json.dumps(["ended", reason]))
         await self.close()
 
     async def _watch(self, transport: asyncio.Transport) -> None:
-        """Close the page when it is gone, though nothing says so.
+        """Abort the connection when the page is gone without having closed it.
 
-        A page is there as long as it says something, be it the answer to a ping, or takes what waits for it:
-        a slow one answers late, since a ping comes after all that was painted before.
+        A page is present while it sends anything, such as pongs, or receives output. A slow one answers late,
+        since a ping is queued behind output.
         """
-        self._last_heard = time.monotonic()
-        waiting, taken = False, 0
+        self._last_seen = time.monotonic()
+        waiting, sent = False, 0
         while True:
             await asyncio.sleep(self._heartbeat)
-            if waiting and self._sent > taken:
-                self._last_heard = time.monotonic()
-            silent = time.monotonic() - self._last_heard
+            if waiting and self._sent > sent:
+                self._last_seen = time.monotonic()
+            silent = time.monotonic() - self._last_seen
             if silent >= MISSED_PINGS * self._heartbeat:
                 log.warning(
-                    "concwatch: a page was given up: for %.3g s it answered no ping and took no painting",
+                    "concwatch: a page was closed: for %.3g s it answered no ping and received no output",
                     silent,
                 )
                 transport.abort()
                 return
-            waiting, taken = self._sending > 0, self._sent
+            waiting, sent = self._sending > 0, self._sent
             if not waiting:
                 self._ping = asyncio.create_task(self._send(self._page.ping()))
 
     async def _send(self, sending: Awaitable[None]) -> None:
-        """Send, which waits while the page is behind."""
+        """Await the sending of a message, which blocks while the page is slow."""
         self._sending += 1
-        # Painted for nobody is no error: the program shall still be read from, or it stands still.
+        # Not an error if the page is gone: the program must still be read from, or it blocks.
         with contextlib.suppress(ConnectionError, RuntimeError):
             await sending
         self._sending -= 1
         self._sent += 1
 
     async def _handle_message(self, text: str) -> None:
-        """Act on one message of the page; what makes no sense is ignored."""
+        """Handle one message of the page; an invalid one is ignored."""
         try:
             kind, *rest = json.loads(text)
         except (ValueError, TypeError, RecursionError):
@@ -178,8 +178,8 @@ class Session(AppService):
                 await self.send_bytes(self._input_filter.filter(typed).encode("utf-8", "replace"))
             case "resize", {"width": width, "height": height}:
                 await self.set_terminal_size(*clamp_size(width, height))
-            case "ping", said:
-                await self.remote_write_str(json.dumps(["pong", said]))
+            case "ping", payload:
+                await self.remote_write_str(json.dumps(["pong", payload]))
             case ["blur"]:
                 await self.blur()
             case ["focus"]:
@@ -189,16 +189,16 @@ class Session(AppService):
 
     @property
     def stdin(self) -> asyncio.StreamWriter:
-        """Where packets go in; there once the program has been started."""
+        """The program's standard input."""
         assert self._child is not None
         assert self._child.stdin is not None
         return self._child.stdin
 
     async def start(self, width: int, height: int) -> None:
-        """Start the program, so many columns wide and lines high.
+        """Start the program on a screen of this size, in columns and lines.
 
         Raises:
-            OSError: the system would not.
+            OSError: the program could not be started.
         """
         self._child = await asyncio.create_subprocess_exec(
             *self._arguments,
@@ -207,13 +207,13 @@ class Session(AppService):
             stderr=asyncio.subprocess.PIPE,
             limit=READ_AHEAD,
             env={**os.environ, **page_environment(width, height)},
-            start_new_session=True,  # Ctrl-C, and a terminal that is closed, are for the server to act on
+            start_new_session=True,  # so that Ctrl-C and SIGHUP of the terminal reach the server only
         )
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self.run()), loop.create_task(self._read_stderr())]
 
     async def run(self) -> None:
-        """Hand on what it paints until its output ends; then close the page."""
+        """Relay the program's packets until its output ends; then close the page."""
         assert self._child is not None
         out = self._child.stdout
         assert out is not None
@@ -231,11 +231,10 @@ class Session(AppService):
             await self._program_ended()
 
     async def on_meta(self, data: bytes) -> None:
-        """Act on what is no painting; of a file that it offers the page is told the key.
+        """Handle a packet that is not output; for an offered file, send its key to the page.
 
-        The file is on this machine, so the server reads it. In textual-serve's way it comes through the pipe
-        of what is painted, where two threads write at once and mix their packets; and a download that is
-        late, or whose page is closed, ends early as if it were whole.
+        The server reads the file itself. In textual-serve it is sent through the program's output, where two
+        threads mix their packets, and a download that is interrupted looks complete.
         """
         meta = json.loads(data)
         if meta["type"] == "deliver_file_start":
@@ -245,7 +244,7 @@ class Session(AppService):
             await super().on_meta(data)
 
     async def stop(self) -> None:
-        """End the program: by asking, then by leaving it without input, then by force."""
+        """Ask the program to quit, then close its input, then kill it."""
         if self._child is None:
             return
         if not await self._ends_within(QUIT_TIMEOUT, self.send_meta({"type": "quit"})):
@@ -255,7 +254,7 @@ class Session(AppService):
                 with contextlib.suppress(ProcessLookupError):
                     self._child.kill()
                 await self._child.wait()
-        # A process that it has started may hold its pipes open, so their end is not waited for.
+        # With a timeout, since a child of the program may hold its pipes open.
         await asyncio.wait(self._tasks, timeout=EOF_TIMEOUT)
         for task in self._tasks:
             task.cancel()
@@ -266,7 +265,7 @@ class Session(AppService):
             log.error("concwatch: the program of a page ended with status %s:\n%s", status, words)
 
     async def _ends_within(self, seconds: float, first: Awaitable[object] | None = None) -> bool:
-        """Do what is to be done ``first``; return whether the program has ended within so many seconds."""
+        """Await ``first``, then return whether the program ends within ``seconds`` in all."""
         assert self._child is not None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -276,19 +275,19 @@ class Session(AppService):
         return self._child.returncode is not None
 
     async def _program_ended(self) -> None:
-        """Close the page once the program has ended, or has had its time for it, with what it said last."""
+        """Close the page with the last line of standard error, once the program has ended or timed out."""
         assert self._child is not None
         if await self._ends_within(EOF_TIMEOUT):
             await asyncio.wait(self._tasks[1:], timeout=STDERR_TIMEOUT)
         status, reason = self._child.returncode, ""
-        if status:  # it ended by itself, and not as it was asked to
+        if status:  # it failed
             words = map(plain, reversed(self._stderr.decode(errors="replace").split("\n")))
             last = next(filter(str.strip, words), f"its program ended with status {status}")
             reason = one_line(last.strip())
         await self._close_page(reason)
 
     async def _read_stderr(self) -> None:
-        """Keep the end of what it says on standard error."""
+        """Read standard error and keep the end of it."""
         assert self._child is not None
         assert self._child.stderr is not None
         while words := await self._child.stderr.read(STDERR_KEPT):

@@ -1,4 +1,4 @@
-"""What the web server answers: the page, the files that it needs, and a session for each open page."""
+"""The web server's routes: the page, its static files, its session and downloads."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ from concwatch.web.session import Session
 PAGE = Path(__file__).with_name("page.html")
 
 HEARTBEAT = 5.0
-"""Seconds between two pings; a browser that vanished (network gone) is noticed after 15 s or little more."""
+"""Seconds between two pings; a browser that has lost its network is noticed after about 15 s."""
 
 REFUSED = (
     "concwatch: refused: expected its own page, under the address that it printed at its start, "
@@ -24,7 +24,7 @@ REFUSED = (
 
 HEADERS = {
     "Cache-Control": "no-cache",
-    # Nothing is loaded from elsewhere, and no other page may have this one clicked in a frame of its own.
+    # Load nothing from other origins, and allow no other site to embed the page (clickjacking).
     "Content-Security-Policy": (
         "default-src 'self' 'unsafe-inline' data:; connect-src 'self' ws: wss:; frame-ancestors 'self'"
     ),
@@ -32,15 +32,15 @@ HEADERS = {
 
 
 def is_allowed(request: web.Request, names: Collection[str]) -> bool:
-    """Whether a request comes from a page of this server, as far as a browser tells.
+    """Return whether a request comes from this server's own page.
 
-    Any page on the web can have a visitor's browser connect to this machine, and a program that starts
-    processes stands behind this one. A browser tells which page it was (``Origin``), and under which name it
-    looked us up (``Host``): an unknown name may be one whose owner has pointed it here.
+    Any web page can make its visitor's browser connect to this machine. The browser sends the page's
+    ``Origin``, and the ``Host`` name under which it reached the server; an unknown name may be an attacker's
+    that resolves to this machine (DNS rebinding).
 
     Args:
-        request: what was asked.
-        names: names that lead here, in small letters; addresses and "localhost" need not be among them.
+        request: the request.
+        names: this server's names in lower case, besides IP addresses and "localhost".
     """
     host = request.headers.get("Host", "")
     origin = request.headers.get("Origin")
@@ -48,16 +48,16 @@ def is_allowed(request: web.Request, names: Collection[str]) -> bool:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
         known = read_address(name) is not None or name in names or f".{name}".endswith(".localhost")
         return known and (origin is None or urlsplit(origin).netloc == host)
-    except ValueError:  # an address that is none
+    except ValueError:  # not a valid address
         return False
 
 
 class Site:
-    """The web server's answers.
+    """The web application.
 
     Args:
-        command: the program behind a page, and its arguments.
-        names: names that lead here, besides addresses and "localhost".
+        command: the program to run for each page, and its arguments.
+        names: this server's names, besides IP addresses and "localhost".
         heartbeat: seconds between two pings of a page.
     """
 
@@ -69,7 +69,7 @@ class Site:
         self._downloads: dict[str, Path] = {}
 
     def app(self) -> web.Application:
-        """Make the application, for aiohttp to run."""
+        """Return the application for aiohttp."""
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -83,7 +83,7 @@ class Site:
                 web.get("/", self._show_page),
                 web.get("/ws", self._run_session),
                 web.get("/download/{key}", self._send_file),
-                # Of textual-serve's own server the terminal for the page is taken.
+                # The page's terminal is that of textual-serve.
                 web.static("/static", Server(self._command[0]).statics_path),
             ]
         )

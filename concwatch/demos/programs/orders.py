@@ -1,4 +1,4 @@
-"""A small service with a leak: orders are served in a tenth of a second, and some are never forgotten."""
+"""A small service with a leak: orders are served in a tenth of a second, and some leave a task behind."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ RETRIES: set[asyncio.Task[None]] = set()
 
 
 class Orders:
-    """Serves orders that come by themselves."""
+    """Serves orders."""
 
     def __init__(self) -> None:
         self.rest = asyncio.Semaphore(200)
@@ -23,19 +23,19 @@ class Orders:
         await asyncio.sleep(random.expovariate(1 / 0.08))
 
     async def store(self) -> None:
-        """Write it down."""
+        """Store the order."""
         await asyncio.sleep(random.expovariate(1 / 0.03))
 
 
 async def confirm_later(order: dict[str, bytearray]) -> None:
-    """Wait for the customer's word, which for one order in fifty never comes: that is the leak."""
+    """Wait for the customer's confirmation, which never arrives: this is the leak."""
     answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     order["page"] = bytearray(b"x" * 100_000)
     await answer
 
 
 async def main() -> None:
-    """Take some 250 orders a second."""
+    """Accept about 250 orders a second; one in fifty needs a confirmation."""
     orders, chance, pending = Orders(), random.Random(7), set[asyncio.Task[None]]()
     while True:
         for _ in range(chance.randint(0, 5)):

@@ -1,4 +1,4 @@
-// The same work as published: each virtual thread computes, then sleeps 5 ms holding a lock of its own.
+// The same work as published: each virtual thread computes, then sleeps 5 ms holding its own lock.
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

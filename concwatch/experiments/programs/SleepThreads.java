@@ -1,4 +1,4 @@
-// As published: so many threads of the system's that sleep ten seconds.
+// As published: N operating system threads that sleep ten seconds.
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

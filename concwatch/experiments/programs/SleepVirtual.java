@@ -1,4 +1,4 @@
-// As published: so many virtual threads that sleep ten seconds.
+// As published: N virtual threads that sleep ten seconds.
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,4 +1,4 @@
-"""So many downloads by aiohttp with one session for all of them, as its documentation recommends."""
+"""N downloads with one aiohttp session for all of them, as its documentation recommends."""
 
 import asyncio
 import sys

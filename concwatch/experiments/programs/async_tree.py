@@ -1,7 +1,7 @@
-"""The same shape as published: a tree of coroutines, six branches a node, none of which ever waits.
+"""As published in shape: a tree of coroutines, six branches per node, none of which ever waits.
 
-The number of tasks says how deep it is: of 55,987 there are seven levels. With EAGER=1 each task begins as
-it is created (Python 3.12), and one that never waits needs no turn of the loop.
+The number of tasks sets its depth: 55,987 make seven levels. With EAGER=1 each task starts when
+it is created (Python 3.12), and one that never waits needs no step of the loop.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""As published: so many times the primes below 200,000, by trial division, one after another or in a pool.
+"""As published: count the primes below 200,000 N times by trial division, sequentially or in a pool.
 
-POOL is ``Thread``, ``Process`` or ``Interpreter`` (Python 3.14); none counts one after another.
+POOL is ``Thread``, ``Process`` or ``Interpreter`` (Python 3.14); by default the count is sequential.
 """
 
 import concurrent.futures

@@ -1,4 +1,4 @@
-"""As published: so many calls, each with an httpx.AsyncClient of its own, at once or in so many chunks."""
+"""As published: N calls, each with its own httpx.AsyncClient, all at once or in chunks."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-// As published: so many asynchronous functions that wait ten seconds.
+// As published: N asynchronous functions that wait ten seconds.
 using System;
 using System.Collections.Generic;
 using System.Threading.Tasks;

@@ -1,4 +1,4 @@
-# As published: so many processes, by Task.async, that sleep ten seconds.
+# As published: N Task.async processes that sleep ten seconds.
 defmodule Sleep do
   def start(num_tasks) do
     tasks =

@@ -1,4 +1,4 @@
-// As published: so many goroutines that sleep ten seconds.
+// As published: N goroutines that sleep ten seconds.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// As published: so many promises of a timer of ten seconds.
+// As published: N promises of ten-second timers.
 import util from "node:util";
 
 const numTasks = Number(process.argv[2]);

@@ -1,4 +1,4 @@
-"""As published: so many coroutines that sleep ten seconds."""
+"""As published: N coroutines that sleep ten seconds."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-// As published, though not quoted there: so many tasks of async-std's that sleep ten seconds.
+// As published, though not quoted there: N async-std tasks that sleep ten seconds.
 use async_std::task;
 use std::time::Duration;
 

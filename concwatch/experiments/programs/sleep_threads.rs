@@ -1,4 +1,4 @@
-// As published: so many threads of the system's that sleep ten seconds.
+// As published: N operating system threads that sleep ten seconds.
 use std::thread;
 use std::time::Duration;
 

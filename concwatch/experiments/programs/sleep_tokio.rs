@@ -1,4 +1,4 @@
-// As published: so many tasks of tokio's that sleep ten seconds. Its attribute for main would need one package more.
+// As published: N tokio tasks that sleep ten seconds. Its attribute for main would need another package.
 use std::time::Duration;
 use tokio::{runtime, task, time};
 

@@ -1,5 +1,5 @@
-// So many trees of 1,000 small objects, which all stay reachable, and ten full collections of them.
-// Tells the CPU seconds that the collector took, by the runtime's own count, and the seconds of the ten.
+// N trees of 1,000 small objects, which all stay reachable, and ten full collections of them.
+// Prints the CPU seconds of the collector, as counted by the runtime, and the seconds of the ten collections.
 package main
 
 import (

@@ -1,4 +1,4 @@
-"""As published: so many coroutines that sleep three times, at once or in so many chunks."""
+"""As published: N coroutines that sleep three times, all at once or in chunks."""
 
 import asyncio
 import sys

@@ -1,6 +1,6 @@
-"""As published: so many tasks that give up one turn of the loop, 5,000 at once.
+"""As published: N tasks that yield to the loop once, 5,000 at once.
 
-LOOP names the package of the loop; without it that is asyncio's own.
+LOOP is the package of the event loop; default is asyncio.
 """
 
 import asyncio

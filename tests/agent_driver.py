@@ -1,4 +1,4 @@
-"""A monitor for tests: it listens, starts programs to be watched, and keeps what each process reports."""
+"""A monitor for tests: it starts programs to be watched and collects the reports of their processes."""
 
 import contextlib
 import json
@@ -20,16 +20,16 @@ EVERY = {
     "CPython {}.{}".format(*sys.version_info): sys.executable,
     **{name: python for name, python in PYTHONS.items() if name.startswith("CPython")},
 }
-"""Name → the interpreter of each Python that is found, this one included."""
+"""Name → interpreter of each CPython found, including this one."""
 
 OLDEST, *_, NEWEST = [EVERY[name] for name in sorted(EVERY, key=lambda name: int(name.split(".")[1]))] * 2
 
 PATIENCE = 60.0
-"""Seconds that anything awaited may take on a busy machine."""
+"""Seconds to wait for anything, on a busy machine."""
 
 
 def eventually(check, what, patience=PATIENCE):
-    """Wait until ``check()`` is true, and return what it gives."""
+    """Wait until ``check()`` is true, and return its value."""
     until = time.monotonic() + patience
     while not (found := check()):
         if time.monotonic() > until:
@@ -39,7 +39,7 @@ def eventually(check, what, patience=PATIENCE):
 
 
 class Process:
-    """One watched process: all that it has reported."""
+    """The connection to the agent of one process, and all its reports."""
 
     def __init__(self, sock):
         self._sock = sock
@@ -67,12 +67,13 @@ class Process:
         """Return every report of a type so far."""
         return [message for message in list(self.messages) if message["type"] == type_]
 
-    def names(self):
-        """Return what the process was called, one after the other."""
-        return [message["name"] for message in list(self.messages) if "name" in message]
+    @property
+    def name(self):
+        """The last name that the process reported."""
+        return ["", *(message["name"] for message in list(self.messages) if "name" in message)][-1]
 
     def wait(self, type_, check=lambda message: True, patience=PATIENCE):
-        """Wait for a report, and return the first that fits."""
+        """Wait for a report that passes a check, and return the first one."""
         return eventually(
             lambda: next((message for message in self.all(type_) if check(message)), None),
             f"{type_} that fits; last {self.messages[-1:]}",
@@ -84,7 +85,7 @@ class Process:
         return self.wait("ready")
 
     def tick(self, check):
-        """Wait for a new tick that fits."""
+        """Wait for a new tick that passes a check."""
         after = len(self.all("tick"))
         return eventually(
             lambda: next((tick for tick in self.all("tick")[after:] if check(tick)), None),
@@ -92,22 +93,20 @@ class Process:
         )
 
     def named(self, name):
-        """Return the newest report of the group whose coroutine function has this name, or None."""
+        """Return the last report of the group with this name, or None."""
         return next((group for group in list(self.groups.values()) if group["name"].endswith(name)), None)
 
     def group(self, name, **figures):
-        """Wait until a group's figures are these."""
+        """Wait until a group has these figures."""
         return eventually(
             lambda: (found := self.named(name)) and figures.items() <= found.items() and found,
             f"{name} with {figures}: it has {self.named(name)}",
         )
 
     def send(self, type_, **fields):
-        """Send a command."""
         self.send_line(json.dumps({"type": type_, **fields}).encode())
 
     def send_line(self, line):
-        """Send a line as it is."""
         self._sock.sendall(line + b"\n")
 
     def do(self, type_, **fields):
@@ -116,12 +115,12 @@ class Process:
         return self.wait("applied", lambda message: message["command"] == type_)
 
     def hang_up(self):
-        """Close the connection, as a monitor does that dies."""
+        """Close the connection, as happens when a monitor is killed."""
         self._sock.shutdown(socket.SHUT_RDWR)
 
 
 class Monitor:
-    """Listens in a folder of its own; a context manager that leaves no process behind."""
+    """Listens in a folder of its own. A context manager that kills all programs that it has started."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="concwatch-agent-")
@@ -158,7 +157,7 @@ class Monitor:
         shutil.rmtree(self.folder)
 
     def start(self, text, *arguments, python=sys.executable, watched=True, options=(), **more):
-        """Start a program; its standard input ends when a test closes it."""
+        """Start a program, whose standard input is a pipe."""
         script = Path(self.folder) / "program.py"
         script.write_text(text)
         env = {**os.environ, "PYTHONWARNINGS": "error", **more}
@@ -175,25 +174,22 @@ class Monitor:
         return program
 
     def process(self, number=0):
-        """Wait for the process that connected as the ``number``-th."""
+        """Wait for the ``number``-th process to connect."""
         return eventually(
             lambda: len(self.processes) > number and self.processes[number],
             f"process {number}: {[program.poll() for program in self.programs]}",
         )
 
     def by_name(self, name):
-        """Wait for the process of this name."""
+        """Wait for a process whose name contains ``name``."""
         return eventually(
-            lambda: next(
-                (one for one in list(self.processes) if name in ["", *one.names()][-1]),
-                None,
-            ),
-            f"{name}: there are {[one.names() for one in self.processes]}",
+            lambda: next((one for one in list(self.processes) if name in one.name), None),
+            f"{name}: only {[one.name for one in self.processes]}",
         )
 
 
 def finish(program, status=0):
-    """End a program's input and return what it wrote to standard output; to standard error, nothing."""
+    """Close a program's input, wait for it, and return its output. Its errors must be empty."""
     out, noise = program.communicate(timeout=PATIENCE)
     assert (program.returncode, noise) == (status, "")
     return out

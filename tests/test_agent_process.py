@@ -1,7 +1,4 @@
-"""How the agent gets into processes, through forks, and out of them again.
-
-Over 300 lines: the programs that are watched stand in it.
-"""
+"""How the agent gets into processes, through forks, and out of them again."""
 
 import os
 import shutil
@@ -14,10 +11,10 @@ import pytest
 
 from concwatch.agent import places
 from concwatch.agent.inject import gdb_command, script
-from tests.agent_driver import EVERY, Monitor, Process, eventually, finish
+from tests.agent_driver import EVERY, NEWEST, OLDEST, Monitor, Process, eventually, finish
 
 pytestmark = pytest.mark.real
-every = pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
+oldest_and_newest = pytest.mark.parametrize("python", [OLDEST, NEWEST], ids=["oldest", "newest"])
 
 ROOT = Path(places.__file__).parents[2]
 
@@ -53,14 +50,14 @@ if __name__ == '__main__':
 """
 
 
-@every
+@oldest_and_newest
 def test_forks_and_processes_of_multiprocessing_are_watched_and_no_warning_is_given(monitor, python):
     program = monitor.start(FORKS, python=python)
     for method in ("fork", "spawn", "forkserver"):
         monitor.by_name(f" {method}").group("stays", created=4, live=4, since=0)
     forks = eventually(
         lambda: (
-            len(found := [one for one in monitor.processes if one.names()[-1:] == ["program.py"]]) == 3
+            len(found := [one for one in monitor.processes if one.name == "program.py"]) == 3
             and all((one.named("stays") or {}).get("live") for one in found)
             and found
         ),
@@ -138,20 +135,6 @@ def until_unhooked(program):
     eventually(lambda: ask(program, "create") == "0", "end of the hooks", patience=5)
 
 
-@pytest.mark.parametrize("how", ["hangs up", "detaches"])
-def test_without_a_monitor_the_program_is_as_before(monitor, how):
-    program = monitor.start(RUN)
-    process = monitor.process()
-    process.group("stays", live=5)
-    assert ask(program) == "3"
-    if how == "detaches":
-        process.send("detach")
-    else:
-        process.hang_up()
-    until_unhooked(program)
-    assert finish(program).split()[-1:] in ([], ["0"])
-
-
 def test_a_hook_that_another_has_put_upon_ours_stays_and_works(monitor):
     program = monitor.start(
         TELLS + "before = asyncio.BaseEventLoop.create_task\n"
@@ -167,7 +150,7 @@ def test_a_hook_that_another_has_put_upon_ours_stays_and_works(monitor):
     finish(program)
 
 
-@every
+@oldest_and_newest
 def test_a_monitor_that_is_not_there_is_no_concern_of_the_program(python, tmp_path):
     tmp_path.chmod(0o700)
     for address in (tmp_path / "nobody", tmp_path / "no folder" / "nobody"):
@@ -219,7 +202,7 @@ def connect(path):
     return sock
 
 
-@every
+@oldest_and_newest
 def test_a_program_that_listens_can_be_attached_to_again_and_again(monitor, python):
     program = monitor.start(
         f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
@@ -230,24 +213,21 @@ def test_a_program_that_listens_can_be_attached_to_again_and_again(monitor, pyth
     )
     paths = places.socket_paths(program.pid, os.geteuid())
     path = eventually(lambda: next(filter(os.path.exists, paths), None), "socket of the program")
-    for _ in range(3):  # monitors that hang up at once
-        connect(path).close()
-    for before in (5, 6):
-        eventually(lambda: ask(program) == "0", "end of the hooks", patience=5)
-        sock = connect(path)
-        places.check_peer(sock)
-        process = Process(sock)
-        process.group("stays", since=before, created=0, live=before, ended=0)
-        assert ask(program, "create") == "3"
-        process.group("stays", since=before, created=1, live=before + 1, ended=0)
-        process.hang_up()
-        eventually(lambda: ask(program) == "0", "end of the hooks", patience=5)
-        eventually(lambda process=process: process.closed, "end of the connection")
+    connect(path).close()  # a monitor that hangs up at once
+    sock = connect(path)
+    places.check_peer(sock)
+    process = Process(sock)
+    process.group("stays", since=5, created=0, live=5, ended=0)
+    assert ask(program, "create") == "3"
+    process.group("stays", since=5, created=1, live=6, ended=0)
+    process.hang_up()
+    eventually(lambda: ask(program) == "0", "end of the hooks", patience=5)
+    eventually(lambda: process.closed, "end of the connection")
     finish(program)
     assert not os.path.exists(path)
 
 
-@every
+@oldest_and_newest
 def test_a_script_attaches_what_runs_already(monitor, python):
     program = monitor.start(RUN, python=python, watched=False)
     attach = f"attach exec({script(monitor.address)!r})"

@@ -197,27 +197,19 @@ def test_settings_that_change_are_sent_and_nothing_else():
     ]
 
 
-def test_a_refused_workload_leaves_the_one_before_and_can_be_asked_for_again():
+def test_a_refused_workload_leaves_the_one_before_with_its_page_and_can_be_set_again():
     bench, lane, link = standing()
     bench.lab.set_target(lane, 100)
-    bench.lab.set_workload("app:job")
-    bench.hear(tick(0.3, 100), Error('workload "app:job": no module "app"', "workload"))
-    assert (lane.state, lane.target, lane.live) == (State.RUNNING, 100, 100)
-    assert lane.worker.settings.current.workload == bench.lab.settings.workload == "sleep:10"
-    assert bench.texts("error") == ['workload "app:job": no module "app"']
-    bench.lab.set_workload("app:job")
-    assert sent(link, "workload")[1:] == [{"spec": "app:job", "word": "module:function"}] * 2
-
-
-def test_a_refused_fetch_leaves_the_page_of_before():
-    bench, lane, link = standing()
     bench.lab.set_workload("http:1")
     bench.hear(*applied("workload"))
     for _ in range(2):
         bench.lab.set_workload("http:2")
-        bench.hear(Error("no aiohttp", "workload"))
+        bench.hear(tick(0.3, 100), Error("no aiohttp", "workload"))
         first, second = (bench.pages[0].url(latency) for latency in (1.0, 2.0))
         assert (lane.worker.settings.current.workload, lane.worker.settings.current.page) == ("http:1", first)
+        assert (lane.state, lane.target, lane.live) == (State.RUNNING, 100, 100)
+    assert bench.lab.settings.workload == "http:1"
+    assert bench.texts("error") == ["no aiohttp"] * 2
     assert [fields.get("url") for fields in sent(link, "workload")] == [None, first, second, second]
 
 
@@ -475,24 +467,18 @@ def test_samples_keep_to_the_rate_however_often_the_lab_steps_or_the_worker_tick
 # What a worker should not say.
 
 
-def test_a_tick_that_cannot_be_is_told_once_and_no_figure_of_it_is_taken():
-    bench, lane, _ = standing()
+def test_an_impossible_tick_and_a_second_ready_are_logged_once_and_ignored():
+    bench, lane, link = standing()
     bench.hear(tick(1.0, 100, created=500))
+    before = len(link.sent)
     wrong = [tick(1.1, 90, created=400), tick(0.5, 90, created=500), replace(tick(1.2, 100), created=501)]
     bench.hear(*wrong, tick(1.2, 80, created=500, queued=81), replace(READY, runtime="Other 2.0"))
     assert (lane.live, lane.sample.tick_time, lane.status.runtime) == (100, 1.0, "Toy 1.0")
     assert bench.texts("warning") == ["an impossible tick: created fell from 500 to 400"]
+    assert len(link.sent) == before
     bench.hear(tick(1.3, 110, created=510))
     assert (lane.state, lane.live) == (State.RUNNING, 110)
     assert lane.sample.created_per_second == pytest.approx(10 / 0.3)
-
-
-def test_a_worker_that_is_ready_twice_is_not_sent_its_settings_again():
-    bench, _, link = standing()
-    before = len(link.sent)
-    bench.hear(READY)
-    assert bench.texts("warning") == ["ready a second time"]
-    assert len(link.sent) == before
 
 
 def test_the_first_line_of_garbage_is_told_and_a_hundred_more_end_the_worker():

@@ -84,7 +84,7 @@ def test_an_address_that_is_wrong_is_refused(server):
         assert caught.value.code == status
 
 
-async def test_a_thousand_are_served_at_the_same_time(server):
+async def test_many_pages_are_served_at_the_same_time(server):
     raise_limit()
     began = time.monotonic()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
@@ -93,9 +93,9 @@ async def test_a_thousand_are_served_at_the_same_time(server):
             async with session.get(server.url(0.5)) as response:
                 return response.status, len(await response.read())
 
-        answers = await asyncio.gather(*[fetch() for _ in range(1_000)])
+        answers = await asyncio.gather(*[fetch() for _ in range(400)])
     assert set(answers) == {(200, SIZE)}
-    assert 0.5 <= time.monotonic() - began < PATIENCE  # one after another they would take 500 s
+    assert 0.5 <= time.monotonic() - began < PATIENCE  # one after another they would take 200 s
 
 
 def test_how_it_ended_is_told_with_its_last_words_and_closing_leaves_none(monkeypatch):
@@ -148,12 +148,15 @@ def test_it_dies_with_its_killed_parent(before, stopped):
 # Fetching.
 
 
-@pytest.fixture(scope="module", params=["threads", "asyncio", "uvloop", "gevent", "interpreters"])
+@pytest.fixture(scope="module", params=["threads", "asyncio", "gevent", "interpreters"])
 def worker(request):
-    """A worker of each kind that fetches in a way of its own."""
+    """A worker of each engine that fetches in its own way, not by the proxy that the environment names."""
     if missing := ENGINES[request.param].missing():
         pytest.skip(missing)
-    with Worker(request.param) as worker:
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
+        for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            patch.setenv(variable, "http://127.0.0.1:9")
+        worker = stack.enter_context(Worker(request.param))
         worker.do("rate", hz=50)
         worker.do("refill", on=False)
         if "threads" in worker.ready["can"]:
@@ -213,17 +216,6 @@ def test_without_an_address_there_is_nothing_to_fetch(worker):
         message = worker.refuse("workload", spec="http", **fields)
         assert message == 'workload "http" needs a "url" to fetch: expected http://…'
     assert '"url" is 5' in worker.refuse("workload", spec="http", url=5)
-
-
-@pytest.mark.parametrize("name", ["threads", "asyncio"])
-def test_a_proxy_of_the_environment_is_not_used(name, server, monkeypatch):
-    for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.setenv(variable, "http://127.0.0.1:9")
-    with Worker(name) as worker:
-        worker.do("workload", spec="http:0", url=server.url(0))
-        worker.target(3)
-        worker.tick(lambda tick: tick["completed"] >= 3)
-        assert worker.all("error") == []
 
 
 @pytest.mark.parametrize(("name", "package"), [("asyncio", "aiohttp"), ("threads", "requests")])

@@ -121,7 +121,7 @@ def timings(worker):
 
 
 def test_it_times_a_thousand_tasks_a_second_at_most_that_complete_and_none_of_a_burst(worker, engine):
-    worker.renew()
+    worker.reset()
     if engine not in TIMED:
         assert not {"durations", "delays"} & set(worker.tick())
         return
@@ -150,7 +150,7 @@ def test_it_times_a_thousand_tasks_a_second_at_most_that_complete_and_none_of_a_
 
 
 def test_what_has_a_heap_of_its_own_says_how_much_lives_there(worker, engine):
-    worker.renew()
+    worker.reset()
     before = worker.tick()
     if engine in ("rust-threads", "tokio", "async-std"):  # what has no collector has no such figure
         assert "heap" not in before

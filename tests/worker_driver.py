@@ -1,4 +1,4 @@
-"""A real worker for tests: started as the catalog starts it, driven over its pipes, and always ended."""
+"""A real worker for tests: started as the catalog starts it, and driven over its pipes."""
 
 import contextlib
 import json
@@ -17,13 +17,13 @@ from concwatch.system.child import ROOT
 from tests.built import row_of, start_command
 
 PATIENCE = 30.0
-"""Seconds that any one condition may take; long, since the machine may be busy with other things."""
+"""Seconds that any one condition may take; long, since the machine may be busy."""
 
 EARLY = 0.002
-"""Seconds that a timer may fire too early: libuv and libev count in milliseconds from their last turn."""
+"""Seconds that a timer may fire too early: libuv and libev count milliseconds from their last iteration."""
 
 COUNTERS = ("created", "completed", "failed", "cancelled")
-"""What a tick counts from the start."""
+"""The cumulative counters of a tick."""
 
 Report = dict[str, Any]
 
@@ -35,15 +35,14 @@ def _always(_: Report) -> bool:
 class Worker:
     """One worker process, from its ``ready`` report until the end of the ``with`` block.
 
-    Leaving the block ends the process and checks what must hold in every life: each line was a report, the
-    counters added up in every tick, and none that is cumulative ever fell.
+    Leaving the block ends the process and checks that each line was a report, that the counters added up in
+    every tick, and that no cumulative one ever fell.
 
     Args:
         engine: its row in the catalog, or its name there.
         python: another interpreter, which then runs ``-m concwatch.worker``.
         command: the whole command instead.
-        cwd: its working directory, where the user's own functions are looked for.
-        patience: seconds that any one condition may take.
+        cwd: its working directory, where the user's functions are searched for.
     """
 
     def __init__(
@@ -53,17 +52,15 @@ class Worker:
         python: str | None = None,
         command: Sequence[str] | None = None,
         cwd: os.PathLike[str] | str | None = None,
-        patience: float = PATIENCE,
     ) -> None:
         if command is None:
             row = row_of(engine) if isinstance(engine, str) else engine
             command = [python, "-m", "concwatch.worker", row.name] if python else start_command(row)
         self.reports: list[Report] = []
-        self._ahead = math.inf  # seconds that this process's clock is ahead of the worker's
+        self._clock_offset = math.inf  # seconds that this process's clock is ahead of the worker's
         self.garbage: list[bytes] = []
-        self._patience = patience
-        self._before = dict.fromkeys(COUNTERS, 0)  # what was counted before it was last renewed
-        self._noise = bytearray()
+        self._before = dict.fromkeys(COUNTERS, 0)  # what was counted before the last reset
+        self._stderr = bytearray()
         self._arrived = threading.Condition()
         self.process = subprocess.Popen(
             command,
@@ -74,45 +71,45 @@ class Worker:
             env={**os.environ, "PYTHONPATH": ROOT} if python else None,
             bufsize=0,
         )
-        self._readers = [threading.Thread(target=read) for read in (self._read_reports, self._read_noise)]
+        self._readers = [threading.Thread(target=read) for read in (self._read_reports, self._read_stderr)]
         for reader in self._readers:
             reader.start()
         try:
             self.ready = self.wait("ready")
-            self._usual = usual(self.ready)
+            self._defaults = defaults(self.ready)
         except BaseException:
-            self.end()
+            self.close()
             raise
 
     def __enter__(self) -> "Worker":
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        self.end()
+        self.close()
         if kind is None:
             self.check()
 
     def check(self) -> None:
-        """Check what must hold in every life, as far as it has come."""
+        """Check the lines and counters received so far."""
         assert self.garbage == []
         check_ticks(self.ticks)
 
-    def renew(self) -> None:
-        """Have it as it was at its start: no task, counters from 0, and nothing told but ``ready``."""
+    def reset(self) -> None:
+        """Reset it as after its start: no task, counters from 0, no report but ``ready``."""
         self.check()
-        # Before refill is on again: else tasks of the last test's workload would be started once more.
+        # Before refill is on again: otherwise tasks of the last test's workload would be started again.
         self.do("workload", spec="hold")
         self.target(0)
-        for command, fields in self._usual.items():
+        for command, fields in self._defaults.items():
             self.do(command, **fields)
         self.do("refill", on=True)
         self.tick(lambda tick: tick["live"] == 0)
-        with self._arrived:  # nothing moves any more, so the next tick says the same
+        with self._arrived:  # nothing changes any more: the next tick has the same counters
             last = self.ticks[-1]
             for key in COUNTERS:
                 self._before[key] += last[key]
             self.reports[:] = [self.ready]
-            self._noise.clear()
+            self._stderr.clear()
 
     def _read_reports(self) -> None:
         with open(self.process.stdout.fileno(), "rb", closefd=False) as lines:
@@ -124,8 +121,8 @@ class Worker:
                 with self._arrived:
                     if isinstance(report, dict) and len(line) <= wire.LONGEST_LINE:
                         if report["type"] == "tick":
-                            # A tick takes some time to arrive: the least that any took is all but none.
-                            self._ahead = min(self._ahead, time.monotonic() - report["time"])
+                            # The tick that arrived fastest took next to no time.
+                            self._clock_offset = min(self._clock_offset, time.monotonic() - report["time"])
                             for key in COUNTERS:
                                 report[key] -= self._before[key]
                         self.reports.append(report)
@@ -133,16 +130,16 @@ class Worker:
                         self.garbage.append(line)
                     self._arrived.notify_all()
 
-    def _read_noise(self) -> None:
+    def _read_stderr(self) -> None:
         while piece := self.process.stderr.read(1 << 16):
             with self._arrived:
-                self._noise += piece
+                self._stderr += piece
                 self._arrived.notify_all()
 
     @property
     def noise(self) -> str:
-        """What came on its standard error so far."""
-        return self._noise.decode(errors="replace")
+        """The text on its standard error so far."""
+        return self._stderr.decode(errors="replace")
 
     @property
     def ticks(self) -> list[Report]:
@@ -154,13 +151,13 @@ class Worker:
         return [report for report in list(self.reports) if report["type"] == type_]
 
     def until(self, condition: Callable[[], Any], what: str = "") -> Any:
-        """Wait until ``condition`` gives something true, and return that."""
-        end = time.monotonic() + self._patience
+        """Wait until ``condition`` returns something true, and return that."""
+        end = time.monotonic() + PATIENCE
         with self._arrived:
             while not (found := condition()):
                 if time.monotonic() > end:
                     raise AssertionError(
-                        f"after {self._patience:.0f} s still no {what}; the last: {self.reports[-3:]}; "
+                        f"after {PATIENCE:.0f} s still no {what}; the last: {self.reports[-3:]}; "
                         f"ended: {self.process.poll()}; standard error: {self.noise[-2000:]}"
                     )
                 self._arrived.wait(0.1)
@@ -168,14 +165,14 @@ class Worker:
 
     def wait(self, type_: str, where: Callable[[Report], Any] = _always, since: int = 0) -> Report:
         """Wait for a report of that type for which ``where`` holds, after the first ``since`` reports."""
-        looked = since
+        position = since
 
         def find_it() -> Report | None:
-            nonlocal looked
-            while looked < len(self.reports):
-                looked += 1
-                if self.reports[looked - 1]["type"] == type_ and where(self.reports[looked - 1]):
-                    return self.reports[looked - 1]
+            nonlocal position
+            while position < len(self.reports):
+                position += 1
+                if self.reports[position - 1]["type"] == type_ and where(self.reports[position - 1]):
+                    return self.reports[position - 1]
             return None
 
         found: Report = self.until(find_it, f"{type_} as expected")
@@ -187,8 +184,8 @@ class Worker:
         return self.wait("tick", lambda tick: self.moment(tick) > now and where(tick), len(self.reports))
 
     def moment(self, tick: Report) -> float:
-        """Return when a tick was made, on this process's clock: a worker's own may begin anywhere."""
-        return tick["time"] + self._ahead
+        """Return when a tick was made, on this process's clock."""
+        return tick["time"] + self._clock_offset
 
     def next_ticks(self, count: int = 3) -> list[Report]:
         """Wait for so many ticks made after this call."""
@@ -196,15 +193,15 @@ class Worker:
         return [self.tick() for _ in range(count)]
 
     def write(self, data: bytes) -> int:
-        """Send bytes as they are; give the number of reports that had come before."""
+        """Send bytes; return the number of reports received before."""
         before = len(self.reports)
         self.process.stdin.write(data)
         return before
 
     def send(self, type_: str, **fields: object) -> int:
-        """Send a command; give the number of reports that had come before."""
+        """Send a command; return the number of reports received before."""
         if type_ == "workload":
-            with contextlib.suppress(ValueError):  # one that is wrong has no parts
+            with contextlib.suppress(ValueError):  # an invalid one has no parts
                 fields = {**parts(str(fields["spec"])), **fields}
         return self.write(wire.encode(type_, **fields))
 
@@ -223,7 +220,7 @@ class Worker:
         return answer
 
     def refuse(self, type_: str, **fields: object) -> str:
-        """Send a command that must be refused; give the message."""
+        """Send a command that must be rejected; return the message."""
         since = self.send(type_, **fields)
         message: str = self.wait("error", lambda report: report["command"] == type_, since)["message"]
         return message
@@ -234,14 +231,14 @@ class Worker:
         return self.wait("reached", since=since)
 
     def ended(self) -> int:
-        """Wait until the process has ended by itself; give its exit status."""
+        """Wait until the process has ended by itself; return its exit status."""
         status = self.process.wait(PATIENCE)
         for reader in self._readers:
             reader.join(PATIENCE)
         return status
 
-    def end(self) -> None:
-        """End the process, by force if need be."""
+    def close(self) -> None:
+        """Close its input; kill it if that does not end it."""
         self.process.stdin.close()
         try:
             self.process.wait(5)
@@ -256,8 +253,8 @@ class Worker:
             self.process.stderr.close()
 
 
-def usual(ready: Report) -> dict[str, dict[str, object]]:
-    """Return the optional commands that have a worker be as it said it was at first."""
+def defaults(ready: Report) -> dict[str, dict[str, object]]:
+    """Return the optional commands that restore the initial settings of a worker."""
     commands: dict[str, dict[str, object]] = {"trace": {"on": False}, "gc": {"mode": "default"}}
     for flag in ready["flags"]:
         if flag.endswith(" threads"):
@@ -266,7 +263,7 @@ def usual(ready: Report) -> dict[str, dict[str, object]]:
 
 
 def check_ticks(ticks: Iterable[Report]) -> None:
-    """Check what must hold in every tick, and from each to the next."""
+    """Check the counters of every tick, and that none falls from one tick to the next."""
     cumulative = ("time", "created", "completed", "failed", "cancelled", "gc", "switches")
     before: Report = dict.fromkeys(cumulative, 0)
     for tick in ticks:
@@ -278,6 +275,6 @@ def check_ticks(ticks: Iterable[Report]) -> None:
         assert ("traced" in tick) == ("tracer" in tick), tick
         assert all(seconds >= 0 for name in ("durations", "delays") for seconds in tick.get(name, ())), tick
         for key in before:
-            if key in tick:  # PyPy cannot tell the seconds of its collector
+            if key in tick:  # PyPy does not report the seconds of its collector
                 assert tick[key] >= before[key], (key, before, tick)
                 before[key] = tick[key]

@@ -1,4 +1,4 @@
-"""Recordings of watched programs: what is written while one runs is what its replay shows."""
+"""Recordings of watched programs, loaded and replayed."""
 
 import pytest
 
@@ -12,10 +12,10 @@ from concwatch.ui.widgets.process_list import ProcessList
 from tests.watch_driver import WatchBench
 
 
-@pytest.fixture
-def recorded(tmp_path):
-    """Return a recording of two processes, of which the second lives from the fourth second to the eighth."""
-    path = tmp_path / "watched.jsonl"
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Return a recording of two processes, of which the second runs from the fourth second to the eighth."""
+    path = tmp_path_factory.mktemp("recorded") / "watched.jsonl"
     bench = WatchBench()
     recorder = Recorder(path, FileWriter(path), "concwatch watch -- app.py", ())
     recorder.observe(bench.watching)
@@ -36,21 +36,13 @@ def recorded(tmp_path):
     return load(path)
 
 
-def names(recording):
-    return [lane.name for lane in recording.snapshot(recording.duration).lanes]
-
-
-def test_a_process_that_comes_later_has_a_lane_from_then_on(recorded):
-    assert names(recorded) == ["app.py 40", "worker.py 41"]
+def test_a_recording_has_lanes_groups_and_waits_from_when_they_were_reported(recorded):
     assert recorded.watched
+    lanes = recorded.snapshot(8.1).lanes
+    assert [(lane.name, lane.live) for lane in lanes] == [("app.py 40", 4), ("worker.py 41", 7)]
     assert recorded.groups(1, 2.0) == ()
     (group,) = recorded.groups(1, 8.1)
     assert (group.name, group.live) == ("fetch_page", 7)
-    live = [lane.live for lane in recorded.snapshot(8.1).lanes]
-    assert live == [4, 7]
-
-
-def test_where_tasks_wait_is_recorded_with_their_group(recorded):
     assert recorded.groups(0, 4.0)[0].waits == ()
     assert recorded.groups(0, 8.0)[0].waits[0].where == "/srv/app.py:12"
 

@@ -1,4 +1,4 @@
-"""Watched processes as lanes: who comes and goes, whose tasks they run, what is called out."""
+"""Watched processes as lanes: their start and end, the groups of their tasks, leaks, and the report."""
 
 import random
 
@@ -42,7 +42,7 @@ def test_a_process_that_ends_stays_as_a_lane_and_another_with_its_pid_is_a_new_o
     assert first.groups
 
 
-def test_a_silent_agent_is_a_stall_and_a_lost_one_is_told():
+def test_a_silent_agent_is_a_stall_and_without_it_a_process_is_seen_from_outside():
     bench = WatchBench()
     agent = bench.agent(40)
     agent.holds(1.0, fetch_page=1)
@@ -53,7 +53,7 @@ def test_a_silent_agent_is_a_stall_and_a_lost_one_is_told():
     assert (bench.watching.lanes[0].how, bench.watching.lanes[0].alive) == ("outside", True)
 
 
-def test_what_is_not_of_the_wire_is_told_once_and_the_process_goes_on():
+def test_garbage_is_logged_once_and_the_process_goes_on():
     bench = WatchBench()
     agent = bench.agent(40)
     agent.say(*[Garbage("not a line of an agent's: 'x'")] * 50)
@@ -69,16 +69,16 @@ def leak_for(bench, agent, seconds):
         bench.pass_(0.5)
 
 
-def test_a_leak_is_called_out_once_with_where_its_tasks_wait():
+def test_a_leak_is_logged_once_with_where_its_tasks_wait():
     bench = WatchBench()
     agent = bench.agent(40)
     leak_for(bench, agent, 45)
     assert ("waits", {"group": 2}) in agent.sent
     agent.say(Waits(2, 100, 100, (WaitPlace("/srv/app.py:22", 100),)))
     leak_for(bench, agent, 5)
-    told = [text for text in bench.texts() if "grows" in text]
-    assert len(told) == 1
-    assert told[0].startswith("app.py 40: forgotten (srv/app.py:20) grows by 240 a minute, 95 % ")
+    logged = [text for text in bench.texts() if "grows" in text]
+    assert len(logged) == 1
+    assert logged[0].startswith("app.py 40: forgotten (srv/app.py:20) grows by 240 a minute, 95 % ")
 
 
 def test_groups_of_all_processes_are_joined_by_function_and_ranked():
@@ -99,7 +99,7 @@ def test_groups_of_all_processes_are_joined_by_function_and_ranked():
     assert (rest.name, rest.live) == ("2 other coroutines", 14)
 
 
-def test_the_report_says_what_became_of_each_process():
+def test_the_report_has_the_last_figures_of_each_process():
     bench = WatchBench()
     record = WatchRecord(bench.watching)
     agent = bench.agent(40)
@@ -119,7 +119,7 @@ def test_the_report_says_what_became_of_each_process():
     assert (group["name"], group["line"], group["live"], group["leak"]) == ("fetch_page", 10, 3, False)
 
 
-def test_memory_that_moves_with_the_tasks_of_a_group_is_told_for_their_number():
+def test_memory_that_grows_and_shrinks_with_the_tasks_of_a_group_is_estimated():
     moved, other = GroupMemory(), GroupMemory()
     noise = random.Random(1)
     for at in range(40):

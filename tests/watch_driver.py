@@ -1,4 +1,4 @@
-"""Watched processes without processes: agents that say what a test has them say, on a clock moved by hand."""
+"""A `Watching` without processes: fake agents that send what a test gives them, and a fake clock."""
 
 import time
 from collections import deque
@@ -12,8 +12,8 @@ from concwatch.watch.watching import Watching
 from tests.lab_driver import GIB
 
 
-class HandAgent:
-    """The monitor's end of a connection to an agent that says only what ``out`` is given."""
+class FakeAgent:
+    """The monitor's end of a connection to an agent that sends what `say` is given."""
 
     def __init__(self, pid, name="app.py", ppid=1):
         self.pid = pid
@@ -34,22 +34,12 @@ class HandAgent:
         self.out.extend(reports)
 
     def holds(self, at, **groups):
-        """Report a scan: of each group its live tasks, or live and created ones."""
+        """Report a scan: the live tasks of each group, or a tuple of live and created ones."""
         rows = []
         for number, (name, figures) in enumerate(groups.items(), 1):
             live, created = figures if isinstance(figures, tuple) else (figures, figures)
-            rows.append(
-                GroupReport(
-                    number,
-                    name,
-                    "/srv/app.py",
-                    10 * number,
-                    own=True,
-                    created=created,
-                    live=live,
-                    ended=created - live,
-                )
-            )
+            counts = {"created": created, "live": live, "ended": created - live}
+            rows.append(GroupReport(number, name, "/srv/app.py", 10 * number, own=True, **counts))
         created, live = sum(row.created for row in rows), sum(row.live for row in rows)
         self.say(
             AgentTick(at, created=created, live=live, ended=created - live, since=0, scan_time=at, lag=0.001),
@@ -60,13 +50,10 @@ class HandAgent:
         self.say(Ended("the agent's connection ended"))
 
 
-class HandHost:
-    """A machine whose processes, and the agents in ``new``, are what a test says."""
+class FakeHost:
+    """A host with the processes ``there``, and the agents in ``new``."""
 
     name = problem = ""
-
-    def hosts(self, busy):
-        return ()
 
     def __init__(self):
         self.new = []
@@ -74,6 +61,9 @@ class HandHost:
 
     async def finish(self):
         pass
+
+    def hosts(self, busy):
+        return ()
 
     def step(self):
         pass
@@ -95,7 +85,7 @@ class HandHost:
         return ""
 
     def reader(self, pid):
-        return Still(pid)
+        return FakeReader(pid)
 
     def exists(self, pid):
         return pid in self.there
@@ -110,8 +100,8 @@ class HandHost:
         pass
 
 
-class Still:
-    """A process of a size that never changes."""
+class FakeReader:
+    """The figures of a process, which never change."""
 
     def __init__(self, pid):
         self.rss = pid << 20
@@ -121,11 +111,11 @@ class Still:
 
 
 class WatchBench:
-    """A `Watching` on a clock that only `pass_` moves."""
+    """A `Watching` on a clock that only `pass_` advances."""
 
     def __init__(self):
         self.now = 100.0
-        self.host = HandHost()
+        self.host = FakeHost()
         self.watching = Watching(self.host, clock=lambda: self.now)
 
     @property
@@ -133,19 +123,19 @@ class WatchBench:
         return self.host.there
 
     def agent(self, pid, *args, **kw):
-        """Have the agent of a new process connect."""
-        agent = HandAgent(pid, *args, **kw)
+        """Add a process, and connect its agent."""
+        agent = FakeAgent(pid, *args, **kw)
         self.there.add(pid)
         self.host.new.append(agent)
         self.pass_()
         return agent
 
     def pass_(self, seconds=0.1):
-        """Let time pass, a step each tenth of a second."""
+        """Advance the clock, with a step every 0.1 s."""
         for _ in range(round(seconds * 10)):
             self.now += 0.1
             self.watching.step()
 
     def texts(self):
-        """Return what the event log says."""
+        """Return the texts of the event log."""
         return [f"{event.lane}: {event.text}" for event in self.watching.events.since(0)]

@@ -229,7 +229,7 @@ class Counts:
         return group
 
     def count_and_sample(self, coro: object, task: Any) -> None:
-        """Count an asyncio task of which `fast` has nothing, and sample it. Never raises."""
+        """Count and sample an asyncio task whose code is not in `fast`. Never raises."""
         try:
             group = self.group_of(coro, task)
             next(group.counter)

@@ -35,7 +35,7 @@ FAULTS = (4, 7, 8, 11)
 
 
 def block_signals() -> None:
-    """Block all signals in this thread, so that they interrupt a wait in one of the program's threads."""
+    """Block signals in this thread, so that they interrupt waits in the program's threads. `FAULTS` stay."""
     import _signal  # type: ignore[import-not-found]  # ``signal`` would import enum
 
     set_mask = getattr(_signal, "pthread_sigmask", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic, thread_time
 
 from .counting import COUNTS
-from .scan import existing
+from .scan import task_objects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ def _sums(groups: Iterable[Group], names: Tuple[str, ...]) -> Dict[str, int]:
 def tick(number: int, scan: Scan, figures: Figures, outcomes: bool) -> Dict[str, Any]:
     """Return the fields of a tick."""
     fields: Dict[str, Any] = {"time": monotonic(), "number": number, "created": COUNTS.created()}
-    task_objects = existing()
-    if task_objects is not None:
-        fields["existing"] = task_objects
+    objects = task_objects()
+    if objects is not None:
+        fields["existing"] = objects
     if scan.began is not None:
-        names = FIGURES if task_objects is not None else FIGURES[:3]
+        names = FIGURES if objects is not None else FIGURES[:3]
         fields.update({name: getattr(scan, name) for name in (*names, "scan_created")}, scan_time=scan.began)
     if outcomes:
         fields.update(_sums(COUNTS.groups.values(), OUTCOMES))

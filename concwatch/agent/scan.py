@@ -42,7 +42,7 @@ def _weak_set() -> Optional[Set[Any]]:
     return None
 
 
-def existing() -> Optional[int]:
+def task_objects() -> Optional[int]:
     """Return the number of task objects, including done ones; None if it is not known."""
     references = None if LINKED else _weak_set()
     return None if references is None else len(references)

@@ -141,7 +141,7 @@ class Group:
         report, live_grows = self.report, self.meter.leaks
         growth = (self.meter if live_grows else self.retained_meter).growth
         where = f" ({short_place(report.file)}:{report.line})" if report.file else ""
-        what = "grows" if live_grows else "has finished tasks that something still holds: they grow"
+        what = "grows" if live_grows else "has finished tasks that are still referenced: grows"
         rate = (
             f" by {format_count(round(growth.per_minute))} a minute, "
             f"95 % {format_count(round(growth.low))} to {format_count(round(growth.high))}"

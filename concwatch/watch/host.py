@@ -150,7 +150,7 @@ class LocalHost:
         return Sampler(pid)
 
     def exists(self, pid: int) -> bool:
-        """Return whether a process exists, including one that waits for its parent to read its status."""
+        """Return whether a process exists; a zombie does."""
         if os.path.isdir("/proc/self"):
             return os.path.exists(f"/proc/{pid}")
         return find_process(pid) is not None

@@ -106,7 +106,7 @@ class WatchedProcess:
     def observe_from_outside(self, reason: str) -> None:
         """Observe the process without an agent, for this ``reason``."""
         self.how, self.reason, self.state = "outside", reason, State.RUNNING
-        self._log_event(f"seen from outside only: {reason}", "info")
+        self._log_event(f"measured from outside only: {reason}", "info")
 
     def end(self, reason: str, now: float, failed: bool = False) -> None:
         """Handle the exit of the process."""
@@ -275,8 +275,8 @@ class WatchedProcess:
     def details(self) -> list[tuple[str, str]]:
         """Return further figures to be shown: labels and texts."""
         ready, tick = self.ready, self.tick
-        rows = [("is", ready.runtime if ready else ""), ("seen", self.reason)]
-        rows += [("with", " · ".join(ready.flags))] if ready else []
+        rows = [("runtime", ready.runtime if ready else ""), ("note", self.reason)]
+        rows += [("loaded", " · ".join(ready.flags))] if ready else []
         if tick is not None:
             rows += [(loop.name, f"lag {format_seconds(loop.lag)}") for loop in tick.loops[:3]]
             rows += [
@@ -290,9 +290,9 @@ class WatchedProcess:
             rows += [
                 (
                     "retained",
-                    f"{counted(tick.retained, 'finished task')} still held" if tick.retained else "",
+                    f"{counted(tick.retained, 'finished task')} still referenced" if tick.retained else "",
                 ),
-                ("collector", "" if tick.gc is None else format_seconds(tick.gc)),
+                ("in GC", "" if tick.gc is None else format_seconds(tick.gc)),
                 ("traced", "" if tick.traced is None else format_bytes(tick.traced)),
             ]
         return [(label, text) for label, text in rows if text]

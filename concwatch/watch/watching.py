@@ -1,4 +1,4 @@
-"""All processes of a watched program: each is a lane, from when it is found until it has ended."""
+"""All processes of a watched program. Each is a lane, which remains when the process has ended."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence

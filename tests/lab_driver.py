@@ -1,4 +1,4 @@
-"""A lab without processes for tests: a clock moved by hand, and links that say what a test has them say."""
+"""A lab without processes for tests: a clock moved by hand, and links whose reports a test sends."""
 
 from collections import deque
 from functools import partial
@@ -23,7 +23,7 @@ TOY = Engine("toy", "one toy", 1_000)
 
 
 class HandLink:
-    """A `Link` that says only what ``out`` is given, and keeps what it is sent."""
+    """A `Link` that reports what a test tells it to, and records what it is sent."""
 
     def __init__(self):
         self.out = deque()
@@ -46,22 +46,22 @@ class HandLink:
     def kill(self):
         self.killed = True
 
-    def say(self, *arrivals):
+    def report(self, *arrivals):
         self.out.extend(arrivals)
 
-    def stand(self, time=0.0, **ready):
-        """Report all that a worker reports until its lane runs, when every command was accepted."""
+    def start(self, time=0.0, **ready):
+        """Report what a worker reports until its lane runs: ready, all commands applied, a tick."""
         can = ready.pop("can", ("trace", "gc", "trim"))
-        self.say(Ready("toy", "Toy 1.0", 4242, can=can, **ready))
-        self.say(*(Applied(type_, 0.0) for type_ in ("workload", "refill", *can[:2], "rate")), tick(time))
+        self.report(Ready("toy", "Toy 1.0", 4242, can=can, **ready))
+        self.report(*(Applied(type_, 0.0) for type_ in ("workload", "refill", *can[:2], "rate")), tick(time))
 
     def names(self):
-        """Return the types of all that was sent."""
+        """Return the types of all commands sent."""
         return [type_ for type_, _ in self.sent]
 
 
 def tick(time, live=0, created=None, **fields):
-    """Return a tick whose counters add up: what was created and lives no more was cancelled."""
+    """Return a tick whose counters add up: tasks created and not live were cancelled."""
     created = live if created is None else created
     return Tick(time, created, live, 0, 0, created - live, **fields)
 
@@ -71,7 +71,7 @@ def end(reason="killed by SIGKILL"):
 
 
 class Quiet:
-    """A machine of two cores; ``others`` is the share of them that other programs take, and may be set."""
+    """The load of a machine with two cores, of which other programs use the share ``others``."""
 
     def __init__(self, others=0.0):
         self.others = others
@@ -99,7 +99,7 @@ class HandLinks:
 
 
 def use_lab(monkeypatch, **parts):
-    """Have commands make their labs with these parts, besides those that an earlier call gave."""
+    """Make commands create labs with these parts, in addition to those of earlier calls."""
     make = main.context_settings.get("obj", Lab)
     monkeypatch.setitem(main.context_settings, "obj", partial(make, **parts))
 
@@ -127,7 +127,7 @@ class Bench:
         self.pages = []
         """All page servers so far, oldest first."""
         self.lab = Lab(
-            # Whatever this machine has: fake workers need nothing of it.
+            # Fake workers need no packages.
             [replace(ENGINES[name], needs=(), ways=(), oldest_python=OLDEST) for name in names]
             + list(engines),
             settings=settings or Settings(),
@@ -147,18 +147,18 @@ class Bench:
         return self.pages[-1]
 
     def pass_(self, seconds=0.1, step=0.1):
-        """Let time pass, with a step of the lab every ``step`` seconds."""
+        """Advance the clock, with a step of the lab every ``step`` seconds."""
         for _ in range(max(1, round(seconds / step))):
             self.now += step
             self.lab.step(self.now)
 
-    def hear(self, *arrivals):
-        """Have the newest hand link say something, and the lab take it in."""
-        self.links.last.say(*arrivals)
+    def receive(self, *arrivals):
+        """Send reports by the newest hand link, and step the lab."""
+        self.links.last.report(*arrivals)
         self.pass_()
 
     def until(self, done, limit=60.0):
-        """Let time pass until ``done()``; fail after ``limit`` seconds of the lab's clock."""
+        """Advance the clock until ``done()``; fail after ``limit`` seconds."""
         end_ = self.now + limit
         while not done():
             assert self.now < end_, self.texts()
@@ -173,18 +173,18 @@ class Bench:
 
 
 def hand_bench(**arguments):
-    """Return a bench with one toy lane, and the lane; its links are worked by hand."""
+    """Return a bench with one toy lane whose links are operated by the test, and the lane."""
     bench = Bench(links=HandLinks(), engines=[TOY], **arguments)
     return bench, bench.lab.lanes[0]
 
 
-def standing(**arguments):
+def running_lane(**arguments):
     """Return a bench whose toy lane runs, the lane, and its link."""
     bench, lane = hand_bench(**arguments)
     bench.lab.switch(lane, True)
     trace = bench.lab.settings.trace
-    bench.links.last.stand()
+    bench.links.last.start()
     if trace:
-        bench.links.last.say(tick(0.0, traced=600_000, tracer=100))
+        bench.links.last.report(tick(0.0, traced=600_000, tracer=100))
     bench.pass_()
     return bench, lane, bench.links.last

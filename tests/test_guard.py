@@ -23,8 +23,8 @@ from concwatch.lab.forecast import (
     Forecast,
     demand,
     forecast,
-    walls_of,
-    weigh,
+    task_demand,
+    wall_fits,
     why_too_many,
 )
 from concwatch.lab.guard import LONGEST, SHORTEST, step_interval
@@ -62,7 +62,7 @@ STACKS = (Wall("virtual memory (ulimit -v)", 16 * GIB, 8 * GIB, 8 * MIB),)
     ],
 )
 def test_tasks_weigh_what_the_catalog_says_and_what_they_hold(engine, settings, tasks, expected):
-    assert weigh(engine, settings).added(tasks) == pytest.approx(expected)
+    assert task_demand(engine, settings).added(tasks) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_tasks_weigh_what_the_catalog_says_and_what_they_hold(engine, settings, 
 def test_what_was_measured_counts_without_a_margin_if_taken_in_the_same_way(
     engine, settings, clean, measured
 ):
-    found = weigh(engine, settings, Cost(3_000.0, None, 500, tracing=False, clean=clean))
+    found = task_demand(engine, settings, Cost(3_000.0, None, 500, tracing=False, clean=clean))
     assert (found.measured, found.added(10) == 30_000) == (measured, measured)
 
 
@@ -127,7 +127,7 @@ def test_connections_end_at_the_limit_on_open_files(monkeypatch):
     found = forecast(5_000, [demand(TOY, Settings("http"), ())], 100 * GIB)
     assert found.fitting == 1_000 - FILES_KEPT
     assert found.why() == f"this machine holds {1_000 - FILES_KEPT} connections, then ulimit -n is in the way"
-    assert walls_of(QUEUE, Settings("http"), ()) == ()  # no more than it has threads
+    assert wall_fits(QUEUE, Settings("http"), ()) == ()  # no more than it has threads
 
 
 def test_a_worker_fills_again_the_memory_that_it_has():

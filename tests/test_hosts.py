@@ -174,7 +174,7 @@ def bench(*hosts, reports=None, **options):
         link = HostWorker(engine, None if not host else (reports or {}).get(host, figures()))
         if made.unreachable:
             link = HandLink()
-            link.say(Ended("there cannot be reached", ran=False))
+            link.report(Ended("there cannot be reached", ran=False))
         made.opened.append(link)
         return link
 

@@ -15,7 +15,7 @@ from concwatch.links.messages import Limit
 from concwatch.system.memory import BUDGET
 from concwatch.system.walls import Wall
 from tests.fake import Costs, FakePages, FakeWorkers, Fault
-from tests.lab_driver import ENGINES, GIB, Bench, end, hand_bench, standing, tick
+from tests.lab_driver import ENGINES, GIB, Bench, end, hand_bench, running_lane, tick
 
 MIB = 1 << 20
 GHOST = Engine("ghost", "", 1, needs=("no_such_package",), install="pip install ghost")
@@ -237,19 +237,19 @@ def test_a_lane_that_waits_for_its_worker_is_held_back_too():
     bench.pass_()
     assert (lane.state, lane.target, lane.worker.goal.limit.wall) == (State.STARTING, 0, "memory budget")
     assert bench.texts("warning")[0] == "memory budget (1 MiB) reached at 0 of 5,000 tasks"
-    bench.links.last.stand()
+    bench.links.last.start()
     bench.pass_()
     assert lane.state is State.RUNNING
     assert "target" not in bench.links.last.names()
 
 
 def test_a_halt_is_sent_once_until_the_worker_answers():
-    bench, lane, link = standing(budget=50 * MIB)
+    bench, lane, link = running_lane(budget=50 * MIB)
     bench.lab.set_target(lane, 5_000)
     link.rss = 60 * MIB
     bench.pass_(1)
     assert link.names().count("halt") == 1
-    bench.hear(tick(2, 700), Limit(700, 5_000, "memory budget", 50 * MIB))
+    bench.receive(tick(2, 700), Limit(700, 5_000, "memory budget", 50 * MIB))
     assert (lane.target, lane.worker.goal.limit.standing) == (700, 700)
 
 
@@ -321,14 +321,14 @@ async def test_closing_kills_a_worker_that_does_not_listen(monkeypatch):
 async def test_closing_ends_also_where_not_even_killing_helps(monkeypatch):
     monkeypatch.setattr("concwatch.lab.lab.CLOSE_LIMIT", 0.05)
     monkeypatch.setattr("concwatch.lab.lab.KILL_LIMIT", 0.05)
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     await asyncio.wait_for(bench.lab.close(), 30)
     assert link.killed
     assert not lane.idle
 
 
 async def test_a_crash_while_closing_leaves_no_worker(monkeypatch):
-    bench, _, link = standing()
+    bench, _, link = running_lane()
 
     def fall():
         raise RuntimeError("what nobody foresaw")
@@ -453,14 +453,14 @@ def test_others_are_told_as_they_are_now_and_as_they_were_while_the_last_target_
 
 
 def test_the_cpu_of_a_worker_that_has_just_begun_is_not_that_of_others():
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     link.cpu_seconds = 50.0
     bench.pass_(3)
     bench.lab.switch(lane, False)
-    link.say(end())
+    link.report(end())
     bench.lab.switch(lane, True)
     bench.pass_()
-    bench.links.last.stand()
+    bench.links.last.start()
     bench.links.last.cpu_seconds = 1.0
     bench.load.others = 0.5  # all of it by the new worker
     bench.pass_(1)

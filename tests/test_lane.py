@@ -16,7 +16,7 @@ from concwatch.links.link import Ended, Flood, Garbage, Noise
 from concwatch.links.messages import Applied, BurstDone, Error, Limit, Reached, Ready, Tick
 from concwatch.system.process import Reading
 from concwatch.worker.burst import Burst
-from tests.lab_driver import Bench, HandLinks, end, hand_bench, standing, tick
+from tests.lab_driver import Bench, HandLinks, end, hand_bench, running_lane, tick
 
 READY = Ready("toy", "Toy 1.0", 4242, can=("trace", "gc", "trim"), flags=("red",))
 GHOST = Engine("ghost", "", 1, needs=("no_such_package",), install="pip install ghost")
@@ -55,7 +55,7 @@ def test_switching_on_starts_one_worker_which_runs_once_all_settings_are_applied
     bench.lab.switch(lane, True)
     (link,) = bench.links.links
     assert (lane.state, link.sent) == (State.STARTING, [])
-    bench.hear(READY, tick(0))
+    bench.receive(READY, tick(0))
     assert link.sent == [
         ("workload", {"spec": "sleep:10", "word": "sleep", "seconds": 10.0}),
         ("refill", {"on": True}),
@@ -63,19 +63,19 @@ def test_switching_on_starts_one_worker_which_runs_once_all_settings_are_applied
         ("gc", {"mode": "default"}),
         ("rate", {"hz": 10.0}),
     ]
-    bench.hear(*applied("workload", "refill", "trace", "gc"), tick(0.1))
+    bench.receive(*applied("workload", "refill", "trace", "gc"), tick(0.1))
     assert lane.state is State.STARTING
-    bench.hear(*applied("rate"), tick(0.2))
+    bench.receive(*applied("rate"), tick(0.2))
     assert lane.state is State.RUNNING
     assert bench.texts() == ["on: Toy 1.0 · red, pid 4242"]
 
 
 def test_a_worker_is_only_sent_what_it_can_do_and_shown_with_the_flags_that_come_of_it():
     bench, _, link = starting(settings=Settings(trace=True, gc="frozen", threads=20))
-    bench.hear(Ready("toy", "Toy 1.0", 1, can=("threads",), flags=("red", "6 threads")))
+    bench.receive(Ready("toy", "Toy 1.0", 1, can=("threads",), flags=("red", "6 threads")))
     assert link.names() == ["workload", "refill", "threads", "rate"]
-    bench.hear(*applied("workload", "refill"))
-    bench.hear(*applied("threads", "rate", flags=("red", "20 threads")), tick(0))
+    bench.receive(*applied("workload", "refill"))
+    bench.receive(*applied("threads", "rate", flags=("red", "20 threads")), tick(0))
     assert bench.texts() == ["on: Toy 1.0 · red · 20 threads, pid 1"]
 
 
@@ -85,7 +85,7 @@ def test_settings_and_targets_from_before_a_worker_stands_are_the_last_ones():
         bench.lab.set_target(lane, tasks)
     bench.lab.set_workload("nop")
     assert link.sent == []
-    link.stand()
+    link.start()
     bench.pass_()
     assert sent(link, "workload") == [{"spec": "nop", "word": "nop"}]
     assert targets(link) == [30]
@@ -94,13 +94,13 @@ def test_settings_and_targets_from_before_a_worker_stands_are_the_last_ones():
 def test_a_traced_lane_does_not_begin_with_a_tick_from_before_tracing():
     bench, lane, link = starting(settings=Settings(trace=True))
     bench.lab.set_target(lane, 1_000)
-    link.stand()
+    link.start()
     bench.pass_()
     assert lane.state is State.STARTING
-    bench.hear(tick(0.1, traced=600_000))
+    bench.receive(tick(0.1, traced=600_000))
     assert lane.state is State.RUNNING
     for time in (0.2, 0.3, 0.4):
-        bench.hear(tick(time, 1_000, traced=600_000 + 1_400_000))
+        bench.receive(tick(time, 1_000, traced=600_000 + 1_400_000))
     assert lane.sample.traced_per_task == 1_400
 
 
@@ -123,10 +123,10 @@ def test_a_worker_that_never_stands_fails_within_the_limit():
     assert lane.state is State.STARTING
     bench.pass_(1.5, step=0.5)
     assert (lane.state, lane.worker.reason, link.killed) == (State.FAILED, "did not start within 30 s", True)
-    link.stand()  # too late
+    link.start()  # too late
     bench.pass_()
     assert lane.state is State.FAILED
-    bench.hear(end())
+    bench.receive(end())
     assert lane.idle
     assert bench.texts() == ["failed: did not start within 30 s"]
 
@@ -142,7 +142,7 @@ def test_a_worker_that_never_stands_fails_within_the_limit():
 )
 def test_a_worker_that_cannot_stand_fails_with_the_reason(says, reason):
     bench, lane, _ = starting()
-    bench.hear(says)
+    bench.receive(says)
     assert (lane.state, lane.worker.reason, lane.missing) == (State.FAILED, reason, None)
 
 
@@ -157,23 +157,23 @@ def test_an_engine_whose_worker_cannot_stand_is_broken_until_one_does(says, reas
     bench = Bench(links=HandLinks(), engines=[PICKY])
     (lane,) = bench.lab.lanes
     bench.lab.switch(lane, True)
-    bench.hear(says)
+    bench.receive(says)
     told = f"broken msgspec: {reason}; try pip install --force-reinstall msgspec"
     assert (lane.state, lane.worker.reason, lane.missing) == (State.FAILED, told, told)
-    bench.hear(end("exited with status 1"))
+    bench.receive(end("exited with status 1"))
     assert bench.texts() == [f"failed: {told}"]
     bench.lab.switch(lane, True)
-    bench.links.last.stand(bench.now)
+    bench.links.last.start(bench.now)
     bench.pass_()
     assert (lane.state, lane.missing) == (State.RUNNING, None)
 
 
 def test_a_workload_refused_at_the_start_fails_the_lane_once():
     bench, lane, link = starting(settings=Settings(workload="app:job"))
-    bench.hear(Ready("toy", "Toy 1.0", 1, can=("trace", "gc")))
+    bench.receive(Ready("toy", "Toy 1.0", 1, can=("trace", "gc")))
     refused = 'workload "app:job": no module "app"'
-    bench.hear(Error(refused, "workload"), *applied("refill", "trace", "gc", "rate"), tick(0.2))
-    bench.hear(tick(0.3), end())
+    bench.receive(Error(refused, "workload"), *applied("refill", "trace", "gc", "rate"), tick(0.2))
+    bench.receive(tick(0.3), end())
     assert (lane.state, lane.worker.reason, link.killed) == (State.FAILED, refused, True)
     assert bench.texts() == [f"failed: {refused}"]
 
@@ -182,7 +182,7 @@ def test_a_workload_refused_at_the_start_fails_the_lane_once():
 
 
 def test_settings_that_change_are_sent_and_nothing_else():
-    bench, _, link = standing()
+    bench, _, link = running_lane()
     link.sent.clear()
     bench.lab.set_refill(False)
     for _ in range(2):
@@ -198,13 +198,13 @@ def test_settings_that_change_are_sent_and_nothing_else():
 
 
 def test_a_refused_workload_leaves_the_one_before_with_its_page_and_can_be_set_again():
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     bench.lab.set_target(lane, 100)
     bench.lab.set_workload("http:1")
-    bench.hear(*applied("workload"))
+    bench.receive(*applied("workload"))
     for _ in range(2):
         bench.lab.set_workload("http:2")
-        bench.hear(tick(0.3, 100), Error("no aiohttp", "workload"))
+        bench.receive(tick(0.3, 100), Error("no aiohttp", "workload"))
         first, second = (bench.pages[0].url(latency) for latency in (1.0, 2.0))
         assert (lane.worker.settings.current.workload, lane.worker.settings.current.page) == ("http:1", first)
         assert (lane.state, lane.target, lane.live) == (State.RUNNING, 100, 100)
@@ -215,9 +215,9 @@ def test_a_refused_workload_leaves_the_one_before_with_its_page_and_can_be_set_a
 
 @pytest.mark.parametrize("traced", [False, True])
 def test_a_fresh_worker_holds_the_same_target_and_every_figure_of_it_is_its_own(traced):
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     bench.lab.set_target(lane, 1_000)
-    bench.hear(tick(1.0, 1_000), Reached(1_000, 1_000, 1_000, 0, 0.01))
+    bench.receive(tick(1.0, 1_000), Reached(1_000, 1_000, 1_000, 0, 0.01))
     if traced:
         bench.lab.set_trace(True)
         assert bench.texts()[-1].endswith("lanes restart at the same target")
@@ -226,22 +226,22 @@ def test_a_fresh_worker_holds_the_same_target_and_every_figure_of_it_is_its_own(
         bench.lab.switch(lane, True)
     assert link.names()[-1] == "stop"
     assert "trace" not in link.names()[5:]  # a tracer that begins among tasks knows nothing of them
-    bench.hear(end())
+    bench.receive(end())
     second = bench.links.last
     assert (lane.state, lane.target, second is link) == (State.STARTING, 1_000, False)
     assert (lane.worker.goal.reached, lane.status.create_rate, lane.sample.rss_per_task) == (None, None, None)
-    second.stand()
-    bench.hear(*([tick(0.1, traced=600_000)] if traced else []))
+    second.start()
+    bench.receive(*([tick(0.1, traced=600_000)] if traced else []))
     assert sent(second, "trace") == [{"on": traced}]
     assert targets(second) == [1_000]
     assert lane.status.tracing == traced
 
 
 def test_a_lane_that_is_on_its_way_out_or_off_is_not_started_by_tracing():
-    bench, lane, _ = standing()
+    bench, lane, _ = running_lane()
     bench.lab.switch(lane, False)
     bench.lab.set_trace(True)
-    bench.hear(end())
+    bench.receive(end())
     bench.pass_(0.3)
     bench.lab.set_trace(False)
     assert (lane.state, len(bench.links.links)) == (State.OFF, 1)
@@ -252,48 +252,48 @@ def test_a_lane_that_is_on_its_way_out_or_off_is_not_started_by_tracing():
 
 @pytest.mark.parametrize("stands", [True, False], ids=["stalled", "starting"])
 def test_a_lane_that_is_switched_off_is_told_once_killed_in_the_end_and_then_off(stands):
-    bench, lane, link = standing() if stands else starting()
+    bench, lane, link = running_lane() if stands else starting()
     bench.pass_(2)
     assert lane.state is (State.STALLED if stands else State.STARTING)
     for _ in range(2):
         bench.lab.switch(lane, False)
-    link.stand()  # nothing that it says matters any more
+    link.start()  # nothing that it says matters any more
     bench.pass_(STOP_LIMIT - 0.1)
     assert (lane.state, lane.on, link.names().count("stop"), link.killed) == (State.STOPPING, False, 1, False)
     assert link.names()[-1] == "stop"
     bench.pass_(0.5)
     assert link.killed
     assert bench.texts("warning") == ["did not stop within 3 s: killed"]
-    bench.hear(end())
+    bench.receive(end())
     assert (lane.state, lane.worker.reason, lane.target) == (State.OFF, "", 0)
     assert bench.texts()[-1] == "off"
 
 
 @pytest.mark.parametrize("on", [True, False])
 def test_a_lane_switched_on_while_stopping_starts_again_unless_switched_off_once_more(on):
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     bench.lab.switch(lane, False)
     bench.lab.set_target(lane, 70)
     if not on:
         bench.lab.switch(lane, False)
     assert (lane.state, link.names()[-1]) == (State.STOPPING, "stop")
-    bench.hear(end())
+    bench.receive(end())
     assert (lane.state, len(bench.links.links)) == ((State.STARTING, 2) if on else (State.OFF, 1))
     if on:
-        bench.links.last.stand()
+        bench.links.last.start()
         bench.pass_()
         assert (lane.state, targets(bench.links.last)) == (State.RUNNING, [70])
 
 
 def test_a_killed_worker_is_a_failed_lane_with_a_gap_that_can_be_switched_on_again():
-    bench, lane, _ = standing()
+    bench, lane, _ = running_lane()
     bench.lab.set_target(lane, 100)
-    bench.hear(tick(0.3, 100), end("killed by SIGKILL"))
+    bench.receive(tick(0.3, 100), end("killed by SIGKILL"))
     assert (lane.state, lane.worker.reason) == (State.FAILED, "killed by SIGKILL")
     assert (lane.target, lane.live, lane.sample.rss) == (0, 0, None)
     assert bench.texts("error") == ["failed: killed by SIGKILL"]
     bench.lab.switch(lane, True)
-    bench.links.last.stand()
+    bench.links.last.start()
     bench.pass_()
     assert (lane.state, lane.worker.reason, lane.target) == (State.RUNNING, "", 0)
     assert lane.sample.rss_per_task is None
@@ -306,7 +306,7 @@ def test_a_killed_worker_is_a_failed_lane_with_a_gap_that_can_be_switched_on_aga
 
 
 def test_a_silent_worker_is_stalled_with_for_how_long_and_recovers():
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     bench.pass_(0.9)
     assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.RUNNING, 0)
     bench.pass_(1.1)
@@ -314,18 +314,18 @@ def test_a_silent_worker_is_stalled_with_for_how_long_and_recovers():
     assert lane.worker.stalled_for(bench.now) == pytest.approx(2.0)
     assert lane.series.last("lag") == pytest.approx(1.9)
     assert lane.series.last("rss") == link.rss
-    bench.hear(tick(2.5))
+    bench.receive(tick(2.5))
     assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.RUNNING, 0)
-    bench.hear(tick(2.6, lag=1.5))  # it talks, but its tasks wake late
+    bench.receive(tick(2.6, lag=1.5))  # it talks, but its tasks wake late
     assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.STALLED, 1.5)
 
 
 def test_a_slow_rate_is_no_stall():
-    bench, lane, link = standing(hz=0.5)
+    bench, lane, link = running_lane(hz=0.5)
     for index in range(5):
         bench.pass_(2)
         assert lane.state is State.RUNNING
-        link.say(tick(2.0 * index))
+        link.report(tick(2.0 * index))
     bench.pass_(7)
     assert lane.state is State.STALLED
 
@@ -334,9 +334,11 @@ def test_a_slow_rate_is_no_stall():
 
 
 def test_a_limit_is_told_with_its_wall_and_the_lane_goes_on():
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     bench.lab.set_target(lane, 50_000)
-    bench.hear(tick(0.3, 21_800), Limit(21_800, 50_000, "vm.max_map_count", 65_530, "can't start new thread"))
+    bench.receive(
+        tick(0.3, 21_800), Limit(21_800, 50_000, "vm.max_map_count", 65_530, "can't start new thread")
+    )
     assert (lane.state, lane.target, lane.worker.goal.limit.wall) == (
         State.RUNNING,
         21_800,
@@ -350,12 +352,12 @@ def test_a_limit_is_told_with_its_wall_and_the_lane_goes_on():
 
 
 def test_a_report_that_crossed_with_a_newer_target_is_not_taken_for_it():
-    bench, lane, _ = standing()
+    bench, lane, _ = running_lane()
     for tasks in (50_000, 100, 0):
         bench.lab.set_target(lane, tasks)
-    bench.hear(Limit(300, 50_000, "memory budget", 1 << 30), Reached(100, 100, 100, 0, 0.01))
+    bench.receive(Limit(300, 50_000, "memory budget", 1 << 30), Reached(100, 100, 100, 0, 0.01))
     assert (lane.target, lane.worker.goal.limit, lane.worker.goal.reached) == (0, None, None)
-    bench.hear(Reached(0, 0, 0, 100, 0.5))
+    bench.receive(Reached(0, 0, 0, 100, 0.5))
     assert lane.worker.goal.reached.cancelled == 100
     assert bench.texts()[-3:] == [
         "memory budget (1 GiB) reached at 300 of 50,000 tasks",
@@ -368,15 +370,15 @@ def test_a_report_that_crossed_with_a_newer_target_is_not_taken_for_it():
     "says", [BurstDone(300, 0.1, 0.1, 1.0, 0.2), Error("a burst needs a worker without tasks", "burst")]
 )
 def test_a_burst_leaves_no_target_behind(says):
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     lane.worker.run_burst(Burst(300, 1, 0, None))
     assert (link.names()[-1], lane.target) == ("burst", 300)
-    bench.hear(tick(0.5), says)
+    bench.receive(tick(0.5), says)
     assert (lane.target, lane.worker.stats.burst is None) == (0, isinstance(says, Error))
     bench.lab.switch(lane, False)
     bench.lab.switch(lane, True)
-    bench.hear(end())
-    bench.links.last.stand()
+    bench.receive(end())
+    bench.links.last.start()
     bench.pass_()
     assert (lane.state, lane.target, targets(bench.links.last)) == (State.RUNNING, 0, [])
 
@@ -387,10 +389,10 @@ def test_a_burst_leaves_no_target_behind(says):
 def test_the_baseline_is_taken_just_before_the_first_task_with_all_settings_applied():
     bench, lane, link = starting()
     bench.lab.set_target(lane, 1_000)
-    bench.hear(READY)
+    bench.receive(READY)
     assert lane.status.idle_rss is None
     link.rss = 15_000_000
-    bench.hear(*applied("workload", "refill", "trace", "gc", "rate"), tick(0.1))
+    bench.receive(*applied("workload", "refill", "trace", "gc", "rate"), tick(0.1))
     assert (lane.status.idle_rss, link.names()[-1]) == (15_000_000, "target")
     link.rss = 16_000_000
     bench.lab.set_target(lane, 2_000)  # before any tick has told of a task
@@ -398,35 +400,35 @@ def test_the_baseline_is_taken_just_before_the_first_task_with_all_settings_appl
 
 
 def test_memory_is_judged_by_the_one_tick_that_comes_after_it_was_read():
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     bench.lab.set_target(lane, 2_000)
     link.rss = 10_000_000 + 2_000 * 1_000
     bench.pass_()
     # Grown meanwhile: the look lies before the first of these ticks, not between them.
-    link.say(tick(1.0, 1_000), tick(1.1, 1_000))
+    link.report(tick(1.0, 1_000), tick(1.1, 1_000))
     link.rss = 10_000_000 + 1_000 * 1_000
     bench.pass_(0.2)
     for time in (1.2, 1.3):
-        bench.hear(tick(time, 1_000))
+        bench.receive(tick(time, 1_000))
     assert lane.sample.rss_per_task == 1_000
     link.rss = 10_000_000 + 2_000 * 1_000
     bench.pass_(0.3)  # twice as many stand, but no tick has said so yet
     assert lane.sample.rss_per_task == 1_000
-    link.say(tick(1.6, 2_000))
+    link.report(tick(1.6, 2_000))
     bench.pass_(0.3)
     assert lane.sample.rss_per_task == 1_000
 
 
 def test_a_new_workload_and_nothing_else_forgets_the_cost_of_the_old_one():
-    bench, lane, _ = standing()
+    bench, lane, _ = running_lane()
     bench.lab.set_target(lane, 1_000)
     for time in (1.0, 1.1, 1.2):
-        bench.hear(tick(time, 1_000))
-    bench.hear(*applied("gc"))
+        bench.receive(tick(time, 1_000))
+    bench.receive(*applied("gc"))
     assert lane.status.clean
-    bench.hear(*applied("workload"))
+    bench.receive(*applied("workload"))
     assert lane.sample.rss_per_task is None
-    bench.hear(tick(1.3, 1_000))
+    bench.receive(tick(1.3, 1_000))
     assert not lane.status.clean
 
 
@@ -449,13 +451,13 @@ def test_a_sample_has_the_median_of_the_durations_heard_last_while_there_are_tas
 
 
 def test_samples_keep_to_the_rate_however_often_the_lab_steps_or_the_worker_ticks():
-    bench, lane, link = standing(hz=1)
+    bench, lane, link = running_lane(hz=1)
     bench.pass_(60)
     times = list(lane.series.since("rss", 0)[0])
     assert len(times) == pytest.approx(61, abs=1)
     assert all(0.4 < after - before < 1.6 for before, after in pairwise(times))
-    link.say(*(tick(100 + index / 1e6, index) for index in range(20_000)))
-    bench.hear(tick(101, 20, created=19_999))
+    link.report(*(tick(100 + index / 1e6, index) for index in range(20_000)))
+    bench.receive(tick(101, 20, created=19_999))
     assert len(lane.series) - len(times) <= 1
     assert (lane.live, lane.status.peak_live) == (20, 19_999)
     before = len(lane.series)
@@ -468,48 +470,48 @@ def test_samples_keep_to_the_rate_however_often_the_lab_steps_or_the_worker_tick
 
 
 def test_an_impossible_tick_and_a_second_ready_are_logged_once_and_ignored():
-    bench, lane, link = standing()
-    bench.hear(tick(1.0, 100, created=500))
+    bench, lane, link = running_lane()
+    bench.receive(tick(1.0, 100, created=500))
     before = len(link.sent)
     wrong = [tick(1.1, 90, created=400), tick(0.5, 90, created=500), replace(tick(1.2, 100), created=501)]
-    bench.hear(*wrong, tick(1.2, 80, created=500, queued=81), replace(READY, runtime="Other 2.0"))
+    bench.receive(*wrong, tick(1.2, 80, created=500, queued=81), replace(READY, runtime="Other 2.0"))
     assert (lane.live, lane.sample.tick_time, lane.status.runtime) == (100, 1.0, "Toy 1.0")
     assert bench.texts("warning") == ["an impossible tick: created fell from 500 to 400"]
     assert len(link.sent) == before
-    bench.hear(tick(1.3, 110, created=510))
+    bench.receive(tick(1.3, 110, created=510))
     assert (lane.state, lane.live) == (State.RUNNING, 110)
     assert lane.sample.created_per_second == pytest.approx(10 / 0.3)
 
 
 def test_the_first_line_of_garbage_is_told_and_a_hundred_more_end_the_worker():
-    bench, lane, link = standing()
-    bench.hear(*(Garbage(f"not a line of the wire: {index}") for index in range(MOST_GARBAGE)))
+    bench, lane, link = running_lane()
+    bench.receive(*(Garbage(f"not a line of the wire: {index}") for index in range(MOST_GARBAGE)))
     assert lane.state is State.RUNNING
     assert bench.texts("warning") == ["not a line of the wire: 0"]
-    bench.hear(*(Garbage("more") for _ in range(500)))
+    bench.receive(*(Garbage("more") for _ in range(500)))
     reason = "more than 100 invalid lines, the first: not a line of the wire: 0"
     assert (lane.state, lane.worker.reason, link.killed) == (State.FAILED, reason, True)
     assert len(bench.texts("error")) == 1
 
 
 def test_a_worker_that_says_too_much_does_not_fill_the_event_log():
-    bench, _, _ = standing()
+    bench, _, _ = running_lane()
     for _ in range(100):
-        bench.hear(*(Error("x" * 5_000, None, "y" * 20_000) for _ in range(100)), Flood("too much"))
+        bench.receive(*(Error("x" * 5_000, None, "y" * 20_000) for _ in range(100)), Flood("too much"))
     assert len(bench.texts()) < 100
     assert len(bench.texts("error")) >= 30
     assert all(len(text) < 10_000 for text in bench.texts())
     assert bench.texts("warning").count("too much") == 1
     assert len([text for text in bench.texts("warning") if "more of its reports were dropped" in text]) == 1
     bench.pass_(10)
-    bench.hear(Error("at last", "gc"))
+    bench.receive(Error("at last", "gc"))
     assert bench.texts("error")[-1] == "at last"
 
 
 def test_what_a_worker_says_becomes_events_of_which_noise_is_told_once():
-    bench, lane, _ = standing()
-    bench.hear(Error("a task failed: ValueError: 7", None, "Traceback\n  boom\nValueError: 7\n"))
-    bench.hear(Noise("\x1b[2J\x07hello\nworld\n"), Noise("again"), Noise("\n \n"))
+    bench, lane, _ = running_lane()
+    bench.receive(Error("a task failed: ValueError: 7", None, "Traceback\n  boom\nValueError: 7\n"))
+    bench.receive(Noise("\x1b[2J\x07hello\nworld\n"), Noise("again"), Noise("\n \n"))
     assert lane.state is State.RUNNING
     assert bench.texts()[-2:] == [
         "a task failed: ValueError: 7\nTraceback\n  boom\nValueError: 7",
@@ -518,14 +520,14 @@ def test_what_a_worker_says_becomes_events_of_which_noise_is_told_once():
 
 
 def test_trim_is_asked_of_who_can_and_answered_by_an_event():
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     bench.lab.trim(lane)
     assert link.names()[-1] == "trim"
-    bench.hear(Applied("trim", 0.25))
+    bench.receive(Applied("trim", 0.25))
     assert bench.texts()[-1] == "trimmed in 250 ms"
     bench, lane = hand_bench()
     bench.lab.trim(lane)
     bench.lab.switch(lane, True)
-    bench.hear(Ready("toy", "Toy 1.0", 1))
+    bench.receive(Ready("toy", "Toy 1.0", 1))
     bench.lab.trim(lane)
     assert "trim" not in bench.links.last.names()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from concwatch.lab.rates import BestSecond, Trailing
 from concwatch.links.messages import Reached
-from tests.lab_driver import standing, tick
+from tests.lab_driver import running_lane, tick
 
 
 def drawn(ticks, seconds, metric="created_per_second"):
@@ -19,14 +19,14 @@ def drawn(ticks, seconds, metric="created_per_second"):
         seconds: how long to look.
         metric: which rates.
     """
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     start, coming = bench.now, sorted(ticks)
     while bench.now < start + seconds:
         while coming and start + coming[0][0] <= bench.now + 0.1:
             time, created, *target = coming.pop(0)
             if target:
-                link.say(Reached(created, created, created, 0, *target))
-            link.say(tick(time, created))
+                link.report(Reached(created, created, created, 0, *target))
+            link.report(tick(time, created))
         bench.pass_()
     return list(lane.series.since(metric, start)[1])
 

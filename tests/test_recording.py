@@ -46,7 +46,7 @@ from concwatch.system.walls import Wall
 from tests.browser import until
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
-from tests.lab_driver import ENGINES, Bench, end, standing, tick, use_lab
+from tests.lab_driver import ENGINES, Bench, end, running_lane, tick, use_lab
 from tests.screen import stage
 
 LIMIT = 30.0
@@ -224,9 +224,9 @@ def test_charts_are_given_what_they_were_given_live(tmp_path):
 
 
 def test_nothing_of_an_earlier_worker_is_shown_before_the_next_has_said_anything(tmp_path):
-    bench, lane, link = standing()
+    bench, lane, link = running_lane()
     recorder = record(bench, tmp_path / "a.jsonl")
-    link.say(tick(bench.now, live=5), end())
+    link.report(tick(bench.now, live=5), end())
     bench.pass_()
     bench.lab.switch(lane, True)
     bench.links.last.rss = 0  # not to be looked at yet

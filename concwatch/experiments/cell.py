@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import Engine, catalog_row, find_engines
 from concwatch.lab.cost import NEAR_ALL
-from concwatch.lab.forecast import forecast, walls_of, weigh
+from concwatch.lab.forecast import forecast, task_demand, wall_fits
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import Settings
 from concwatch.measure.figures import BY_NAME, Figure
@@ -117,7 +117,7 @@ class Cell:
             return missing
         # A burst also has all of its tasks live at once.
         capacity = lab.local.capacity
-        demand = replace(weigh(row, self.settings), walls=walls_of(row, self.settings, capacity.walls))
+        demand = replace(task_demand(row, self.settings), walls=wall_fits(row, self.settings, capacity.walls))
         held = forecast(self.size + self.older, [demand], capacity.budget.room, bound=capacity.budget.bound)
         return None if held.fits else held.why()
 

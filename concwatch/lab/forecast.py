@@ -81,7 +81,7 @@ class Demand(Struct, frozen=True):
         return max(self.rss, self.idle + self.added(tasks))
 
 
-def weigh(engine: Engine, settings: Settings, cost: Cost | None = None) -> Demand:
+def task_demand(engine: Engine, settings: Settings, cost: Cost | None = None) -> Demand:
     """Return the demand of tasks, from their measured ``cost`` if it was measured under the same settings."""
     workload = parse(settings.workload)
     held = float(str(workload.values[0])) if workload.word == "payload" else 0.0
@@ -94,7 +94,7 @@ def weigh(engine: Engine, settings: Settings, cost: Cost | None = None) -> Deman
     return Demand(engine.bytes_per_task * (engine.traced_factor if settings.trace else 1.0), held, begun)
 
 
-def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple[Fit, ...]:
+def wall_fits(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple[Fit, ...]:
     """Return how many tasks the tightest limit on threads and the limit on open files allow.
 
     ``walls`` are the limits on threads with no task live.
@@ -107,7 +107,7 @@ def walls_of(engine: Engine, settings: Settings, walls: Iterable[Wall]) -> tuple
 
 
 def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost | None = None) -> Demand:
-    """Return the demand of a worker that has not started; for the arguments see `weigh` and `walls_of`.
+    """Return the demand of a worker that has not started; see `task_demand` and `wall_fits`.
 
     Tasks that end at once add nothing, since hardly any are ever live.
     """
@@ -115,8 +115,8 @@ def demand(engine: Engine, settings: Settings, walls: Iterable[Wall], cost: Cost
     if word == "nop" and not engine.queues:
         return Demand(0.0)
     return structs.replace(
-        weigh(engine, settings, cost),
-        walls=walls_of(engine, settings, walls),
+        task_demand(engine, settings, cost),
+        walls=wall_fits(engine, settings, walls),
         unmeasured=UNMEASURED if word == USER else 0,
     )
 

@@ -63,7 +63,7 @@ class Capacity:
         return self._walls()
 
     @property
-    def taken(self) -> int:
+    def rss(self) -> int:
         """Bytes of RSS of all workers together."""
         return sum(lane.rss for lane in self._lanes)
 
@@ -112,7 +112,7 @@ class Guard:
     @property
     def interval(self) -> float:
         """Seconds until the next step."""
-        return step_interval(self.budget.room - self._capacity.taken) if self._growing else LONGEST
+        return step_interval(self.budget.room - self._capacity.rss) if self._growing else LONGEST
 
     @property
     def _growing(self) -> list[Lane]:
@@ -140,7 +140,7 @@ class Guard:
 
     @property
     def _left(self) -> float:
-        return self.budget.room * OFFERED - self._capacity.taken
+        return self.budget.room * OFFERED - self._capacity.rss
 
     def _others(self, lane: Lane) -> list[Lane]:
         """Return the other lanes that have not reached their target yet."""
@@ -160,25 +160,25 @@ class Guard:
     def step(self, now: float) -> None:
         """Grant what fits, and stop what does not; ``now`` in seconds on the lab's clock."""
         self._grant()
-        self.hold_back()
-        self._last_total = self._capacity.taken
+        self._halt_growth()
+        self._last_total = self._capacity.rss
         releasing = self._stopped is not None and not self._stopped.idle
         if self._growing or releasing or now >= self._read_at + IDLE_INTERVAL:
             self._read_at = now
-            self.budget.update(self._capacity.taken)
+            self.budget.update(self._capacity.rss)
             self._stop_largest(now)
 
     def _grant(self) -> None:
         """Grant more tasks to lanes that have created those granted before."""
         for lane in self._lanes:
-            if lane.worker.waits and lane not in self._halted:
+            if lane.worker.awaits_grant and lane not in self._halted:
                 granted = self.grantable(lane, lane.target)
                 if granted > lane.live:
                     lane.worker.grant(granted)
                 elif lane.state in ACTIVE and self._pending(self._others(lane)) <= SPENT * self.budget.size:
                     self._halt([lane])  # otherwise it waits for what other lanes may leave over
 
-    def hold_back(self) -> None:
+    def _halt_growth(self) -> None:
         """Halt all growth if another interval like the last one would exceed the budget."""
         # Once lanes are halted, those that have reached their target only replace tasks that end.
         growing = [
@@ -186,8 +186,8 @@ class Guard:
             for lane in self._growing
             if lane not in self._halted and not (self._halted and lane.worker.goal.reached)
         ]
-        growth = max(0, self._capacity.taken - self._last_total)
-        if growing and self._capacity.taken + min(1.5 * growth, self._pending(growing)) >= self.budget.size:
+        growth = max(0, self._capacity.rss - self._last_total)
+        if growing and self._capacity.rss + min(1.5 * growth, self._pending(growing)) >= self.budget.size:
             self._halt(growing)
 
     def _halt(self, growing: Sequence[Lane]) -> None:
@@ -195,7 +195,7 @@ class Guard:
             lane.worker.halt(BUDGET, self.budget.size)
         if not self._halted:
             self._log(
-                f"{BUDGET}: workers use {format_bytes(self._capacity.taken)} of "
+                f"{BUDGET}: workers use {format_bytes(self._capacity.rss)} of "
                 f"{format_bytes(self.budget.size)}: growth stopped, live tasks continue",
                 "warning",
             )

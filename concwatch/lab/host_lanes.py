@@ -47,7 +47,7 @@ class RemoteMachine:
         """The last report."""
         self.walls: Sequence[Wall] = ()
         """The limits on threads in the first report."""
-        self.taken = 0
+        self.rss = 0
         """Bytes of RSS that its lanes use."""
         self._limit = limit
 
@@ -76,7 +76,7 @@ class RemoteMachine:
         found = self.figures
         if found is None:
             return UNKNOWN_MEMORY
-        left = found.memory_available if self._limit is None else self._limit - self.taken
+        left = found.memory_available if self._limit is None else self._limit - self.rss
         if self._limit is None or left >= found.memory_available:
             return bound_memory(found.memory_total, found.memory_available, found.memory_group)
         return Memory(self._limit, max(0, left), "memory limit of the Dask worker")
@@ -164,7 +164,7 @@ class HostLanes:
         machine = self.machine
         if isinstance(machine, RemoteMachine):
             known = machine.figures is not None
-            machine.taken = self.capacity.taken
+            machine.rss = self.capacity.rss
             for lane in self.lanes:
                 if lane.worker.host is not None and lane.worker.host is not machine.figures:
                     machine.update(lane.worker.host)

@@ -237,7 +237,7 @@ class Lab(Observable):
     @property
     def total_rss(self) -> int:
         """Bytes of RSS of all workers together."""
-        return sum(host.capacity.taken for host in self.hosts)
+        return sum(host.capacity.rss for host in self.hosts)
 
     @property
     def budget(self) -> int:

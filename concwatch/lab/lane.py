@@ -10,7 +10,7 @@ from concwatch.lab.series import Series
 from concwatch.lab.settings import Settings
 from concwatch.lab.snapshot import EngineFacts, LaneStatus, State, blank_sample
 from concwatch.lab.worker import START_LIMIT, Worker
-from concwatch.lab.worker_log import name_wall
+from concwatch.lab.worker_log import wall_with_value
 from concwatch.links.link import Ended, Link
 from concwatch.links.process import WorkerProcess
 from concwatch.system.machine import Load, load_now
@@ -214,7 +214,7 @@ class Lane:
             worker.state, worker.reason = State.OFF, ""
             self._log("off")
         elif ended.lost and worker.state is not State.FAILED:
-            worker.lose(ended.reason)
+            worker.handle_lost(ended.reason)
         elif worker.state is not State.FAILED:
             unready = ended.ran and worker.stats.ready is None
             (worker.fail_start if unready else worker.fail)(ended.reason)
@@ -244,7 +244,7 @@ class Lane:
             target=goal.target,
             asked=goal.asked,
             wall=limit.wall if limit else "",
-            wall_text=name_wall(limit) if limit else "",
+            wall_text=wall_with_value(limit) if limit else "",
             missing=self.missing,
             **worker.stats.status(),
         )

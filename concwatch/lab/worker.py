@@ -96,7 +96,7 @@ class Worker:
             self._send_target()  # otherwise it is sent once the worker is running
 
     @property
-    def waits(self) -> bool:
+    def awaits_grant(self) -> bool:
         """Whether it has created all tasks that it was granted, and its target is higher."""
         if self.state in PENDING:
             return self.goal.granted < self.goal.target
@@ -160,7 +160,7 @@ class Worker:
         self.goal.clear()
         self._log_event(f"failed: {reason}", "error")
 
-    def lose(self, reason: str) -> None:
+    def handle_lost(self, reason: str) -> None:
         """Handle a broken connection; the target is kept for the next worker."""
         self.state, self.reason = State.LOST, plain(reason)
         self._log_event(f"lost: {reason}", "error")

@@ -20,7 +20,7 @@ LONGEST_NOISE = 200
 """Characters kept: the first of a message or of standard error, the last of a traceback."""
 
 
-def name_wall(limit: Limit) -> str:
+def wall_with_value(limit: Limit) -> str:
     """Return a wall with its value: ``vm.max_map_count (65,530)``, ``memory budget (2 GiB)``."""
     if limit.value is None:
         return limit.wall
@@ -32,7 +32,7 @@ def limit_text(limit: Limit) -> str:
     """Return the text of a wall that was hit."""
     detail = f": {limit.detail}" if limit.detail else ""
     tasks = f"{format_count(limit.standing)} of {format_count(limit.wanted)} tasks"
-    return f"{name_wall(limit)} reached at {tasks}{detail}"
+    return f"{wall_with_value(limit)} reached at {tasks}{detail}"
 
 
 def reached_text(reached: Reached) -> str:

@@ -24,14 +24,14 @@ async def test_a_screen_answered_twice_at_once_is_left_once_and_can_be_left_agai
         assert s.app.return_code is None
 
 
-@pytest.mark.parametrize("key", ["m", "enter", "w", "e", "n", "question_mark", "i"])
+@pytest.mark.parametrize("key", ["enter", "e", "question_mark"])
 async def test_a_key_right_behind_the_one_that_quits_does_no_harm(key):
     async with stage() as s:
         await s.press_last("q", key)
         assert s.app.return_code == 0
 
 
-@pytest.mark.parametrize("turns", range(30))
+@pytest.mark.parametrize("turns", range(0, 30, 2))
 async def test_a_program_that_ends_while_its_first_screen_is_laid_out_ends_in_order(turns):
     """As when a page is closed at once; asked for after some turns of the loop, and so at many a moment."""
     app = ConcwatchApp(lambda: Lab(SHOWN, open_link=FakeWorkers()))

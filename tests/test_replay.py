@@ -1,10 +1,6 @@
 """A replay under mouse and keys, on a clock driven by hand; nothing runs, everything is looked up."""
 
-import os
-import pty
 import re
-import subprocess
-import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -23,13 +19,14 @@ from concwatch.ui.replay_app import ReplayApp
 from concwatch.ui.screens.replay import REFUSAL, ReplayScreen
 from concwatch.ui.widgets.lane_card import RecordedCard
 from concwatch.ui.widgets.transport import Transport
+from tests.command_line import refused
 from tests.made_recording import MACHINE, made_lines
 from tests.screen import Clock, Stage, Workers, no_frames, pilot_of, stage
 
 SECONDS = 300.0
 """How long the made recordings are."""
 
-SIZES = [(120, 40), (80, 24), (200, 60)]
+SIZES = [(120, 40), (80, 24)]
 
 
 @pytest.fixture(scope="module")
@@ -322,7 +319,7 @@ async def test_speed_is_changed_by_key_and_click_between_a_tenth_and_a_hundred(m
         await s.sees("×0.1 ", within=s.transport)
 
 
-@pytest.mark.parametrize("size", SIZES[:2])
+@pytest.mark.parametrize("size", SIZES)
 async def test_a_click_on_the_line_jumps_both_ends_are_reached_and_a_mark_is_hit_exactly(made, size):
     async with replay(made, size) as s:
         await s.press("space")
@@ -488,21 +485,13 @@ async def test_help_and_palette_tell_what_can_be_done_and_q_quits(made):
         await s.press_last("q")
 
 
-@pytest.mark.real
-async def test_a_picture_is_saved(made, tmp_path):
-    async with replay(made, pictures=tmp_path / "shots") as s:
-        await s.press("s")
-        await s.until(lambda: list((tmp_path / "shots").glob("*.svg")), "a picture")
-
-
 # Recordings that lack something.
 
 
-@pytest.mark.parametrize("size", SIZES[:2])
-async def test_one_that_was_cut_off_opens_and_says_so(tmp_path, size):
+async def test_one_that_was_cut_off_opens_and_says_so(tmp_path):
     path = tmp_path / "cut.jsonl"
     path.write_bytes(b"".join(made_lines(20, lanes=2, cut=True))[:-30])
-    async with replay(path, size) as s:
+    async with replay(path, (80, 24)) as s:
         assert "cut off after 00:20.0, 399 samples" in s.lines()[0]
         await s.press("end")
         assert 19.9 <= s.at <= 20
@@ -534,53 +523,16 @@ async def test_one_without_a_sample_shows_what_there_is(tmp_path):
 # The command.
 
 
-def concwatch(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "concwatch", *arguments], capture_output=True, text=True, timeout=60, **options
-    )
-
-
-@pytest.mark.real
-def test_without_a_terminal_it_says_what_to_use_instead(made):
-    done = concwatch("replay", str(made), stdin=subprocess.DEVNULL)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert f'use "concwatch export {made}"' in done.stderr
-
-
-@pytest.mark.real
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["no-such.jsonl"], "no-such.jsonl"),
-        (["."], "."),
-        (["words.txt"], '"words.txt" is not a recording'),
-        (["words.txt", "--speed", "0"], '"0" is not a speed: expected a number from 0.1 to 100'),
-        (["words.txt", "--speed", "fast"], '"fast" is not a speed'),
-        ([], "FILE"),
-    ],
-)
-def test_what_cannot_be_played_is_one_line(tmp_path, arguments, told):
+def test_what_cannot_be_played_is_one_line(made, tmp_path, monkeypatch):
+    assert f'use "concwatch export {made}"' in refused("replay", made)
+    monkeypatch.setattr("concwatch.commands.display.why_no_screen", lambda alternative: None)
     (tmp_path / "words.txt").write_text("to be or not to be\n")
-    ours, theirs = pty.openpty()  # it has a terminal, so that it is the file that is wrong
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "concwatch", "replay", *arguments],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": os.getcwd()},
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            timeout=60,
-        )
-        os.set_blocking(ours, False)
-        said = os.read(ours, 10_000).decode().replace("\r\n", "\n")
-    finally:
-        os.close(ours)
-        os.close(theirs)
-    assert done.returncode == 2
-    assert told in said
-    assert said.count("\n") == 1, said
+    for name, problem in (
+        ("none.jsonl", "No such file"),
+        (".", "is a folder"),
+        ("words.txt", "not a recording"),
+    ):
+        assert problem in refused("replay", tmp_path / name)
 
 
 # The parts.
@@ -602,19 +554,16 @@ def test_a_play_head_moves_with_the_time_that_passes():
     assert head.at(201.0) == 10.0
     head.jump(-99.0, 201.0)
     assert head.at(201.0) == 0.0
-
-
-def test_a_play_head_that_is_held_to_the_end_goes_on_where_it_is_dropped():
-    head = PlayHead(10.0)
-    head.play(0.0)
-    head.hold(10.0, 1.0)
-    assert (head.at(5.0), head.playing) == (10.0, True)
-    head.drop(4.0, 6.0)
-    assert (head.at(7.0), head.playing) == (5.0, True)
-    head.pause(7.0)
-    head.hold(2.0, 7.0)
-    head.drop(3.0, 8.0)
-    assert (head.at(9.0), head.playing) == (3.0, False)
+    # Held to the end, it goes on where it is dropped.
+    head.play(202.0)
+    head.hold(10.0, 202.0)
+    assert (head.at(205.0), head.playing) == (10.0, True)
+    head.drop(4.0, 206.0)
+    assert (head.at(207.0), head.playing) == (5.0, True)
+    head.pause(207.0)
+    head.hold(2.0, 207.0)
+    head.drop(3.0, 208.0)
+    assert (head.at(209.0), head.playing) == (3.0, False)
 
 
 def test_moments_are_written_in_as_many_cells_as_the_longest():
@@ -644,11 +593,8 @@ def test_the_line_shows_what_was_played_and_its_marks():
     marks = (Mark(0.2, "#ff0000"), Mark(0.5, "#00ff00"), Mark(0.8, "#0000ff"), Mark(1.0, "#ffffff", True))
     assert str(TransportLine(11, 0.5, marks)) == "━━┿━━●──┼─◆"
     assert [str(TransportLine(width, 0.5, marks)) for width in (0, 1)] == ["", "●"]
-
-
-def test_a_note_is_seen_before_what_commands_left_in_its_cell():
-    marks = (Mark(0.5, "#111111", True), Mark(0.5, "#222222"))
-    assert str(TransportLine(11, 0.0, marks)) == "●────◆─────"
+    both = (Mark(0.5, "#111111", True), Mark(0.5, "#222222"))
+    assert str(TransportLine(11, 0.0, both)) == "●────◆─────", "a note hides a command"
 
 
 @pytest.mark.parametrize("width", [1, 2, 17, 80])

@@ -1,4 +1,4 @@
-"""The commands, called in this process as a shell would."""
+"""Calling the commands in this process."""
 
 import sys
 
@@ -7,16 +7,16 @@ from click.testing import CliRunner
 from concwatch.cli import main
 
 PROGRAM = (sys.executable, "-m", "concwatch")
-"""The same as a process of its own."""
+"""The command line that starts concwatch as a process."""
 
 
 def invoke(*arguments, env=None):
-    """Return what a command gave."""
+    """Run a command. Return its result."""
     return CliRunner().invoke(main, [str(argument) for argument in arguments], env=env)
 
 
 def refused(*arguments, env=None):
-    """Check that a command is refused as bad input is, and return the one line it says."""
+    """Run a command that must refuse its input. Return the one line on standard error."""
     done = invoke(*arguments, env=env)
     assert (done.exit_code, done.stdout) == (2, ""), done.output
     (line,) = done.stderr.splitlines()

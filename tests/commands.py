@@ -1,4 +1,4 @@
-"""What ``python -m tests.faults``, ``.benchmarks`` and ``.fuzz`` share: options, processes, a table."""
+"""Shared by ``python -m tests.faults``, ``.benchmarks`` and ``.fuzz``: options, processes, tables."""
 
 import argparse
 import contextlib
@@ -16,37 +16,37 @@ import psutil
 from concwatch.files import write_atomically
 
 FORK = multiprocessing.get_context("fork")
-"""All is imported once."""
+"""Forked processes need not import anything again."""
 
 
 class Impossible(Exception):
-    """This machine cannot do it; the message says why."""
+    """This machine cannot run it; the message says why."""
 
 
 class Failed(Exception):
-    """What went wrong in another process, with its traceback."""
+    """An error in another process, with its traceback."""
 
 
 def parse(parser: argparse.ArgumentParser, names: dict[str, str]) -> argparse.Namespace:
-    """Add the options that all have, and parse; ``names`` are then those that were chosen.
+    """Add the common options and parse the command line; ``options.names`` are the selected names.
 
-    Nobody's settings and choices count from here on, in this process and those that it starts.
+    From then on, this process and its children ignore the user's settings.
     """
-    parser.add_argument("--only", metavar="NAME,…", help="these: whole names, or how some begin")
+    parser.add_argument("--only", metavar="NAME,…", help="run only these names, or names with these prefixes")
     parser.add_argument("--list", action="store_true", help="print the names")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there too")
+    parser.add_argument("--json", metavar="FILE", help="also write all figures to FILE")
     options = parser.parse_args()
     chosen = []
     for word in (options.only or "").split(","):
         found = [word] if word in names else [name for name in names if name.startswith(word)]
         if not found:
-            parser.error(f'nothing begins with "{word}": see --list')
+            parser.error(f'no name begins with "{word}": see --list')
         chosen += found
     options.names = [name for name in names if name in chosen]
     if options.list:
         print(*(f"{name:32} {names[name]}" for name in options.names), sep="\n")
         parser.exit()
-    options.state = tempfile.TemporaryDirectory(prefix="concwatch-state-")  # which goes with the options
+    options.state = tempfile.TemporaryDirectory(prefix="concwatch-state-")
     os.environ |= {"XDG_STATE_HOME": options.state.name, "CONCWATCH_SETTINGS": os.devnull}
     return options
 
@@ -57,16 +57,16 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def in_process(function: Callable[..., Any], *arguments: object, seconds: float) -> Any:
-    """Call a function in a process of its own, so that what hangs, dies or lowers a limit costs nothing else.
+    """Call a function in a process of its own, which may hang, crash or lower a limit.
 
     Raises:
-        Failed: it raised something, ended its process, or took longer than ``seconds``.
-        Impossible: it raised that.
+        Failed: it raised an exception, ended its process, or took longer than ``seconds``.
+        Impossible: it raised this.
     """
     ours, theirs = FORK.Pipe(duplex=False)
 
     def answer() -> None:
-        # Under nohup, or in a shell's background, what is started here would ignore these.
+        # Children of a process under nohup, or in a shell's background, would ignore these.
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:
@@ -79,12 +79,12 @@ def in_process(function: Callable[..., Any], *arguments: object, seconds: float)
     process = FORK.Process(target=answer)
     process.start()
     theirs.close()
-    found: Any = Failed(f"not over within {seconds:g} s")
+    found: Any = Failed(f"did not end within {seconds:g} s")
     if ours.poll(seconds):
         try:
             found = ours.recv()
         except EOFError:
-            found = Failed("it ended without an answer")
+            found = Failed("it ended without a result")
         process.join(seconds)
     if process.exitcode is None:
         top = psutil.Process(process.pid)
@@ -98,6 +98,6 @@ def in_process(function: Callable[..., Any], *arguments: object, seconds: float)
 
 
 def save(path: str | None, text: str) -> None:
-    """Write a file whole, if one is wanted."""
+    """Write a file if a path is given."""
     if path:
         write_atomically(Path(path), text)

@@ -1,4 +1,4 @@
-"""The doctor: what it looks up, what it forecasts, what it advises, and whether that is so."""
+"""The doctor: what it examines, forecasts and advises, and the test of its forecast."""
 
 import builtins
 import contextlib
@@ -7,14 +7,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from concwatch.cli import main
 from concwatch.doctor import advice, capacity, examination
 from concwatch.doctor.advice import advise
 from concwatch.doctor.capacity import engine_forecasts, local_machine, thread_limits
@@ -97,9 +95,7 @@ def test_another_system_tells_less_and_never_breaks(system, monkeypatch):
     memory = psutil.virtual_memory()
     monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
     monkeypatch.setattr("concwatch.system.memory.LINUX", False)
-    monkeypatch.setattr(
-        examination, "probe_engines", lambda engines: ALL_RUN
-    )  # no process is to be started so
+    monkeypatch.setattr(examination, "probe_engines", lambda engines: ALL_RUN)  # would start workers
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(builtins, "open", opened)
     if system == "win32":
@@ -158,7 +154,7 @@ def test_what_keeps_a_terminal_from_showing_the_screen_is_named(monkeypatch):
 
 
 def examined(walls=(MAPS, PIDS), reasons=ALL_RUN):
-    """What the doctor finds where 16 GiB are available and 8 may be taken, with these limits on threads."""
+    """Return an examination with 16 GiB available, a budget of 8, and these limits on threads."""
     here = replace(local_machine(8 * GIB), memory_available=16 * GIB, memory_group=None)
     engines = engine_forecasts(here.budget, walls, reasons)
     return Examination("1", here, thread_limits(walls), engines, [], {}, advise(here, walls, engines))
@@ -232,9 +228,9 @@ def test_in_a_container_it_is_the_container_that_is_given_more(monkeypatch, tmp_
 # Whether that is so.
 
 
-def fake_lab(*faults, clock=now, **costs):
+def fake_lab(*faults, **costs):
     workers = FakeWorkers({"threads": Costs(create_rate=50_000.0, **costs)}, {"threads": list(faults)})
-    return Lab(find_engines(["threads"]), settings=Settings("hold"), open_link=workers, clock=clock)
+    return Lab(find_engines(["threads"]), settings=Settings("hold"), open_link=workers, clock=now)
 
 
 @pytest.mark.parametrize(("forecast", "asked"), [(1_000, 1_100), (10_000_000, MAX_THREADS), (0, 0)])
@@ -275,11 +271,9 @@ def test_a_forecast_holds_where_the_wall_is_where_it_said(lab, forecast, holds, 
     assert said[0] == "starting a worker"
 
 
-@pytest.mark.real
-def test_a_forecast_that_does_not_hold_is_exit_status_1_and_a_line(monkeypatch):
-    monkeypatch.setitem(
-        main.context_settings, "obj", lambda *_, **__: fake_lab(most=50, clock=time.monotonic)
-    )
+def test_a_forecast_that_does_not_hold_is_exit_status_1_and_a_line(fakes, monkeypatch):
+    monkeypatch.setattr(examination, "probe_engines", lambda engines: ALL_RUN)  # would start workers
+    fakes.costs["threads"] = Costs(create_rate=50_000.0, most=50)
     result = invoke("doctor", "--prove", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["proof"]["standing"] == 50
@@ -309,7 +303,7 @@ def test_a_signal_on_the_way_ends_the_worker_too():
     def growing():
         assert doctor.poll() is None
         found = psutil.Process(doctor.pid).children()
-        with contextlib.suppress(psutil.Error):  # one that was only to be tried has ended meanwhile
+        with contextlib.suppress(psutil.Error):  # a worker that was only probed has ended
             return any(worker.num_threads() > 200 for worker in found) and found
 
     try:

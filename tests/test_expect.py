@@ -1,23 +1,19 @@
-"""What is expected of a measurement: how it is written, and whether it holds."""
+"""Expectations: how they are written, and whether they hold."""
 
 import json
-import math
 import re
 import sys
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
 
 from concwatch.cli import main
-from concwatch.lab.catalog import CATALOG, find_engines
+from concwatch.lab.catalog import find_engines
 from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, judge, parse_expectation, with_run_names
-from concwatch.measure.result import Result
+from concwatch.measure.result import Outcome, Result
 from concwatch.measure.run import EngineResult
 from concwatch.measure.units import KINDS
-from concwatch.units import LARGEST_COUNT
 from tests.fake import Costs, Fault
 
 # How it is written.
@@ -29,16 +25,11 @@ from tests.fake import Costs, Fault
         ("asyncio.rss_per_task < 2KiB", "asyncio", "rss_per_task", "<", 2048),
         ("asyncio.rss_per_task<2KiB", "asyncio", "rss_per_task", "<", 2048),
         ("  threads . peak_rss  >=  1.5 MB ", "threads", "peak_rss", ">=", 1_500_000),
-        ("asyncio.rss_per_task <= 800.5", "asyncio", "rss_per_task", "<=", 800.5),
-        ("asyncio.retained_rss > 0", "asyncio", "retained_rss", ">", 0),
         ("uvloop.wake_lag_p99 < 200ms", "uvloop", "wake_lag_p99", "<", 0.2),
         ("uvloop.wake_lag_p99 < 80 µs", "uvloop", "wake_lag_p99", "<", 0.00008),
-        ("uvloop.gc_seconds < 1.5s", "uvloop", "gc_seconds", "<", 1.5),
         ("uvloop.stop_seconds < 0.2", "uvloop", "stop_seconds", "<", 0.2),
         ("pool.create_seconds < 2 min", "pool", "create_seconds", "<", 120),
-        ("pool.created >= 10k", "pool", "created", ">=", 10_000),
         ("pool.failed <= 0", "pool", "failed", "<=", 0),
-        ("gevent.create_rate > 50k", "gevent", "create_rate", ">", 50_000),
         ("gevent.create_rate > 50 k/s", "gevent", "create_rate", ">", 50_000),
         ("gevent.completion_rate > 0.5/s", "gevent", "completion_rate", ">", 0.5),
     ],
@@ -79,40 +70,6 @@ def test_a_wrong_one_is_one_line_that_says_what_was_expected(text, expected):
     assert "\n" not in str(error.value)
 
 
-@given(
-    st.one_of(
-        st.text(),
-        st.builds(
-            "{}.{}{}{}".format,
-            st.sampled_from([row.name for row in CATALOG]) | st.text(max_size=5),
-            st.sampled_from(list(EXPECTABLE)) | st.text(max_size=5),
-            st.sampled_from(list(COMPARISONS)) | st.text(max_size=3),
-            st.text(alphabet="0123456789.,_ kKMiBbsmµ%/-e") | st.text(),
-        ),
-    )
-)
-def test_whatever_is_written_is_read_or_refused_in_one_line(text):
-    found, said = None, ""
-    try:
-        found = parse_expectation(text)
-    except ValueError as error:
-        said = str(error)
-    assert "\n" not in said
-    if found is None:
-        assert "expected" in said
-    else:
-        assert found.figure in EXPECTABLE
-        assert math.isfinite(found.value)
-        assert parse_expectation(found.text) == found
-
-
-def test_it_has_to_be_about_an_engine_of_the_run():
-    wanted = [parse_expectation("asyncio.failed <= 0"), parse_expectation("uvloop.failed <= 0")]
-    assert with_run_names(wanted, ["uvloop", "asyncio"]) == wanted
-    with pytest.raises(ValueError, match='no engine "uvloop": expected one of asyncio, threads'):
-        with_run_names(wanted, ["asyncio", "threads"])
-
-
 @pytest.mark.real
 def test_an_engine_on_another_python_may_be_called_by_its_path():
     (engine,) = find_engines([f"asyncio@{sys.executable}"])
@@ -135,17 +92,18 @@ def result(**figures):
     return EngineResult("asyncio", 1_000, [Result("asyncio", 1_000, figures=figures)])
 
 
-@given(
-    st.sampled_from(list(EXPECTABLE)),
-    st.sampled_from(list(COMPARISONS)),
-    st.integers(0, LARGEST_COUNT),
-    st.data(),
-)
-def test_what_holds_is_what_python_says_of_the_same_numbers(figure, op, value, data):
-    measured = data.draw(st.integers(0, LARGEST_COUNT) | st.just(value))
-    (verdict,) = judge([parse_expectation(f"asyncio.{figure} {op} {value}")], [result(**{figure: measured})])
-    assert verdict.measured == measured
-    assert verdict.holds is COMPARISONS[op](measured, value)
+def test_a_bound_may_include_its_value():
+    for op, below, same in (("<", True, False), ("<=", True, True), (">", False, False), (">=", False, True)):
+        wanted = parse_expectation(f"asyncio.failed {op} 5")
+        assert (wanted.holds(4), wanted.holds(5), wanted.holds(6)) == (below, same, not below)
+
+
+def test_an_expectation_replaces_the_outcome_of_its_figure_only():
+    problems = {Outcome.FAILING: "5 tasks failed", Outcome.SHORT: "at most 0 of 5"}
+    row = EngineResult("asyncio", 5, [Result("asyncio", 5, problems=problems)])
+    assert [row.outcome(names) for names in ((), ("failed",), ("failed", "peak_live"))] == [
+        Outcome.FAILING, Outcome.SHORT, Outcome.DONE,
+    ]  # fmt: skip
 
 
 def test_what_was_not_measured_does_not_hold():
@@ -232,8 +190,6 @@ def test_a_failed_lane_and_a_wall_are_failures_whatever_holds(fakes):
     ("text", "expected"),
     [
         ("uvloop.failed <= 0", 'this run has no engine "uvloop": expected one of asyncio'),
-        ("asyncio.faild <= 0", 'did you mean "failed"?'),
-        ("x\ny", "expected ENGINE.FIGURE OP VALUE"),
     ],
 )
 def test_a_wrong_one_is_refused_before_anything_runs(fakes, text, expected):
@@ -241,13 +197,3 @@ def test_a_wrong_one_is_refused_before_anything_runs(fakes, text, expected):
     assert (done.exit_code, done.stdout, fakes.links) == (2, "", {})
     (line,) = done.stderr.splitlines()
     assert expected in line
-
-
-@pytest.mark.real
-def test_a_real_worker_is_held_against_it():
-    good, bad = "asyncio.rss_per_task < 1MiB", "asyncio.create_rate > 1000M/s"
-    done = run("asyncio", "--expect", good, "--expect", bad, tasks="500")
-    assert done.exit_code == 1, done.output
-    holds, fails = done.stdout.splitlines()[-2:]
-    assert holds.startswith(f"holds  {good}")
-    assert fails.startswith(f"fails  {bad}")

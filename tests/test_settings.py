@@ -1,4 +1,4 @@
-"""Options that come from a file and from variables: which counts, and one line for whatever is wrong."""
+"""Options set in a file or by variables: which one applies, and one line for each error."""
 
 import json
 import os
@@ -8,8 +8,6 @@ from pathlib import Path
 
 import click
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from concwatch.cli import main
 from concwatch.commands.configuration import SCREEN, options_of, prefix, variable
@@ -251,16 +249,6 @@ def test_a_named_file_that_cannot_be_read_is_told(file, make, state, why):
     assert refused("figures") == f"{file}: {why}: expected a settings file; set by CONCWATCH_SETTINGS"
     assert invoke("settings").stdout.splitlines()[0] == f"settings file: {file}{state}"
     assert told(status=2)["there"] is (state != " (does not exist)")
-
-
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.binary() | st.text(alphabet="[]run.=\n \"'12{},#").map(str.encode))
-def test_whatever_a_file_holds_no_command_ends_in_a_traceback(file, data):
-    file.write_bytes(data)
-    for command in ("figures", "settings"):
-        done = invoke(command)
-        assert done.exit_code in (0, 2), done.output
-        assert bool(done.stderr) is (done.exit_code == 2)
 
 
 # What is printed and written.

@@ -1,4 +1,4 @@
-"""The engines in other languages: what they say word for word, how they end, and what they leave behind."""
+"""The engines in other languages: what they report word for word, and that they end with their monitor."""
 
 import asyncio
 import json
@@ -27,13 +27,15 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # the first test of a
 GOLDEN = Path(__file__).parent / "golden" / "wire"
 WRITE = os.environ.get("CONCWATCH_GOLDEN") == "write"
 OTHERS = [engine.name for engine in CATALOG if engine.ways]
+PROGRAMS = ("go", "tokio", "java-virtual", "csharp", "node", "erlang")
+"""One engine of each language."""
 REQUIRED = os.environ.get("REQUIRE_RUNTIMES", "").split()
-"""Engines that must be here: where one is not, that is a failure and no skip."""
+"""Engines that must be installed: if one is missing, that is a failure and not a skip."""
 
 
 @pytest.fixture(scope="module", params=OTHERS)
 def worker(request):
-    """A worker of each engine in turn that this machine has the tools for, kept for all tests."""
+    """A worker of each engine whose tools are installed, shared by all tests."""
     if missing := find_engines([request.param])[0].missing():
         pytest.skip(missing)
     with Worker(request.param) as worker:
@@ -62,7 +64,7 @@ def test_every_runtime_has_a_row_in_the_catalog_and_a_text_and_the_other_way_rou
 
 
 def masked(report):
-    """A report without what differs from run to run: times, bytes, versions, numbers."""
+    """A report without what differs from run to run: times, bytes, versions."""
     seconds = ("time", "lag", "gc", "seconds", "create_seconds", "create_cpu", "cpu")
     changing = (*seconds, "number", "heap", "pid", "switches", "durations", "delays")
     kept = {key: "…" if key in changing else value for key, value in report.items()}
@@ -73,7 +75,7 @@ def masked(report):
 
 
 def conversation(worker):
-    """Have a new worker answer once to everything, and give all its lines but the ticks in between."""
+    """Send a new worker every command, and return all its lines but the ticks in between."""
     worker.do("rate", hz=50)
     worker.do("workload", spec="hold")
     worker.target(3)
@@ -96,13 +98,15 @@ def conversation(worker):
     worker.refuse("burst", tasks=2, chunks=1, older=1, read_after=None)
     worker.wait("burst", since=worker.send("burst", tasks=2, chunks=1, older=0, read_after=None))
     last = worker.tick()
-    said = [report for report in worker.reports if report["type"] != "tick"]
+    reports = [report for report in worker.reports if report["type"] != "tick"]
     return [
-        masked(report) for report in said if (report["type"], report.get("command")) != ("applied", "burst")
+        masked(report)
+        for report in reports
+        if (report["type"], report.get("command")) != ("applied", "burst")
     ] + [masked(last)]
 
 
-def test_what_it_says_is_what_its_golden_file_has(worker, engine):
+def test_its_reports_are_those_of_its_golden_file(worker, engine):
     said = "".join(line + "\n" for line in conversation(worker))
     path = GOLDEN / f"{engine}.jsonl"
     if WRITE:
@@ -116,19 +120,20 @@ TIMED = ("go", "tokio", "async-std", "rust-threads", "node", "node-timers", "jav
 
 
 def timings(worker):
-    """All durations and all delays that a worker has told so far, in seconds."""
+    """All durations and all delays that a worker has reported, in seconds."""
     return ([value for tick in worker.ticks for value in tick[name]] for name in ("durations", "delays"))
 
 
 def test_it_times_a_thousand_tasks_a_second_at_most_that_complete_and_none_of_a_burst(worker, engine):
     worker.reset()
-    if engine not in TIMED:
-        assert not {"durations", "delays"} & set(worker.tick())
-        return
     worker.do("refill", on=False)
     worker.target(20)
     worker.do("workload", spec="sleep:0.2")  # which cancels those
-    worker.tick(lambda tick: tick["completed"] == 20)
+    last = worker.tick(lambda tick: tick["completed"] == 20)
+    assert (last["live"], last["cancelled"], last["failed"]) == (0, 20, 0)
+    if engine not in TIMED:
+        assert not {"durations", "delays"} & set(last)
+        return
     durations, delays = timings(worker)
     assert len(durations) == 20, "only what completes has a duration"
     assert 0.2 - EARLY <= min(durations) <= max(durations) < 2
@@ -149,7 +154,7 @@ def test_it_times_a_thousand_tasks_a_second_at_most_that_complete_and_none_of_a_
     assert 50 <= len(durations) <= 120 + 1_000 * (last["time"] - first["time"])
 
 
-def test_what_has_a_heap_of_its_own_says_how_much_lives_there(worker, engine):
+def test_a_runtime_with_a_heap_reports_its_live_bytes(worker, engine):
     worker.reset()
     before = worker.tick()
     if engine in ("rust-threads", "tokio", "async-std"):  # what has no collector has no such figure
@@ -178,7 +183,7 @@ async def until(done, what):
 
 
 async def test_all_that_are_here_hold_tasks_side_by_side_and_none_is_left():
-    rows = [row for row in find_engines([*OTHERS, "asyncio"]) if not row.missing()]
+    rows = [row for row in find_engines([*PROGRAMS, "asyncio"]) if not row.missing()]
     for row in rows:
         await asyncio.to_thread(start_command, row)
     lab = Lab(rows, settings=Settings("sleep:60", trace=True), hz=20)
@@ -206,7 +211,7 @@ PROGRAM = "import sys; sys.path.insert(0, {root!r}); from concwatch.__main__ imp
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_none_of_them_outlives_a_monitor_that_is_killed():
-    rows = [row for row in find_engines(OTHERS) if not row.missing()]
+    rows = [row for row in find_engines(PROGRAMS) if not row.missing()]
     if not rows:
         pytest.skip("no toolchain of another language is here")
     for row in rows:

@@ -8,8 +8,6 @@ import re
 from math import inf
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from concwatch.comparing.comparison import Difference
 from concwatch.lab.snapshot import EngineFacts, State, blank_sample
@@ -17,7 +15,6 @@ from concwatch.measure.measured import Measured
 from concwatch.recordings.format import VERSION, EndLine, Header, LabLine, LaneLine, SettingsLine, encode
 from tests.command_line import invoke, refused
 from tests.fake import Costs
-from tests.made_recording import made_lines
 
 MACHINE = {
     "system": "Linux 6.1", "architecture": "x86_64", "cores": 2, "memory_total": 24 << 30,
@@ -85,18 +82,6 @@ def test_it_fails_over_the_percentage_and_not_at_it(b, percent, fails):
     assert difference([100], [b]).fails(percent) is fails
     # The same of numbers that floating point cannot hold.
     assert difference([0.1], [b / 1000]).fails(percent) is fails
-
-
-values = st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=5)
-
-
-@given(values, values, st.sampled_from((1, -1)))
-def test_what_counts_one_way_counts_the_other_way_and_is_the_opposite(a, b, worse):
-    there, back = difference(a, b, worse), difference(b, a, worse)
-    assert there.significant == back.significant
-    assert not (there.significant and set(a) & set(b))
-    assert there.worse_by * back.worse_by <= 0
-    assert there.fails(0) <= there.significant
 
 
 # Results of `concwatch run`.
@@ -459,17 +444,6 @@ def test_a_recording_cut_off_or_of_other_conditions_is_compared_with_a_caution(c
     ]
 
 
-def test_a_long_recording_is_equal_to_itself(compare):
-    text = b"".join(made_lines(130, lanes=3))
-    done = compare(text, text, "--fail-over", "0", "--json")
-    assert done.exit_code == 0
-    figures = json.loads(done.stdout)["figures"]
-    assert {each["engine"] for each in figures} == {"threads", "pool", "asyncio"}
-    assert {each["verdict"] for each in figures} == {"equal"}
-    cost = next(each for each in figures if (each["engine"], each["figure"]) == ("pool", "rss_per_task"))
-    assert cost["a"]["median"] == 1_700
-
-
 # What cannot be compared.
 
 RUN = run_result(lane(rss_per_task=1.0))
@@ -546,13 +520,6 @@ def test_nothing_in_a_file_commands_the_terminal(compare):
     assert "\x07" not in done.stdout
 
 
-WHOLE = {
-    "run": json.dumps(A_RUN).encode(),
-    "experiment": json.dumps(two_sizes([9, 10, 11], [1, 2, 4])).encode(),
-    "recording": recording(*session()),
-}
-
-
 def watch_result(*processes, seconds=10.0):
     return {"command": ["python", "app.py"], "exit": 0, "seconds": seconds, "processes": list(processes)}
 
@@ -584,22 +551,6 @@ def test_watched_programs_are_compared_by_process_and_coroutine(compare):
     done = compare(watch_result(process()), watch_result(process(created=200)), "--fail-over", "1%")
     assert failing(done) == []
     assert "differs" in done.stdout
-
-
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(sorted(WHOLE)), st.data())
-def test_whatever_is_damaged_there_is_no_traceback(compare, kind, data):
-    whole = WHOLE[kind]
-    start = data.draw(st.integers(0, len(whole)))
-    end = data.draw(st.integers(start, min(len(whole), start + 40)))
-    patch = data.draw(
-        st.sampled_from([b"", b"null", b"-1", b"1e308", b"9" * 30, b"9" * 400, b'"x"', b"[]", b"{", b"\xff"])
-        | st.binary(max_size=5)
-    )
-    done = compare(whole, whole[:start] + patch + whole[end:], "--fail-over", "0")
-    assert done.exit_code in (0, 1, 2)
-    assert done.exception is None or isinstance(done.exception, SystemExit)
-    assert len(done.stderr.splitlines()) == (done.exit_code == 2)
 
 
 # With fake workers.

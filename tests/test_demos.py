@@ -36,6 +36,7 @@ from tests import virtual_time
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import use_lab
+from tests.processes import assert_ended
 from tests.screen import MEMORY, WALLS, svg_lines
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -464,11 +465,6 @@ WAITING = """\
 """
 
 
-def assert_gone(processes: list[psutil.Process]) -> None:
-    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
-    assert alive == []
-
-
 @pytest.mark.real
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_its_workers_and_files_of_an_earlier_run_stay(tmp_path, number):
@@ -489,7 +485,7 @@ def test_a_signal_ends_it_with_its_workers_and_files_of_an_earlier_run_stay(tmp_
     process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number, err
-    assert_gone(workers)
+    assert_ended(workers)
     assert err == f"concwatch: mine.py: ended by {number.name} before the demo was over\n"
     assert [path.read_text() for path in (tmp_path / "out").iterdir()] == ["of an earlier run"]
 
@@ -528,6 +524,6 @@ def test_leaving_it_on_the_screen_is_no_success_and_leaves_no_worker(tmp_path):
         workers = terminal.family()
         terminal.type("\x03")
         assert terminal.ended() == 1
-        assert_gone(workers)
+        assert_ended(workers)
         terminal.assert_sane()
         assert "the program ended before the demo was over" in " ".join(terminal.text().split())

@@ -31,6 +31,7 @@ from tests.browser import until
 from tests.command_line import PROGRAM, invoke
 from tests.fake import Costs, FakeWorkers, Fault
 from tests.low_walls import low_pid_max, low_user_limit
+from tests.processes import assert_ended
 from tests.virtual_time import fast, now
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells all its limits")
@@ -310,8 +311,7 @@ def test_a_signal_on_the_way_ends_the_worker_too():
         workers = until(growing, "the worker grows")
         doctor.terminate()
         assert doctor.wait(PATIENCE) == 143
-        _, alive = psutil.wait_procs(workers, PATIENCE)
-        assert not alive
+        assert_ended(workers)
     finally:
         doctor.kill()
         doctor.wait()

@@ -1,8 +1,6 @@
 """An experiment's file: how it is read, what is refused, and which cells come of it."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from concwatch.experiments.cell import READINGS, TRACED, actions_for
 from concwatch.experiments.experiment import Source, entries
@@ -155,25 +153,6 @@ ELSEWHERE = [
 )  # fmt: skip
 def test_a_wrong_file_is_one_line_with_the_key_and_what_was_expected(old, new, expected):
     assert expected in complaint(changed(old, new))
-
-
-PATCHES = ("", "=", "[", "]]", '"', "\n", "[[table]]", "table = 3", "-1", "1e400", "nan", "{ 1 = 2 }", "true")
-
-
-@given(st.integers(0, len(GOOD)), st.integers(0, len(GOOD)), st.sampled_from(PATCHES) | st.text(max_size=50))
-def test_a_file_with_a_hole_or_a_patch_is_an_experiment_or_one_line_of_complaint(at, end, patch):
-    refusal = "mine.toml: "
-    try:
-        read(GOOD[:at] + patch + GOOD[end:])
-    except ValueError as said:
-        refusal = str(said)
-    assert refusal.startswith("mine.toml: ")
-    assert len(refusal.splitlines()) == 1
-
-
-def test_bytes_that_are_no_text_are_refused():
-    with pytest.raises(ValueError, match=r"^mine\.toml: not TOML: "):
-        decode(b"\xff", "mine.toml")
 
 
 # Finding a file.

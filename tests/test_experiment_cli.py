@@ -25,6 +25,7 @@ from concwatch.links.link import Ended
 from concwatch.system.child import ROOT
 from tests.command_line import PROGRAM, invoke, refused
 from tests.fake import Fault
+from tests.processes import assert_ended
 
 PATIENCE = 40.0
 """Seconds that any one thing may take; long, since the machine may be busy with other things."""
@@ -187,13 +188,6 @@ def test_bad_input_is_one_line_before_anything_runs(arguments, named, expected, 
 # Interrupted.
 
 
-def has_ended(process):
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
 def wait_until(condition, what):
     end = time.monotonic() + PATIENCE
     while not condition():
@@ -231,7 +225,7 @@ def test_interrupted_it_prints_and_saves_what_it_has_and_leaves_no_worker(files,
         process.kill()
         process.communicate()
     assert process.returncode == status
-    wait_until(lambda: has_ended(worker), "the worker outlived its run")
+    assert_ended([worker])
     assert "Traceback" not in err
     assert "partial: stopped after 1 of 2 cells" in out
     assert "threads  not run" in out

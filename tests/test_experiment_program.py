@@ -7,7 +7,6 @@ import textwrap
 from itertools import chain
 from pathlib import Path
 
-import psutil
 import pytest
 
 from concwatch.experiments import program
@@ -18,6 +17,7 @@ from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.lab.lab import Lab
 from concwatch.lab.pythons import find_interpreter
 from concwatch.lab.settings import Settings
+from tests.processes import assert_ended
 
 pytestmark = pytest.mark.real
 
@@ -249,11 +249,7 @@ time.sleep(600)
 
 
 def assert_gone(pids):
-    _, alive = psutil.wait_procs(
-        [psutil.Process(pid) for pid in map(int, pids.read_text().split()) if psutil.pid_exists(pid)],
-        timeout=PATIENCE,
-    )
-    assert not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
+    assert_ended(map(int, pids.read_text().split()))
 
 
 def test_a_cancelled_run_leaves_no_process(own, tmp_path):

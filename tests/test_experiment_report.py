@@ -1,8 +1,6 @@
 """The reports of an experiment: golden files, sentences made of figures, and a file that pyperf reads."""
 
-import csv
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -10,8 +8,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from concwatch.experiments.formats import (
     FORMATS,
@@ -24,13 +20,12 @@ from concwatch.experiments.formats import (
     save,
 )
 from concwatch.experiments.loading import decode
-from concwatch.experiments.report import RunInfo, sheets
+from concwatch.experiments.report import RunInfo
 from concwatch.experiments.runner import CellState, Runner, Selection
 from concwatch.experiments.sentences import sentence
 from concwatch.experiments.table import WIDTH, table_lines
 from concwatch.files import why_not_writable, write_atomically
 from concwatch.measure.result import Result
-from concwatch.units import format_figure
 
 GOLDEN = Path(__file__).parent / "golden"
 KIB, MIB = 1 << 10, 1 << 20
@@ -171,35 +166,12 @@ def test_a_report_looks_as_its_golden_file_does(runner, name, report):
 # What each format promises.
 
 
-def test_the_json_has_every_run_of_every_cell(runner):
-    told = json.loads(report_json(runner, INFO))
-    assert [len(table["rows"]) for table in told["tables"]] == [6, 5, 2, 1]
-    assert len(told["cells"]) == len(runner.outcomes)
-    for row in (row for table in told["tables"] for row in table["rows"] if row["state"] != "absent"):
-        cell = told["cells"][row["cell"]]
-        assert (cell["engine"], cell["size"], cell["state"]) == (row["engine"], row["size"], row["state"])
-        assert len(row["repeats"]) == len(cell["runs"])
-        if row["state"] == "failed":  # it has no figure, but keeps its runs
-            assert (row["here"], row["ratio"], row["spread"], row["repeats"]) == (None, None, None, [7_000])
-    trails = [run["trail"] for cell in told["cells"] for run in cell["runs"] if run["trail"]]
-    assert trails == [[list(point) for point in TRAIL]] * 2
-
-
 def test_a_whole_result_says_nothing_of_partial():
     runner = toy()
     for outcome in runner.outcomes.values():
         outcome.state = DONE
     for report in (report_markdown, text_table):
         assert "partial" not in report(runner, INFO).lower()
-
-
-def test_the_csv_has_one_line_a_figure(runner):
-    lines = list(csv.DictReader(report_csv(runner, INFO).splitlines()))
-    assert len(lines) == len(runner.figures()) - 1  # of an engine that is not there, unpublished
-    by = {(line["table"], line["engine"], line["size"]): line for line in lines}
-    assert float(by["Traced memory", "threads", "1000"]["here"]) == 2_900
-    assert by["Peak memory", "smalltalk", "1000000"]["state"] == "absent"
-    assert by["Created", "uvloop", "100000"]["repeats"] == "1"
 
 
 def test_markdown_tables_have_as_many_cells_in_every_row(runner):
@@ -220,12 +192,6 @@ def test_no_line_of_the_text_table_is_wider_than_a_hundred_columns(runner):
     lines = text_table(runner, INFO).splitlines()
     assert max(map(len, lines)) <= WIDTH
     assert sum(line.count("word") for line in lines) == 60
-
-
-def test_where_fewer_were_live_when_read_it_is_said(runner):
-    traced, *rest = sheets(runner)
-    assert traced.live == ("threads: 980 of 1,000 live when read", "threads: 623 of 5,000 live when read")
-    assert all(sheet.live == () for sheet in rest)
 
 
 # Sentences.
@@ -370,14 +336,6 @@ def test_a_format_is_written_where_it_was_asked_for(runner, tmp_path):
     assert (tmp_path / "json").read_text() == report_json(runner, INFO)
 
 
-@pytest.mark.parametrize("places", [("a.json", "./a.json"), ("-", "-"), ("a.json", "link.json")])
-def test_two_formats_in_one_file_are_refused(runner, places, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "link.json").symlink_to("a.json")
-    with pytest.raises(ValueError, match="--json and --csv both name"):
-        check(dict(zip(("json", "csv"), places, strict=True)), runner.experiment)
-
-
 def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
     file, link, part = tmp_path / "a.txt", tmp_path / "link", tmp_path / f".concwatch-{bytes(8).hex()}.part"
     file.write_text("old")
@@ -424,9 +382,3 @@ def test_it_is_known_beforehand_what_cannot_be_written(tmp_path, monkeypatch):
 
 
 # Numbers.
-
-
-@given(st.floats(1e-6, 1e12), st.integers(1, 8))
-def test_a_figure_is_off_by_half_a_digit_at_most(value, digits):
-    shown = float(format_figure(value, digits).replace(",", ""))
-    assert abs(shown - value) <= value * 0.51 * 10 ** (1 - digits)

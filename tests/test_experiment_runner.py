@@ -138,14 +138,6 @@ def test_sizes_repeats_and_the_quick_look_are_the_callers_choice():
     assert len(links.starts) == 8
 
 
-def test_series_that_read_the_same_cell_share_its_runs():
-    links = Scripted()
-    what = experiment("asyncio", 'engine = "asyncio", label = "again"')
-    one, two = run(what, links, repeats=2).figures()
-    assert one.runs == two.runs
-    assert links.starts == ["asyncio"] * 2
-
-
 def test_a_worker_has_the_variables_of_its_series():
     links = Scripted()
     what = experiment("asyncio", 'engine = "asyncio", label = "other", environment = { B = "2", A = "1" }')
@@ -192,13 +184,6 @@ def test_what_is_not_here_is_skipped_with_how_to_get_it(engine, reason, monkeypa
     assert len(missing.reason.splitlines()) == 1
 
 
-def test_an_engine_that_there_is_none_of_stands_with_what_was_published():
-    what = experiment('engine = "smalltalk", optional = true, published = { 1000 = 77.5 }', "asyncio")
-    absent, there = run(what, repeats=1).figures()
-    assert (absent.state, absent.entry.published, absent.here) == (CellState.ABSENT, 77.5, None)
-    assert there.state is DONE
-
-
 def test_a_lab_that_cannot_be_made_skips_its_cell_and_one_that_breaks_down_ends_the_run(monkeypatch):
     def make_lab(engines, settings):
         raise ValueError("no page can be served")
@@ -242,11 +227,6 @@ def test_a_cell_that_fails_says_why_while_the_rest_runs(what, links, reason):
     assert (failed.state, failed.here, failed.runs, failed.reason) == (FAILED, None, (), reason)
     assert (done.state, len(done.runs)) == (DONE, 2)
     assert not runner.partial
-
-
-def test_runs_before_a_failure_are_kept():
-    (figure,) = run(held("asyncio"), Scripted(asyncio=[Costs(), Costs(most=3)])).figures()
-    assert (figure.state, len(figure.runs)) == (FAILED, 1)
 
 
 # How far it is, and how it is stopped.

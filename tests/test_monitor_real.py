@@ -9,7 +9,8 @@ from concwatch.lab.catalog import CATALOG
 from concwatch.lab.lab import Lab
 from concwatch.lab.snapshot import State
 from concwatch.ui.app import ConcwatchApp
-from tests.faults.terminal import PATIENCE, Terminal
+from tests.faults.terminal import Terminal
+from tests.processes import assert_ended
 from tests.screen import Stage, Workers
 
 pytestmark = pytest.mark.real
@@ -53,17 +54,12 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_whose_memory_is_seen(
     assert set(psutil.Process().children(recursive=True)) == before
 
 
-def assert_gone(processes: list[psutil.Process]) -> None:
-    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
-    assert alive == []
-
-
 def test_quitting_ends_the_workers_and_gives_the_terminal_back():
     """All other ends are faults: see tests/faults/ends.py."""
     with Terminal("-m", "concwatch", "--engines", "asyncio") as terminal:
         workers = terminal.switch_on()
         terminal.type("q")
         assert terminal.ended() == 0
-        assert_gone(workers)
+        assert_ended(workers)
         terminal.assert_sane()
         assert "Traceback" not in terminal.text()

@@ -14,7 +14,6 @@ import urllib.error
 import urllib.request
 
 import aiohttp
-import psutil
 import pytest
 
 from concwatch.lab.lab import Lab
@@ -26,6 +25,7 @@ from concwatch.system.open_files import raise_limit
 from tests.browser import until
 from tests.command_line import refused
 from tests.lab_driver import ENGINES
+from tests.processes import alive
 from tests.worker_driver import EARLY, PATIENCE, Worker
 
 pytestmark = [
@@ -43,13 +43,6 @@ def server():
     yield found
     assert found.ended() is None
     found.close()
-
-
-def gone(pid):
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE  # which init has not looked at yet
-    except psutil.NoSuchProcess:
-        return True
 
 
 def get(url):
@@ -101,7 +94,7 @@ async def test_many_pages_are_served_at_the_same_time(server):
 def test_how_it_ended_is_told_with_its_last_words_and_closing_leaves_none(monkeypatch):
     with contextlib.closing(PageServer()) as server:
         assert server.ended() is None
-    assert gone(server.pid)
+    assert not alive(server.pid)
     with contextlib.closing(PageServer()) as server:
         os.kill(server.pid, signal.SIGKILL)
         assert until(server.ended, "end") == "killed by SIGKILL"
@@ -139,7 +132,7 @@ def test_it_dies_with_its_killed_parent(before, stopped):
         finally:
             parent.kill()
     try:
-        until(lambda: gone(int(pid)), "end of the server")
+        until(lambda: not alive(int(pid)), "end of the server")
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(pid), signal.SIGKILL)

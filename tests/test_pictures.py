@@ -21,7 +21,6 @@ from PIL import Image, ImageChops, ImageSequence
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text
 from textual.errors import NoWidget
 
 from concwatch.pictures import film, glyphs, png
@@ -35,7 +34,6 @@ from concwatch.system.child import ROOT
 from concwatch.ui.picture_files import picture_path
 from concwatch.ui.recording_driver import RecordedTerminal
 from concwatch.ui.screen_strips import screen_strips
-from tests.command_line import refused
 from tests.screen import stage, svg_lines
 
 GROUND = (41, 41, 41)
@@ -234,24 +232,6 @@ async def test_a_drawing_that_nobody_waits_for_any_more_is_ended(monkeypatch):
 
 
 # Cells, and films of them.
-
-
-@given(
-    st.lists(
-        st.text(st.sampled_from(" <>&\"'─⣿aÅ×;#"), max_size=18),
-        min_size=2,
-        max_size=6,
-    )
-)
-def test_the_cells_are_those_of_the_terminal(lines):
-    text = Text("\n".join(f"|{line}|" for line in lines), style="#112233 on #445566")
-    rows = read_cells(Console(width=20).render_lines(text))
-    read = ["".join(cell.glyph.character for cell in row).rstrip() for row in rows]
-    assert read == [f"|{line}|" for line in lines]
-    for row, line in zip(rows, lines, strict=True):
-        assert all(
-            (cell.foreground, cell.background) == ("#112233", "#445566") for cell in row[: len(line) + 2]
-        )
 
 
 @pytest.mark.parametrize(
@@ -601,8 +581,3 @@ def test_no_name_is_taken_twice_of_either_kind(tmp_path):
         path.with_suffix(suffix).touch()
     stem = "concwatch-created-s-2026-01-02-030405"
     assert names == [f"{stem}.svg", f"{stem}-2.svg", f"{stem}-3.svg"]
-
-
-def test_the_folder_is_an_option(tmp_path):
-    (tmp_path / "file").touch()
-    assert 'file" is not a folder: expected a folder' in refused("--screenshots", tmp_path / "file")

@@ -46,7 +46,7 @@ from concwatch.system.walls import Wall
 from tests.browser import until
 from tests.fake import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
-from tests.lab_driver import ENGINES, Bench, end, running_lane, tick, use_lab
+from tests.lab_driver import ENGINES, Bench, use_lab
 from tests.screen import stage
 
 LIMIT = 30.0
@@ -221,20 +221,6 @@ def test_charts_are_given_what_they_were_given_live(tmp_path):
         assert [time_ - 1_000 for time_ in times] == pytest.approx(own_times, abs=2e-6)
         assert all(map(near, values, own_values)), metric
         assert near(lane.series.last(metric), found.series.last(metric))
-
-
-def test_nothing_of_an_earlier_worker_is_shown_before_the_next_has_said_anything(tmp_path):
-    bench, lane, link = running_lane()
-    recorder = record(bench, tmp_path / "a.jsonl")
-    link.report(tick(bench.now, live=5), end())
-    bench.pass_()
-    bench.lab.switch(lane, True)
-    bench.links.last.rss = 0  # not to be looked at yet
-    bench.pass_()
-    seen = bench.lab.snapshot()
-    found = finished(recorder)
-    assert_same_figures(seen.lanes[0], found.snapshot(found.duration).lanes[0])
-    assert found.snapshot(found.duration).lanes[0].sample.live is None
 
 
 def test_labs_one_after_another_are_on_one_clock(tmp_path):
@@ -871,11 +857,6 @@ def test_a_hangup_of_the_terminal_ends_a_recording_in_order(tmp_path):
 )  # fmt: skip
 def test_times_are_told_as_they_are_and_not_rounded_up(seconds, digits, text):
     assert format_position(seconds, digits) == text
-
-
-@given(st.floats(0, 1e6))
-def test_times_are_cut_to_microseconds(seconds):
-    assert seconds - 1.1e-6 <= truncate_time(seconds) <= seconds + 1e-9
 
 
 @given(st.floats(-1e300, 1e300, allow_subnormal=False) | st.sampled_from([math.nan, math.inf, -math.inf]))

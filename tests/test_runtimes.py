@@ -20,6 +20,7 @@ from concwatch.lab.snapshot import State
 from concwatch.runtimes.rows import RUNTIMES
 from concwatch.system.child import ROOT
 from tests.built import start_command
+from tests.processes import assert_ended
 from tests.worker_driver import EARLY, PATIENCE, Worker
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # the first test of an engine may have to build it
@@ -228,5 +229,4 @@ def test_none_of_them_outlives_a_monitor_that_is_killed():
             workers = monitor.children(recursive=True)
         finally:
             program.send_signal(signal.SIGKILL)
-    _, left = psutil.wait_procs(workers, timeout=PATIENCE)
-    assert left == []
+    assert_ended(workers)

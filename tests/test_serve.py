@@ -31,6 +31,7 @@ from concwatch.web.page_input import InputFilter, clamp_size
 from concwatch.web.site import Site, is_allowed
 from tests.browser import MISSING, PATIENCE, Browser, until
 from tests.command_line import PROGRAM, invoke, refused
+from tests.processes import assert_ended
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing is served on Windows")
 
@@ -361,11 +362,6 @@ def is_worker(process):
         return False
 
 
-def assert_gone(processes):
-    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
-    assert alive == []
-
-
 @contextlib.asynccontextmanager
 async def page_of(served):
     """A page without a browser: gives what it has been sent, and a function that types."""
@@ -428,9 +424,9 @@ async def test_several_pages_are_sessions_of_their_own_and_options_are_handed_on
                     if sys.platform.startswith("linux"):
                         assert not links(worker.ppid(), range(3)) & links(worker.pid)
             (kept,) = until(lambda: len(served.screens()) == 1 and served.screens(), "one session is left")
-            assert_gone([process for process in processes if process not in (kept, *kept.children())])
+            assert_ended([process for process in processes if process not in (kept, *kept.children())])
             assert len(served.workers()) == 1
-        assert_gone(processes)
+        assert_ended(processes)
         assert served.process.poll() is None
 
 
@@ -455,7 +451,7 @@ async def test_a_page_watches_a_program_that_ends_with_it():
             assert any("nap()" in " ".join(process.cmdline()) for process in processes)
             assert not any("TEXTUAL_DRIVER" in process.environ() for process in processes[1:])
             await type_("enter")
-        assert_gone(processes)
+        assert_ended(processes)
 
 
 def test_a_command_behind_serve_is_one_with_a_screen_and_has_its_own_options():
@@ -478,7 +474,7 @@ async def test_the_servers_end_is_the_end_of_all(name, status):
             served.process.send_signal(getattr(signal, name))
             await soon(lambda: served.process.poll() is not None, "the server has ended")
             assert served.process.returncode == status
-            assert_gone(processes)
+            assert_ended(processes)
         _, told = served.process.communicate(timeout=PATIENCE)
         assert told == ""
 
@@ -595,7 +591,7 @@ def test_in_a_browser_charts_are_shown_and_the_mouse_obeyed_until_the_page_or_th
 
         # Leaving the page ends its session; coming back begins another.
         browser.open("about:blank")
-        assert_gone([screen, worker])
+        assert_ended([screen, worker])
         assert served.screens() == []
         browser.open(served.url)
         browser.sees("drag the slider")
@@ -604,7 +600,7 @@ def test_in_a_browser_charts_are_shown_and_the_mouse_obeyed_until_the_page_or_th
         everything = served.tree.children(recursive=True)
         assert len(everything) == 2
         browser.kill()
-        assert_gone(everything)
+        assert_ended(everything)
         assert served.process.poll() is None
 
 

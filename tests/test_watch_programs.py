@@ -14,6 +14,7 @@ import pytest
 
 from concwatch.watch import session, watching
 from concwatch.watch.session import watched_in_background
+from tests.processes import alive, assert_ended
 
 pytestmark = [
     pytest.mark.real,
@@ -105,20 +106,9 @@ def get(port):
         connection.close()
 
 
-def runs(pid):
-    """Return whether a process is running; a zombie is not."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def gone(lanes):
     """Wait until the process of each lane has ended."""
-    deadline = time.monotonic() + LIMIT
-    while left := [lane.pid for lane in lanes if runs(lane.pid)]:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.02)
+    assert_ended([lane.pid for lane in lanes])
 
 
 def served(one, port):
@@ -278,7 +268,7 @@ def test_every_process_is_a_lane_without_an_agent_from_outside_and_only_a_daemon
         jobs = [figures(lane) for lane in one.lanes if "job" in figures(lane)]
         assert [found["sleep"] for found in jobs] == [(50, 0)] * 3
     try:
-        (daemon,) = [lane.pid for lane in one.lanes if runs(lane.pid)]
+        (daemon,) = [lane.pid for lane in one.lanes if alive(lane.pid)]
         assert os.getpgid(daemon) == daemon
     finally:
         os.kill(daemon, signal.SIGKILL)
@@ -289,8 +279,8 @@ def test_what_a_program_has_left_behind_is_terminated_after_it(app):
     with watched(sys.executable, app(text)) as one:
         orphan = int(one.until(one.output.read_text, "orphan"))
         one.ends()
-        assert runs(orphan)
-    assert not runs(orphan)
+        assert alive(orphan)
+    assert not alive(orphan)
 
 
 CELERY = """

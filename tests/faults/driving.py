@@ -19,6 +19,7 @@ from concwatch.links.process import WorkerProcess
 from concwatch.ui.app import ConcwatchApp
 from tests.benchmarks.figures import percentile
 from tests.faults.fault import PATIENCE, engines, fault, thorough
+from tests.processes import assert_ended
 from tests.screen import Stage, Workers
 
 ROOM = 20 << 20
@@ -217,8 +218,7 @@ async def nothing_left(patience: float) -> AsyncIterator[None]:
     before = set(psutil.Process().children(recursive=True))
     yield
     left = set(psutil.Process().children(recursive=True)) - before
-    _, alive = psutil.wait_procs(left, timeout=patience)
-    assert not alive, alive
+    assert_ended(left, patience)
 
 
 @asynccontextmanager

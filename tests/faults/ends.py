@@ -12,7 +12,8 @@ from importlib.util import find_spec
 import psutil
 
 from tests.faults.fault import Impossible, fault, thorough
-from tests.faults.terminal import PATIENCE, Terminal, alive
+from tests.faults.terminal import PATIENCE, Terminal
+from tests.processes import alive
 
 GONE = 1.0
 """Seconds after which no worker may be alive."""

@@ -27,14 +27,6 @@ MARK = "FAULT_OF_CONCWATCH"
 """The variable by which all that a program started is found again, however it was started."""
 
 
-def alive(process: psutil.Process) -> bool:
-    """Whether a process runs; one that has ended and waits for its parent to look does not."""
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def set_size(terminal: int, size: tuple[int, int]) -> None:
     """Have an open terminal be of ``size``, columns by lines."""
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", *size[::-1], 0, 0))

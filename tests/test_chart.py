@@ -123,31 +123,29 @@ def test_a_caption_fits_and_cuts_no_value_and_no_name_below_what_tells_it_apart(
         assert cut[0] == value[0]
 
 
+RATES = entries(("threads", "185/s"), ("asyncio", "2.81 k/s"), ("uvloop", "3.42 k/s"))
+HOSTS = entries(("web1", "2.81 k/s"), ("web2", "3.42 k/s"))
+LONG = entries(("asyncio × 4, median", "10 k"))
+
+
 def test_a_caption_gives_up_units_names_digits_its_title_blanks_values_and_entries_in_turn():
-    rates = entries(("threads", "185/s"), ("asyncio", "2.81 k/s"), ("uvloop", "3.42 k/s"))
-    for width, text in (
-        (62, "completed / s  threads 185 asyncio 2.81k uvloop 3.42k"),
-        (70, "completed / s  threads 185/s  asyncio 2.81 k/s  uvloop 3.42 k/s"),
-        (46, "completed / s  thre 185 asyn 2.81k uvlo 3.42k"),
-        (38, "completed / s  t 185 a 2.81k u 3.42k"),
-        (35, "completed / s  t 185 a 2.8k u 3.4k"),
-        (30, "done / s  t 185 a 2.8k u 3.4k"),
-        (28, "done / s  t185 a2.8k u3.4k"),
-        (25, "completed / s  th as uv"),
-        (17, "done / s  t a u"),
-        (14, "done / s  t …"),
-        (8, "done / s"),
-        (5, "done…"),
+    for shown, width, text in (
+        (RATES, 70, "completed / s  threads 185/s  asyncio 2.81 k/s  uvloop 3.42 k/s"),
+        (RATES, 62, "completed / s  threads 185 asyncio 2.81k uvloop 3.42k"),
+        (RATES, 46, "completed / s  thre 185 asyn 2.81k uvlo 3.42k"),
+        (RATES, 38, "completed / s  t 185 a 2.81k u 3.42k"),
+        (RATES, 35, "completed / s  t 185 a 2.8k u 3.4k"),
+        (RATES, 30, "done / s  t 185 a 2.8k u 3.4k"),
+        (RATES, 28, "done / s  t185 a2.8k u3.4k"),
+        (RATES, 25, "completed / s  th as uv"),
+        (RATES, 17, "done / s  t a u"),
+        (RATES, 14, "done / s  t …"),
+        (RATES, 8, "done / s"),
+        (RATES, 5, "done…"),
+        # A name that ends in a digit keeps the blank before its value.
+        (HOSTS, 32, "done / s  web1 2.81k web2 3.42k"),
+        (HOSTS, 28, "completed / s  web1 web2"),
+        (LONG, 35, "completed / s  asyncio 10k"),
     ):
-        assert "".join(part for part, _ in caption("completed / s", rates, width, "done / s")) == text
-
-
-def test_a_long_name_keeps_seven_letters_where_there_is_room_for_them():
-    parts = caption("live tasks", entries(("asyncio × 4, median", "10 k")), 32)
-    assert "".join(text for text, _ in parts) == "live tasks  asyncio 10k"
-
-
-def test_a_caption_keeps_a_blank_between_a_name_that_ends_in_a_digit_and_its_value():
-    hosts = entries(("web1", "2.81 k/s"), ("web2", "3.42 k/s"))
-    assert "".join(part for part, _ in caption("rate", hosts, 25)) == "rate  web1 2.8k web2 3.4k"
-    assert "".join(part for part, _ in caption("rate", hosts, 24)) == "rate  web1 web2"
+        parts = caption("completed / s", shown, width, "done / s")
+        assert "".join(part for part, _ in parts) == text

@@ -193,7 +193,7 @@ SOME = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, ma
 
 
 @given(st.lists(st.lists(SOME, max_size=40), max_size=9), st.floats(1e-3, 1e12), st.integers(30, 120))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_whatever_the_values_it_is_drawn_within_the_width(columns, seconds, width):
     traces = [
         trace("a" * 40, [seconds * (index + 1) / len(values) for index in range(len(values))], values)
@@ -209,16 +209,22 @@ def test_whatever_the_values_it_is_drawn_within_the_width(columns, seconds, widt
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such terminals")
 @pytest.mark.parametrize(
-    ("told", "system", "colored", "dark"),
+    ("told", "system", "colored", "dark", "columns", "width"),
     [
-        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "truecolor", True, True),
-        ({"TERM": "xterm-256color", "COLORFGBG": "0;15"}, "256", True, False),
-        ({"TERM": "xterm", "COLORFGBG": "15;0"}, "standard", True, True),
-        ({"TERM": "dumb"}, None, False, True),
-        ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, "truecolor", False, True),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "truecolor", True, True, 10, SMALLEST_WIDTH),
+        ({"TERM": "xterm-256color", "COLORFGBG": "0;15"}, "256", True, False, 100, 100),
+        ({"TERM": "xterm", "COLORFGBG": "15;0"}, "standard", True, True, 200, LARGEST_WIDTH),
+        ({"TERM": "dumb"}, None, False, True, 100, 100),
+        (
+            {"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"},
+            "truecolor",
+            False,
+            True,
+            90,
+            90,
+        ),
     ],
 )
-@pytest.mark.parametrize(("columns", "width"), [(10, SMALLEST_WIDTH), (100, 100), (200, LARGEST_WIDTH)])
 def test_a_terminal_gets_the_width_and_the_colors_that_it_has(
     monkeypatch, told, system, colored, dark, columns, width
 ):

@@ -262,11 +262,6 @@ def test_every_picture_has_its_size(series, size, length, end, kind, logarithmic
     assert {cell_len(row) for row in texts} == {len(row) for row in texts} == {size[0]}
 
 
-@pytest.mark.parametrize("size", [(1, 1), (5, 3), (11, 12), (44, 3)])
-def test_without_room_there_is_nothing(size):
-    assert draw(plot(line([1.0] * 5)), *size)[1] == [" " * size[0]] * size[1]
-
-
 # Sizes instead of time.
 
 
@@ -289,17 +284,13 @@ def test_a_mark_stands_in_the_column_and_row_of_its_labels_and_is_joined_to_the_
     assert len([row for row in texts if BLOCKS & set(row)]) > 4
 
 
-def test_one_point_alone_is_seen_and_two_series_are_told_apart():
-    rows, texts = draw(
-        sizes(("#880000", "○", {1000: 32e6}), ("#ff0000", "●", {1000: 16e6}), margin=math.log10(2))
-    )
+def test_one_point_alone_is_seen_two_series_are_told_apart_and_a_mark_on_another_is_the_later_one():
+    published, here = ("#880000", "○"), ("#ff0000", "●")
+    rows, texts = draw(sizes((*published, {1000: 32e6}), (*here, {1000: 16e6}), margin=math.log10(2)))
     text = "".join(texts)
     assert text.count("○") == text.count("●") == 1
     assert {"#880000", "#ff0000"} <= colors(rows)
     assert texts[-1].split() == ["500", "1", "k", "2", "k"]
-
-
-def test_a_mark_on_another_is_the_later_one():
     points = {10: 1.0, 100: 2.0}
-    text = "".join(draw(sizes(("#880000", "○", points), ("#ff0000", "●", points), kind=SECONDS))[1])
+    text = "".join(draw(sizes((*published, points), (*here, points), kind=SECONDS))[1])
     assert (text.count("●"), text.count("○")) == (2, 0)

@@ -36,28 +36,23 @@ def written(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize(
-    ("line", "width", "shown"),
-    [
+def test_a_line_is_written_in_exactly_its_cells_with_styles_upon_the_widgets_and_each_other():
+    styled = Content("abc").stylize("bold", 0, 2).stylize("#ff0000", 1, 3)
+    for line, width, shown in (
         (Content("ab"), 4, "ab  "),
         (Content("abcdef"), 4, "abc…"),
-        (Content(""), 2, "  "),
-        (Content.assemble("a", ("b", "bold"), "c"), 3, "abc"),
         (Content.assemble("a", ("日本", "bold")), 4, "a日…"),
-        (Content("abc").stylize("bold", 0, 2).stylize("#ff0000", 1, 3), 3, "abc"),
+        (Content.assemble("a", ("b", "bold"), "c"), 3, "abc"),
+        (styled, 4, "abc "),
         (Content("abc"), 0, ""),
-    ],
-)
-def test_a_line_is_written_in_exactly_its_cells(line, width, shown):
-    strip = LineWriter(BASE).write(line, width)
-    assert (strip.text, strip.cell_length) == (shown, width)
-
-
-def test_styles_lie_upon_the_widgets_and_upon_each_other():
-    line = Content("abc").stylize("bold", 0, 2).stylize("#ff0000", 1, 3)
-    looks = [(text, bool(style.bold), style.color.name) for text, style, _ in LineWriter(BASE).write(line, 4)]
-    assert looks[:2] == [("a", True, "#ffffff"), ("b", True, "#ff0000")]
-    assert looks[2:] == [("c", False, "#ff0000"), (" ", False, "#ffffff")]
+    ):
+        strip = LineWriter(BASE).write(line, width)
+        assert (strip.text, strip.cell_length) == (shown, width)
+    parts = [
+        (text, bool(style.bold), style.color.name) for text, style, _ in LineWriter(BASE).write(styled, 4)
+    ]
+    assert parts[:2] == [("a", True, "#ffffff"), ("b", True, "#ff0000")]
+    assert parts[2:] == [("c", False, "#ff0000"), (" ", False, "#ffffff")]
 
 
 async def test_a_line_that_has_not_changed_is_not_drawn_again(written):

@@ -45,11 +45,6 @@ def test_fraction_and_value_grow_with_each_other_and_a_dragged_value_is_readable
     assert all(is_readable(value, scale) for value in found)
 
 
-def test_a_typed_value_stands_between_its_neighbours():
-    scale = StopScale()
-    assert scale.fraction(10_000) < scale.fraction(12_345) < scale.fraction(20_000)
-
-
 @given(SCALES, WIDTHS, VALUES)
 def test_cells_rise_from_nothing_to_the_maximum_in_readable_values(scale, width, value):
     values = [scale.value_at(cell, width) for cell in range(width)]
@@ -82,16 +77,3 @@ def test_every_kind_of_step_moves_until_it_is_at_the_end_and_a_fine_one_passes_n
         assert 0 <= down < value if value > 0 else down == 0
     assert scale.fine(value, 1) <= scale.step(value, 1)
     assert scale.fine(value, -1) >= scale.step(value, -1)
-
-
-@pytest.mark.parametrize(
-    ("kind", "steps"),
-    [
-        ("step", [(10_000, 1, 20_000), (10_000, -1, 5_000), (12_345, -1, 10_000)]),
-        ("fine", [(10_000, 1, 11_000), (10_000, -1, 9_500), (12_345, 1, 13_000)]),
-        ("decade", [(10_000, 1, 100_000), (10_000, -1, 1_000), (0, 1, 1)]),
-    ],
-)
-def test_steps_around_ten_thousand(kind, steps):
-    move = getattr(StopScale(), kind)
-    assert [(value, direction, move(value, direction)) for value, direction, _ in steps] == steps

@@ -16,7 +16,6 @@ from concwatch.charts.ticks import elapsed_ticks
 from concwatch.cli import main
 from concwatch.pictures.png import to_png
 from tests.made_recording import made_lines
-from tests.screen import stage
 
 MIB = 1 << 20
 TIMES = [float(second) for second in range(61)]
@@ -100,10 +99,3 @@ def test_a_recording_is_exported_as_one_and_what_it_lacks_is_said(tmp_path):
         wrong = export(option)
         assert (wrong.exit_code, wrong.stdout) == (2, "")
         assert expected in wrong.stderr
-
-
-async def test_a_slide_of_the_screen_says_what_was_measured():
-    async with stage() as s:
-        await s.switch_on("asyncio", tasks=1_000)
-        await s.run(3)
-        assert {"each task sleeps 10 s", "untraced"} <= set(s.app.conditions())

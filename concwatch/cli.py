@@ -99,7 +99,7 @@ def main(
         ),
     )
     status = display.run(app)
-    state = ScreenState(app.chosen_theme or saved.theme, app.window or saved.window)
+    state = ScreenState(app.selected_theme or saved.theme, app.window or saved.window)
     if state != saved and not display.is_page:
         save_state(state)
     sys.exit(status)

@@ -39,10 +39,10 @@ def test_where_nothing_can_be_written_nothing_is_kept(tmp_path, monkeypatch):
 
 async def test_theme_and_window_are_there_at_the_start_and_only_a_choice_on_the_screen_is_kept():
     async with stage() as s:
-        assert (s.app.chosen_theme, s.app.window) == ("", None)
+        assert (s.app.selected_theme, s.app.window) == ("", None)
         s.app.theme = "nord"
         await s.press("right_square_bracket")
-        assert (s.app.chosen_theme, s.app.window) == ("nord", 15.0)
+        assert (s.app.selected_theme, s.app.window) == ("nord", 15.0)
         await s.sees("theme nord", "charts show 15 s", within=s.monitor.query_one("EventView"))
 
 
@@ -53,4 +53,4 @@ async def test_theme_window_and_tasks_asked_for_are_there_from_the_start():
         assert app.current_theme.name == "dracula"
         await pilot.pause(1)
         assert [lane.live for lane in app.lab.lanes] == [0, 0, 100, 0]
-        assert (app.chosen_theme, app.window) == ("", None), "nobody chose on the screen"
+        assert (app.selected_theme, app.window) == ("", None), "nobody chose on the screen"

@@ -12,8 +12,7 @@ from concwatch.recordings.format import EventLine, MarkLine, encode
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import FileWriter
-from concwatch.ui.moment import format_moment, parse_moment
-from concwatch.ui.play_head import PlayHead
+from concwatch.ui.play_head import PlayHead, format_moment, parse_moment
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, share_at
 from concwatch.ui.replay_app import ReplayApp
 from concwatch.ui.screens.replay import REFUSAL, ReplayScreen

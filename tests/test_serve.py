@@ -23,7 +23,7 @@ from PIL import Image
 from concwatch.commands import serve
 from concwatch.pictures.png import can_draw
 from concwatch.system.child import ROOT
-from concwatch.ui.hangup import HANGUP_STATUS, end_with_page
+from concwatch.ui.hangup import HANGUP_STATUS, exit_with_page
 from concwatch.ui.in_page import page_environment
 from concwatch.web import session
 from concwatch.web.listening import listen, url
@@ -287,7 +287,7 @@ def test_the_screen_is_told_and_then_ended_when_its_input_ends(make, monkeypatch
     monkeypatch.setattr("concwatch.ui.hangup.GRACE", 0.01)
     monkeypatch.setattr("concwatch.ui.hangup.os.kill", lambda *signalled: told.append(signalled))
     ours, theirs = (end if isinstance(end, int) else end.detach() for end in make())
-    end_with_page(ours, ended.append)
+    exit_with_page(ours, ended.append)
     assert not told
     os.close(theirs)
     until(lambda: ended, "the end")

@@ -27,7 +27,7 @@ from concwatch.pictures.png import PicturesUnavailable
 from concwatch.system.child import concwatch_command
 from concwatch.text import unknown
 from concwatch.ui.app import ConcwatchApp
-from concwatch.ui.hangup import end_with_terminal
+from concwatch.ui.hangup import exit_with_terminal
 from concwatch.ui.watch_app import WatchApp
 from concwatch.units import format_bytes
 from concwatch.watch.session import watched_in_background
@@ -209,7 +209,7 @@ def _perform(
 ) -> PlayResult:
     """Play one demo and print its steps."""
     if on_screen:
-        end_with_terminal(*take_terminal())
+        exit_with_terminal(*take_terminal())
     lines: list[str] = []  # printed at the end if the app has the terminal until then
     emit = lines.append if on_screen else partial(click.echo, file=sys.stdout)  # the app replaces sys.stdout
     if demo.watch:

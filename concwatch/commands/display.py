@@ -108,7 +108,7 @@ class Display:
     """
 
     def __init__(self) -> None:
-        from concwatch.ui.hangup import end_with_page, end_with_terminal
+        from concwatch.ui.hangup import exit_with_page, exit_with_terminal
         from concwatch.ui.lanes_app import LanesApp  # noqa: F401  # Textual reads a page's environment on import
 
         self.is_page = in_page()
@@ -117,10 +117,10 @@ class Display:
         """What the user chose on the last screen."""
         self._size = None
         if self.is_page:
-            end_with_page(sys.stdin.fileno())
+            exit_with_page(sys.stdin.fileno())
             self._size = pop_page_size()
         else:
-            end_with_terminal(*take_terminal())
+            exit_with_terminal(*take_terminal())
 
     @property
     def theme(self) -> str:

@@ -35,7 +35,7 @@ def wait_for_hangup(descriptor: int) -> None:
         time.sleep(GRACE)  # some systems report that terminals cannot be polled
 
 
-def end_with_terminal(*descriptors: int, end: Callable[[int], object] = os._exit) -> None:
+def exit_with_terminal(*descriptors: int, end: Callable[[int], object] = os._exit) -> None:
     """Exit `GRACE` seconds after the terminal is gone, whatever other threads do.
 
     Textual's writer thread dies with the terminal. The event loop then blocks forever in its next write and
@@ -49,7 +49,7 @@ def end_with_terminal(*descriptors: int, end: Callable[[int], object] = os._exit
         _watch(descriptor, lambda: None, end)
 
 
-def end_with_page(descriptor: int, end: Callable[[int], object] = os._exit) -> None:
+def exit_with_page(descriptor: int, end: Callable[[int], object] = os._exit) -> None:
     """Exit at most `GRACE` seconds after the web server is gone.
 
     Textual's web driver continues without input, and the kernel sends no signal for a closed pipe. This sends

@@ -142,7 +142,7 @@ class LanesApp(InputQueue):
                 screen.mount(SizeNotice(size))
 
     @property
-    def chosen_theme(self) -> str:
+    def selected_theme(self) -> str:
         """Name of the theme selected by the user; empty if the initial one is unchanged."""
         return self.theme if self._initial_theme not in ("", self.theme) else ""
 
@@ -199,7 +199,7 @@ class LanesApp(InputQueue):
             if isinstance(screen, Updatable):
                 screen.update_now()
 
-    def offer(self, path: Path) -> None:
+    def offer_download(self, path: Path) -> None:
         """Offer a saved file for download if the screen is shown in a browser."""
         if self.is_web:
             self.deliver_binary(path, save_directory=path.parent)
@@ -234,7 +234,7 @@ class LanesApp(InputQueue):
             if saved.paths:
                 others = "".join(f" and {path.suffix}" for path in saved.paths[1:])
                 self.log_event(f"picture {saved.paths[0]}{others}")
-                self.offer(saved.paths[-1])  # only one: a browser asks the user before several downloads
+                self.offer_download(saved.paths[-1])  # only one: browsers ask before several
             if not (saved.failed or self._png_hint_shown or can_draw()):
                 self._png_hint_shown = True
                 text += f"\n{PNG_HINT}"
@@ -252,7 +252,7 @@ class LanesApp(InputQueue):
                 self._notify_recording(stopped, f"saved {stopped.path}, {format_bytes(stopped.size)}")
                 self.log_event(f"recorded {stopped.path}, {format_bytes(stopped.size)}")
                 if not stopped.problem:
-                    self.offer(stopped.path)
+                    self.offer_download(stopped.path)
             return
         try:
             started = self.recording.start(*self.recorded())

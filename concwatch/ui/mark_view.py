@@ -19,7 +19,6 @@ class MarkView:
     """Looks up the marks of a source by time."""
 
     def __init__(self, source: Source) -> None:
-        """Create the view of the marks of ``source``."""
         self._source = source
 
     def _recent(self) -> Sequence[Mark]:
@@ -29,7 +28,7 @@ class MarkView:
         notes = [mark for mark in marks if mark.kind == NOTE]
         return [*[mark for mark in marks if mark.kind != NOTE][-MARKS:], *notes[-MARKS:]]
 
-    def moments(
+    def annotations(
         self, snapshot: Snapshot, seconds: float, colors: Mapping[str, str], common: str, note: str
     ) -> list[Annotation]:
         """Return the marks of the last ``seconds``; notes are last, so that they are drawn on top.

@@ -18,7 +18,7 @@ from concwatch.files import read_toml
 from concwatch.links import messages
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, Expectation, parse_expectation
 from concwatch.measure.units import SCALES
-from concwatch.ui.moment import parse_moment
+from concwatch.ui.play_head import parse_moment
 from concwatch.units import (
     LARGEST_COUNT,
     LARGEST_SIZE,

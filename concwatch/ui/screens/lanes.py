@@ -225,7 +225,7 @@ class LanesScreen(PrestyledScreen[None]):
         theme = self.app.theme_variables
         colors = self.colors_of(snapshot)
         seconds = self.charts.window(snapshot.time - self._source.began)
-        marks = self._marks.moments(snapshot, seconds, colors, theme["foreground"], theme["accent"])
+        marks = self._marks.annotations(snapshot, seconds, colors, theme["foreground"], theme["accent"])
         live = [lane.live for lane in snapshot.lanes]
         unchanged, self._live = live == self._live, live
         self._grid.show(

@@ -238,6 +238,7 @@ class LaneCommands:
 class MonitorScreen(LanesScreen):
     """The program's first screen, which shows live lanes."""
 
+    commands: LaneCommands
     KEYS = keys.MONITOR
     BINDINGS = keys.bindings(keys.MONITOR)
     SUBJECT = "what does one more task cost?"
@@ -253,7 +254,7 @@ class MonitorScreen(LanesScreen):
         """
         self._rows = LabSource(lab)
         super().__init__(self._rows, size, status_text, partial(lab.log, ""))
-        self.commands = self._commands = LaneCommands(lab, self._rows, self)
+        self.commands = LaneCommands(lab, self._rows, self)
         self._lab = lab
         self._due = 0.0
         self._latest: Snapshot | None = None
@@ -275,7 +276,7 @@ class MonitorScreen(LanesScreen):
         """Set targets by the names of engines."""
         for index, row in enumerate(self._rows.rows):
             if row.own_name in targets:
-                self._commands.set_target(targets[row.own_name], index)
+                self.commands.set_target(targets[row.own_name], index)
 
     def _observe(self, snapshot: Snapshot) -> None:
         """Show a snapshot of the lab, at most one per frame: during growth the lab steps more often."""

@@ -16,8 +16,7 @@ from concwatch.recordings.format import Header
 from concwatch.recordings.recording import Recording
 from concwatch.text import plain
 from concwatch.ui import keys
-from concwatch.ui.moment import format_moment, parse_moment
-from concwatch.ui.play_head import PlayHead
+from concwatch.ui.play_head import PlayHead, format_moment, parse_moment
 from concwatch.ui.recording_source import RecordingSource
 from concwatch.ui.renderables import transport_line
 from concwatch.ui.screens.base import is_exiting

@@ -252,6 +252,7 @@ class GroupView(LanesScreen):
 class WatchScreen(GroupView):
     """Shows the processes of a watched program."""
 
+    commands: WatchCommands
     KEYS = keys.WATCH
     BINDINGS = keys.bindings(keys.WATCH)
     SUBJECT = "whose tasks are they, and which grow?"
@@ -270,7 +271,7 @@ class WatchScreen(GroupView):
             output: the file with the program's output; None if it was started elsewhere.
         """
         super().__init__(WatchSource(watching), size, status_text, partial(watching.log, ""))
-        self.commands = self._commands = WatchCommands(watching, self, output)
+        self.commands = WatchCommands(watching, self, output)
         self._watching = watching
 
     def on_mount(self) -> None:
@@ -280,7 +281,7 @@ class WatchScreen(GroupView):
 
     def _refresh_waits(self) -> None:
         if self.waits_shown:
-            self._commands.request_waits()
+            self.commands.request_waits()
 
     def on_unmount(self) -> None:
         """Stop observing the program."""

@@ -7,7 +7,7 @@ from textual import events, on
 from textual.content import Content
 from textual.message import Message
 
-from concwatch.ui.moment import format_moment
+from concwatch.ui.play_head import format_moment
 from concwatch.ui.renderables.transport_line import Mark, TransportLine, cell_of, marks_in, share_at
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 

@@ -1,4 +1,4 @@
-"""A worker that is only arithmetic: for tests and pictures that must come out the same every time."""
+"""A simulated worker, for tests and pictures that must be the same every time."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from concwatch.worker.workloads import HTTP, WORDS, parse
 
 @dataclass(frozen=True)
 class Costs:
-    """How a fake worker behaves: bytes, tasks a second, tasks."""
+    """The behaviour of a fake worker: bytes, tasks a second, tasks."""
 
     idle: int = 20 << 20
     task: int = 1_260
@@ -20,11 +20,11 @@ class Costs:
     create_rate: float = 80_000.0
     cancel_rate: float = 200_000.0
     most: int | None = None
-    """Tasks at which ``wall`` is hit."""
+    """The number of tasks at which it hits ``wall``."""
     wall: str = "vm.max_map_count"
     runtime: str = "CPython 3.11.7"
     heap: int | None = None
-    """Bytes a task on the runtime's own heap, of one that has such a figure and cannot be traced."""
+    """Bytes per task on the runtime heap, for a runtime that reports it and cannot be traced."""
 
 
 COSTS = {
@@ -40,13 +40,13 @@ COSTS = {
 
 @dataclass
 class Fault:
-    """Something that goes wrong at a moment, ``after`` seconds from the start."""
+    """A fault that occurs ``after`` seconds from the start."""
 
     after: float
     arrival: Arrival | None = None
-    """What the worker sends then; `Ended` ends it."""
+    """What the worker sends; `Ended` ends it."""
     silence: float = 0.0
-    """Seconds that it then says nothing."""
+    """Seconds for which it then sends nothing."""
 
 
 @dataclass
@@ -61,52 +61,52 @@ class _Counts:
 
 
 class FakeLink:
-    """A `Link` whose worker grows, completes and shrinks by its `Costs`, on whatever clock drives it."""
+    """A `Link` whose worker creates, completes and cancels tasks according to its `Costs`."""
 
     def __init__(self, engine, costs=None, faults=()):
         self.engine = engine
         self.costs = costs or COSTS.get(engine.name, Costs())
         self.sent = []
-        """Every command so far, with its fields."""
+        """All commands so far, with their fields."""
         self._out = deque()
         self._faults = sorted(faults, key=lambda fault: fault.after, reverse=True)
         self._began = None
         self._now = self._silent_until = 0.0
         self._counts = _Counts()
-        self._timed = []  # of the cohorts that have completed since the last tick, one task each
-        self._cohorts = deque()  # when, how many complete; oldest first
-        self._unheard = []  # sent while it was silent
+        self._durations = []  # one for each cohort that has completed since the last tick
+        self._cohorts = deque()  # when they complete, how many; oldest first
+        self._queued = []  # commands received while it was silent
         self._most_live = 0.0
         self._peak_rss = 0
         self._target = 0
         self._left = 0.0
-        self._asked = None  # when, created and cancelled until then
-        self._burst = None  # when it is over, and what it will say
+        self._growth = None  # when the target was set, tasks created and cancelled by then
+        self._burst = None  # when it ends, and its report
         self._refill, self._trace = True, False
         self._workload = parse("sleep:10")
-        self._over = False
+        self._ended = False
 
-    # What a lane calls.
+    # The interface of a link.
 
     def send(self, type_, **fields):
-        """Take one command; it has effect at once, or at the end of a silence."""
+        """Handle a command at once, or at the end of a silence."""
         self.sent.append((type_, fields))
-        if self._over:
+        if self._ended:
             return
         if self._now < self._silent_until:
-            self._unheard.append((type_, fields))
+            self._queued.append((type_, fields))
         else:
-            self._act(type_, fields)
+            self._handle(type_, fields)
 
-    def _act(self, type_, fields):
+    def _handle(self, type_, fields):
         try:
             match type_, fields:
                 case "target", {"tasks": tasks}:
                     self._target = tasks
                     self._left = max(0.0, tasks - self._counts.live)
-                    self._asked = self._now, self._counts.created, self._counts.cancelled
+                    self._growth = self._now, self._counts.created, self._counts.cancelled
                 case "halt", {"wall": wall, "value": value}:
-                    self._hold_back(wall, value, "")
+                    self._halt(wall, value, "")
                 case "burst", _:
                     self._begin_burst(**fields)
                 case "stop", _:
@@ -124,7 +124,7 @@ class FakeLink:
                 self._out.append(Applied(type_, 0.0))
 
     def arrivals(self, now):
-        """Live until ``now``, then return what was said meanwhile."""
+        """Simulate the time until ``now``, and return the messages sent meanwhile."""
         if self._began is None:
             self._began = self._now = now
             pool = self.engine.name == "pool"
@@ -134,20 +134,20 @@ class FakeLink:
             flags = ("6 threads",) if pool else ()
             name, runtime = self.engine.name, self.costs.runtime
             self._out.append(Ready(name, runtime, 4242, flags=flags, can=can, workloads=WORDS))
-        self._live_until(now)
-        self._suffer(now)
+        self._advance(now)
+        self._apply_faults(now)
         if now < self._silent_until:
             return []
-        unheard, self._unheard = self._unheard, []
-        for type_, fields in unheard:
-            self._act(type_, fields)
+        queued, self._queued = self._queued, []
+        for type_, fields in queued:
+            self._handle(type_, fields)
         found = list(self._out)
         self._out.clear()
-        return found if self._over else [*found, self._tick()]
+        return found if self._ended else [*found, self._tick()]
 
     def reading(self):
-        """Return the memory that the tasks would take; what was once taken is given back only in half."""
-        if self._over or self._began is None:
+        """Return the memory of the tasks; half of the memory of ended tasks is kept."""
+        if self._ended or self._began is None:
             return None
         live = self._counts.live
         weight = self.costs.task + ((self.costs.traced + self.costs.tracer) * 0.65 if self._trace else 0)
@@ -161,13 +161,13 @@ class FakeLink:
         return Reading(rss, 0.02, threads, cpu_seconds=cpu, peak_rss=self._peak_rss)
 
     def kill(self):
-        """End it, silent or not."""
-        if not self._over:
-            self._over = True
+        """End the worker, even a silent one."""
+        if not self._ended:
+            self._ended = True
             self._silent_until = self._now
             self._out.append(Ended("killed by SIGKILL"))
 
-    # What commands do.
+    # Commands.
 
     def _change_workload(self, workload, url):
         if workload.word == HTTP and not url:
@@ -178,7 +178,7 @@ class FakeLink:
         self._left = self._target
 
     def _begin_burst(self, tasks, chunks, read_after, older=0):
-        """Create at once, run to the end, one part after the other."""
+        """Start a burst whose tasks run ``chunks`` parts one after another."""
         creating = tasks / self.costs.create_rate
         total = creating + (self._duration() or 0.0) * chunks
         self._counts.created += tasks
@@ -195,21 +195,21 @@ class FakeLink:
         )
         self._burst = self._now + total, done
 
-    def _hold_back(self, wall, value, detail):
+    def _halt(self, wall, value, detail):
         standing = int(self._counts.live)
         self._out.append(Limit(standing, self._target, wall, value, detail))
-        self._target, self._left, self._asked = standing, 0.0, None
+        self._target, self._left, self._growth = standing, 0.0, None
 
-    # What time does.
+    # Time.
 
-    def _live_until(self, now):
+    def _advance(self, now):
         seconds, self._now = max(0.0, now - self._now), now
-        if self._over or now < self._silent_until:
+        if self._ended or now < self._silent_until:
             return
         counts = self._counts
         while self._cohorts and self._cohorts[0][0] <= now:
             counts.completed += self._cohorts.popleft()[1]
-            self._timed.append(self._duration() or 0.0)
+            self._durations.append(self._duration() or 0.0)
         if self._burst is not None:
             over, done = self._burst
             self._most_live = max(self._most_live, counts.live)
@@ -237,7 +237,7 @@ class FakeLink:
         if most is not None and wanted > most - self._counts.live:
             wanted = max(0.0, float(int(most - self._counts.live)))
             self._counts.created += wanted
-            self._hold_back(self.costs.wall, 65_530, "can't start new thread")
+            self._halt(self.costs.wall, 65_530, "can't start new thread")
         else:
             self._counts.created += wanted
         self._left = max(0.0, self._left - wanted)
@@ -257,29 +257,29 @@ class FakeLink:
         return None
 
     def _report_reached(self):
-        if self._asked is None:
+        if self._growth is None:
             return
-        when, created, cancelled = self._asked
+        when, created, cancelled = self._growth
         counts = self._counts
         due = self._left <= 0 if counts.created > created or not self._refill else counts.live >= self._target
         if due and counts.live <= self._target:
             changes = int(counts.created - created), int(counts.cancelled - cancelled)
             self._out.append(Reached(self._target, int(counts.live), *changes, max(0.001, self._now - when)))
-            self._asked = None
+            self._growth = None
 
-    def _suffer(self, now):
+    def _apply_faults(self, now):
         while self._faults and now - self._began >= self._faults[-1].after:
             fault = self._faults.pop()
             if fault.arrival is not None:
                 self._out.append(fault.arrival)
-                self._over = self._over or isinstance(fault.arrival, Ended)
+                self._ended = self._ended or isinstance(fault.arrival, Ended)
             self._silent_until = max(self._silent_until, now + fault.silence if fault.silence else 0.0)
 
     def _tick(self):
         counts, costs = self._counts, self.costs
         created, completed, cancelled = int(counts.created), int(counts.completed), int(counts.cancelled)
         live = created - completed - cancelled
-        timed, self._timed = tuple(self._timed), []
+        durations, self._durations = tuple(self._durations), []
         return Tick(
             time=self._now,
             created=created,
@@ -293,13 +293,13 @@ class FakeLink:
             traced=int(600_000 + live * costs.traced) if self._trace else None,
             tracer=int(400_000 + live * costs.tracer) if self._trace else None,
             heap=None if costs.heap is None else 300_000 + live * costs.heap,
-            durations=timed,
+            durations=durations,
         )
 
 
 @dataclass
 class FakeWorkers:
-    """Opens fake links, by engine, and keeps them for who wants to look."""
+    """Opens fake links, and stores them by engine."""
 
     costs: dict[str, Costs] = field(default_factory=dict)
     faults: dict[str, list[Fault]] = field(default_factory=dict)
@@ -312,7 +312,7 @@ class FakeWorkers:
 
 
 class FakePages:
-    """A page server that is nowhere; set ``how`` to have it die."""
+    """A page server without a process; set ``how`` to simulate its end."""
 
     def __init__(self):
         self.how = None

@@ -163,7 +163,7 @@ class HostWorker(FakeLink):
 
     def lose(self):
         self._out.append(Ended("nothing received for 4.5 s", lost=True))
-        self._over = True
+        self._ended = True
 
 
 def bench(*hosts, reports=None, **options):

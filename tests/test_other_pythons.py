@@ -31,8 +31,11 @@ def pythons():
             path, major, minor, kind = output.rsplit(maxsplit=3)
             version = (int(major), int(minor))
             if (3, 9) <= version != sys.version_info[:2] or kind == "pypy":
-                found.setdefault(f"{'PyPy' if kind == 'pypy' else 'CPython'} {major}.{minor}", path)
-    return found
+                found.setdefault((kind == "pypy", version), path)
+    return {
+        f"{'PyPy' if pypy else 'CPython'} {version[0]}.{version[1]}": found[pypy, version]
+        for pypy, version in sorted(found)
+    }
 
 
 PYTHONS = pythons()
@@ -40,8 +43,13 @@ needs_one = pytest.mark.skipif(not PYTHONS, reason="no other Python from 3.9 on 
 
 
 @needs_one
-@pytest.mark.parametrize("engine", ["pool", "asyncio"])
-@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize(
+    ("python", "engine"),
+    [
+        *((python, "asyncio") for python in PYTHONS),
+        *((python, "pool") for python in [*PYTHONS][:: len(PYTHONS) - 1 or 1]),
+    ],
+)
 def test_a_worker_runs_under_another_python(python, engine, tmp_path):
     kind = "async def" if engine == "asyncio" else "def"
     (tmp_path / "jobs.py").write_text(f"{kind} fail(): raise ValueError('no luck')\n")
@@ -85,7 +93,7 @@ def test_a_worker_runs_under_another_python(python, engine, tmp_path):
 
 @pytest.fixture
 def odd(tmp_path):
-    """Makes an interpreter that is none: whatever it is asked, it says what a Python would, with changes."""
+    """Creates fake interpreters: scripts that print what a Python would, with changes."""
     said = {
         "executable": "/opt/odd/bin/python",
         "prefix": "/opt/odd",

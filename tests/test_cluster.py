@@ -28,9 +28,11 @@ MIB = 1 << 20
 def cluster():
     from concwatch.hosts.cluster import Cluster
 
-    found = Cluster("local:2")
-    yield found
-    found.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("concwatch.hosts.cluster.POLL_INTERVAL", 0.1)
+        found = Cluster("local:2")
+        yield found
+        found.close()
 
 
 def connect(cluster, number=0, engine="asyncio"):
@@ -143,16 +145,18 @@ async def test_a_scheduler_that_dies_loses_its_lanes():
 
 
 @pytest.mark.real
-def test_commands_take_a_cluster_and_leave_nothing():
-    done = invoke("run", "asyncio", "--tasks", 1_000, "--seconds", 0, "--together", "--cluster", "local:2")
+def test_commands_take_a_cluster(cluster):
+    address = ("--cluster", cluster._client.scheduler.address)
+    done = invoke("run", "asyncio", "--tasks", 1_000, "--seconds", 0, "--together", *address)
     assert done.exit_code == 0, done.output
     assert [line.split("  ")[0] for line in done.stdout.splitlines()[1:4]] == [
         "asyncio · dask0",
         "asyncio · dask1",
         "asyncio, 2 hosts",
     ]
-    assert [line.split()[0] for line in invoke("hosts", "--cluster", "local:1").stdout.splitlines()[1:]] == [
-        "dask0"
+    assert [line.split()[0] for line in invoke("hosts", *address).stdout.splitlines()[1:]] == [
+        "dask0",
+        "dask1",
     ]
 
 
@@ -176,21 +180,18 @@ def test_nothing_is_left_of_a_local_cluster_when_concwatch_is_killed():
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        ("tcp://127.0.0.1:1", "tcp://127.0.0.1:1: no Dask scheduler answers there within "),
-        ("tcp://127.0.0.1:{silent}", "no Dask scheduler answers there within "),
-        ("nonsense://127.0.0.1:1", "nonsense://127.0.0.1:1: "),
-        ("local:1", "and distributed 20"),
-    ],
-)
-def test_a_cluster_that_is_not_there_or_of_another_version_is_one_line(monkeypatch, address, said):
-    monkeypatch.setattr("concwatch.hosts.cluster.CONNECT_TIMEOUT", 3.0)
+def test_a_cluster_that_is_not_there_or_of_another_version_is_one_line(cluster, monkeypatch):
+    def said(address):
+        return refused("run", "asyncio", "--tasks", 1, "--cluster", address)
+
     monkeypatch.setattr("concwatch.hosts.cluster.OLDEST", 2999)
+    assert "and distributed 20" in said(cluster._client.scheduler.address)
+    assert "nonsense://127.0.0.1:1: unknown address scheme" in said("nonsense://127.0.0.1:1")
+    monkeypatch.setattr("concwatch.hosts.cluster.CONNECT_TIMEOUT", 0.3)
+    assert "tcp://127.0.0.1:1: no Dask scheduler answers there within " in said("tcp://127.0.0.1:1")
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = address.format(silent=silent.getsockname()[1])
-        assert said in refused("run", "asyncio", "--tasks", 1, "--cluster", address)
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        assert f"{address}: no Dask scheduler answers there within " in said(address)
 
 
 def test_what_is_no_cluster_or_cannot_be_had_is_one_line(monkeypatch):

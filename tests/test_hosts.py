@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import io
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import psutil
@@ -343,21 +345,20 @@ def test_figures_of_a_process_are_those_of_psutil():
 
 @pytest.mark.real
 @pytest.mark.parametrize(
-    "prefix",
-    [
-        ("env",),
-        THROUGH_A_SHELL,
-        ("dash", "-c", 'dash -c "$*"', "x"),
-        ("busybox", "sh", "-c", 'busybox sh -c "$*"', "x"),
-    ],
-    ids=["env", "sh", "dash", "busybox"],
+    ("prefix", "python"),
+    [(("env",), -1), (THROUGH_A_SHELL, 0), (("busybox", "sh", "-c", 'busybox sh -c "$*"', "x"), -1)],
+    ids=["env", "sh", "busybox"],
 )
-async def test_a_worker_runs_by_a_prefix_with_and_without_a_shell(prefix):
+async def test_a_worker_runs_by_a_prefix_with_and_without_a_shell_on_the_oldest_and_newest_python(
+    prefix, python
+):
     if shutil.which(prefix[0]) is None:
         pytest.skip(f"no {prefix[0]}")
-    remote = connect(*prefix)
+    version, path = [*PYTHONS.items()][python] if PYTHONS else ("", sys.executable)
+    remote = connect(*prefix, python=path)
     pid = await remote.ready()
     bridge = remote.bridge.pid
+    assert remote.host.python.startswith(version)
     assert remote.host.cores == len(os.sched_getaffinity(0))
     await remote.until(lambda: remote.link.reading() is not None)
     idle = remote.link.reading().rss
@@ -369,18 +370,6 @@ async def test_a_worker_runs_by_a_prefix_with_and_without_a_shell(prefix):
     remote.link.send("stop")
     assert await remote.end() == Ended("exited with status 0")
     await all_gone(pid, bridge)
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("python", PYTHONS)
-async def test_bridge_and_worker_run_on_every_python(python):
-    remote = connect(*THROUGH_A_SHELL, python=PYTHONS[python])
-    await remote.ready()
-    remote.link.send("target", tasks=100)
-    await remote.until(lambda: remote.of(Reached))
-    assert remote.host.python.startswith(python)
-    remote.link.send("stop")
-    await remote.end()
 
 
 OLD = [
@@ -410,11 +399,8 @@ async def test_what_a_host_lacks_is_one_line(tmp_path):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    "banner", ["echo Welcome; echo to web1", "printf 'no line end'", "printf '{\"type\":'"]
-)
-async def test_what_a_shell_prints_first_is_passed_over(banner):
-    remote = connect("sh", "-c", f'{banner}; "$@"', "sh")
+async def test_what_a_shell_prints_first_is_passed_over():
+    remote = connect("sh", "-c", """echo Welcome; echo to web1; printf '{"type":'; "$@" """, "sh")
     await remote.ready()
     assert remote.of(Noise)
     remote.link.send("stop")
@@ -424,9 +410,9 @@ async def test_what_a_shell_prints_first_is_passed_over(banner):
 @pytest.mark.real
 async def test_a_host_that_says_nothing_or_garbage_for_ever_is_given_up(monkeypatch):
     with monkeypatch.context() as shorter:
-        shorter.setattr("concwatch.hosts.link.CONNECT_TIMEOUT", 1.0)
+        shorter.setattr("concwatch.hosts.link.CONNECT_TIMEOUT", 0.1)
         said = await connect("sh", "-c", "exec sleep 60").refusal()
-    assert said == "there cannot be reached: did not answer within 1 s"
+    assert said == "there cannot be reached: did not answer within 0 s"
     remote = connect("sh", "-c", "exec yes")
     said = await remote.refusal()
     assert said.startswith(
@@ -436,17 +422,14 @@ async def test_a_host_that_says_nothing_or_garbage_for_ever_is_given_up(monkeypa
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("victim", ["connection", "bridge", "worker"])
+@pytest.mark.parametrize("victim", ["bridge", "worker"])
 async def test_whatever_is_killed_nothing_is_left(victim):
     remote = connect(*PIPED)
     pid = await remote.ready()
     bridge = remote.bridge.pid
     remote.link.send("target", tasks=1_000)
     await remote.until(lambda: remote.of(Reached))
-    if victim == "connection":
-        remote.link._pipe.kill()  # as if somebody else had
-    else:
-        os.kill({"bridge": bridge, "worker": pid}[victim], signal.SIGKILL)
+    os.kill({"bridge": bridge, "worker": pid}[victim], signal.SIGKILL)
     ended = await remote.end()
     if victim == "worker":
         assert ended == Ended("killed by SIGKILL")
@@ -456,8 +439,20 @@ async def test_whatever_is_killed_nothing_is_left(victim):
     await all_gone(pid, bridge)
 
 
+def shorten_silence(monkeypatch, seconds):
+    """Set after how many seconds without a line monitor and bridge give up."""
+    archive = io.BytesIO(package.archive())
+    bridge = (package.PACKAGE / "hosts" / "bridge.py").read_text()
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(archive, "a") as file:
+        file.writestr("concwatch/hosts/bridge.py", bridge.replace("SILENCE = 4.5", f"SILENCE = {seconds}"))
+    monkeypatch.setattr(package, "archive", archive.getvalue)
+    monkeypatch.setattr(package, "_boot", package._boot.__wrapped__)
+    monkeypatch.setattr("concwatch.hosts.link.SILENCE", seconds)
+
+
 @pytest.mark.real
-async def test_a_connection_that_falls_silent_is_lost_and_nothing_is_left_there():
+async def test_a_connection_that_falls_silent_is_lost_and_nothing_is_left_there(monkeypatch):
+    shorten_silence(monkeypatch, 2.0)
     remote = connect(*PIPED)
     pid = await remote.ready()
     bridge = remote.bridge
@@ -469,7 +464,7 @@ async def test_a_connection_that_falls_silent_is_lost_and_nothing_is_left_there(
         cat.suspend()
     try:
         ended = await remote.end()
-        assert ended == Ended("nothing received for 4.5 s", lost=True)
+        assert ended == Ended("nothing received for 2.0 s", lost=True)
         await all_gone(pid, bridge.pid, limit=20)
     finally:
         for cat in cats:
@@ -478,19 +473,9 @@ async def test_a_connection_that_falls_silent_is_lost_and_nothing_is_left_there(
 
 
 @pytest.mark.real
-def test_nothing_is_left_there_when_the_monitor_is_killed(tmp_path):
+def test_nothing_is_left_there_when_the_monitor_is_killed():
     out = subprocess.Popen(
-        [
-            *PROGRAM,
-            "run",
-            "asyncio",
-            "--tasks",
-            "1000",
-            "--seconds",
-            "60",
-            "--host",
-            " ".join(("env", "-u", "X")),
-        ],
+        [*PROGRAM, "run", "asyncio", "--tasks", "1000", "--seconds", "60", "--host", "env -u X"],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
@@ -510,29 +495,10 @@ def test_nothing_is_left_there_when_the_monitor_is_killed(tmp_path):
 
 @pytest.mark.real
 def test_run_and_hosts_print_a_row_a_host(tmp_path):
-    settings = {
-        "CONCWATCH_SETTINGS": str(
-            _file(
-                tmp_path,
-                f'[hosts.web1]\ncommand = "env"\npython = "{sys.executable}"\n'
-                '[hosts.gone]\ncommand = "false"\n',
-            )
-        )
-    }
-    done = invoke(
-        "run",
-        "asyncio",
-        "--tasks",
-        1_000,
-        "--seconds",
-        0,
-        "--host",
-        "local",
-        "--host",
-        "web1",
-        "--json",
-        env=settings,
-    )
+    hosts = f'[hosts.web1]\ncommand = "env"\npython = "{sys.executable}"\n[hosts.gone]\ncommand = "false"\n'
+    settings = {"CONCWATCH_SETTINGS": str(_file(tmp_path, hosts))}
+    both = ("--host", "local", "--host", "web1")
+    done = invoke("run", "asyncio", "--tasks", 1_000, "--seconds", 0, *both, "--json", env=settings)
     found = json.loads(done.stdout)
     assert [(lane["engine"], lane["host"], lane["peak_live"]) for lane in found["lanes"]] == [
         ("asyncio", None, 1_000),
@@ -594,10 +560,10 @@ def connect_with_cache(cache, program, python=sys.executable):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("python", PYTHONS)
-async def test_a_worker_is_built_there_once(tmp_path, python):
+async def test_a_worker_is_built_there_once(tmp_path):
+    oldest = next(iter(PYTHONS.values()), sys.executable)
     for kinds in ([Building, Built], []):
-        remote = connect_with_cache(tmp_path / "cache", toy(tmp_path), PYTHONS[python])
+        remote = connect_with_cache(tmp_path / "cache", toy(tmp_path), oldest)
         await remote.until(lambda remote=remote: remote.of(Ready))
         assert [type(found) for found in remote.seen if isinstance(found, Building | Built)] == kinds
         remote.link.send("stop")
@@ -652,9 +618,8 @@ async def _soon(look):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", ["node", "erlang"])
-async def test_other_languages_run_there(tmp_path, name):
-    engine = ENGINES[name]
+async def test_an_engine_of_another_language_runs_there(tmp_path):
+    engine = ENGINES["node"]
     if reason := engine.missing():
         pytest.skip(reason)
     host = Host("there", ("env", f"XDG_CACHE_HOME={tmp_path}"), sys.executable)
@@ -668,7 +633,7 @@ async def test_other_languages_run_there(tmp_path, name):
 
 @pytest.mark.real
 async def test_a_control_group_is_a_host_whose_guard_holds_there():
-    folder = memory_group(256 * MIB)
+    folder = memory_group(128 * MIB)
     if folder is None:
         pytest.skip("no memory control group can be made here")
     prefix = ("sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh")
@@ -681,10 +646,10 @@ async def test_a_control_group_is_a_host_whose_guard_holds_there():
             while lane.worker.goal.limit is None:  # noqa: ASYNC110  # a lab has no event for it
                 await asyncio.sleep(0.02)
         assert lane.worker.goal.limit.wall == "memory budget"
-        assert lane.live > 50_000
-        assert lab.host_of(lane).capacity.budget.size < 256 * MIB
+        assert lane.live > 10_000
+        assert lab.host_of(lane).capacity.budget.size < 128 * MIB
         (status,) = lab.snapshot().hosts
-        assert status.memory_total == 256 * MIB
+        assert status.memory_total == 128 * MIB
         assert killed_by_memory(folder) == 0
     finally:
         run.cancel()
@@ -736,46 +701,30 @@ async def test_a_wrong_key_is_one_line_and_asks_nobody(server, tmp_path):
     assert "Permission denied" in said
 
 
-@contextlib.asynccontextmanager
-async def over(server, delay=0.0, loss=0.0):
-    """A lane of 10,000 tasks over ssh and a link of this kind, which can be cut."""
-    async with Relay(server.port, delay, loss) as relay:
+@pytest.mark.real
+async def test_over_a_slow_link_that_loses_segments_and_is_cut_for_a_second_figures_keep_their_meaning(
+    server,
+):
+    async with Relay(server.port, delay=0.05, loss=0.01) as relay:
         prefix = [str(relay.port) if word == str(server.port) else word for word in server.prefix()]
         lab = Lab([ENGINES["asyncio"].on(Host("far", tuple(prefix), sys.executable))])
         run = asyncio.create_task(lab.run())
         (lane,) = lab.lanes
         try:
             lab.set_target(lane, 10_000)
-            await _soon(lambda: lane.worker.goal.reached)
-            yield relay, lane
+            await _soon(
+                lambda: lane.worker.goal.reached and lane.delay is not None and lane.sample.rss_per_task
+            )
+            assert lane.delay >= 0.1  # both ways
+            pid, number = lane.worker.stats.ready.pid, lane.worker.stats.tick.number
+            relay.open.clear()
+            await asyncio.sleep(1)  # less than the limit of 4.5 s
+            assert lane.state in (State.RUNNING, State.STALLED)
+            relay.open.set()
+            await _soon(lambda: lane.worker.stats.tick.number >= number + 15 and lane.state is State.RUNNING)
+            assert lane.worker.stats.ready.pid == pid
+            assert 1_000 < lane.sample.rss_per_task < 1_600
+            assert lane.live == 10_000
         finally:
             run.cancel()
             await lab.close()
-
-
-@pytest.mark.real
-async def test_over_a_slow_link_that_loses_segments_figures_keep_their_meaning(server):
-    async with over(server, delay=0.2, loss=0.01) as (_, lane):
-        await _soon(lambda: lane.delay is not None and lane.sample.rss_per_task)
-        number = lane.worker.stats.tick.number
-        await _soon(lambda: lane.worker.stats.tick.number >= number + 10 and lane.state is State.RUNNING)
-        assert lane.delay >= 0.4  # there and back
-        assert 1_000 < lane.sample.rss_per_task < 1_600
-        assert lane.live == 10_000
-
-
-@pytest.mark.real
-async def test_a_link_that_is_cut_for_3_s_goes_on_and_for_good_is_lost_with_nothing_left(server):
-    async with over(server) as (relay, lane):
-        pid, number = lane.worker.stats.ready.pid, lane.worker.stats.tick.number
-        relay.open.clear()
-        await asyncio.sleep(3)  # the very time that is asked for
-        assert lane.state in (State.RUNNING, State.STALLED)
-        relay.open.set()
-        await _soon(lambda: lane.worker.stats.tick.number >= number + 30 and lane.state is State.RUNNING)
-        assert lane.worker.stats.ready.pid == pid
-        assert lane.live == 10_000
-        relay.open.clear()
-        await _soon(lambda: lane.state is State.LOST)
-        assert lane.worker.reason == "nothing received for 4.5 s"
-        await all_gone(pid)

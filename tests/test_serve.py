@@ -466,7 +466,7 @@ def test_a_command_behind_serve_is_one_with_a_screen_and_has_its_own_options():
 
 @pytest.mark.real
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGHUP", 129), ("SIGKILL", -9)])
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGKILL", -9)])
 async def test_the_servers_end_is_the_end_of_all(name, status):
     with Served("--tasks", "asyncio=7") as served:
         async with page_of(served):
@@ -544,64 +544,9 @@ def test_what_clients_do_wrong_and_the_system_refuses_is_one_line_a_minute():
 BROWSER = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
 
-@pytest.fixture
-def browser(tmp_path):
-    with contextlib.closing(Browser(tmp_path)) as found:
-        yield found
-
-
 def tasks_live(browser):
     found = re.search(r"([\d,]+) live", "\n".join(browser.lines()))
     return found and found[1]
-
-
-@pytest.mark.real
-@BROWSER
-@pytest.mark.timeout(400)
-def test_in_a_browser_charts_are_shown_and_the_mouse_obeyed_until_the_page_or_the_browser_ends(browser):
-    with Served() as served:
-        browser.open(served.url)
-        browser.sees("RSS", "live tasks", "what a task costs", "drag the slider", "○ off", "1 asyncio")
-        columns, lines = browser.run("return [seenTerminal.cols, seenTerminal.rows]")
-        assert columns >= 120
-        assert lines >= 40
-        assert browser.run("return document.fonts.check(\"16px 'Roboto Mono'\")")
-        (screen,) = served.screens()
-        assert served.workers() == []
-
-        # A click switches the lane on: a worker runs.
-        browser.mouse(browser.find("○ off"))
-        browser.sees("● on", "0 live")
-        (worker,) = until(served.workers, "a worker runs")
-        idle = worker.memory_info().rss
-
-        # A drag moves the slider, which tells what that many would cost; letting go starts them.
-        column, line = browser.find("●───")
-        assert line == browser.find("1 asyncio")[1] + 1
-        browser.mouse((column, line), (column + 10, line), (column + 29, line), held=True)
-        browser.sees("→ about")
-        browser.let_go()
-        browser.sees("started in")
-        target = re.search(r"([\d,]+) tasks? started in", "\n".join(browser.lines()))[1]
-        assert int(target.replace(",", "")) >= 1_000
-        until(lambda: tasks_live(browser) == target, lambda: f"{target} are live: {tasks_live(browser)}")
-        until(lambda: worker.memory_info().rss > idle + 500 * int(target.replace(",", "")), "it weighs more")
-        browser.sees("MiB┤", "┴", "now", "KiBᵗ")
-        assert any(char in "▌▐▀▄█" for row in browser.lines() for char in row), "no line on a chart"
-
-        # Leaving the page ends its session; coming back begins another.
-        browser.open("about:blank")
-        assert_ended([screen, worker])
-        assert served.screens() == []
-        browser.open(served.url)
-        browser.sees("drag the slider")
-        browser.type("+")
-        until(lambda: tasks_live(browser) == "10,000", "10,000 are live")
-        everything = served.tree.children(recursive=True)
-        assert len(everything) == 2
-        browser.kill()
-        assert_ended(everything)
-        assert served.process.poll() is None
 
 
 LETTERS = "return Number(seenTerminal.options.fontSize)"
@@ -615,53 +560,110 @@ return [cols, rows, [edge >> 16, (edge >> 8) & 255, edge & 255]];
 @pytest.mark.real
 @BROWSER
 @pytest.mark.timeout(400)
-def test_in_a_browser_the_letters_fit_the_window_and_what_is_saved_is_offered_as_download(tmp_path, browser):
+def test_in_a_browser_the_screen_fits_is_obeyed_offers_downloads_and_ends_with_its_page(tmp_path):
+    pictures, recordings = tmp_path / "pictures", tmp_path / "recordings"
+    options = ("--screenshots", str(pictures), "--recordings", str(recordings))
+    with contextlib.closing(Browser(tmp_path)) as browser, Served(*options) as served:
+        browser.open(served.url)
+        browser.sees("RSS", "live tasks", "what a task costs", "drag the slider", "○ off", "1 asyncio")
+        assert browser.run("return document.fonts.check(\"16px 'Roboto Mono'\")")
+        (screen,) = served.screens()
+        assert served.workers() == []
+
+        worker = switch_on_and_drag(browser, served)
+        save(browser, pictures, recordings)
+        resize_and_change_theme(browser)
+        assert browser.told() == []
+
+        # Leaving the page ends its session.
+        browser.open("about:blank")
+        assert_ended([screen, worker])
+        assert served.screens() == []
+
+        # A page shows why its program failed.
+        with Served("replay", str(tmp_path / "<b>none"), screen=()) as failing:
+            browser.open(failing.url)
+            text = until(
+                lambda: "gone" in (text := browser.run("return words.innerText")) and text, "its end"
+            )
+            first, *_, last = text.splitlines()
+            assert first == "This session has ended; its tasks are gone."
+            assert '/<b>none": No such file' in last
+
+        # Coming back begins another session, which ends with the browser.
+        browser.open(served.url)
+        browser.sees("drag the slider")
+        browser.type("+")
+        until(lambda: tasks_live(browser) == "10,000", "10,000 are live")
+        everything = served.tree.children(recursive=True)
+        assert len(everything) == 2
+        browser.kill()
+        assert_ended(everything)
+        assert served.process.poll() is None
+
+
+def switch_on_and_drag(browser, served):
+    """Switch the lane on by a click and drag its slider; return its worker."""
+    browser.mouse(browser.find("○ off"))
+    browser.sees("● on", "0 live")
+    (worker,) = until(served.workers, "a worker runs")
+    idle = worker.memory_info().rss
+    column, line = browser.find("●───")
+    assert line == browser.find("1 asyncio")[1] + 1
+    browser.mouse((column, line), (column + 10, line), (column + 29, line), held=True)
+    browser.sees("→ about")
+    browser.let_go()
+    browser.sees("started in")
+    target = re.search(r"([\d,]+) tasks? started in", "\n".join(browser.lines()))[1]
+    count = int(target.replace(",", ""))
+    assert count >= 1_000
+    until(lambda: tasks_live(browser) == target, lambda: f"{target} are live: {tasks_live(browser)}")
+    until(lambda: worker.memory_info().rss > idle + 500 * count, "it weighs more")
+    browser.sees("MiB┤", "┴", "now", "KiBᵗ")
+    assert any(char in "▌▐▀▄█" for row in browser.lines() for char in row), "no line on a chart"
+    return worker
+
+
+def save(browser, pictures, recordings):
+    """Save a picture and a recording, and wait for their downloads."""
+
     def downloaded(folder, pattern):
-        """Wait until the one file that is new in a folder has been downloaded whole."""
         (saved,) = until(lambda: list(folder.glob(pattern)), f"a {pattern} is saved")
         copy = browser.downloads / saved.name
         until(lambda: copy.exists() and copy.read_bytes() == saved.read_bytes(), f"{copy} is whole")
 
-    pictures, recordings = tmp_path / "pictures", tmp_path / "recordings"
-    with Served("--screenshots", str(pictures), "--recordings", str(recordings)) as served:
-        browser.window(1280, 900, 2)
-        browser.open(served.url)
-        browser.sees("drag the slider")
-        browser.type("s")
-        downloaded(pictures, "*.png" if can_draw() else "*.svg")
-        browser.type("r")
-        browser.sees("● rec")
-        browser.type("r")
-        downloaded(recordings, "*.jsonl")
-        assert len(list(browser.downloads.iterdir())) == 2
-        for width, height, dots in [(1280, 900, 2), (800, 600, 2), (1500, 900, 1)]:
-            browser.window(width, height, dots)
-            letters = {900: 16, 600: 11}[height]
-            until(lambda: browser.run(LETTERS) == letters, lambda: browser.run(LETTERS))  # noqa: B023
-            columns, lines, _ = browser.run(FITS)
-            assert (columns >= 120, lines >= 40) == (True, True)
+    browser.type("s")
+    downloaded(pictures, "*.png" if can_draw() else "*.svg")
+    browser.type("r")
+    browser.sees("● rec")
+    browser.type("r")
+    downloaded(recordings, "*.jsonl")
+    assert len(list(browser.downloads.iterdir())) == 2
 
-        def edge():
-            picture = Image.open(io.BytesIO(browser.picture())).convert("RGB")
-            _, _, last = browser.run(FITS)
-            beside = {picture.getpixel(place) for place in ((1499, 450), (750, 899), (1499, 899))}
-            return beside == {tuple(last)} and beside
 
-        dark = until(edge, lambda: browser.run(FITS))
-        for typed, seen in [
-            ("\\x10", "Search"),
-            ("theme", "Change the current theme"),
-            ("\\r", "textual-light"),
-            ("textual-light", "textual-light"),
-            ("\\r", ""),
-        ]:
-            browser.run(f'seenTerminal.input("{typed}")')
-            browser.sees(seen)
-        until(lambda: edge() not in (False, dark), lambda: browser.run(FITS))
-        assert browser.told() == []
-    with Served("replay", str(tmp_path / "<b>none"), screen=()) as failing:
-        browser.open(failing.url)
-        text = until(lambda: "gone" in (text := browser.run("return words.innerText")) and text, "its end")
-        first, *_, last = text.splitlines()
-        assert first == "This session has ended; its tasks are gone."
-        assert '/<b>none": No such file' in last
+def resize_and_change_theme(browser):
+    """Check that the letters fit windows of several sizes, and the space around has the screen's color."""
+    for width, height, dots in [(1280, 900, 2), (800, 600, 2), (1500, 900, 1)]:
+        browser.window(width, height, dots)
+        letters = {900: 16, 600: 11}[height]
+        until(lambda: browser.run(LETTERS) == letters, lambda: browser.run(LETTERS))  # noqa: B023
+        columns, lines, _ = browser.run(FITS)
+        assert (columns >= 120, lines >= 40) == (True, True)
+
+    def edge():
+        picture = Image.open(io.BytesIO(browser.picture())).convert("RGB")
+        _, _, last = browser.run(FITS)
+        beside = {picture.getpixel(place) for place in ((1499, 450), (750, 899), (1499, 899))}
+        return beside == {tuple(last)} and beside
+
+    dark = until(edge, lambda: browser.run(FITS))
+    for typed, seen in [
+        ("\\x10", "Search"),
+        ("theme", "Change the current theme"),
+        ("\\r", "textual-light"),
+        ("textual-light", "textual-light"),
+        ("\\r", ""),
+    ]:
+        browser.run(f'seenTerminal.input("{typed}")')
+        browser.sees(seen)
+    until(lambda: edge() not in (False, dark), lambda: browser.run(FITS))

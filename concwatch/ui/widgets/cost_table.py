@@ -83,7 +83,7 @@ class CostTable(Table):
 
     ADVICE: ClassVar[Mapping[str, str]] = {
         TRACED.mark: "t turns tracing off",
-        KEPT.mark: "off and on starts anew",
+        KEPT.mark: "switch off and on to reset",
     }
     """Mark → advice."""
 

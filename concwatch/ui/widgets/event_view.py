@@ -68,7 +68,7 @@ class EventLines(TextLines):
         """For each row the number of its line, and the index of its first character in the line."""
 
     def set_lines(self, *lines: Content) -> None:
-        """Show ``cell_rows`` from now on."""
+        """Show ``lines``."""
         before, self._lines = len(self._drawn), lines
         self.refresh(layout=not self._count and len(self.rows(self._width)) != before)
 

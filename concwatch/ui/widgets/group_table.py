@@ -66,7 +66,7 @@ COLUMNS: tuple[Column[GroupStatus], ...] = (
 class GroupTable(Table):
     """Shows the groups, sorted by a column."""
 
-    BORDER_TITLE = "whose tasks"
+    BORDER_TITLE = "tasks by function"
 
     _shown: tuple[Sequence[GroupStatus], str, int, int, bool] | None = None
 

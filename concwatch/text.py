@@ -37,13 +37,13 @@ def plain(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
 
 
-def unknown(kind: str, word: str, known: Iterable[str]) -> str:
+def unknown_name(kind: str, word: str, known: Iterable[str]) -> str:
     """Return the message of an error: ``word`` is none of ``known``, with a suggestion."""
     word = word[:40]
-    return f'unknown {kind} "{word}": expected one of {", ".join(known)}{nearest(word, known)}'
+    return f'unknown {kind} "{word}": expected one of {", ".join(known)}{suggest(word, known)}'
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggest(word: str, known: Iterable[str]) -> str:
     """Return a suggestion from ``known``, such as ``; did you mean "sleep"?``, or an empty string."""
     import difflib  # only an error needs it
 

@@ -446,7 +446,9 @@ NAPS = "import asyncio\nasync def nap():\n    await asyncio.sleep(600)\nasyncio.
 async def test_a_page_watches_a_program_that_ends_with_it():
     with Served("watch", "--", sys.executable, "-c", NAPS, screen=()) as served:
         async with page_of(served) as (seen, type_):
-            await soon(lambda: b"nap" in seen and b"tasks by function" in seen, "the program's tasks are shown")
+            await soon(
+                lambda: b"nap" in seen and b"tasks by function" in seen, "the program's tasks are shown"
+            )
             processes = served.tree.children(recursive=True)
             assert any("nap()" in " ".join(process.cmdline()) for process in processes)
             assert not any("TEXTUAL_DRIVER" in process.environ() for process in processes[1:])

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from concwatch.files import read_file, read_toml
 from concwatch.hosts.host import Host, read_hosts
-from concwatch.text import unknown
+from concwatch.text import unknown_name
 
 SCREEN = "screen"
 """The table with the options of plain ``concwatch``."""
@@ -79,7 +79,7 @@ def unknown_tables(tables: Tables, names: Collection[str]) -> Iterator[str]:
     """Yield one line for each top-level key that is not a command's table, and for an invalid host."""
     for key, table in tables.items():
         if key not in names:
-            yield f"{settings_path()}: {unknown('table', key, names)}"
+            yield f"{settings_path()}: {unknown_name('table', key, names)}"
         elif not isinstance(table, dict):
             yield f"{settings_path()}: {key}: expected a table: the line [{key}] with options below it"
     try:
@@ -93,7 +93,7 @@ def unknown_variables(names: Collection[str]) -> Iterator[str]:
     prefixes = tuple(f"{prefix(name)}_" for name in names)
     for name in os.environ:
         if name.startswith(f"{PREFIX}_") and name != PATH_VARIABLE and not name.startswith(prefixes):
-            yield f"{name[:60]}: {unknown('command', name.split('_')[1].lower(), names)}"
+            yield f"{name[:60]}: {unknown_name('command', name.split('_')[1].lower(), names)}"
 
 
 def options_of(command: click.Command) -> dict[str, click.Option]:
@@ -120,7 +120,7 @@ def default_map(name: str, command: click.Command, tables: Tables) -> tuple[dict
             continue
         key = written.replace("_", "-")
         if key not in options:
-            problems.append(f"{where} {unknown('option', key, options)}")
+            problems.append(f"{where} {unknown_name('option', key, options)}")
             continue
         try:
             values[options[key].name or ""] = _as_typed(options[key], value)
@@ -129,7 +129,7 @@ def default_map(name: str, command: click.Command, tables: Tables) -> tuple[dict
     for variable_name in os.environ:
         key = variable_name.removeprefix(f"{prefix(name)}_").lower().replace("_", "-")
         if variable_name.startswith(f"{prefix(name)}_") and key not in options:
-            problems.append(f"{variable_name[:60]}: {unknown('option', key, options)}")
+            problems.append(f"{variable_name[:60]}: {unknown_name('option', key, options)}")
     return values, problems
 
 

@@ -25,7 +25,7 @@ from concwatch.files import why_not_writable, write_atomically
 from concwatch.lab.settings import ON_SCREEN, Settings
 from concwatch.pictures.png import PicturesUnavailable
 from concwatch.system.child import concwatch_command
-from concwatch.text import unknown
+from concwatch.text import unknown_name
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.hangup import exit_with_terminal
 from concwatch.ui.watch_app import WatchApp
@@ -46,7 +46,7 @@ def _read_formats(text: str) -> tuple[str, ...]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in FORMATS:
-            raise ValueError(unknown("format", name, FORMATS))
+            raise ValueError(unknown_name("format", name, FORMATS))
     return tuple(dict.fromkeys(names))
 
 

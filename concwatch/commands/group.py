@@ -12,7 +12,7 @@ from concwatch.commands import configuration
 from concwatch.commands.completion import VARIABLE
 from concwatch.commands.configuration import SCREEN
 from concwatch.console import BAD_INPUT, UNREAD, discard_output, is_unwritable, print_error
-from concwatch.text import unknown
+from concwatch.text import unknown_name
 from concwatch.ui.in_page import in_page
 
 NAMES = (
@@ -62,7 +62,7 @@ class Commands(click.Group):
             click.UsageError: there is no such command; the message suggests the nearest.
         """
         if args[0] not in NAMES:
-            raise click.UsageError(unknown("command", args[0], NAMES), ctx)
+            raise click.UsageError(unknown_name("command", args[0], NAMES), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None and command is not None and not ctx.resilient_parsing:
             own = click.Context(command, info_name=name, parent=ctx, **command.context_settings)

@@ -16,7 +16,7 @@ from concwatch.commands.signals import run_until_signal
 from concwatch.commands.values import FOLDER, Parsed, number_parser
 from concwatch.console import print_error
 from concwatch.system.child import concwatch_command
-from concwatch.text import unknown
+from concwatch.text import unknown_name
 
 SHUTDOWN_TIMEOUT = 8.0
 """Seconds that open sessions get to end when the server ends."""
@@ -104,7 +104,7 @@ def command(
     if arguments and arguments[0].startswith("-"):
         _check_options(ctx, arguments)
     elif arguments and arguments[0] not in OTHER_SCREENS:
-        raise click.UsageError(unknown("command", arguments[0], OTHER_SCREENS))
+        raise click.UsageError(unknown_name("command", arguments[0], OTHER_SCREENS))
     elif arguments and options:
         command = arguments[0]
         raise click.UsageError(

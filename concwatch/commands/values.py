@@ -19,7 +19,7 @@ from concwatch.lab.catalog import Engine, find_engines
 from concwatch.lab.pages import read_workload
 from concwatch.lab.settings import LARGEST_TARGET
 from concwatch.system.memory import memory_now
-from concwatch.text import unknown
+from concwatch.text import unknown_name
 from concwatch.units import format_bytes, format_seconds, parse_count, parse_seconds, parse_size
 from concwatch.worker.collector import MODES
 from concwatch.worker.workloads import EXAMPLES
@@ -235,7 +235,7 @@ def _themes() -> list[str]:
 def _one_of(kind: str, choices: Callable[[], Sequence[str]]) -> Parsed:
     def parse(text: str) -> str:
         if text not in choices():
-            raise ValueError(unknown(kind, text, choices()))
+            raise ValueError(unknown_name(kind, text, choices()))
         return text
 
     return Parsed("name", parse, choices)

@@ -15,7 +15,7 @@ from concwatch.demos.lane import DemoFailed
 from concwatch.demos.stage import Play
 from concwatch.hosts.host import read_hosts
 from concwatch.lab.catalog import SHOWN, Engine, find_engines
-from concwatch.text import nearest, one_line
+from concwatch.text import one_line, suggest
 from concwatch.ui.palette import ALL_THEMES
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -97,7 +97,7 @@ def load(name: str) -> Demo:
     if name not in names and not (path.suffix == ".py" or "/" in name):
         raise ValueError(
             f'unknown demo "{name[:60]}": expected one of {", ".join(names)}, '
-            f"or the path of a .py file{nearest(name[:60], names)}"
+            f"or the path of a .py file{suggest(name[:60], names)}"
         )
     module = ModuleType(path.stem)
     try:
@@ -125,7 +125,7 @@ def _read(module: ModuleType, path: Path) -> Demo:
     settings = msgspec.convert({k: value for k, value in vars(module).items() if k.isupper()}, DemoSettings)
     title, _, about = inspect.cleandoc(module.__doc__ or path.stem).partition("\n")
     if settings.THEME and settings.THEME not in ALL_THEMES:
-        raise ValueError(f'unknown theme "{settings.THEME}"{nearest(settings.THEME, ALL_THEMES)}')
+        raise ValueError(f'unknown theme "{settings.THEME}"{suggest(settings.THEME, ALL_THEMES)}')
     engines = find_engines(settings.ENGINES) if settings.ENGINES else SHOWN
     hosts = read_hosts({name: {"command": command} for name, command in settings.HOSTS.items()})
     if hosts:

@@ -7,7 +7,7 @@ import unicodedata
 from textual.events import Key
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys, key_to_character
 
-from concwatch.text import nearest
+from concwatch.text import suggest
 
 ALIASES = {
     "esc": "escape",
@@ -58,7 +58,7 @@ def key_event(key: str) -> Key:
         sent = plain.upper() if modifiers == "shift+" else modifiers + plain.lower()
         raise ValueError(f'unknown key "{key[:40]}": expected what a terminal sends; did you mean "{sent}"?')
     if not printable and plain not in NAMES:
-        meant = nearest(plain[:40], (*NAMES, *ALIASES, *SIGNS))
+        meant = suggest(plain[:40], (*NAMES, *ALIASES, *SIGNS))
         raise ValueError(
             f'unknown key "{key[:40]}": expected a letter, or a name such as enter, left or ctrl+p{meant}'
         )

@@ -5,7 +5,7 @@ from concwatch.lab.lane import Lane
 from concwatch.lab.snapshot import LaneSnapshot, Snapshot, State
 from concwatch.links.messages import Reached
 from concwatch.measure.figures import BY_NAME
-from concwatch.text import nearest
+from concwatch.text import suggest
 from concwatch.units import format_count
 
 MIN_MEASURED = 0.95
@@ -114,7 +114,7 @@ class DemoLane:
             DemoFailed: there is no such figure.
         """
         if name not in BY_NAME:
-            raise DemoFailed(f'unknown figure "{name}": see concwatch figures{nearest(name, BY_NAME)}')
+            raise DemoFailed(f'unknown figure "{name}": see concwatch figures{suggest(name, BY_NAME)}')
         value = BY_NAME[name].of(self.snapshot)
         return float("nan") if value is None else value
 

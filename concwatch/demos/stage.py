@@ -74,7 +74,7 @@ from concwatch.demos.lane import CannotRun, DemoFailed, DemoLane
 from concwatch.demos.mouse import EVENT_INTERVAL, Mouse
 from concwatch.lab.lab import Lab
 from concwatch.lab.settings import LARGEST_TARGET
-from concwatch.text import nearest, plain
+from concwatch.text import plain, suggest
 from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.picture_files import chart_slide
 from concwatch.ui.screens.dialog import TypeDialog
@@ -298,7 +298,7 @@ class Stage:
         """
         if name not in self._lanes:
             known = ", ".join(self._lanes)
-            raise DemoFailed(f'unknown lane "{name}": expected one of {known}{nearest(name, self._lanes)}')
+            raise DemoFailed(f'unknown lane "{name}": expected one of {known}{suggest(name, self._lanes)}')
         self._lanes[name].check()
         return self._lanes[name]
 

@@ -14,7 +14,7 @@ from concwatch.experiments.program import PROGRAM_READINGS, find_runtime
 from concwatch.hosts.host import Host
 from concwatch.lab.catalog import AT, CATALOG, ON, catalog_row
 from concwatch.measure.units import SCALES
-from concwatch.text import unknown
+from concwatch.text import unknown_name
 from concwatch.worker.workloads import parse
 
 MILLION = 1_000_000
@@ -46,7 +46,7 @@ class Reading(str):
     def __new__(cls, name: str) -> "Reading":
         """Validate the name."""
         if name not in READINGS:
-            raise ValueError(unknown("reading", name, READINGS))
+            raise ValueError(unknown_name("reading", name, READINGS))
         return super().__new__(cls, name)
 
 
@@ -171,7 +171,7 @@ class Table(CellOptions, frozen=True, kw_only=True):
                 raise ValueError(f'series "{series.name}": {problem}')
         for name in (self.compare.this, self.compare.that) if self.compare else ():
             if name not in names:
-                raise ValueError(f"compare: {unknown('series', name, names)}")
+                raise ValueError(f"compare: {unknown_name('series', name, names)}")
 
     def _problem(self, series: Series) -> str | None:
         reading, actions = self.reading, actions_for(READINGS[self.reading])

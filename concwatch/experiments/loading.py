@@ -9,7 +9,7 @@ import msgspec
 
 from concwatch.experiments.experiment import CellOptions, Compare, Experiment, Series, Source, Table
 from concwatch.files import read_file, read_toml
-from concwatch.text import nearest, one_line
+from concwatch.text import one_line, suggest
 
 SHIPPED = Path(__file__).parent / "published"
 """The folder of the experiments that come with concwatch."""
@@ -34,7 +34,7 @@ def load(name: str) -> Experiment:
     if name not in names and not (path.suffix == ".toml" or "/" in name):
         raise ValueError(
             f'unknown experiment "{name[:60]}": expected one of {", ".join(names)}, '
-            f"or the path of a .toml file{nearest(name[:60], names)}"
+            f"or the path of a .toml file{suggest(name[:60], names)}"
         )
     try:
         data = read_file(path)
@@ -116,11 +116,11 @@ def _explain(message: str) -> str:
         if field[1] == "missing required":
             return f'key "{key}" is missing'
         fields = _STRUCTS[re.sub(r"\[\d+\]$", "", path.rpartition(".")[2])].__struct_fields__
-        return f'unknown key "{key}": expected one of {", ".join(fields)}{nearest(field[2], fields)}'
+        return f'unknown key "{key}": expected one of {", ".join(fields)}{suggest(field[2], fields)}'
     wrong = re.fullmatch(r"Invalid enum value '(.*)'", text, re.DOTALL)
     if wrong:
         words = get_args(CellOptions.__annotations__[path.rpartition(".")[2]])
-        return f'key "{path}": "{wrong[1]}": expected one of {", ".join(words)}{nearest(wrong[1], words)}'
+        return f'key "{path}": "{wrong[1]}": expected one of {", ".join(words)}{suggest(wrong[1], words)}'
     text = re.sub(r"^Expected `([^`]*)`(?:, got `([^`]*)`)?", _in_words, text)
     return f'key "{path}": {text}'
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct, structs
 
 from concwatch.links.link import Arrival
-from concwatch.text import nearest, one_line
+from concwatch.text import one_line, suggest
 
 LOCAL = "local"
 """The name of this machine."""
@@ -124,7 +124,7 @@ def find_host(text: str, known: Mapping[str, Host]) -> Host | None:
     if shutil.which(command[0]) is None:
         raise ValueError(
             f'unknown host "{text[:60]}": expected {LOCAL}, a name from the settings, '
-            f'or a command such as "ssh -T web1"{nearest(text, known)}'
+            f'or a command such as "ssh -T web1"{suggest(text, known)}'
         )
     return Host(_short_name(command), command)
 

@@ -13,7 +13,7 @@ from concwatch.runtimes.rows import RUNTIMES
 from concwatch.runtimes.runtime import Runtime
 from concwatch.system.child import ROOT
 from concwatch.system.walls import MAPS_PER_THREAD, Wall
-from concwatch.text import nearest
+from concwatch.text import suggest
 
 # "-m" would put the working directory first on the path, where a user's queue.py shadows the standard
 # library's, and would import runpy. "-P" keeps the directory off the path from the start: Python 3.13 imports
@@ -250,7 +250,7 @@ def _find(name: str) -> list[Engine]:
         return [_of_version(kind, variant)]
     if AT in name or kind not in _ROWS:
         raise ValueError(
-            f'unknown engine "{name}": expected one of {", ".join(_ROWS)}, or {PYTHON}PATH{nearest(name, _ROWS)}'
+            f'unknown engine "{name}": expected one of {", ".join(_ROWS)}, or {PYTHON}PATH{suggest(name, _ROWS)}'
         )
     return [_ROWS[kind]]
 

@@ -10,7 +10,7 @@ from concwatch.lab.catalog import AT, CATALOG, find_engines
 from concwatch.measure.figures import BY_NAME, figures
 from concwatch.measure.run import EngineResult
 from concwatch.measure.units import Unit
-from concwatch.text import flat, nearest
+from concwatch.text import flat, suggest
 from concwatch.units import format_exactly
 
 EXPECTABLE = {figure.name: figure for figure in figures()}
@@ -85,7 +85,7 @@ def check_one_of(what: str, word: str, known: Collection[str], spelt: str = "") 
     """Raise a ValueError, in one line, unless ``word`` is in ``known``; suggest the nearest to ``spelt``."""
     if word not in known:
         spelt = spelt or word[:40]
-        near = nearest(spelt, known) if spelt.isidentifier() else ""
+        near = suggest(spelt, known) if spelt.isidentifier() else ""
         raise ValueError(f'unknown {what} "{word[:40]}": expected one of {", ".join(known)}{near}')
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from concwatch.lab.snapshot import COLUMNS, Count, Sample
 from concwatch.recordings.recording import Recording
-from concwatch.text import nearest
+from concwatch.text import suggest
 
 BATCH = 2_000
 """Rows that are written at once."""
@@ -31,7 +31,7 @@ def read_columns(text: str) -> tuple[str, ...]:
         if name not in COLUMNS:
             raise ValueError(
                 f'unknown column "{name[:40]}": expected some of {",".join(COLUMNS)}'
-                f"{nearest(name[:40], COLUMNS)}"
+                f"{suggest(name[:40], COLUMNS)}"
             )
     return tuple(dict.fromkeys((*COLUMNS[:2], *names)))
 

@@ -53,10 +53,10 @@ class Collector:
             ValueError: it is none of these.
         """
         if mode not in MODES:
-            from concwatch.text import nearest  # only an error needs it
+            from concwatch.text import suggest  # only an error needs it
 
             raise ValueError(
-                f'unknown collector mode "{mode}": expected {", ".join(MODES)}{nearest(mode[:60], MODES)}'
+                f'unknown collector mode "{mode}": expected {", ".join(MODES)}{suggest(mode[:60], MODES)}'
             )
         self.mode = mode
         if mode == "off":

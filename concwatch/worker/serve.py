@@ -183,11 +183,11 @@ def _read_commands(channel: Channel, engine: Engine, table: Dict[str, Callable[[
             elif name in table:
                 engine.submit(_answered(channel, engine, name, partial(table[name], fields), arrived))
             else:
-                from concwatch.text import nearest  # only an error needs it
+                from concwatch.text import suggest  # only an error needs it
 
                 names = (*table, "target", "stop")
                 raise ValueError(
-                    f'unknown command "{name}": expected one of {", ".join(names)}{nearest(name, names)}'
+                    f'unknown command "{name}": expected one of {", ".join(names)}{suggest(name, names)}'
                 )
         except ValueError as error:
             channel.refuse(name, error)
@@ -287,8 +287,8 @@ def main() -> None:
         sys.exit(2)
     name = sys.argv[1]
     if name not in ENGINES:
-        from concwatch.text import nearest
+        from concwatch.text import suggest
 
-        print(f'unknown engine "{name}": expected one of {names}{nearest(name, ENGINES)}', file=sys.stderr)
+        print(f'unknown engine "{name}": expected one of {names}{suggest(name, ENGINES)}', file=sys.stderr)
         sys.exit(2)
     serve(name)

@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 
-from concwatch.text import nearest
+from concwatch.text import suggest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _import(name: str) -> ModuleType:
         if name == missing or name.startswith(missing + "."):
             files = (file[:-3] for file in os.listdir(folder) if file.endswith(".py"))
             raise ValueError(
-                f'no module "{missing}" in {folder} or among the installed packages{nearest(missing, files)}'
+                f'no module "{missing}" in {folder} or among the installed packages{suggest(missing, files)}'
             ) from None
         raise ValueError(f"module {name} needs {missing}, which is not installed") from error
     except (Exception, SystemExit) as error:  # the user's module may raise anything
@@ -73,6 +73,6 @@ def _attribute(module: ModuleType, path: str) -> object:
     for name in path.split("."):
         if not hasattr(value, name):
             public = [key for key in vars(module) if not key.startswith("_")]
-            raise ValueError(f'module {module.__name__} has no "{path}"{nearest(name, public)}')
+            raise ValueError(f'module {module.__name__} has no "{path}"{suggest(name, public)}')
         value = getattr(value, name)
     return value

@@ -154,10 +154,10 @@ def parse(spec: str) -> Workload:
     # "slep:3" is a typo, not a user's module: "3" cannot be a function's name.
     if colon and _is_path(word) and _is_path(rest):
         return Workload(USER, (word, rest), spec)
-    from concwatch.text import nearest  # only an error needs it
+    from concwatch.text import suggest  # only an error needs it
 
     forms = ", ".join(form for form, _, _ in FORMS.values())
-    raise ValueError(f'unknown workload "{shown}": expected one of {forms}, {USER}{nearest(word, FORMS)}')
+    raise ValueError(f'unknown workload "{shown}": expected one of {forms}, {USER}{suggest(word, FORMS)}')
 
 
 def load_callable(workload: Workload, coroutine: bool) -> Optional[Callable[[], Any]]:

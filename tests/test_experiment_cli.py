@@ -13,7 +13,6 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 
 import psutil
 import pytest
@@ -23,6 +22,7 @@ from concwatch.experiments.loading import decode, load, shipped
 from concwatch.experiments.runner import Runner, Selection
 from concwatch.links.link import Ended
 from concwatch.system.child import ROOT
+from tests.browser import until
 from tests.command_line import PROGRAM, invoke, refused
 from tests.fake import Fault
 from tests.processes import assert_ended
@@ -103,7 +103,7 @@ def test_without_a_name_all_that_are_shipped_are_listed():
 @pytest.mark.real
 def test_a_run_of_ones_own_file_ends_with_the_table_and_all_files(files, monkeypatch):
     monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.05)
-    arguments = ("tiny.toml", "--repeats", "2", "--sizes", "10", "--json", "a.json", "--markdown", "a.md")
+    arguments = ("tiny.toml", "--repeats", "1", "--sizes", "10", "--json", "a.json", "--markdown", "a.md")
     result = run(*arguments, "--csv", "a.csv")
     told = json.loads((files / "a.json").read_text())
     (table,) = told["tables"]
@@ -112,7 +112,7 @@ def test_a_run_of_ones_own_file_ends_with_the_table_and_all_files(files, monkeyp
         ("threads", 10, "done"),
         ("asyncio", 10, "done"),
     ]
-    assert all(len(row["repeats"]) == 2 and 0.05 < row["here"] < 5 for row in table["rows"])
+    assert all(len(row["repeats"]) == 1 and 0.05 < row["here"] < 5 for row in table["rows"])
     assert table["rows"][0]["ratio"] == pytest.approx(table["rows"][0]["here"] / 0.1)
     for run_ in (run_ for cell in told["cells"] for run_ in cell["runs"]):
         assert run_["seconds"] > run_["own_seconds"] > 0.05
@@ -188,43 +188,19 @@ def test_bad_input_is_one_line_before_anything_runs(arguments, named, expected, 
 # Interrupted.
 
 
-def wait_until(condition, what):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.01)
-
-
-def second_worker(process):
-    """Wait until the first cell is over and the next one's worker runs its tasks; return that worker."""
-    assert "long: 1 of 2 · asyncio 10 · done in" in process.stderr.readline()
-    found = []
-
-    def runs():
-        with contextlib.suppress(psutil.NoSuchProcess):
-            found[:] = [child for child in psutil.Process(process.pid).children() if child.num_threads() > 10]
-        return found
-
-    wait_until(runs, "no worker with ten threads")
-    return found[0]
-
-
 @pytest.mark.real
-@pytest.mark.parametrize(
-    ("signals", "status"), [((signal.SIGTERM,), 143), ((signal.SIGINT, signal.SIGINT), 130)]
-)
-def test_interrupted_it_prints_and_saves_what_it_has_and_leaves_no_worker(files, signals, status):
+def test_terminated_it_prints_and_saves_what_it_has_and_leaves_no_worker(files):
     arguments = ("long.toml", "--json", "a.json", "--markdown", "a.md", "--csv", "a.csv")
     process = start(*arguments, cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        worker = second_worker(process)
-        for number in signals:
-            process.send_signal(number)
+        assert "long: 1 of 2 · asyncio 10 · done in" in process.stderr.readline()
+        (worker,) = until(psutil.Process(process.pid).children, "the worker of the second cell")
+        process.terminate()
         out, err = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.communicate()
-    assert process.returncode == status
+    assert process.returncode == 143
     assert_ended([worker])
     assert "Traceback" not in err
     assert "partial: stopped after 1 of 2 cells" in out
@@ -267,28 +243,23 @@ def read_until(terminal, word):
 
 
 @pytest.mark.real
-def test_on_a_terminal_one_line_is_written_over_and_fits_it(on_terminal):
+@pytest.mark.parametrize("leave", [True, False])
+def test_on_a_terminal_one_line_is_written_over_until_ctrl_c_or_its_end(on_terminal, files, leave):
     process, terminal = on_terminal
     text = read_until(terminal, "2 of 2 · threads 10")
     lines = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in text.split("\r\x1b[2K")[1:]]
     assert all(len(line) <= 60 and "\n" not in line for line in lines)
     wanted = r"^[━╸╺ ]+long: 1 of 2 · asyncio 10 · (about \d+ (s|min)|a few seconds)"
     assert any(re.search(wanted, line) for line in lines)
-    process.send_signal(signal.SIGINT)
-    # What comes after it stands in a line of its own.
-    assert "\x1b[2K\x1b[1mlong · One that does not end" in read_until(terminal, "not run")
-    assert process.wait(PATIENCE) == 130
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("told", [True, False])
-def test_a_terminal_that_goes_away_ends_it_with_what_it_has(on_terminal, files, told):
-    process, terminal = on_terminal
-    read_until(terminal, "2 of 2 · threads 10")
-    os.close(terminal)
-    if told:  # it is not the terminal's own session, which would be sent it
-        process.send_signal(signal.SIGHUP)
-    assert process.wait(PATIENCE) == 129
+    if leave:  # without a SIGHUP: it is not the session's own terminal
+        os.close(terminal)
+        assert process.wait(PATIENCE) == 129
+    else:
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        # The result starts on a line of its own.
+        assert "\x1b[2K\x1b[1mlong · One that does not end" in read_until(terminal, "not run")
+        assert process.wait(PATIENCE) == 130
     assert json.loads((files / "a.json").read_text())["partial"] is True
 
 

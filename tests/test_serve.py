@@ -580,7 +580,7 @@ def test_in_a_browser_the_screen_fits_is_obeyed_offers_downloads_and_ends_with_i
         # Leaving the page ends its session.
         browser.open("about:blank")
         assert_ended([screen, worker])
-        assert served.screens() == []
+        until(lambda: not served.screens(), "the server has noticed")
 
         # A page shows why its program failed.
         with Served("replay", str(tmp_path / "<b>none"), screen=()) as failing:

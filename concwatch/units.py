@@ -57,7 +57,6 @@ def _three_digits(value: float) -> str:
 
 
 def _scaled(value: float, base: int, prefixes: tuple[str, ...]) -> tuple[str, str]:
-    """Return ``value`` in three significant digits, and its prefix."""
     power = 0
     while abs(value) >= base - 0.5 and power < len(prefixes) - 1:
         value /= base

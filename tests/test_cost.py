@@ -1,4 +1,4 @@
-"""What a task costs, in memory and in CPU, and how long tasks take: figures of made-up ticks and looks."""
+"""What a task costs, in memory and in CPU, and how long tasks take: figures of made-up ticks and readings."""
 
 import math
 
@@ -22,13 +22,13 @@ def meter(traced=None):
     return found
 
 
-def look(found, live, task=TASK, traced=None):
+def sample(found, live, task=TASK, traced=None):
     found.add(IDLE + live * task, tick(0.0, live, traced=traced))
 
 
-def settle(found, live, task=TASK, traced=None, looks=2):
-    for _ in range(looks):
-        look(found, live, task, traced)
+def settle(found, live, task=TASK, traced=None, samples=2):
+    for _ in range(samples):
+        sample(found, live, task, traced)
     return found.cost
 
 
@@ -41,28 +41,28 @@ def test_a_task_costs_what_it_adds_to_the_baseline():
     assert (cost.live, cost.traced, cost.tracing, cost.clean) == (10_000, None, False, True)
     assert settle(CostMeter(), 10_000) is None  # without a baseline
     assert settle(meter(), 0) is None
-    assert settle(meter(), 10).rss == TASK  # how sure that is, its grain says
+    assert settle(meter(), 10).rss == TASK
     below = meter()
     below.add(IDLE - 5_000, tick(0.0, 1_000))
     assert below.cost.rss == 0
 
 
-def test_the_figure_is_the_median_of_the_looks_at_the_same_tasks():
+def test_the_figure_is_the_median_of_the_samples_of_the_same_tasks():
     found = meter()
-    for task in (1_500, 1_510, 9_000, 1_490, 1_505):  # one look in mid-collection
-        look(found, 10_000, task)
-    look(found, 10_050, 1_506)  # a few more are the same tasks still
+    for task in (1_500, 1_510, 9_000, 1_490, 1_505):  # one sample during a collection
+        sample(found, 10_000, task)
+    sample(found, 10_050, 1_506)  # a few more are the same tasks still
     assert found.cost.rss == pytest.approx(1_506)  # of the five that were settled
-    assert settle(found, 10_000, 2_000, looks=KEPT).rss == 2_000
+    assert settle(found, 10_000, 2_000, samples=KEPT).rss == 2_000
 
 
 def test_a_figure_taken_while_tasks_come_or_go_gives_way_to_a_settled_one_and_never_comes_back():
     found = meter()
     for live in range(1_000, 10_000, 1_000):
-        look(found, live, 9_999)
+        sample(found, live, 9_999)
     assert found.cost.rss == 9_999
     assert settle(found, 10_000).rss == TASK
-    look(found, 20_000, 9_999)
+    sample(found, 20_000, 9_999)
     assert found.cost.rss == TASK
     assert settle(found, 20_000, 1_600).rss == 1_600
 
@@ -87,9 +87,9 @@ def test_a_change_of_what_tasks_do_forgets_the_figure_and_among_tasks_marks_the_
     settle(found, 10_000 if used else 0)
     found.reset(used=used)
     assert found.cost is None
-    cost = settle(found, 10_000, task=5_000, looks=3)
+    cost = settle(found, 10_000, task=5_000, samples=3)
     assert (cost.rss, cost.clean) == (5_000, not used)
-    assert settle(found, 10_000, task=5_100, looks=9).rss == 5_100
+    assert settle(found, 10_000, task=5_100, samples=9).rss == 5_100
 
 
 # CPU.

@@ -244,12 +244,6 @@ def test_a_terminal_gets_the_width_and_the_colors_that_it_has(
     assert len(bare(next(line for line in lines if "└" in line))) == width
 
 
-def test_what_is_no_terminal_has_80_columns_and_no_colors(monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    on = chart_console(io.StringIO())
-    assert (on.width, has_colors(on)) == (80, False)
-
-
 # The commands.
 
 
@@ -272,7 +266,10 @@ def test_what_is_asked_wrongly_is_one_line(path, arguments, expected):
     assert expected in result.stderr
 
 
-def test_a_stream_that_cannot_take_what_is_drawn_is_refused():
+def test_what_is_no_terminal_has_80_columns_and_no_colors_and_one_of_too_few_letters_is_refused(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    on = chart_console(io.StringIO())
+    assert (on.width, has_colors(on)) == (80, False)
     narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     with pytest.raises(ValueError, match="standard output takes ascii alone: expected UTF-8"):
         check_writes_charts(narrow)

@@ -1,4 +1,4 @@
-"""The pen of the live charts, held against plotext's."""
+"""The lines of the live charts, compared with those that plotext draws."""
 
 import itertools
 
@@ -45,7 +45,7 @@ def drawn_by_plotext(path):
 
 
 @given(PATHS)
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_a_line_runs_where_plotext_draws_it(path):
     ours, theirs = dots(rasterize((path,), COLUMNS, ROWS)), dots(drawn_by_plotext(path))
     assert set(path) <= ours

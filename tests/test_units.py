@@ -58,18 +58,14 @@ LONGEST = {
 }  # fmt: skip
 
 
-@given(FINITE | st.sampled_from([nan, inf, -inf]))
-def test_any_number_has_a_short_name(value):
+@given(FINITE | st.sampled_from([nan, inf, -inf]), st.floats(min_value=0, max_value=999_499_999_999))
+def test_any_number_has_a_short_name_and_what_a_machine_can_have_one_of_eight_characters(value, possible):
     for form, longest in LONGEST.items():
         text = form(value)
         assert 0 < len(text) <= longest
         assert (text, "\n" in text) == (text.strip(), False)
-
-
-@given(st.floats(min_value=0, max_value=999_499_999_999))
-def test_a_size_or_count_that_a_machine_can_have_takes_at_most_eight_characters(value):
-    assert len(units.format_bytes(value)) <= 8
-    assert len(units.format_short(value)) <= 6
+    assert len(units.format_bytes(possible)) <= 8
+    assert len(units.format_short(possible)) <= 6
 
 
 SCALES = {"B": 1, **{prefix: 1024**n for n, prefix in enumerate(units.BINARY_PREFIXES[1:], 1)}}
@@ -130,14 +126,10 @@ def test_what_is_no_number_is_named_with_what_was_expected(read):
         assert ('or "60%"' in str(error.value)) is (read is read_size)
 
 
-@given(st.integers(0, units.LARGEST_COUNT), st.integers(1, units.LARGEST_SIZE))
-def test_what_was_written_reads_back(count, size):
+@given(st.integers(0, units.LARGEST_COUNT), st.integers(1, units.LARGEST_SIZE), st.text(max_size=50))
+def test_what_was_written_reads_back_and_whatever_is_typed_is_read_or_refused(count, size, text):
     assert units.parse_count(units.format_count(count)) == count
     assert units.parse_size(units.format_bytes(size)) == pytest.approx(size, rel=0.005, abs=1)
-
-
-@given(st.text(max_size=50))
-def test_whatever_is_typed_is_read_or_refused(text):
     for read in (units.parse_size, units.parse_count):
         with contextlib.suppress(ValueError):
             assert read(text) >= 0

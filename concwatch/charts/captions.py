@@ -95,13 +95,13 @@ def _fitting(
     headings: Sequence[str], entries: Sequence[LegendEntry], width: int
 ) -> Iterator[tuple[str, TitleFormat, int]]:
     """Yield the combinations of a title, a format and a number of entries that fit, the best first."""
-    count = len(entries)
-    for forms in (_spaced, _tight, _names_alone):
-        sized = [(form, form.cells(count)) for form in forms(entries)]
+    count, groups = len(entries), _formats(entries)
+    for formats in groups:
+        sized = [(form, form.cells(count)) for form in formats]
         for heading in headings:
             room = width - cell_len(heading)
             yield from ((heading, form, count) for form, cells in sized if cells <= room)
-    heading, form = headings[-1], _names_alone(entries)[-1]
+    heading, form = headings[-1], groups[-1][-1]
     for shown in range(count - 1, -1, -1):
         if cell_len(heading) + form.cells(shown) <= width:
             yield heading, form, shown
@@ -116,32 +116,19 @@ def _headings(title: str, short_title: str) -> list[str]:
     )
 
 
-def _spaced(entries: Sequence[LegendEntry]) -> list[TitleFormat]:
-    """Return the formats with values, the longest first."""
-    cuts = _cut_names(tuple([entry.name for entry in entries]))
+def _formats(entries: Sequence[LegendEntry]) -> Sequence[Sequence[TitleFormat]]:
+    """Return the formats with values, without spaces, and without values, each group the longest first."""
+    names = _cut_names(tuple([entry.name for entry in entries]))
+    whole = [(entry.name, entry.value) for entry in entries]
     short = [_without_unit(entry.value) for entry in entries]
-    return [
-        TitleFormat([(entry.name, entry.value) for entry in entries], "  "),
-        *(
-            TitleFormat(list(zip(names, values, strict=True)))
-            for values in (short, list(map(_rounded, short)))
-            for names in cuts
-        ),
-    ]
-
-
-def _tight(entries: Sequence[LegendEntry]) -> list[TitleFormat]:
-    """Return the format without spaces, unless a name ends in a digit."""
-    names = _cut_names(tuple([entry.name for entry in entries]))[-1]
-    values = [_rounded(_without_unit(entry.value)) for entry in entries]
-    unclear = any(name[-1:].isdigit() for name in names)
-    return [] if unclear else [TitleFormat(list(zip(names, values, strict=True)), glue="")]
-
-
-def _names_alone(entries: Sequence[LegendEntry]) -> list[TitleFormat]:
-    """Return the formats without values, the longest first."""
-    cuts = _cut_names(tuple([entry.name for entry in entries]))
-    return [TitleFormat([(name, "") for name in names]) for names in cuts]
+    rounded = list(map(_rounded, short))
+    pairs = [list(zip(cut, values, strict=True)) for values in (short, rounded) for cut in names]
+    ambiguous = any(name[-1:].isdigit() for name in names[-1])
+    return (
+        [TitleFormat(whole, "  "), *map(TitleFormat, pairs)],
+        [] if ambiguous else [TitleFormat(pairs[-1], glue="")],
+        [TitleFormat([(name, "") for name in cut]) for cut in names],
+    )
 
 
 @lru_cache(maxsize=64)

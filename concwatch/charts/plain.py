@@ -125,7 +125,6 @@ def _finite(line: Line) -> list[float]:
 
 
 def _legend(plot: Plot, width: int, colored: bool) -> Iterator[Text]:
-    """Yield the title and the entry of each line, wrapped to ``width``."""
     text = Text(plot.title, "bold" if colored else "")
     for line in plot.lines:
         mark = "━━" if colored else line.mark

@@ -37,7 +37,6 @@ def _column(name: str, cells: int, leaves: int = 0, optional: bool = False) -> C
 
 
 def _fit(lane: LaneSnapshot) -> str:
-    """Return how many tasks fit, and the wall that limits them."""
     fit = lane.fit
     tasks = format_count(fit.tasks) if fit.tasks < 100_000 else format_short(fit.tasks)
     return f"{tasks:>{FIT_WIDTH}} {fit.wall:{FITS_WIDTH - FIT_WIDTH - 1}}"
@@ -173,14 +172,12 @@ class CostTable(Table):
 
     @staticmethod
     def _names(view: Snapshot) -> int:
-        """Return the width of the column of names."""
         return max([NAME_WIDTH, *(len(lane.name) + 1 for lane in view.lanes)])
 
     @staticmethod
     def _changes(
         columns: Sequence[Column[LaneSnapshot]], lane: LaneSnapshot, old: LaneSnapshot, room: int
     ) -> str:
-        """Return the line with the change of each figure."""
         text = f"{'  Δ':{room}}"
         for column in columns:
             unknown = column.text(lane).strip() == UNKNOWN  # a figure that is not shown has no change

@@ -136,7 +136,6 @@ class SizeChart(Chart):
 
 
 def _line(name: str, color: str, figures: Sequence[TableFigure], mark: str) -> list[Line]:
-    """Return the line of one series, published or measured; an empty list if it has no figures."""
     values = [figure.entry.published if mark == PUBLISHED else figure.here for figure in figures]
     known = [
         (math.log10(figure.entry.size), value * SCALES[figure.entry.table.unit][1])

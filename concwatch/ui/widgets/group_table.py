@@ -33,7 +33,6 @@ def _growth_text(growth: Growth | None) -> str:
 def _column(
     title: str, cells: int, name: str, form: Callable[[float], str], leaves: int = 0
 ) -> Column[GroupStatus]:
-    """Return the column of one figure of a group; see `Column` for the other arguments."""
     value = attrgetter(name)
 
     def text(group: GroupStatus) -> str:

@@ -150,7 +150,6 @@ class Slider(Widget, can_focus=True):
     watch_value = watch_live = watch_maximum = watch_held = watch_spent = _refresh_if_seen
 
     def _styles(self) -> tuple[Style, Style, Style | str, str]:
-        """Return the styles of the live part, the pending part, the knob, and the rest."""
         # Component classes would each cost one more styled node before the first frame.
         _, _, background, color = self.colors
         lane = Style(foreground=background + color)
@@ -178,7 +177,6 @@ class Slider(Widget, can_focus=True):
     @on(events.MouseScrollUp)
     @on(events.MouseScrollDown)
     def _wheel(self, event: events.MouseEvent) -> None:
-        """Step one stop up or down."""
         # Textual sends wheel events to disabled widgets, too, so that their container can scroll.
         if not self.is_disabled:
             event.stop()
@@ -237,7 +235,6 @@ class Slider(Widget, can_focus=True):
         self.release_mouse()
 
     def _hold(self, event: events.MouseEvent) -> None:
-        """Move the knob to the mouse."""
         scale, width = self.scale, self.content_size.width
         cell = event.x - self.gutter.left
         # The knob's own cell keeps the exact value: a click there must not change 12,345 to 12,000.

@@ -167,7 +167,6 @@ class Transport(ClickableLines):
     @on(events.MouseScrollUp)
     @on(events.MouseScrollDown)
     def _wheel(self, event: events.MouseEvent) -> None:
-        """Move back or forward by a second."""
         event.stop()
         by = 1.0 if isinstance(event, events.MouseScrollDown) else -1.0
         self.post_message(self.Released(self._playing.at + by))

@@ -118,7 +118,7 @@ def read_toml(data: bytes, file: str) -> dict[str, Any]:
         return tomllib.loads(data.decode("utf-8-sig"))  # some editors write a byte order mark
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise ValueError(f"{file}: not TOML: no UTF-8 (at line {line})") from None
+        raise ValueError(f"{file}: not TOML: not UTF-8 (at line {line})") from None
     except (ValueError, RecursionError) as error:
         # Also raised for excessively long numbers and deep nesting.
         last = data.rstrip().count(b"\n") + 1

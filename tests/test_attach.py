@@ -68,7 +68,7 @@ def until_status(pid, status):
     ("command", "reason"),
     [
         ((sys.executable, "-I", "-c", WAITS), "takes no agent from outside: start it by concwatch watch"),
-        (("cat",), "cat is no Python"),
+        (("cat",), "cat is not Python"),
     ],
     ids=["isolated", "no Python"],
 )
@@ -153,7 +153,7 @@ def test_itself_what_has_ended_and_what_was_never_there_are_refused_in_one_line(
     with running("cat") as program:
         program.kill()
         until_status(program.pid, psutil.STATUS_ZOMBIE)
-        refusal = f"there is no process {program.pid}: expected one that runs"
+        refusal = f"there is no process {program.pid}: expected a running process"
         assert why_not_attachable(program.pid) == refusal  # it has ended, and waits for its parent
     assert why_not_attachable(program.pid) == refusal
 

@@ -453,7 +453,7 @@ RUN = run_result(lane(rss_per_task=1.0))
     ("a", "b", "expected"),
     [
         (RUN, recording(*session()), 'is a result of concwatch run, "after.json" is a recording'),
-        (RUN, two_sizes([1], [2]), 'a result of the experiment "mine": expected two of the same'),
+        (RUN, two_sizes([1], [2]), 'a result of the experiment "mine": expected two of the same kind'),
         (two_sizes([1], [2]), two_sizes([1], [2], name="yours"), 'the experiment "mine", "after.json" is'),
         (RUN, run_result(lane("uvloop", rss_per_task=1.0)), "expected an engine in common"),
         (RUN, run_result(lane(peak_rss=1)), "have no figure in common"),

@@ -408,7 +408,7 @@ def test_a_wrong_file_is_one_line(tmp_path, text, said):
     ("arguments", "said"),
     [
         (("modles",), 'did you mean "models"?'),
-        (("none.py",), "none.py: No such file or directory: expected the file of a demo"),
+        (("none.py",), "none.py: No such file or directory: expected a demo file"),
         (("models", "--all"), "NAME and --all: expected only one of them"),
         (
             ("models", "--format", "pgn"),

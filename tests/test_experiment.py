@@ -133,11 +133,15 @@ ELSEWHERE = [
     ("[1, 10]", "[0, 10]", "sizes: 0: expected sizes from 1 to 1,000,000,000"),
     ("[1, 10]", "[1, 1000000001]", "sizes: 1000000001: expected sizes from 1 to 1,000,000,000"),
     ("[1, 10]", f"[{', '.join(map(str, range(1, 102)))}]", "101 sizes: expected 100 at most"),
-    ("[1, 10]", "[]", "sizes: expected one number of tasks at least"),
-    ("sizes = [1, 10]\n", "", "sizes: expected one number of tasks at least"),
+    ("[1, 10]", "[]", "sizes: expected at least one number of tasks"),
+    ("sizes = [1, 10]\n", "", "sizes: expected at least one number of tasks"),
     # What does not go together.
-    ('"peak_rss"', '"rss"', 'key "table[0]": series "asyncio": rss is read of hold alone'),
-    ('peak_rss"\nunit = "MB"', 'create_rate_cpu"\nunit = "tasks/s"\naction = "hold"', "read of burst alone"),
+    ('"peak_rss"', '"rss"', 'key "table[0]": series "asyncio": rss can only be read with action hold'),
+    (
+        'peak_rss"\nunit = "MB"',
+        'create_rate_cpu"\nunit = "tasks/s"\naction = "hold"',
+        "can only be read with action burst",
+    ),
     ('"peak_rss"', '"tracer"\naction = "hold"', "tracer needs trace = true"),
     ('"peak_rss"', '"traced_added"\ntrace = true', "traced_added of a burst needs read_after, the seconds"),
 ]
@@ -167,8 +171,8 @@ def test_a_name_is_that_of_a_shipped_file_and_anything_else_a_path(tmp_path, mon
     (tmp_path / "own.toml").write_text(changed("[1, 10]", "[10, 1]"))
     for path, said in (
         ("batchin", r'^unknown experiment "batchin": expected one of batching, .*did you mean "batching"\?$'),
-        ("none.toml", r"none\.toml: No such file or directory: expected the file of an experiment"),
-        (f"{tmp_path}/", "Is a directory: expected the file of an experiment"),
+        ("none.toml", r"none\.toml: No such file or directory: expected an experiment file"),
+        (f"{tmp_path}/", "Is a directory: expected an experiment file"),
         ("own.toml", r'^own\.toml: key "table\[0\]\.series\[0\]": sizes: 1 after 10'),
     ):
         with pytest.raises(ValueError, match=said):

@@ -98,7 +98,7 @@ def test_hosts_of_one_name_are_numbered_and_the_same_twice_is_refused():
             'hosts.web1: unknown key "user": expected command or python',
         ),
         ({"web1": {"command": "ssh", "python": 3}}, "hosts.web1: python: expected text"),
-        ({"web1": {"command": "'"}}, "is no command: No closing quotation"),
+        ({"web1": {"command": "'"}}, "is not a command: No closing quotation"),
         ({"web1": {"command": " "}}, "hosts.web1: command: expected text"),
     ],
 )
@@ -416,7 +416,7 @@ async def test_a_host_that_says_nothing_or_garbage_for_ever_is_given_up(monkeypa
     remote = connect("sh", "-c", "exec yes")
     said = await remote.refusal()
     assert said.startswith(
-        "there cannot be reached: prints what is not of the wire: not a line of the wire: "
+        "there cannot be reached: printed something other than wire messages: not a line of the wire: "
     )
     assert len(remote.seen) < 200
 

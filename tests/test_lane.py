@@ -137,7 +137,7 @@ def test_a_worker_that_never_stands_fails_within_the_limit():
         (end("exited with status 1: no module named toy"), "exited with status 1: no module named toy"),
         (end("killed by SIGTERM: \x1b[31mred"), "killed by SIGTERM: \N{REPLACEMENT CHARACTER}[31mred"),
         (Ended("could not be started: no room", ran=False), "could not be started: no room"),
-        (replace(READY, protocol=2), "speaks version 2 of the wire protocol: expected 1"),
+        (replace(READY, protocol=2), "uses version 2 of the wire protocol: expected 1"),
     ],
 )
 def test_a_worker_that_cannot_stand_fails_with_the_reason(says, reason):

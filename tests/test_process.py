@@ -132,7 +132,7 @@ async def test_while_nobody_looks_a_flood_waits_and_no_memory_goes_into_it(run):
     await asyncio.sleep(0.1)
     assert psutil.Process().memory_info().rss - before < 20 << 20
     child.look()
-    assert child.of(Flood) == [Flood("sends more than is read of it: it has to wait")]
+    assert child.of(Flood) == [Flood("sends more than is read: it has to wait")]
 
 
 async def test_what_is_written_to_standard_error_is_kept_within_bounds_with_the_last_words(run):

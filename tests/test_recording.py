@@ -453,8 +453,8 @@ def header(**more):
         (header(version=-7), "unknown version"),
         (header(columns=["lane", "time"]), "unknown version"),
         (header(rate="fast"), "first line is damaged"),
-        (b"\x1f\x8b\x08 broken", "is damaged: nothing of it can be decompressed"),
-        (gzip.compress(b"hello")[:10], "is cut off: nothing of it can be decompressed"),
+        (b"\x1f\x8b\x08 broken", "is damaged: no part of it can be decompressed"),
+        (gzip.compress(b"hello")[:10], "is cut off: no part of it can be decompressed"),
     ],
     ids=[*map(str, range(14))],
 )
@@ -633,7 +633,7 @@ def test_a_recording_that_cannot_be_made_is_refused_before_anything_starts(tmp_p
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # one that waits for ever
     os.symlink("pipe", tmp_path / "link")
-    ordinary = "is no ordinary file: expected the name of a new file"
+    ordinary = "is not a regular file: expected the name of a new file"
     for engine, path, said in (
         ("asyncio", mine, "exists: expected the name of a new file, or delete it first"),
         ("asyncio", tmp_path / "gone" / "a.jsonl", "No such file or directory"),

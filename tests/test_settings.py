@@ -153,7 +153,7 @@ def test_the_file_is_in_the_users_configuration_folder(tmp_path, monkeypatch):
     ("text", "said"),
     [
         (b"\n\nrate =", "not TOML: "),
-        (b"# fine\n\n# caf\xe9\n", "not TOML: no UTF-8 (at line 3)"),
+        (b"# fine\n\n# caf\xe9\n", "not TOML: not UTF-8 (at line 3)"),
         (b"x = " + b"[" * 5_000, "not TOML"),
         (b"[rnu]\ntasks = 5", 'unknown table "rnu": expected one of screen, attach, compare'),
         (b"run = 5", "run: expected a table: the line [run]"),

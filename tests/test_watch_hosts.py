@@ -171,7 +171,7 @@ async def test_what_cannot_be_attached_to_there_is_one_line():
     watching = Watching(RemoteHost(Host("there", ("env",))))
     watching.attach(999_999_999)
     await follow(watching, lambda: watching.host.problem)
-    assert watching.ended == "there: there is no process 999999999: expected one that runs"
+    assert watching.ended == "there: there is no process 999999999: expected a running process"
     await watching.host.finish()
 
 

@@ -75,7 +75,7 @@ def slide_of(recording: Recording, metric: str, dark: bool) -> Slide:
     ]
     lines = [line for line in lines if not all(map(math.isnan, line.values))]
     if not lines:
-        raise ValueError(f"no lane of this recording has {spec.title}: expected --metric with another")
+        raise ValueError(f"no lane of this recording has {spec.title}: expected another --metric")
     end = max(line.times[-1] for line in lines)
     plot = Plot(spec.title, spec.kind, lines, end, max(end, 1.0), x_ticks=elapsed_ticks)
     return Slide(plot, recorded_conditions(recording), dark)

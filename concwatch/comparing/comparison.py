@@ -101,7 +101,7 @@ def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
         ValueError: one line: the sides are of different kinds, or have nothing in common.
     """
     if a.kind != b.kind:
-        raise ValueError(f'"{a.name}" is {a.kind}, "{b.name}" is {b.kind}: expected two of the same')
+        raise ValueError(f'"{a.name}" is {a.kind}, "{b.name}" is {b.kind}: expected two of the same kind')
     for side in (a, b):
         if not side.figures:
             reasons = "; ".join([*side.notes, *dict.fromkeys(side.missing.values())])
@@ -118,7 +118,7 @@ def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
         if subject in b.figures
     }
     if not both:
-        raise ValueError(f'"{a.name}" and "{b.name}" have no figure in common: expected one at least')
+        raise ValueError(f'"{a.name}" and "{b.name}" have no figure in common: expected at least one')
     return Comparison(a, b, both, tuple(_cautions(a, b)), percent)
 
 

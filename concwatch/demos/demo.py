@@ -103,7 +103,7 @@ def load(name: str) -> Demo:
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror or error}: expected the file of a demo") from None
+        raise ValueError(f"{path}: {error.strerror or error}: expected a demo file") from None
     except (Exception, SystemExit) as error:
         raise ValueError(describe(error, path)) from None
     try:

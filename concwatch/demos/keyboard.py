@@ -56,7 +56,9 @@ def key_event(key: str) -> Key:
     if printable and modifiers and (plain != plain.lower() or modifiers == "shift+"):
         # Terminals send the upper-case letter for shift, and ctrl+p for either case.
         sent = plain.upper() if modifiers == "shift+" else modifiers + plain.lower()
-        raise ValueError(f'unknown key "{key[:40]}": expected what a terminal sends; did you mean "{sent}"?')
+        raise ValueError(
+            f'unknown key "{key[:40]}": expected a key that a terminal can send; did you mean "{sent}"?'
+        )
     if not printable and plain not in NAMES:
         meant = suggest(plain[:40], (*NAMES, *ALIASES, *SIGNS))
         raise ValueError(

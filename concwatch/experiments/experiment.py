@@ -120,7 +120,7 @@ class Series(CellOptions, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.sizes:
-            raise ValueError("sizes: expected one number of tasks at least")
+            raise ValueError("sizes: expected at least one number of tasks")
         if not self.optional:
             catalog_row(self.engine)
         if self.program and find_runtime(self.program, self.engine, 1) is None:
@@ -176,13 +176,13 @@ class Table(CellOptions, frozen=True, kw_only=True):
     def _problem(self, series: Series) -> str | None:
         reading, actions = self.reading, actions_for(READINGS[self.reading])
         if series.program and reading not in PROGRAM_READINGS:
-            return f"of a program nothing but {', '.join(PROGRAM_READINGS)} is read"
+            return f"only {', '.join(PROGRAM_READINGS)} can be read from a program"
         if series.action not in actions:
-            return f"{reading} is read of {' or '.join(actions)} alone"
+            return f"{reading} can only be read with action {' or '.join(actions)}"
         if reading in TRACED and not series.trace:
             return f"{reading} needs trace = true"
         if reading in TRACED and series.action == BURST and series.read_after is None:
-            return f"{reading} of a burst needs read_after, the seconds to its reading"
+            return f"{reading} of a burst needs read_after, the seconds until it is read"
         return None
 
 

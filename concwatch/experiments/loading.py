@@ -39,7 +39,7 @@ def load(name: str) -> Experiment:
     try:
         data = read_file(path)
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}: expected the file of an experiment") from None
+        raise ValueError(f"{path}: {error.strerror}: expected an experiment file") from None
     return decode(data, path.name, Path(name).parent)
 
 
@@ -61,7 +61,7 @@ def decode(data: bytes, file: str, folder: Path = PROGRAMS) -> Experiment:
     try:
         return msgspec.convert(read, Experiment, str_keys=True, dec_hook=convert)
     except RecursionError:
-        raise ValueError(f"{file}: not an experiment: tables within tables without end") from None
+        raise ValueError(f"{file}: not an experiment: tables are nested too deeply") from None
     except msgspec.ValidationError as error:
         raise ValueError(f"{file}: {one_line(_explain(str(error)))}") from None
 

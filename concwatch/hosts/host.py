@@ -85,7 +85,7 @@ def _split(text: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise ValueError(f'"{text[:60]}" is no command: {error}') from None
+        raise ValueError(f'"{text[:60]}" is not a command: {error}') from None
     if not words:
         raise ValueError('an empty command: expected one that reaches a host, such as "ssh -T web1"')
     return words

@@ -153,7 +153,7 @@ class HostLink:
                 case Garbage() if not self._connected:
                     self._banner += 1  # printed by a shell before the bridge's first line
                     if self._banner == MAX_BANNER:
-                        self._abort(f"prints what is not of the wire: {arrival.message}")
+                        self._abort(f"printed something other than wire messages: {arrival.message}")
                     elif self._banner < MAX_BANNER:
                         found.append(Noise(f"{arrival.message}\n"))
                 case HostFigures():

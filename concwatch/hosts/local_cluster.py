@@ -36,7 +36,7 @@ async def local_cluster(count: int) -> AsyncIterator[str]:
             address = (await process.stdout.readline()).decode().strip()
         if not address:
             errors = (await process.stderr.read()).decode(errors="replace")
-            raise ValueError(f"it does not start: {one_line(error_line(errors))}")
+            raise ValueError(f"it did not start: {one_line(error_line(errors))}")
         yield address
     finally:
         process.stdin.close()

@@ -109,7 +109,7 @@ class Watcher:
         pid = int(fields["pid"])
         found = find_process(pid)
         if found is None:
-            message = f"there is no process {pid}: expected one that runs"
+            message = f"there is no process {pid}: expected a running process"
             self._out.send("error", command="attach", message=message)
         elif found.user != os.geteuid() and os.geteuid() != 0:
             message = f"{pid} is another user's: expected a process of the user that is connected"

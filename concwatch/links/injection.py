@@ -53,7 +53,7 @@ def why_no_agent(pid: int, address: str) -> str:
     except OSError:
         return "it may not be looked at: expected a process of this user"
     if "python" not in program and "pypy" not in program:
-        return f"{program} is no Python"
+        return f"{program} is not Python"
     if any(
         option.startswith("-") and set(option[1:]) & set("IES") for option in _interpreter_options(options)
     ):
@@ -107,7 +107,7 @@ def inject(pid: int, file: str, gdb: bool) -> str | None:
     except OSError as error:
         return f"it may not be looked at: {error}"
     if not re.match(r"(python|pypy)", os.path.basename(program)):
-        return f"{os.path.basename(program)} is no Python"
+        return f"{os.path.basename(program)} is not Python"
     if found is not None and found.state == "T":
         return "it is stopped: send it SIGCONT, then attach again"
     version = python_version(pid)

@@ -58,7 +58,7 @@ def read_text(path: Path, expected: str = EXPECTED, most: int | None = None) -> 
         raise ValueError(f'"{path}": {error.strerror or error}: {expected}') from None
     text = decompress(data, most + 1) if data.startswith(GZIP) else Text(data)
     if text.state and not text.data:
-        raise ValueError(f'"{path}" is {text.state}: nothing of it can be decompressed: {expected}')
+        raise ValueError(f'"{path}" is {text.state}: no part of it can be decompressed: {expected}')
     if len(text.data) > most:
         raise ValueError(
             f'"{path}" holds more than {format_bytes(most)} of text, a share of 1/{SHARE} of the memory '

@@ -104,7 +104,7 @@ def open_writer(path: Path) -> FileWriter:
         return FileWriter(path)
     except FileExistsError:
         if path.exists() and not path.is_file():
-            raise ValueError(f'"{path}" is no ordinary file: expected the name of a new file') from None
+            raise ValueError(f'"{path}" is not a regular file: expected the name of a new file') from None
         raise ValueError(f'"{path}" exists: expected the name of a new file, or delete it first') from None
     except (OSError, ValueError) as error:  # ValueError: a name with a null character
         why = getattr(error, "strerror", None) or error

@@ -189,7 +189,7 @@ def why_not_attachable(pid: int) -> str | None:
         return f"{pid} is concwatch itself: expected another process"
     process = find_process(pid)
     if process is None:
-        return f"there is no process {pid}: expected one that runs"
+        return f"there is no process {pid}: expected a running process"
     if process.user != os.geteuid() and os.geteuid() != 0:
         return f"{pid} is another user's: expected a process of this user"
     return None

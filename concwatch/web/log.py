@@ -37,7 +37,7 @@ class OneLine(logging.Handler):
             where = traceback.extract_tb(error.__traceback__)[-1:]
             place = "".join(f" ({frame.name}, {frame.filename}:{frame.lineno})" for frame in where)
             text = f"{text}: {type(error).__name__}: {error}{place}"
-        print_note(f"concwatch: {plain(one_line(text))}; the same is told once a minute")
+        print_note(f"concwatch: {plain(one_line(text))}; repetitions are logged once a minute")
 
 
 def log_in_one_line() -> None:

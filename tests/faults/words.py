@@ -293,6 +293,6 @@ while True:
                 await fails(s, TOO_MANY)
                 continue
             if what in ("ticks", "errors", "other reports"):
-                await s.tells("sends more than is read of it: it has to wait")
+                await s.tells("sends more than is read: it has to wait")
             await s.others_go_on()
             await off_and_on(s)

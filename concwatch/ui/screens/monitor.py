@@ -98,7 +98,7 @@ class LaneCommands:
         """Set the selected lane's last target again, which without refill starts its tasks again."""
         row = self._row()
         if self._lab.settings.refill:
-            self._screen.notify("refill is on already; f turns it off", severity="warning")
+            self._screen.notify("refill is already on; f turns it off", severity="warning")
         elif row.asked:
             self.set_target(row.asked)
 
@@ -150,7 +150,7 @@ class LaneCommands:
         """Switch between splitting targets evenly over hosts and by what each can hold."""
         self._source.even = not self._source.even
         split = "evenly" if self._source.even else "by what each host can hold"
-        self._lab.log("", f"targets are split over hosts {split}")
+        self._lab.log("", f"targets are divided over hosts {split}")
         row = self._row()
         if len(row.lanes) > 1 and row.target:
             self.set_target(row.target)

@@ -17,8 +17,6 @@ BAD_INPUT = 2
 STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 """The standard streams in the order of their descriptors, each with the mode to open it in."""
 
-UNWRITABLE = (errno.ENOSPC, errno.EFBIG, errno.EIO)
-"""Errors of writing to a full disk, or to a terminal that is gone."""
 
 UNREAD = 141
 """Exit status when the reader of standard output is gone: 128 + SIGPIPE."""
@@ -36,8 +34,8 @@ def fill_missing_streams() -> None:
 
 
 def is_unwritable(error: OSError) -> bool:
-    """Return whether ``error`` comes from writing to standard output; other files are named in the error."""
-    return error.filename is None and error.errno in UNWRITABLE
+    """Return whether standard output is on a full disk, or is a terminal that is gone."""
+    return error.filename is None and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO)
 
 
 def discard_output(descriptor: int) -> None:

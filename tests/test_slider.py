@@ -50,7 +50,9 @@ class SliderApp(App[None]):
 
     def __init__(self, **arguments):
         super().__init__()
-        self.slider = CountingSlider(**arguments)
+        self.slider = CountingSlider()
+        for name, value in arguments.items():
+            setattr(self.slider, name, value)
         self.seen = []
 
     def compose(self) -> ComposeResult:

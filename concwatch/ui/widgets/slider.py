@@ -88,20 +88,10 @@ class Slider(Widget, can_focus=True):
     class Cancelled(Moved):
         """Posted when a drag ends without a change; the slider shows the target again."""
 
-    def __init__(
-        self,
-        value: int = 0,
-        *,
-        live: int = 0,
-        maximum: int = LARGEST_TARGET,
-        color: str = "",
-        disabled: bool = False,
-    ) -> None:
-        super().__init__(disabled=disabled)
+    def __init__(self, maximum: int = LARGEST_TARGET, color: str = "") -> None:
+        super().__init__()
         self._drawn: SliderBar | None = None
         self._button_seen = False
-        self.set_reactive(Slider.value, value)
-        self.set_reactive(Slider.live, live)
         self.set_reactive(Slider.maximum, maximum)
         self.color = color
 

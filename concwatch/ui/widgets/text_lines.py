@@ -158,10 +158,6 @@ class TextLines(Widget):
         self._drawn, self._width = rows, width
 
 
-TERM_WIDTH = 13
-"""Default width of a glossary's first column, in cells."""
-
-
 class Glossary(TextLines):
     """Shows terms and their meanings in two columns."""
 
@@ -169,7 +165,7 @@ class Glossary(TextLines):
     Glossary { height: auto; }
     """
 
-    def __init__(self, terms: Sequence[tuple[str, str]], style: str, term_width: int = TERM_WIDTH) -> None:
+    def __init__(self, terms: Sequence[tuple[str, str]], style: str, term_width: int = 13) -> None:
         """Create a glossary.
 
         Args:

@@ -1,5 +1,6 @@
 """The fake worker: it obeys the wire's rules, and is the same every time."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
@@ -114,6 +115,8 @@ def test_two_runs_on_the_same_clock_give_equal_snapshots():
             bench.lab.set_workload(spec)
             bench.pass_(1.2)
         assert len(found) == 48
+        assert found[0].lanes[0].live < found[-1].lanes[0].live, "a snapshot does not change"
+        assert found[-1].elapsed == pytest.approx(bench.now - bench.lab.began)
         return found, bench.texts()
 
     assert snapshots() == snapshots()

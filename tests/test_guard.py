@@ -271,17 +271,6 @@ def test_no_growth_passes_the_budget_however_fast_and_heavy_the_tasks_are(budget
     assert 0.9 * budget < bench.lab.total_rss <= budget
 
 
-def test_growth_beside_another_lane_that_grows_stays_within_the_budget_with_it():
-    costs = {name: Costs(create_rate=2e6) for name in ("asyncio", "uvloop")}
-    bench = Bench(*costs, links=FakeWorkers(costs=costs), budget=300 * MIB, settings=Settings("hold"))
-    for lane in bench.lab.lanes:
-        bench.lab.set_target(lane, 150_000)
-    bench.until(lambda: all(lane.worker.goal.reached or lane.worker.goal.limit for lane in bench.lab.lanes))
-    bench.pass_(3)
-    assert 0.9 * 300 * MIB < bench.lab.total_rss <= 300 * MIB
-    assert all(lane.live == lane.target for lane in bench.lab.lanes)
-
-
 # What is left of the machine's memory.
 
 

@@ -1,4 +1,4 @@
-"""The screen under test: the app with fake workers, and readers for what a person sees on it."""
+"""Run the app with fake workers, press its keys, and read what is on its screen."""
 
 import asyncio
 import html
@@ -45,23 +45,23 @@ GOLDEN = Path(__file__).parent / "golden"
 GIB = 1 << 30
 MEMORY = Memory(16 * GIB, 12 * GIB, "memory")
 WALLS = (Wall("vm.max_map_count", 65_530, 130), Wall("pid_max", 4_194_304, 500))
-"""With these the machine holds 21,800 threads."""
+"""With these limits the machine can run 21,800 threads."""
 
 ITSELF = Reading(41 << 20, 0.031, 5)
-"""What concwatch itself takes, on a screen that must come out the same every time."""
+"""concwatch's own CPU and memory, fixed so that screens are reproducible."""
 
 LIMIT = 20.0
-"""Seconds that anything may take to show, on however loaded a machine."""
+"""Seconds to wait for anything on the screen, however loaded the machine."""
 
 FRAME = 0.02
-"""Seconds in which the screen is drawn at least once."""
+"""Seconds in which the screen is updated at least once."""
 
-_CELL = 12.2  # the width that rich gives a character in its SVG
+_CELL = 12.2  # width of a character in Rich's SVG
 _TEXT = re.compile(r'<text class="[^"]*" x="([\d.]+)" y="[\d.]+" [^>]*-line-(\d+)\)">([^<]*)</text>')
 
 
 def svg_lines(svg: str, width: int, height: int) -> list[str]:
-    """Read the text of a screenshot: one plain line a row, without blanks at its end."""
+    """Return the text of a screenshot: one line per row, without trailing blanks."""
     rows = [[" "] * width for _ in range(height)]
     for x, row, text in _TEXT.findall(svg):
         plain = html.unescape(text).replace("\xa0", " ")
@@ -71,43 +71,43 @@ def svg_lines(svg: str, width: int, height: int) -> list[str]:
 
 
 def looks_golden(lines: list[str], file: Path) -> None:
-    """Compare a screen with what a file holds; with ``CONCWATCH_GOLDEN=write`` write it anew instead."""
+    """Compare a screen with a file; with ``CONCWATCH_GOLDEN=write`` write the file instead."""
     if os.environ.get("CONCWATCH_GOLDEN") == "write":
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert lines == file.read_text(encoding="utf-8").splitlines()
 
 
 class ScriptedLink(FakeLink):
-    """A fake worker that can be told what to report."""
+    """A fake worker with scripted answers."""
 
     answers: dict[tuple[str, object], Arrival]
 
     def __init__(self, engine: Engine, workers: "Workers") -> None:
         super().__init__(engine, workers.costs.get(engine.name), workers.faults.get(engine.name, ()))
         self.answers = workers.answers.get(engine.name, {})
-        self.said: list[Arrival] = []
+        self.scripted: list[Arrival] = []
 
     def send(self, type_: str, **fields: object) -> None:
-        """Answer as scripted, or else as a fake worker does."""
+        """Answer as scripted, else as a fake worker does."""
         answer = self.answers.get((type_, next(iter(fields.values()), None)))
         if answer is None:
             super().send(type_, **fields)
         else:
             self.sent.append((type_, fields))
-            self.said.append(answer)
+            self.scripted.append(answer)
 
     def arrivals(self, now: float) -> Sequence[Arrival]:
-        """Return what was scripted after what a fake worker says."""
-        said, self.said = self.said, []
-        return [*super().arrivals(now), *said]
+        """Return the messages of a fake worker, then the scripted ones."""
+        scripted, self.scripted = self.scripted, []
+        return [*super().arrivals(now), *scripted]
 
     def commands(self, type_: str) -> list[dict[str, object]]:
-        """List the fields of every command of one type, oldest first."""
+        """Return the fields of every command of one type, oldest first."""
         return [fields for sent, fields in self.sent if sent == type_]
 
 
 class Workers(FakeWorkers):
-    """Opens scripted links; ``answers`` gives, by engine, what is reported for a command and its value."""
+    """Opens scripted links; ``answers`` has, by engine, the message for a command and its value."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Workers(FakeWorkers):
         self.answers = answers or {}
 
     def __call__(self, engine: Engine) -> Link:
-        """Open one for ``engine``."""
+        """Open a link for ``engine``."""
         link = ScriptedLink(engine, self)
         self.links[engine.name] = link
         return link
@@ -140,39 +140,37 @@ def no_frames() -> AbstractContextManager[object]:
 
 
 class Clock:
-    """Seconds that pass when the test says so."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
 
     def __call__(self) -> float:
-        """Read it."""
+        """Return the time in seconds."""
         return self.now
 
 
 class HandDrivenLab(Lab):
-    """A lab whose time stands still until `Stage.run`, on a machine that is always the same."""
+    """A lab that is stepped by `Stage.run`, on a machine with fixed figures."""
 
     async def run(self) -> None:
-        """Leave the steps to the test."""
+        """Wait: the test steps."""
         await asyncio.Event().wait()
 
     def step(self, now: float | None = None) -> None:
-        """Step, and give concwatch itself fixed figures."""
+        """Step, with fixed figures of concwatch itself."""
         super().step(now)
         self.local.meter.own = ITSELF
 
 
 @dataclass
 class Stage:
-    """A running app, its pilot, and what a test wants to do and to see."""
+    """A running app and its pilot, with what a test does to it and reads from it."""
 
     app: ConcwatchApp
     pilot: Pilot[None]
     workers: Workers
     clock: Clock | None
-
-    # What is there.
 
     @property
     def lab(self) -> Lab:
@@ -182,7 +180,7 @@ class Stage:
 
     @property
     def monitor(self) -> MonitorScreen:
-        """The monitor, whatever dialog stands before it."""
+        """The monitor, even behind a dialog."""
         return next(screen for screen in self.app.screen_stack if isinstance(screen, MonitorScreen))
 
     def lane(self, name: str) -> Lane:
@@ -190,7 +188,7 @@ class Stage:
         return next(lane for lane in self.lab.lanes if lane.engine.name == name)
 
     def link(self, name: str) -> ScriptedLink:
-        """The fake worker of one engine, the last that was started."""
+        """The last started fake worker of one engine."""
         link = self.workers.links[name]
         assert isinstance(link, ScriptedLink)
         return link
@@ -208,14 +206,12 @@ class Stage:
         """The chart of one metric."""
         return self.monitor.query_one(f"#chart-{metric}", Chart)
 
-    # What a person sees.
-
     def lines(self) -> list[str]:
         """Every row of the terminal as plain text."""
         return [strip.text.rstrip() for strip in screen_strips(self.app) or ()]
 
     def text(self, widget: Widget | None = None) -> str:
-        """What stands in the terminal, or in the part of it that ``widget`` covers; a blank for blanks."""
+        """The text of the terminal, or of a widget, with every run of blanks as one."""
         lines = self.lines()
         if widget is not None:
             try:
@@ -226,39 +222,39 @@ class Stage:
         return " ".join(" ".join(lines).split())
 
     def place(self, text: str, within: Widget) -> tuple[int, int]:
-        """Where the first letter of ``text`` stands on a widget of which all can be seen."""
+        """The position of ``text`` on a widget that is visible as a whole."""
         area = within.region
         rows = [line[area.x : area.right] for line in self.lines()[area.y : area.bottom]]
         found = [(row.index(text), y) for y, row in enumerate(rows) if text in row]
-        assert found, f"{text!r} is not to be read on {within}"
+        assert found, f"{text!r} is not on {within}"
         return found[0]
 
     def query(self, selector: str) -> Widget:
-        """One widget of the screen in front."""
+        """A widget of the top screen."""
         return self.app.screen.query_one(selector)
 
     def shown_charts(self) -> list[str]:
-        """The titles of the charts that can be seen, in order."""
+        """The titles of the visible charts, in order."""
         return [
             chart.plot.title for chart in self.monitor.query(Chart) if chart.display and chart.size.height
         ]
 
     def row(self, name: str) -> str:
-        """One engine's line of the cost table, blanks run together."""
+        """One engine's line of the cost table, with every run of blanks as one."""
         table = self.monitor.query_one("CostTable")
         area = self.app.screen.find_widget(table).visible_region
         rows = [" ".join(line.split()) for line in self.lines()[area.y : area.bottom]]
         return next(row.strip("│ ") for row in rows if row.strip("│ ").startswith(name))
 
     def color(self, widget: Widget, x: int = 0, y: int = 0) -> str:
-        """The colour, ``#rrggbb``, in which the cell at ``x``, ``y`` of a widget is painted."""
+        """The foreground, ``#rrggbb``, of the cell at ``x``, ``y`` of a widget."""
         region = widget.region
         color = self.app.screen.get_style_at(region.x + x, region.y + y).color
         assert color is not None
         return color.get_truecolor().hex
 
     def ground(self, widget: Widget, x: int, y: int) -> str:
-        """The colour, ``#rrggbb``, behind the cell at ``x``, ``y`` of a widget."""
+        """The background, ``#rrggbb``, of the cell at ``x``, ``y`` of a widget."""
         color = self.app.screen.get_style_at(widget.region.x + x, widget.region.y + y).bgcolor
         assert color is not None
         return color.get_truecolor().hex
@@ -267,38 +263,36 @@ class Stage:
         """The last notification."""
         return self.app.screen.query("Toast").last()
 
-    # What happens.
-
     async def settle(self) -> None:
-        """Have every message and what follows from it handled; what takes time needs `until`."""
+        """Wait until all messages have been handled; for what takes time use `until`."""
         await self.pilot.pause()
         assert not self.app.return_code, "the app has crashed"
 
     async def until(
         self, condition: Callable[[], object], what: str | Callable[[], str], limit: float = LIMIT
     ) -> None:
-        """Wait until ``condition`` holds; fail with the screen as it was when it did not in ``limit`` s."""
+        """Wait until ``condition`` holds; fail with the screen's text after ``limit`` seconds."""
         deadline = asyncio.get_running_loop().time() + limit
         await self.settle()
         while not condition():
             assert not self.app.return_code, "the app has crashed"
             if asyncio.get_running_loop().time() > deadline:
-                said = what if isinstance(what, str) else what()
-                raise AssertionError(f"{said}: not within {limit:g} s\n" + "\n".join(self.lines()))
+                expected = what if isinstance(what, str) else what()
+                raise AssertionError(f"{expected}: not within {limit:g} s\n" + "\n".join(self.lines()))
             await self.pilot.pause(0.02)
 
     async def sees(self, *texts: str, within: Widget | Callable[[], Widget] | None = None) -> None:
-        """Wait until all of ``texts`` can be read on the screen, or on ``within``."""
+        """Wait until all of ``texts`` are on the screen, or on ``within``."""
 
         def missing() -> list[str]:
             widget = within if within is None or isinstance(within, Widget) else within()
             seen = self.text(widget)
             return [text for text in texts if text not in seen]
 
-        await self.until(lambda: not missing(), lambda: f"not to be read: {missing()}")
+        await self.until(lambda: not missing(), lambda: f"not on the screen: {missing()}")
 
     async def run(self, seconds: float) -> None:
-        """Let this much of the hand-driven clock pass, ten steps a second, and look at what has come."""
+        """Advance the clock, with ten steps of the lab a second, and update the screen."""
         assert self.clock is not None
         for _ in range(round(seconds * 10)):
             self.clock.now = round(self.clock.now + 0.1, 3)
@@ -307,40 +301,40 @@ class Stage:
         await self.settle()
 
     async def press(self, *keys: str) -> None:
-        """Press keys by their names, and have the screen take each in."""
+        """Press keys by name, each after the last has been handled."""
         for key in keys:
-            # pilot.press() waits 40 ms of idle time besides, which over all tests is most of a minute.
+            # pilot.press() would wait 40 ms more for each key.
             self.app.simulate_key(key)
             await self.settle()
 
     def post_keys(self, *keys: str) -> None:
-        """Send keys that all come in one read of the terminal."""
+        """Send keys as if they came in one read of the terminal."""
         for key in keys:
             self.app.post_message(key_event(key))
 
     async def press_at_once(self, *keys: str) -> None:
-        """Press keys that all come in one read of the terminal, and have the screen take them in."""
+        """Press keys as if they came in one read of the terminal, and wait until they are handled."""
         self.post_keys(*keys)
         await self.settle()
 
     async def press_last(self, *keys: str) -> None:
-        """Press keys at once of which one ends the app, and wait for that."""
+        """Press keys of which one quits the app, and wait for its exit."""
         self.post_keys(*keys)
         while self.app.is_running:
             await self.pilot.pause(FRAME)
 
     async def click(self, widget: Widget | str, x: int = 0) -> None:
-        """Click on a widget, ``x`` cells from its left end."""
-        assert await self.pilot.click(widget, offset=(x, 0)), f"{widget} is not where the mouse points"
+        """Click on a widget, ``x`` cells from its left edge."""
+        assert await self.pilot.click(widget, offset=(x, 0)), f"{widget} is not at the mouse's position"
         await self.settle()
 
     async def tap(self, text: str, within: Widget) -> None:
-        """Click on the first letter of ``text``, where it stands in the part that ``within`` covers."""
+        """Click on ``text`` on a widget."""
         assert await self.pilot.click(within, offset=self.place(text, within))
         await self.settle()
 
     async def enter(self, text: str) -> None:
-        """Put ``text`` in place of what the field in front holds."""
+        """Replace the text of the dialog's field."""
         await self.until(lambda: self.app.screen.query("#field"), "a dialog")
         field = self.query("#field")
         field.action_select_all()  # type: ignore[attr-defined]
@@ -348,7 +342,7 @@ class Stage:
         await self.settle()
 
     async def switch_on(self, *names: str, tasks: int = 0) -> None:
-        """Have lanes on, by the lab, with so many tasks asked for."""
+        """Switch lanes on and set their targets, without the screen."""
         for name in names:
             self.lab.switch(self.lane(name), True)
             if tasks:
@@ -356,7 +350,7 @@ class Stage:
         await self.run(0.5)
 
     async def drag(self, name: str, tasks: int, by_way_of: Sequence[int] = ()) -> None:
-        """Press on a slider, and draw the knob to ``tasks``, without letting go."""
+        """Drag the knob of a slider to ``tasks``, without releasing it."""
         slider = self.slider(name)
         await self.pilot.mouse_down(slider, offset=(1, 0))
         for stop in (*by_way_of, tasks):
@@ -364,32 +358,32 @@ class Stage:
         await self.settle()
 
     async def drop(self, name: str, tasks: int) -> None:
-        """Let go of the knob where ``tasks`` are."""
+        """Release the knob at ``tasks``."""
         await self.pilot.mouse_up(self.slider(name), offset=(self.cell(name, tasks), 0))
         await self.settle()
 
     def cell(self, name: str, tasks: int) -> int:
-        """The cell of a slider at which ``tasks`` stand."""
+        """The cell of ``tasks`` on a slider."""
         slider = self.slider(name)
         return slider.scale.cell(tasks, slider.content_size.width)
 
 
 class QuickPilot(Pilot[None]):
-    """A pilot on a virtual clock, which lets time pass only when all that is to be done has been done."""
+    """A pilot on a virtual clock, which advances only when nothing else is to be done."""
 
     async def pause(self, delay: float | None = None) -> None:
-        """Have so much time pass: a frame and more."""
+        """Let time pass, by default a frame."""
         await asyncio.sleep(FRAME if delay is None else delay)
 
 
 def pilot_of(pilot: Pilot[None]) -> Pilot[None]:
-    """Return the pilot for the running loop, given Textual's own, which waits until the CPU is idle."""
+    """Return a quick pilot on a virtual loop, else Textual's own, which waits until the CPU is idle."""
     virtual = isinstance(asyncio.get_running_loop(), virtual_time.VirtualLoop)
     return QuickPilot(pilot.app) if virtual else pilot
 
 
 def showing(*widgets: Widget) -> App[None]:
-    """An app that shows these widgets, and has nothing else of ours but what its themes add."""
+    """Return an app that shows only these widgets, with our themes' variables."""
 
     class Showing(App[None]):
         def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -415,7 +409,7 @@ async def stage(
     terminal: RecordedTerminal | None = None,
     cluster: Callable[[], Sequence[Host]] | None = None,
 ) -> AsyncIterator[Stage]:
-    """Run the app with fake workers, on a clock driven by hand unless told otherwise."""
+    """Run the app with fake workers, ``by_hand`` on a clock that only `Stage.run` advances."""
     workers = workers or Workers()
     clock = Clock() if by_hand else None
 

@@ -539,7 +539,7 @@ async def test_an_engine_that_is_missing_is_greyed_out_with_what_to_install():
 async def test_how_a_lane_is_measured_and_the_heap_of_another_runtime():
     async with stage(engines=OTHERS, settings=Settings(trace=True)) as s:
         await s.press("2", "i")
-        await s.sees("go: how it is measured", "A task is a goroutine", "not running")
+        await s.sees("go: how it is measured", "A task is one goroutine", "not running")
         await s.press("escape")
         await s.switch_on("go", tasks=10_000)
         await s.run(2)

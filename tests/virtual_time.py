@@ -1,7 +1,6 @@
-"""An event loop whose clock does not wait: where nothing is ready, it jumps to the next timer.
+"""An event loop whose clock does not wait: if nothing is ready, it jumps to the next timer.
 
-For labs of fake workers, whose time is the loop's: what they would wait for is there at once, and the same on
-a busy machine. What real processes and threads do takes real time, so they have no place on it.
+For labs of fake workers, which use the loop's time. Not for real processes and threads.
 """
 
 import asyncio
@@ -10,13 +9,13 @@ import time
 
 
 class _Selector(selectors.SelectSelector):
-    """Says what is ready, and has time pass in place of waiting."""
+    """A selector that advances the time instead of waiting."""
 
     passed = 0.0
-    """Seconds that were not waited for."""
+    """Seconds that have been skipped."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Return what is ready now; wait only if no timer would ever end that."""
+        """Return what is ready now; wait only if there is no timer."""
         ready: list[tuple[selectors.SelectorKey, int]] = super().select(None if timeout is None else 0)
         if timeout is not None and timeout > 0 and not ready:
             self.passed += timeout
@@ -24,19 +23,19 @@ class _Selector(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop at time 0 whose timers cost no time."""
+    """An event loop that starts at time 0 and whose timers take no real time."""
 
     def __init__(self) -> None:
         self._clock = _Selector()
         super().__init__(self._clock)
 
     def time(self) -> float:
-        """Return the seconds that have passed on timers."""
+        """Return the virtual time in seconds."""
         return self._clock.passed
 
 
 def now() -> float:
-    """Return the time of the running loop, or that of the system where none runs."""
+    """Return the time of the running loop, or the system's if none is running."""
     try:
         return asyncio.get_running_loop().time()
     except RuntimeError:
@@ -44,6 +43,6 @@ def now() -> float:
 
 
 def fast(work):
-    """Run a coroutine on a loop of its own whose time does not wait; return its result."""
+    """Run a coroutine on a new virtual loop and return its result."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(work)

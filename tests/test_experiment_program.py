@@ -289,7 +289,7 @@ def test_a_program_stands_beside_the_file_or_comes_with_concwatch(own, tmp_path)
     [
         ('"own.py"', '"none.py"', 'series[0].program": "none.py": expected a file beside the experiment'),
         ('"own.py"', '"own.txt"', 'series[0]": program "own.txt": expected a known suffix, or an executable'),
-        ('"peak_rss"', '"rss"\naction = "hold"', "of a program nothing but peak_rss, burst_seconds, gc_sec"),
+        ('"peak_rss"', '"rss"\naction = "hold"', "only peak_rss, burst_seconds, gc_sec"),
     ],
 )
 def test_a_wrong_program_is_told(old, new, expected, own, tmp_path):

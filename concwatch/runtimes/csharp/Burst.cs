@@ -1,6 +1,6 @@
 namespace Concwatch
 {
-    /// <summary>Tasks that run to their end, created in one go as a plain program would.</summary>
+    /// <summary>Tasks that run to their end, created without a pause as a plain program would.</summary>
     sealed class Burst
     {
         readonly long tasks;
@@ -18,7 +18,7 @@ namespace Concwatch
             creationCpu = Clock.ProcessCpu - beganCpu;
         }
 
-        /// <summary>Gives what to report when all have ended.</summary>
+        /// <summary>Returns the report when all have ended.</summary>
         public Report ToReport() =>
             new Report("burst")
                 .With("tasks", tasks)

@@ -4,7 +4,7 @@ using System.Runtime.InteropServices;
 
 namespace Concwatch
 {
-    /// <summary>Seconds, on the clocks that are needed here.</summary>
+    /// <summary>Clocks, in seconds.</summary>
     static class Clock
     {
         static readonly bool IsMac = RuntimeInformation.IsOSPlatform(OSPlatform.OSX);
@@ -12,10 +12,10 @@ namespace Concwatch
 
         public static double Now => Stopwatch.GetTimestamp() / (double)Stopwatch.Frequency;
 
-        /// <summary>CPU seconds of the whole process, which Mono's own Process tells in hundredths only.</summary>
+        /// <summary>CPU seconds of the whole process, which Mono's Process reports only in hundredths.</summary>
         public static double ProcessCpu => Read(ProcessClock);
 
-        /// <summary>CPU seconds of the calling thread, which nothing in .NET tells.</summary>
+        /// <summary>CPU seconds of the calling thread, which .NET does not report.</summary>
         public static double ThreadCpu => Read(ThreadClock);
 
         static double Read(int clock)
@@ -26,7 +26,7 @@ namespace Concwatch
 
         struct Timespec
         {
-            public IntPtr Seconds, Nanoseconds; // as wide as a word of the machine
+            public IntPtr Seconds, Nanoseconds; // machine words
         }
 
         [DllImport("libc")]

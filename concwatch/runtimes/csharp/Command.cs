@@ -4,7 +4,7 @@ using System.Globalization;
 
 namespace Concwatch
 {
-    /// <summary>Why a command cannot be obeyed: one line for a person.</summary>
+    /// <summary>Why a command is invalid: one line for the user.</summary>
     sealed class RefusedException : Exception
     {
         public RefusedException(string message) : base(message)
@@ -12,7 +12,7 @@ namespace Concwatch
         }
     }
 
-    /// <summary>One line that came down the wire, with its fields, which are checked when they are asked for.</summary>
+    /// <summary>One line of input, whose fields are checked when they are read.</summary>
     sealed class Command
     {
         readonly Dictionary<string, object> fields;

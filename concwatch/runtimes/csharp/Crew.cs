@@ -5,19 +5,19 @@ using System.Threading.Tasks;
 
 namespace Concwatch
 {
-    /// <summary>The tasks that live. Only the worker's own thread comes here; it also does all the counting.</summary>
+    /// <summary>The live tasks. Only the worker's own thread uses this; it also does all the counting.</summary>
     sealed class Crew
     {
         readonly Counts counts;
-        readonly Action ended; // one for all, called when one has ended: so that this adds nothing to a task
+        readonly Action ended; // called when a task has ended; shared, so that it adds no memory to a task
         readonly Action<Exception> failed;
 
-        const double Pause = 0.05, Share = 0.05; // seconds between two looks at all, and of the time
+        const double Pause = 0.05, Share = 0.05; // seconds between two scans of all tasks, and their share of the time
 
-        // Where all last equally long they end in the order in which they began, or nearly: only the first is
-        // looked at. One that ends before the first is counted a moment late.
+        // Tasks of equal duration end in the order in which they began, or nearly: so only the first is
+        // checked. One that ends before the first is counted a moment late.
         readonly Queue<Member> standing = new Queue<Member>();
-        readonly Queue<Member> leaving = new Queue<Member>(); // were told to end, and have not yet
+        readonly Queue<Member> leaving = new Queue<Member>(); // being cancelled
 
         public Crew(Counts counts, Action ended, Action<Exception> failed)
         {
@@ -26,12 +26,12 @@ namespace Concwatch
             this.failed = failed;
         }
 
-        /// <summary>Whether each task lasts another time: from time to time all are looked at.</summary>
+        /// <summary>Whether durations differ: then all tasks are checked from time to time.</summary>
         public bool Varied { get; set; }
 
         double looksAgain;
 
-        /// <summary>Live tasks that were not told to end.</summary>
+        /// <summary>Live tasks that are not being cancelled.</summary>
         public int Standing => standing.Count;
 
         public void Start(Body body)
@@ -39,7 +39,7 @@ namespace Concwatch
             var source = new CancellationTokenSource();
             Task task = body(source.Token);
             standing.Enqueue(new Member(task, source));
-            counts.CountCreated(); // only now: there may be no memory for it
+            counts.CountCreated(); // only now: creating it may run out of memory
             if (task.IsCompleted)
             {
                 ended();
@@ -50,7 +50,7 @@ namespace Concwatch
             }
         }
 
-        /// <summary>Tells the oldest to end, unless it has just done so by itself.</summary>
+        /// <summary>Cancels the oldest, unless it has just ended by itself.</summary>
         public void CancelOne()
         {
             Member member = standing.Dequeue();
@@ -63,7 +63,7 @@ namespace Concwatch
             leaving.Enqueue(member);
         }
 
-        /// <summary>Counts those that have ended.</summary>
+        /// <summary>Counts the tasks that have ended.</summary>
         public void Look()
         {
             CountEnded(standing, counts.CountCompleted);

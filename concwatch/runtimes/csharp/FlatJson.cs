@@ -5,7 +5,7 @@ using System.Text;
 
 namespace Concwatch
 {
-    /// <summary>Reads what commands are: one object of strings, numbers, true, false and null.</summary>
+    /// <summary>Parses a command: one object of strings, numbers, true, false and null.</summary>
     struct FlatJson
     {
         const string Space = " \t\r\n";
@@ -19,8 +19,8 @@ namespace Concwatch
             at = 0;
         }
 
-        /// <summary>Gives the fields: string, long, double, bool or null each.</summary>
-        /// <exception cref="FormatException">It is no such object.</exception>
+        /// <summary>Returns the fields: string, long, double, bool or null each.</summary>
+        /// <exception cref="FormatException">It is not such an object.</exception>
         public static Dictionary<string, object> Read(string text) => new FlatJson(text).ReadObject();
 
         Dictionary<string, object> ReadObject()

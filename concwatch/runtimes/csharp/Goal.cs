@@ -3,12 +3,12 @@ using System.Threading;
 
 namespace Concwatch
 {
-    /// <summary>What a worker has done so far. Only its own thread counts, any may read.</summary>
+    /// <summary>The counters of a worker. Only its own thread changes them, any thread may read them.</summary>
     sealed class Counts
     {
         long created, completed, failed, cancelled;
 
-        // What ends is read before what begins, so that a tick in mid-change never shows fewer than none.
+        // Ends are read before starts, so that a concurrent change never makes the difference negative.
         public long Completed => Volatile.Read(ref completed);
         public long Failed => Volatile.Read(ref failed);
         public long Cancelled => Volatile.Read(ref cancelled);
@@ -29,25 +29,25 @@ namespace Concwatch
         public void CountCancelled() => Volatile.Write(ref cancelled, cancelled + 1);
     }
 
-    /// <summary>The target, and what is still wanted to meet it. Only the worker's own thread touches it.</summary>
+    /// <summary>The target, and how many tasks are still missing. Only the worker's own thread uses it.</summary>
     sealed class Goal
     {
         readonly Counts counts;
-        long left; // without refill: how many of the burst are still to be created
-        long due; // Created at which all that was asked for has been created
+        long left; // without refill: tasks of the target still to be created
+        long due; // the value of Created at which the target is met
         long created, cancelled; // the counters when the target arrived
-        double? asked; // when that was
+        double? asked; // when it arrived; null once reported
         bool refill = true;
-        bool replacing; // all that lives ends first: what a task does has changed
+        bool replacing; // live tasks are cancelled first: the workload has changed
 
         public Goal(Counts counts) => this.counts = counts;
 
         public long Target { get; private set; }
 
-        /// <summary>How many live tasks may stay.</summary>
+        /// <summary>How many live tasks may remain.</summary>
         public long Keep => replacing ? 0 : Target;
 
-        /// <param name="standing">Live tasks that were not told to end: the others are as good as gone.</param>
+        /// <param name="standing">Live tasks that are not being cancelled.</param>
         public void Ask(long target, double arrived, long standing)
         {
             Target = target;
@@ -66,14 +66,14 @@ namespace Concwatch
 
         public void Replace(long standing)
         {
-            // While an earlier change still ends them, they are among what is left to be created already.
+            // Tasks that an earlier change is still cancelling are already among those left to create.
             long again = replacing ? 0 : Math.Min(standing, Target - left);
             replacing = counts.Live > 0;
             left += again;
             due += again;
         }
 
-        /// <summary>Makes what stands the target: growth is to stop.</summary>
+        /// <summary>Lowers the target to what is live, to stop growth.</summary>
         public void Settle(long standing)
         {
             Target = Math.Min(Target, standing);
@@ -83,7 +83,7 @@ namespace Concwatch
 
         public void CountCreated() => left = Math.Max(0, left - 1);
 
-        /// <summary>How many tasks to create now or, below zero, to cancel.</summary>
+        /// <summary>How many tasks to create or, if negative, to cancel.</summary>
         public long Wanted()
         {
             long live = counts.Live;
@@ -95,7 +95,7 @@ namespace Concwatch
             return live > Target || refill ? Target - live : Math.Min(left, Target - live);
         }
 
-        /// <summary>Gives what to report once, when the target has been met.</summary>
+        /// <summary>Returns the report once, when the target has been met.</summary>
         public Report Reached(double now)
         {
             if (asked == null || counts.Created < due || counts.Live > Target)

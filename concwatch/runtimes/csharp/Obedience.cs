@@ -3,14 +3,14 @@ using System.Threading.Tasks;
 
 namespace Concwatch
 {
-    /// <summary>What each command does.</summary>
+    /// <summary>The table of commands.</summary>
     static class Obedience
     {
         const long MostTasks = 1000L * 1000 * 1000;
         static readonly string[] Known =
             { "target", "refill", "workload", "halt", "rate", "trim", "burst", "stop" };
 
-        /// <summary>Has a worker do what a command says, on the worker's own thread, or refuses it.</summary>
+        /// <summary>Applies a command on the worker's own thread, or refuses it.</summary>
         public static void Obey(Worker worker, Wire wire, Command command)
         {
             string type = Command.Short(command.Type);
@@ -75,9 +75,9 @@ namespace Concwatch
 #if NET8_0_OR_GREATER
             GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
 #else
-            Task.Delay(1).Wait(); // Mono keeps timers that were cancelled until another one fires
+            Task.Delay(1).Wait(); // Mono keeps cancelled timers until another one fires
             GC.Collect();
-            GC.Collect(); // what the first found free, the second gives back
+            GC.Collect(); // the second collection returns what the first one freed
 #endif
         }
     }

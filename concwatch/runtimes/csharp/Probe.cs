@@ -3,14 +3,14 @@ using System.Threading;
 
 namespace Concwatch
 {
-    /// <summary>A job that waits for the thread pool as every task does that is to go on.</summary>
+    /// <summary>A job that waits for the thread pool like every task that continues.</summary>
     sealed class Probe
     {
         double sent;
         double lag;
         int waiting;
 
-        /// <summary>How late the last one was begun, or the one that still waits is; then sends the next.</summary>
+        /// <summary>Returns the delay of the last job, or of one that still waits, and queues the next one.</summary>
         public double Lag()
         {
             double now = Clock.Now;

@@ -4,7 +4,7 @@ using System.Text;
 
 namespace Concwatch
 {
-    /// <summary>One line that goes up the wire. Not every .NET that this runs on brings a JSON writer.</summary>
+    /// <summary>One report as JSON. Not every .NET that this runs on has a JSON writer.</summary>
     sealed class Report
     {
         readonly StringBuilder text = new StringBuilder("{");

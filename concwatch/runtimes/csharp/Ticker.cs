@@ -3,7 +3,7 @@ using System.Threading;
 
 namespace Concwatch
 {
-    /// <summary>Reports the counters at a rate, from a thread of its own.</summary>
+    /// <summary>Sends ticks from a thread of its own.</summary>
     sealed class Ticker
     {
         readonly Wire wire;
@@ -32,8 +32,8 @@ namespace Concwatch
         {
             for (double due = Clock.Now; ;)
             {
-                // Not a timer: Mono sorts all timers there are whenever one of them fires while others start,
-                // and made a million tasks 25 times slower that way.
+                // Not a timer: Mono sorts all timers whenever one of them fires while others start,
+                // which made a million tasks 25 times slower.
                 double wait = due - Clock.Now;
                 if (wait > 0 && early.WaitOne(TimeSpan.FromSeconds(wait)))
                 {
@@ -41,7 +41,7 @@ namespace Concwatch
                 }
                 double now = Clock.Now;
                 Send(Math.Max(0, now - due));
-                due = Math.Max(due + Volatile.Read(ref interval), now); // never catch up
+                due = Math.Max(due + Volatile.Read(ref interval), now); // do not catch up
             }
         }
 

@@ -3,11 +3,11 @@ using System.Threading;
 
 namespace Concwatch
 {
-    /// <summary>Has the runtime load and compile what the first tasks would otherwise be charged with.</summary>
+    /// <summary>Makes the runtime load and compile what would otherwise count as memory of the first tasks.</summary>
     static class WarmUp
     {
         const int Tasks = 50; // of each kind
-        const int Nursery = 4 << 20; // bytes that Mono has for new objects, whatever they are
+        const int Nursery = 4 << 20; // bytes that Mono reserves for new objects
 
         public static void Run(bool bare)
         {
@@ -33,7 +33,7 @@ namespace Concwatch
             Fill();
         }
 
-        /// <summary>Has the system give the pages in which all begin, once and for all.</summary>
+        /// <summary>Touches the pages for new objects, so that they count as idle memory.</summary>
         static void Fill()
         {
             const int Piece = 4096;

@@ -6,7 +6,7 @@ using Microsoft.Win32.SafeHandles;
 
 namespace Concwatch
 {
-    /// <summary>The two ends of the wire: JSON, a line a message. What tasks print goes to standard error.</summary>
+    /// <summary>The wire: JSON, one message a line. What tasks print goes to standard error.</summary>
     sealed class Wire
     {
         const int LongestLine = 1 << 20;
@@ -16,7 +16,7 @@ namespace Concwatch
 
         public Wire()
         {
-            // .NET's own stream swallows that nobody reads any more, but Mono must have opened it first.
+            // .NET's own stream hides that the reader is gone, but Mono must have opened it first.
             Console.OpenStandardOutput();
             output = new FileStream(new SafeFileHandle((IntPtr)1, false), FileAccess.Write, 1);
             Console.SetIn(TextReader.Null);
@@ -35,7 +35,7 @@ namespace Concwatch
                 }
                 catch (IOException)
                 {
-                    Leave(0); // nobody reads any more
+                    Leave(0); // the reader is gone
                 }
             }
         }
@@ -49,7 +49,7 @@ namespace Concwatch
                 .With("detail", detail));
         }
 
-        /// <summary>Passes on every command; at the end of the input it ends the process.</summary>
+        /// <summary>Passes every command on; exits the process when the input ends.</summary>
         public void Listen(Action<Command> take)
         {
             var buffer = new byte[1 << 16];
@@ -61,7 +61,7 @@ namespace Concwatch
                 {
                     int newline = Array.IndexOf(buffer, (byte)'\n', from, count - from);
                     end = newline < 0 ? count : newline + 1;
-                    // Of a line that is too long only so much is kept as to tell that it is.
+                    // Of a line that is too long, only enough is kept to detect that.
                     line.Write(buffer, from, (int)Math.Min(end - from, LongestLine + 1 - line.Length));
                     if (newline >= 0)
                     {
@@ -74,7 +74,7 @@ namespace Concwatch
             Leave(0);
         }
 
-        /// <summary>Ends the process at once. Mono's own way out was seen to wait for ever.</summary>
+        /// <summary>Exits the process at once. Mono's own exit has been seen to hang.</summary>
         [DllImport("libc", EntryPoint = "_exit")]
         static extern void Leave(int status);
 

@@ -4,10 +4,10 @@ using System.Threading;
 
 namespace Concwatch
 {
-    /// <summary>Holds a goal. Its own thread creates and ends tasks; the thread pool runs them.</summary>
+    /// <summary>Holds a target. Its own thread creates and cancels tasks; the thread pool runs them.</summary>
     sealed class Worker
     {
-        const double Slice = 0.010; // seconds: the longest that growing or shrinking may keep commands waiting
+        const double Slice = 0.010; // seconds: the longest that growing or shrinking may delay commands
 
         readonly Wire wire;
         readonly Counts counts = new Counts();
@@ -32,7 +32,7 @@ namespace Concwatch
         public Goal Goal { get; }
         public Ticker Ticker { get; }
 
-        /// <summary>Called from any thread.</summary>
+        /// <summary>May be called from any thread.</summary>
         public void Submit(Command command)
         {
             commands.Enqueue(command);
@@ -54,7 +54,7 @@ namespace Concwatch
             }
         }
 
-        /// <summary>Creates or ends tasks for one slice of time; says whether more is to be done.</summary>
+        /// <summary>Creates or cancels tasks for one slice of time; returns whether more is to be done.</summary>
         bool Adjust()
         {
             crew.Look();
@@ -76,7 +76,7 @@ namespace Concwatch
             {
                 StopGrowing("memory", null, error.Message);
             }
-            // Those that were told to end before and still do are no part of the excess.
+            // Tasks that are already being cancelled are not part of the excess.
             while (crew.Standing > Goal.Keep && Clock.Now < end)
             {
                 crew.CancelOne();
@@ -105,7 +105,7 @@ namespace Concwatch
             Goal.Replace(crew.Standing);
         }
 
-        /// <summary>Makes what is live the target, and reports what holds the rest back.</summary>
+        /// <summary>Makes the live tasks the target, and reports what prevents more.</summary>
         public void StopGrowing(string wall, long? value, string detail)
         {
             long standing = crew.Standing, wanted = Goal.Target;

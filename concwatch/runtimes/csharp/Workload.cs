@@ -4,24 +4,24 @@ using System.Threading.Tasks;
 
 namespace Concwatch
 {
-    /// <summary>Starts what one task does, until that is done or the token says that it shall end.</summary>
+    /// <summary>Starts one task, which runs until it is done or the token is cancelled.</summary>
     delegate Task Body(CancellationToken token);
 
     static class Workload
     {
-        // No "1_000": Mono's compiler takes each of these signs for a digit.
-        const double Longest = 1e6; // seconds: Task.Delay takes no more than twice as many
+        // No "1_000": Mono's compiler treats the underscore as a digit.
+        const double Longest = 1e6; // seconds: the limit of Task.Delay is about twice as much
         const long MostTicks = 1000 * 1000;
         const long Largest = int.MaxValue - 64; // bytes: what one array can be
         const int Page = 4096;
         const double Golden = 0.6180339887498949;
-        const double Turn = 0.001; // seconds of spinning before others get theirs
+        const double Turn = 0.001; // seconds of spinning before others get their turn
 
         public static readonly string[] Words = { "sleep", "ticks", "hold", "payload", "spin", "nop" };
         public static readonly string[] Engines = { "csharp", "csharp-timers" };
 
-        /// <summary>Reads what each task is to do.</summary>
-        /// <param name="bare">Whether a sleep is the timer alone, without a method that awaits it.</param>
+        /// <summary>Parses what each task does.</summary>
+        /// <param name="bare">Whether a sleep is only a timer, without a method that awaits it.</param>
         public static Body Read(Command command, bool bare)
         {
             string word = command.Word("word");
@@ -66,7 +66,7 @@ namespace Concwatch
         static TimeSpan Length(Command command, string key = "seconds") =>
             TimeSpan.FromTicks((long)(command.Number(key, 0, Longest, "seconds") * TimeSpan.TicksPerSecond));
 
-        /// <summary>Returns what gives each task another length, evenly spread over all of them.</summary>
+        /// <summary>Returns a function that returns a different duration for each task, evenly spread.</summary>
         static Func<TimeSpan> Spread(TimeSpan least, TimeSpan most)
         {
             double at = 0;
@@ -85,7 +85,7 @@ namespace Concwatch
             }
             catch (OperationCanceledException)
             {
-                // It was told to end. Let out of here, the exception would be thrown and kept once more.
+                // Cancelled. If the exception left this method, it would be thrown and stored once more.
             }
         }
 

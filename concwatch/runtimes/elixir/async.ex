@@ -17,8 +17,8 @@ defmodule Concwatch.Async do
     {pid, ref}
   end
 
-  # As Task.shutdown(task, :brutal_kill), without its second process for each: where there are as many
-  # processes as there may be, that one could not start, and nothing could be cancelled.
+  # Like Task.shutdown(task, :brutal_kill), but without a second process for each task: at the limit on
+  # processes that one could not start, and nothing could be cancelled.
   @impl true
   def cancel(tasks) do
     for {pid, _ref} <- tasks do

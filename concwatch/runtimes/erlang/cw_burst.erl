@@ -1,4 +1,4 @@
-%% @doc Tasks run to their end, created in one go as a plain program would.
+%% @doc Tasks that run to their end, created without a pause as a plain program would.
 -module(cw_burst).
 
 -export([start/2, report/1]).
@@ -21,7 +21,7 @@ start(Count, Tasks) ->
         create_cpu = cpu() - Cpu
     }.
 
-%% @doc What to tell when the last has just ended.
+%% @doc The report when the last task has just ended.
 -spec report(burst()) -> [{atom(), term()}].
 report(Burst) ->
     [

@@ -1,4 +1,4 @@
-%% @doc What a worker can be told, each command as a change of its state.
+%% @doc The commands of a worker, each as a change of its state.
 -module(cw_commands).
 
 -export([obey/3]).
@@ -9,7 +9,7 @@
 -define(LARGEST, (1 bsl 62)).
 -define(KNOWN, <<"target, refill, workload, halt, rate, trim, burst, stop">>).
 
-%% @doc Obey, and answer.
+%% @doc Apply a command, and answer.
 -spec obey(cw_wire:command() | {malformed, binary()}, integer(), #state{}) -> #state{}.
 obey({malformed, Line}, _Arrived, #state{wire = Wire} = State) ->
     Expected = <<": expected one flat JSON object such as {\"type\":\"stop\"}">>,

@@ -1,4 +1,4 @@
-%% @doc What a worker has done so far. The worker alone writes; the reporter reads at any time.
+%% @doc The counters of a worker. Only the worker changes them; the reporter reads them at any time.
 -module(cw_counts).
 
 -export([new/0, add/3, live/1, read/1]).
@@ -25,7 +25,7 @@ live(Counts) -> map_get(live, read(Counts)).
 
 -spec read(counts()) -> cw_goal:counts().
 read(Counts) ->
-    %% What has ended is read before what was created, so that live is never below zero.
+    %% Ends are read before starts, so that live is never negative.
     Completed = counters:get(Counts, ?COMPLETED),
     Failed = counters:get(Counts, ?FAILED),
     Cancelled = counters:get(Counts, ?CANCELLED),

@@ -1,4 +1,4 @@
-%% @doc The target, and what is still wanted to meet it: arithmetic, with counts and time passed in.
+%% @doc The target, and how many tasks are still missing: arithmetic, with counts and time passed in.
 -module(cw_goal).
 
 -export([new/0, ask/4, set_refill/2, replace/2, settle/2, wanted/2, made/2, reached/2, replacing/1, target/1]).
@@ -6,15 +6,15 @@
 
 -record(goal, {
     target = 0,
-    %% Without refill: how many of the burst are still to be created.
+    %% Without refill: tasks of the target still to be created.
     left = 0,
-    %% What "created" is when all that was asked for has been created.
+    %% The value of "created" at which the target is met.
     due = 0,
-    %% The counts when the target arrived, and that time; none when there is nothing to tell.
+    %% The counts when the target arrived, and that time; none when there is nothing to report.
     before = #{created => 0, cancelled => 0},
     asked = none,
     refill = true,
-    %% All that lives ends first: what a task does has changed.
+    %% Live tasks are cancelled first: the workload has changed.
     replacing = false
 }).
 
@@ -39,18 +39,18 @@ set_refill(On, Goal) -> Goal#goal{refill = On, left = 0}.
 
 -spec replace(non_neg_integer(), goal()) -> goal().
 replace(_Live, #goal{replacing = true} = Goal) ->
-    %% Those that still end are among what is left to be created already.
+    %% Tasks still being cancelled are already among those left to create.
     Goal;
 replace(Live, #goal{target = Target, left = Left, due = Due} = Goal) ->
     Again = min(Live, Target - Left),
     Goal#goal{replacing = Live > 0, left = Left + Again, due = Due + Again}.
 
-%% @doc Make what is live the target: growth is to stop. Gives what was wanted, too.
+%% @doc Lower the target to what is live, to stop growth. Also returns the target before.
 -spec settle(non_neg_integer(), goal()) -> {non_neg_integer(), goal()}.
 settle(Live, #goal{target = Target} = Goal) ->
     {Target, Goal#goal{target = min(Target, Live), left = 0, asked = none}}.
 
-%% @doc How many tasks to create now or, below zero, to cancel.
+%% @doc How many tasks to create or, if negative, to cancel.
 -spec wanted(non_neg_integer(), goal()) -> {integer(), goal()}.
 wanted(Live, #goal{replacing = true} = Goal) when Live > 0 -> {-Live, Goal};
 wanted(Live, #goal{replacing = true} = Goal) -> wanted(Live, Goal#goal{replacing = false});
@@ -62,7 +62,7 @@ wanted(Live, #goal{target = Target, left = Left} = Goal) ->
 -spec made(non_neg_integer(), goal()) -> goal().
 made(Count, #goal{left = Left} = Goal) -> Goal#goal{left = max(0, Left - Count)}.
 
-%% @doc What to tell, once, when the target has just been met.
+%% @doc The report, once, when the target has just been met.
 -spec reached(counts(), goal()) -> {[{atom(), integer()}], Asked :: integer(), goal()} | no.
 reached(_Counts, #goal{asked = none}) ->
     no;

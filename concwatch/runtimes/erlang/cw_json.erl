@@ -1,4 +1,4 @@
-%% @doc What the wire needs of JSON: OTP has a module of its own only from 27 on.
+%% @doc The JSON that the wire needs: OTP has a module for it only since version 27.
 -module(cw_json).
 
 -export([decode/1, encode/1]).
@@ -9,7 +9,7 @@
 -define(IS_SPACE(C), (C =:= $\s orelse C =:= $\t orelse C =:= $\r orelse C =:= $\n)).
 -define(LONGEST_NUMBER, 40).
 
-%% @doc Read one flat object.
+%% @doc Parse one flat object.
 -spec decode(binary()) -> {ok, flat()} | error.
 decode(Line) ->
     try
@@ -61,7 +61,7 @@ string(<<$\\, Escape, Rest/binary>>, Read) ->
 string(<<Char/utf8, Rest/binary>>, Read) when Char >= $\s ->
     string(Rest, <<Read/binary, Char/utf8>>).
 
-%% A character outside the basic plane comes as two halves; a half alone is no character.
+%% A character outside the basic plane is escaped as two halves; a single half is no character.
 character(High, <<"\\u", Digits:4/binary, Rest/binary>> = Text) when High >= 16#D800, High < 16#DC00 ->
     case unit(Digits) of
         Low when Low >= 16#DC00, Low < 16#E000 ->

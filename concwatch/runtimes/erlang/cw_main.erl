@@ -19,7 +19,7 @@
     cw_workload
 ]).
 
-%% @doc Called by erl with the name of the engine; the rest is done by a process of our own.
+%% @doc Called by erl with the name of the engine; starts the worker in a process of its own.
 -spec main([string()]) -> ok.
 main([Engine]) ->
     spawn(fun() ->
@@ -33,7 +33,7 @@ main([Engine]) ->
 
 serve(Name) ->
     os:set_signal(sigterm, default),
-    %% What a task prints goes to standard error, and no module is taken from the working directory.
+    %% What a task prints goes to standard error, and no module is loaded from the working directory.
     group_leader(whereis(standard_error), self()),
     code:del_path("."),
     process_flag(trap_exit, true),
@@ -63,7 +63,7 @@ engine("elixir") ->
     {ok, _} = application:ensure_all_started(elixir),
     Engine.
 
-%% Nothing is to be loaded later, when it would count as the cost of the first tasks.
+%% Load everything now: later it would count as memory of the first tasks.
 warm(Engine) ->
     ok = code:ensure_modules_loaded(?OWN ++ [binary, io_lib, re, timer, unicode]),
     {Pid, Monitor} = spawn_monitor(fun() ->
@@ -80,7 +80,7 @@ otp_version() ->
         {error, _} -> list_to_binary(erlang:system_info(otp_release))
     end.
 
-%% What vm.args says, and what the virtual machine made of it.
+%% The flags of vm.args, as the virtual machine applied them.
 flags() ->
     [
         format("+P ~b", [erlang:system_info(process_limit)]),
@@ -92,8 +92,8 @@ flags() ->
 
 format(Form, Values) -> iolist_to_binary(io_lib:format(Form, Values)).
 
-%% Passes every command on, and ends it all at the end of the input or when nobody reads any more. It
-%% never writes: it could be kept waiting then. Cut says that the line began in an earlier message.
+%% Passes every command on, and exits at the end of the input or when the reader is gone. It
+%% never writes, since that could block. Cut: the line began in an earlier message.
 listen(Wire, Worker, Cut) ->
     receive
         {Wire, {data, {eol, _}}} when Cut ->

@@ -1,4 +1,4 @@
-%% @doc Tells how the worker stands, ten times a second at first, from a process of its own.
+%% @doc Sends ticks, initially ten a second, from a process of its own.
 -module(cw_reporter).
 
 -export([start_link/2, soon/1, every/2]).
@@ -17,12 +17,12 @@ start_link(Wire, Counts) ->
     atomics:put(Naps, ?DUE, Now),
     spawn_link(fun() -> sleeper(Naps) end),
     spawn_link(fun() ->
-        %% Else it would wait behind every task that can run.
+        %% Otherwise it would wait behind every task that can run.
         process_flag(priority, high),
         tick(#state{wire = Wire, counts = Counts, naps = Naps, started = Now, due = Now})
     end).
 
-%% @doc Have the next tick sent at once: something has happened that a person waits for.
+%% @doc Send the next tick at once: something has happened that the user waits for.
 -spec soon(pid()) -> ok.
 soon(Reporter) ->
     Reporter ! soon,
@@ -42,7 +42,7 @@ tick(#state{wire = Wire, counts = Counts, number = Number} = State) ->
         {heap, erlang:memory(total)}
         | maps:to_list(cw_counts:read(Counts))
     ]),
-    %% Never catch up: after a silence the next tick is sent at once, and those after it are due as ever.
+    %% Do not catch up: after a delay the next tick is sent at once, and later ones at the usual interval.
     Due = max(State#state.due + native(State#state.interval), erlang:monotonic_time()),
     wait(State#state{number = Number + 1, due = Due}).
 
@@ -56,7 +56,7 @@ wait(#state{due = Due} = State) ->
 
 tick_now(State) -> tick(State#state{due = erlang:monotonic_time()}).
 
-%% A process like any task, whose only work is to be woken: how late it is, is the lag.
+%% A process like any task that only sleeps and wakes up: its delay is the lag.
 sleeper(Naps) ->
     Due = erlang:monotonic_time() + native(?NAP / 1000),
     atomics:put(Naps, ?DUE, Due),

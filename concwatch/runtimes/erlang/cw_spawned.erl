@@ -1,4 +1,4 @@
-%% @doc A task as plain Erlang has it: a process that its creator monitors, and kills to cancel it.
+%% @doc A task in plain Erlang: a process that its creator monitors, and kills to cancel it.
 -module(cw_spawned).
 -behaviour(cw_tasks).
 

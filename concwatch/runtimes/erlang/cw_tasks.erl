@@ -1,4 +1,4 @@
-%% @doc The tasks that live: creates and ends them, and counts. What a task is, the engine says.
+%% @doc The live tasks: creates, cancels and counts them. The engine defines what a task is.
 -module(cw_tasks).
 
 -export([new/2, use/2, create/2, cancel/2, ended/3, live/1]).
@@ -8,32 +8,32 @@
     engine :: module(),
     counts :: cw_counts:counts(),
     body = fun cw_workload:hold/0 :: cw_workload:body(),
-    %% Every task of which no end has been heard. A table's content is never copied by a collector.
+    %% Every task whose end has not been reported. The garbage collector does not copy tables.
     kept = ets:new(tasks, [ordered_set, private]) :: ets:table()
 }).
 
 -opaque tasks() :: #tasks{}.
-%% What an engine knows a task by, its process first.
+%% How an engine identifies a task, its process first.
 -type task() :: {pid(), term()}.
 -type outcome() :: ok | {failed, Reason :: term()}.
 
 -callback runtime(Otp :: binary()) -> binary().
 %% The caller gets a 'DOWN' message when the task has ended.
 -callback start(cw_workload:body()) -> task().
-%% Ends tasks, and says why each has ended: one may have been faster. No 'DOWN' of theirs is left.
+%% Cancels tasks, and returns why each has ended: it may have ended by itself. Their 'DOWN' messages are removed.
 -callback cancel([task()]) -> [Reason :: term()].
 
 -spec new(module(), cw_counts:counts()) -> tasks().
 new(Engine, Counts) -> #tasks{engine = Engine, counts = Counts}.
 
-%% @doc Say what tasks do that are created from now on.
+%% @doc Set what new tasks do.
 -spec use(cw_workload:body(), tasks()) -> tasks().
 use(Body, Tasks) -> Tasks#tasks{body = Body}.
 
 -spec live(tasks()) -> non_neg_integer().
 live(#tasks{counts = Counts}) -> cw_counts:live(Counts).
 
-%% @doc Create so many tasks. Gives how many: fewer when there are as many processes as there may be.
+%% @doc Create so many tasks. Returns how many: fewer if the limit on processes is hit.
 -spec create(non_neg_integer(), tasks()) -> non_neg_integer().
 create(Count, #tasks{counts = Counts} = Tasks) ->
     Made = create(Count, 0, Tasks),
@@ -51,14 +51,14 @@ create(Count, Made, #tasks{engine = Engine, body = Body, kept = Kept} = Tasks) -
         error:system_limit -> Made
     end.
 
-%% @doc End so many tasks, of which there are at least as many.
+%% @doc Cancel so many tasks, of which there must be at least that many.
 -spec cancel(pos_integer(), tasks()) -> [outcome()].
 cancel(Count, #tasks{engine = Engine, kept = Kept} = Tasks) ->
     {Some, _} = ets:select(Kept, [{'$1', [], ['$1']}], Count),
     [ets:delete(Kept, Pid) || {Pid, _} <- Some],
     [count(Reason, Tasks) || Reason <- Engine:cancel(Some)].
 
-%% @doc Take note of the end of a task that was not cancelled.
+%% @doc Handle the end of a task that was not cancelled.
 -spec ended(pid(), term(), tasks()) -> outcome().
 ended(Pid, Reason, #tasks{kept = Kept} = Tasks) ->
     ets:delete(Kept, Pid),

@@ -1,13 +1,13 @@
-%% @doc Collects on request, and not in the worker, which has commands to take meanwhile.
+%% @doc Collects garbage on request, outside the worker, which must handle commands meanwhile.
 -module(cw_trimmer).
 
 -export([start_link/0, trim/2]).
 
-%% Milliseconds after which the schedulers have given back what was collected.
+%% Milliseconds after which the schedulers have returned the memory.
 -define(GIVEN_BACK, 500).
 
-%% @doc To be called when no task lives yet: tasks are left alone. A collection leaves the heap of one that
-%% waits as large as it was, and a hundred thousand of them would fray the memory that they lie in.
+%% @doc Start it before any task exists: tasks are not collected. A collection leaves the heap of a task that
+%% waits as large as it was, and collecting a hundred thousand of them would fragment the memory.
 -spec start_link() -> pid().
 start_link() ->
     Others = processes(),
@@ -16,7 +16,7 @@ start_link() ->
         loop(Others)
     end).
 
-%% @doc Have Then called when all is collected and given back.
+%% @doc Call Then when everything has been collected and returned.
 -spec trim(pid(), fun(() -> ok)) -> ok.
 trim(Trimmer, Then) ->
     Trimmer ! {trim, Then},
@@ -31,7 +31,7 @@ loop(Others) ->
             loop(Others)
     end.
 
-%% All are asked before any is waited for: each may wait for its turn behind every task that can run.
+%% Request all before waiting for any: each may wait behind every task that can run.
 collect(Processes) ->
     [garbage_collect(Process, [{async, Process}]) || Process <- Processes],
     [

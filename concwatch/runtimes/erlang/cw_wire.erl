@@ -1,4 +1,4 @@
-%% @doc Lines on standard input and output, as concwatch/wire.py specifies them, and what they carry.
+%% @doc Reports and commands on standard output and input, as concwatch/wire.py specifies them.
 -module(cw_wire).
 
 -export([open/0, send/3, refuse/3, close/0, seconds_since/1]).
@@ -11,11 +11,11 @@
 -define(LONGEST_LINE, (1 bsl 20)).
 -define(LONGEST_QUOTE, 60).
 
-%% Reading through a port is many times faster than through the io protocol, and keeps nobody waiting.
+%% Reading through a port is many times faster than through the io protocol, and does not block.
 -spec open() -> wire().
 open() -> open_port({fd, 0, 1}, [{line, ?LONGEST_LINE}, binary, eof]).
 
-%% @doc Write one report; any process may.
+%% @doc Write one report, from any process.
 -spec send(wire(), binary(), [{atom(), term()}]) -> ok.
 send(Wire, Type, Fields) ->
     try
@@ -29,7 +29,7 @@ send(Wire, Type, Fields) ->
 refuse(Wire, Command, Why) ->
     send(Wire, <<"error">>, [{command, Command}, {message, iolist_to_binary(Why)}, {detail, null}]).
 
-%% @doc End the process at once, whatever runs.
+%% @doc Exit the process at once, whatever runs.
 -spec close() -> no_return().
 close() -> erlang:halt(0, [{flush, false}]).
 
@@ -38,7 +38,7 @@ seconds_since(Moment) ->
     Past = erlang:monotonic_time() - Moment,
     Past / erlang:convert_time_unit(1, second, native).
 
-%% Each of these gives the value of a key, or throws what is wrong with it.
+%% Each of these returns the value of a key, or throws what is wrong with it.
 
 -spec flag(binary(), command()) -> boolean().
 flag(Key, Command) ->
@@ -73,7 +73,7 @@ expected(Key, What) -> [quote(Key), <<": expected ">>, What].
 -spec quote(binary()) -> iodata().
 quote(Text) -> [$", brief(Text), $"].
 
-%% @doc What came in, as a person is shown it: short, and without what is no text.
+%% @doc Input as shown to the user: shortened, without what is not text.
 -spec brief(binary()) -> binary().
 brief(Text) ->
     Chars = lists:sublist([Char || <<Char/utf8>> <= Text, Char >= $\s], ?LONGEST_QUOTE),

@@ -1,4 +1,4 @@
-%% @doc Holds the goal: the one process that creates and ends tasks, hears of their ends, and obeys.
+%% @doc Holds the target: the one process that creates and cancels tasks, counts their ends, and applies commands.
 -module(cw_worker).
 
 -export([start_link/4, tell/2, stop_growing/4]).
@@ -8,19 +8,19 @@
 
 -opaque worker() :: {pid(), Waiting :: counters:counters_ref()}.
 
-%% Milliseconds: the longest that growing may keep commands waiting.
+%% Milliseconds: the longest that growing may delay commands.
 -define(SLICE, 10).
-%% Tasks created between two looks at the clock, and ended between two looks at the commands.
+%% Tasks created between two checks of the clock, and cancelled between two checks for commands.
 -define(BATCH, 256).
-%% Messages heard between two looks at the commands.
+%% Messages handled between two checks for commands.
 -define(HEARD, 1000).
 
 -spec start_link(module(), cw_wire:wire(), cw_counts:counts(), pid()) -> worker().
 start_link(Engine, Wire, Counts, Reporter) ->
     Waiting = counters:new(1, [atomics]),
     Pid = spawn_link(fun() ->
-        %% Else it would wait behind every task that can run. A linked task that fails must not end it,
-        %% and a million ends in its mailbox are not for its collector to copy.
+        %% Otherwise it would wait behind every task that can run. A linked task that fails must not end it,
+        %% and the garbage collector must not copy a million messages in its mailbox.
         process_flag(priority, high),
         process_flag(trap_exit, true),
         process_flag(message_queue_data, off_heap),
@@ -35,7 +35,7 @@ start_link(Engine, Wire, Counts, Reporter) ->
     end),
     {Pid, Waiting}.
 
-%% @doc Have a command obeyed.
+%% @doc Queue a command.
 -spec tell(worker(), cw_wire:command() | {malformed, binary()}) -> ok.
 tell({Pid, Waiting}, Command) ->
     counters:add(Waiting, 1, 1),
@@ -61,13 +61,13 @@ hear(Left, Patience, #state{tasks = Tasks} = State) ->
             hear(Left - 1, 0, told(cw_tasks:ended(Pid, Reason, Tasks), State));
         {begun, Asked} ->
             hear(Left - 1, 0, State#state{begun = Asked});
-        %% What some tasks send besides: a result, and the signal of their end to who is linked.
+        %% What some tasks also send: a result, and an exit signal to linked processes.
         _ ->
             hear(Left - 1, 0, State)
     after Patience -> {silence, State}
     end.
 
-%% Takes commands out of turn: a million ends may wait before one. To look costs a walk through these.
+%% Receives commands first: a million ends may be queued before one. Checking costs a scan of these.
 overtake(#state{waiting = Waiting} = State) ->
     case counters:get(Waiting, 1) of
         0 ->
@@ -83,20 +83,20 @@ obey(Command, Arrived, #state{waiting = Waiting} = State) ->
     counters:sub(Waiting, 1, 1),
     cw_commands:obey(Command, Arrived, State).
 
-%% How long there is nothing to do but to hear.
+%% How long to wait for messages.
 patience(State) ->
     case wanted(State) of
         {0, _} -> infinity;
         _ -> 0
     end.
 
-%% While a burst runs its tasks are left to end, and its end is all that is wanted.
+%% While a burst runs, no task is created or cancelled.
 wanted(#state{burst = none, goal = Goal, tasks = Tasks}) ->
     cw_goal:wanted(cw_tasks:live(Tasks), Goal);
 wanted(#state{goal = Goal}) ->
     {0, Goal}.
 
-%% Creates tasks for one slice of time, or ends some.
+%% Creates or cancels tasks for one slice of time.
 adjust(State) ->
     {Wanted, Goal} = wanted(State),
     Next = State#state{goal = Goal},
@@ -120,7 +120,7 @@ grow(Wanted, End, #state{goal = Goal, tasks = Tasks} = State) ->
 shrink(Excess, #state{tasks = Tasks} = State) ->
     lists:foldl(fun told/2, State, cw_tasks:cancel(Excess, Tasks)).
 
-%% The first failure of a workload is told; the count tells of the others.
+%% The first failure of a workload is reported; the counter covers the others.
 told(ok, State) ->
     State;
 told({failed, Reason}, #state{wire = Wire, goal = Goal, failure_told = Told} = State) ->
@@ -136,7 +136,7 @@ told({failed, Reason}, #state{wire = Wire, goal = Goal, failure_told = Told} = S
 hit_wall(State) ->
     stop_growing(<<"processes +P">>, erlang:system_info(process_limit), <<"system_limit">>, State).
 
-%% @doc Make what is live the target, and report what holds the rest back.
+%% @doc Make the live tasks the target, and report what prevents more.
 -spec stop_growing(binary(), integer() | null, binary(), #state{}) -> #state{}.
 stop_growing(Wall, Value, Detail, #state{wire = Wire, goal = Goal, tasks = Tasks} = State) ->
     Standing = cw_tasks:live(Tasks),
@@ -158,7 +158,7 @@ tell_reached(#state{wire = Wire, counts = Counts, goal = Goal, begun = Begun} = 
             probe(Asked, State)
     end.
 
-%% Processes begin in the order in which they are created: when one more has begun, so have the tasks.
+%% Processes begin in the order of their creation: when a marker process has begun, so have the tasks.
 probe(Asked, #state{probing = Asked} = State) ->
     State;
 probe(Asked, State) ->

@@ -10,15 +10,15 @@
 -define(GOLDEN, 0.6180339887498949).
 -define(MOST_TICKS, 1_000_000).
 -define(LARGEST_PAYLOAD, (1 bsl 34)).
-%% Steps of one turn of spinning, two reductions each: a process is put aside after 4,000.
+%% Steps of one turn of spinning, two reductions each: a process is preempted after 4,000.
 -define(TURN, 1500).
-%% Microseconds: a turn takes about 50, and longer only where the system has put the thread aside.
+%% Microseconds: a turn takes about 50, and longer only if the system has preempted the thread.
 -define(LONGEST_TURN, 250).
 
 -spec words() -> [binary()].
 words() -> [<<"sleep">>, <<"ticks">>, <<"hold">>, <<"payload">>, <<"spin">>, <<"nop">>].
 
-%% @doc Throws what is wrong where the command asks for nothing that a task here could do.
+%% @doc Throws what is wrong if this engine does not support the workload.
 -spec body(cw_wire:command()) -> body().
 body(#{<<"word">> := <<"sleep">>, <<"to">> := _} = Command) ->
     Least = milliseconds(Command),
@@ -46,11 +46,11 @@ body(Command) ->
     Spec = cw_wire:quote(cw_wire:text(<<"spec">>, Command)),
     throw({refused, [<<"workload ">>, Spec, <<": expected one of ">>, lists:join(<<", ">>, words())]}).
 
-%% The clock that wakes processes counts in milliseconds, and never wakes one early.
+%% The clock that wakes processes counts milliseconds, and never wakes one early.
 milliseconds(Command) ->
     ceil(1000 * cw_wire:number(<<"seconds">>, 0, ?LONGEST, Command)).
 
-%% A number from 0 to 1, evenly spread over all tasks. What `rand` keeps would weigh on each of them.
+%% A number from 0 to 1, evenly spread over all tasks. The state of `rand` would take memory in each of them.
 spread() ->
     At = erlang:unique_integer([positive]) * ?GOLDEN,
     At - trunc(At).
@@ -69,9 +69,9 @@ payload(Size) ->
     hold(),
     Held.
 
-%% No clock tells the CPU time of one process. But a turn that begins fresh and ends before the process is
-%% put aside has the scheduler's thread to itself: the time that it takes is that thread's, or little of
-%% it where the system has put the thread aside.
+%% No clock reports the CPU time of one process. But a turn that starts fresh and ends before the process is
+%% preempted has the scheduler's thread to itself: the time that it takes is the thread's CPU time, or more
+%% if the system has preempted the thread.
 spin(Left) when Left =< 0 ->
     ok;
 spin(Left) ->

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Burst runs tasks to their end, created in one go as a plain program would. While it does, the goal waits.
+// Burst runs tasks to their end, created without a pause as a plain program would. Meanwhile no target is held.
 type Burst struct {
 	tasks               int64
 	began, created      time.Time

@@ -15,7 +15,7 @@ type Command struct {
 	Type    string
 	fields  fields
 	arrived time.Time
-	broken  error // why it is none
+	broken  error // why the line is not a command
 }
 
 func parse(line []byte) Command {
@@ -71,11 +71,11 @@ func (c Command) whole(key string, least, most int64) (int64, error) {
 	return int64(value), err
 }
 
-// Inbox holds commands until control takes them; who puts one in never waits.
+// Inbox queues commands for control; putting one in never blocks.
 type Inbox struct {
 	mutex   sync.Mutex
 	waiting []Command
-	arrived chan struct{} // holds a token when there may be some
+	arrived chan struct{} // holds a token when it may not be empty
 }
 
 func (b *Inbox) put(command Command) {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Counts are what a worker has done so far; every field but live is cumulative.
+// Counts are the counters of a worker; every field but live is cumulative.
 type Counts struct{ created, completed, failed, cancelled atomic.Int64 }
 
-// ended is read before created everywhere, so that live is never below zero.
+// ended is always read before created, so that live is never negative.
 func (c *Counts) ended() int64 { return c.completed.Load() + c.failed.Load() + c.cancelled.Load() }
 
 func (c *Counts) live() int64 {
@@ -16,15 +16,15 @@ func (c *Counts) live() int64 {
 	return c.created.Load() - ended
 }
 
-// Goal is the target, and what is still wanted to meet it. Only the controller touches it.
+// Goal is the target, and how many tasks are still missing. Only the controller uses it.
 type Goal struct {
 	target    int64
-	left      int64 // without refill: how many of the burst are still to be created
-	due       int64 // "created" at which all that was asked for has been created
+	left      int64 // without refill: tasks of the target still to be created
+	due       int64 // the value of "created" at which the target is met
 	created   int64 // the counters when the target arrived
 	cancelled int64
 	refill    bool
-	replacing bool // all that lives ends first: what a task does has changed
+	replacing bool // live tasks are cancelled first: the workload has changed
 	asked     time.Time
 }
 
@@ -41,7 +41,7 @@ func (g *Goal) setRefill(on bool) { g.refill, g.left = on, 0 }
 
 func (g *Goal) replace(live int64) {
 	again := min(live, g.target-g.left)
-	if g.replacing { // those that still end are among what is left to be created already
+	if g.replacing { // tasks still being cancelled are already among those left to create
 		again = 0
 	}
 	g.replacing = live > 0
@@ -49,12 +49,12 @@ func (g *Goal) replace(live int64) {
 	g.due += again
 }
 
-// settle makes what is live the target: growth is to stop.
+// settle lowers the target to what is live, to stop growth.
 func (g *Goal) settle(live int64) {
 	g.target, g.left, g.asked = min(g.target, live), 0, time.Time{}
 }
 
-// wanted says how many tasks to create now or, below zero, to cancel.
+// wanted returns how many tasks to create or, if negative, to cancel.
 func (g *Goal) wanted(live int64) int64 {
 	if g.replacing {
 		if g.replacing = live > 0; g.replacing {

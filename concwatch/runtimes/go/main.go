@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// listen passes on every command; at the end of the input it ends the process, whatever else goes on.
+// listen passes every command on, and exits the process when the input ends.
 func listen(in io.Reader, inbox *Inbox) {
 	reader := bufio.NewReader(in)
 	for line := []byte(nil); ; {
@@ -17,7 +17,7 @@ func listen(in io.Reader, inbox *Inbox) {
 		if err != nil {
 			os.Exit(0)
 		}
-		if len(line) <= longestLine { // of one that is too long the beginning will do: it is refused
+		if len(line) <= longestLine { // of a line that is too long the beginning is enough: it is refused
 			line = append(line, piece...)
 		}
 		if more {

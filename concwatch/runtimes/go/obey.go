@@ -52,7 +52,7 @@ func (w *Worker) apply(command Command) error {
 		}
 		return err
 	case "trim":
-		debug.FreeOSMemory() // collects first
+		debug.FreeOSMemory() // also runs a collection
 		return nil
 	case "burst":
 		return w.burst(command)

@@ -18,7 +18,7 @@ var started = time.Now()
 
 func runtimeName() string { return "Go " + runtime.Version()[len("go"):] }
 
-// flags tells what else shapes the figures; a limit on memory only where one is set.
+// flags returns what else affects the figures; a memory limit only if one is set.
 func flags() []string {
 	samples := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/gomemlimit:bytes"}}
 	metrics.Read(samples)
@@ -30,7 +30,7 @@ func flags() []string {
 	return all
 }
 
-// tick reports at the rate, from a goroutine that is woken as any other: how late it is, is the lag.
+// tick sends ticks from a goroutine that is scheduled like any other: its delay is the lag.
 func (w *Worker) tick() {
 	samples := []metrics.Sample{{Name: heapMetric}, {Name: gcMetric}}
 	timer := time.NewTimer(0)
@@ -54,13 +54,13 @@ func (w *Worker) tick() {
 		})
 		due = due.Add(time.Duration(w.interval.Load()))
 		if now := time.Now(); due.Before(now) {
-			due = now // never catch up
+			due = now // do not catch up
 		}
 		timer.Reset(time.Until(due))
 	}
 }
 
-// seconds returns a time of the system's in seconds.
+// seconds converts a time of the system to seconds.
 func seconds(time syscall.Timeval) float64 {
 	return float64(time.Sec) + float64(time.Usec)/1e6
 }

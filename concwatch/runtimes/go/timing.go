@@ -17,7 +17,7 @@ type TokenBucket struct {
 	filled time.Time
 }
 
-// take returns how many tokens of those wanted there are, and removes them.
+// take removes up to the wanted number of tokens and returns how many there were.
 func (b *TokenBucket) take(wanted int64, now time.Time) int64 {
 	b.tokens = min(timedAtOnce, b.tokens+now.Sub(b.filled).Seconds()*timedPerSecond)
 	b.filled = now
@@ -48,7 +48,7 @@ func (t *Timings) take() []float64 {
 	return taken
 }
 
-// timed returns a body that reports how long its one task waits to begin, and takes if it completes.
+// timed returns a body that records the delay of its task and, if it completes, its duration.
 func (w *Worker) timed(body Body) Body {
 	created := time.Now()
 	return func(quit <-chan struct{}) bool {

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// reserve is the address space that growth leaves: the heap takes it in arenas of 64 MiB, and a Go program that
-// gets none dies, after writing the stack of every goroutine.
+// reserve is the address space that growth leaves free: the heap takes it in arenas of 64 MiB, and a Go program
+// that gets none dies, after it has written the stack of every goroutine.
 const reserve = 192 << 20
 
-// hitWall stays with what stands when the limit on address space is near; any other limit on memory ends us.
+// hitWall stops growth near the limit on address space; any other memory limit would kill the process.
 func (w *Worker) hitWall() bool {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &limit) != nil || limit.Cur > math.MaxInt64 {
@@ -27,7 +27,7 @@ func (w *Worker) hitWall() bool {
 	return true
 }
 
-// stopGrowing makes what is live the target, and tells what holds back the rest.
+// stopGrowing makes the live tasks the target, and reports what prevents more.
 func (w *Worker) stopGrowing(wall string, value int64, detail string) {
 	wanted, standing := w.goal.target, w.counts.live()
 	w.goal.settle(standing)

@@ -17,7 +17,7 @@ type Wire struct {
 	file  *os.File
 }
 
-// openWire sets both pipes aside: what tasks may print has standard error, what they may read is empty.
+// openWire duplicates both pipes: what tasks print goes to standard error, and what they read is empty.
 func openWire() (*os.File, *Wire) {
 	in, _ := syscall.Dup(0)
 	out, _ := syscall.Dup(1)
@@ -34,11 +34,11 @@ func (w *Wire) send(kind string, report fields) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if _, err := w.file.Write(append(line, '\n')); err != nil {
-		os.Exit(0) // nobody reads any more
+		os.Exit(0) // the reader is gone
 	}
 }
 
-// refuse answers a command that cannot be obeyed: one line of bounded length, whatever it quotes.
+// refuse answers an invalid command: one line of bounded length, whatever it quotes.
 func (w *Wire) refuse(command string, err error) {
 	message := fmt.Sprintf("%.1000s", strings.Join(strings.Fields(err.Error()), " "))
 	report := fields{"command": nil, "message": message, "detail": nil}

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	slice = 10 * time.Millisecond // the longest that growing or shrinking may keep commands waiting
-	batch = 256                   // tasks created between two looks at the clock
+	slice = 10 * time.Millisecond // the longest that growing or shrinking may delay commands
+	batch = 256                   // tasks created between two checks of the clock
 )
 
-// Worker holds a goal. Only control creates and ends tasks; every task counts its own end.
+// Worker holds a target. Only control creates and cancels tasks; every task counts its own end.
 type Worker struct {
 	wire     *Wire
 	inbox    Inbox
@@ -19,9 +19,9 @@ type Worker struct {
 	body     Body
 	bursting *Burst
 	timing   TokenBucket
-	most     int64         // tasks that were ever live at once: so many there is room for
-	quit     chan struct{} // who receives from it ends
-	ended    chan struct{} // holds a token when tasks have ended since control last looked
+	most     int64         // the most tasks that were ever live at once
+	quit     chan struct{} // a task that receives from it ends
+	ended    chan struct{} // holds a token when tasks have ended since control last checked
 	soon     chan struct{} // holds a token when a tick is wanted at once
 	interval atomic.Int64  // nanoseconds between two ticks
 
@@ -42,7 +42,7 @@ func newWorker(wire *Wire) *Worker {
 	return w
 }
 
-// leave puts a token where there is room for one, unless it lies there already.
+// leave puts a token into a channel of one, unless there is one already.
 func leave(place chan struct{}) {
 	select {
 	case place <- struct{}{}:
@@ -82,7 +82,7 @@ func (w *Worker) control() {
 	}
 }
 
-// adjust creates or ends tasks for one slice of time; it says whether more is to be done.
+// adjust creates or cancels tasks for one slice of time; it returns whether more is to be done.
 func (w *Worker) adjust() bool {
 	live, end := w.counts.live(), time.Now().Add(slice)
 	wanted := w.goal.wanted(live)
@@ -109,18 +109,18 @@ func (w *Worker) adjust() bool {
 	return w.goal.wanted(w.counts.live()) != 0
 }
 
-// cancel ends tasks until no more than rest stand, or the time is over; those it ended are counted then.
+// cancel ends tasks until at most rest are live, or the slice is over; it returns after they have been counted.
 func (w *Worker) cancel(rest int64, end time.Time) {
 	before, told := w.counts.cancelled.Load(), int64(0)
 	for time.Now().Before(end) {
-		ending := told - (w.counts.cancelled.Load() - before) // read first: never one too many
+		ending := told - (w.counts.cancelled.Load() - before) // read first, so that it is never too many
 		if w.counts.live()-ending <= rest {
 			break
 		}
 		select {
 		case w.quit <- struct{}{}:
 			told++
-		case <-w.ended: // perhaps by itself, and the last that could have received
+		case <-w.ended: // a task ended, perhaps by itself, and was the last that could have received
 		}
 	}
 	for w.counts.cancelled.Load() < before+told {

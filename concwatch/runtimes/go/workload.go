@@ -17,7 +17,7 @@ const (
 	turn           = time.Millisecond
 )
 
-// A Body is what one task does; false when it was told to quit.
+// A Body is what one task does; it returns false when it was cancelled.
 type Body func(quit <-chan struct{}) bool
 
 var words = []string{"sleep", "ticks", "hold", "payload", "spin", "nop"}
@@ -69,7 +69,7 @@ func pause(length time.Duration) Body {
 	return func(quit <-chan struct{}) bool { return sleep(length, quit) }
 }
 
-// pauses has each task sleep another time, evenly spread over all of them.
+// pauses lets each task sleep a different time, evenly spread.
 func pauses(least, most time.Duration) Body {
 	const golden = 0.6180339887498949
 	var count atomic.Uint64
@@ -120,10 +120,10 @@ func payload(size int64) Body {
 	}
 }
 
-// turns has room for as many spinning tasks as run at once: the others would only keep the controller waiting.
+// turns limits the spinning tasks that run at once: more would only delay the controller.
 var turns = make(chan struct{}, runtime.GOMAXPROCS(0))
 
-// spin uses so much CPU time, as the thread beneath counts it, and gives way after each turn.
+// spin uses CPU time, as measured by its thread, and yields after each turn.
 func spin(total time.Duration) Body {
 	return func(quit <-chan struct{}) bool {
 		for used := time.Duration(0); used < total; {

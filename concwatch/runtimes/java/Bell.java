@@ -1,6 +1,6 @@
 import java.util.concurrent.locks.LockSupport;
 
-/** Wakes one thread. Ringing it costs a single read while that thread has not yet looked. */
+/** Wakes one thread. Ringing again before the thread has woken costs a single read. */
 final class Bell {
     private volatile boolean rung;
     private volatile Thread sleeper;
@@ -12,7 +12,7 @@ final class Bell {
         }
     }
 
-    /** Waits until it is rung, so many nanoseconds at most; says whether it was. */
+    /** Waits until it is rung, at most so many nanoseconds; returns whether it was. */
     boolean await(long nanos) {
         sleeper = Thread.currentThread();
         long end = System.nanoTime() + nanos;

@@ -3,7 +3,7 @@ import java.lang.management.ManagementFactory;
 import java.util.List;
 import java.util.Map;
 
-/** So many tasks, created in one go and run to their end: what that took. */
+/** Tasks created without a pause and run to their end, with the time that takes. */
 final class Burst {
     private static final OperatingSystemMXBean SYSTEM =
             ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
@@ -34,7 +34,7 @@ final class Burst {
         return tasks;
     }
 
-    /** Notes that so many have been created, which a wall may have made fewer. */
+    /** Records how many have been created, which may be fewer at a wall. */
     void created(long count) {
         tasks = count;
         createSeconds = seconds();
@@ -56,7 +56,7 @@ final class Burst {
         return (System.nanoTime() - began) / 1e9;
     }
 
-    /** What the process has used, which the system counts in hundredths; at least what this thread has. */
+    /** CPU time of the process, which the system counts in hundredths; at least that of this thread. */
     private double cpu() {
         long all = SYSTEM.getProcessCpuTime() - beganCpu;
         return Math.max(all, Workload.THREADS.getCurrentThreadCpuTime() - beganCpuHere) / 1e9;

@@ -1,9 +1,9 @@
 import java.util.Map;
 
-/** One line of standard input, and when it came; a field that is not as the wire says is refused. */
+/** One line of standard input, and when it arrived; its fields are checked when they are read. */
 record Command(String type, Map<String, Object> fields, long arrived) {
     static final long MOST_TASKS = 1_000_000_000;
-    private static final int SHOWN = 60; // characters of a line, or of a type, that an answer quotes
+    private static final int SHOWN = 60; // characters of a line or type that an answer quotes
 
     /**
      * Reads a line.
@@ -17,7 +17,7 @@ record Command(String type, Map<String, Object> fields, long arrived) {
                 return new Command(begin(type), fields, arrived);
             }
         } catch (IllegalArgumentException malformed) {
-            // told below, as what has no type
+            // reported below, like a line without a type
         }
         throw new IllegalArgumentException(
                 "not a command: %s: expected one flat JSON object such as {\"type\":\"stop\"}"

@@ -1,6 +1,6 @@
 import java.util.concurrent.atomic.AtomicLong;
 
-/** What a worker has done so far. Only the controller creates; every task counts its own begin and end. */
+/** The counters of a worker. Only the controller creates tasks; every task counts its own start and end. */
 final class Counts {
     final AtomicLong created = new AtomicLong();
     final AtomicLong begun = new AtomicLong();
@@ -12,7 +12,7 @@ final class Counts {
 
     /** Tasks created and not yet ended. */
     long live() {
-        long ended = completed.get() + failed.get() + cancelled.get(); // before created: never below zero
+        long ended = completed.get() + failed.get() + cancelled.get(); // first: never negative
         return created.get() - ended;
     }
 }

@@ -1,17 +1,17 @@
-/** The target, and what is still wanted to meet it. Only the controller touches it. */
+/** The target, and how many tasks are still missing. Only the controller uses it. */
 final class Goal {
     private final Counts counts;
     private long target;
     private boolean refill = true;
-    private long left; // without refill: how many of the burst are still to be created
-    private long due; // "created" at which all that was asked for has been created
+    private long left; // without refill: tasks of the target still to be created
+    private long due; // the value of "created" at which the target is met
     private long createdBefore;
     private long cancelledBefore;
     private boolean asked;
     private long arrived;
     private boolean paused;
-    private boolean unsettled; // tasks that were told to end before still count as live
-    private boolean replacing; // all that lives ends first: what a task does has changed
+    private boolean unsettled; // tasks being cancelled still count as live
+    private boolean replacing; // live tasks are cancelled first: the workload has changed
 
     Goal(Counts counts) {
         this.counts = counts;
@@ -21,7 +21,7 @@ final class Goal {
         return target;
     }
 
-    /** Asks for so many; while tasks are {@code ending} that live no more, what is left to do is not yet known. */
+    /** Sets a target; while tasks are {@code ending}, how many are missing is not known yet. */
     void ask(long tasks, long arrived, boolean ending) {
         target = tasks;
         createdBefore = counts.created.get();
@@ -32,7 +32,7 @@ final class Goal {
         reckon(replacing ? 0 : counts.live());
     }
 
-    /** Takes note that none is ending any more. */
+    /** Records that no task is ending any more. */
     void settled() {
         if (unsettled) {
             unsettled = false;
@@ -50,17 +50,17 @@ final class Goal {
         left = 0;
     }
 
-    /** Has every live task ended first, and as many created again. */
+    /** Cancels every live task and creates as many again. */
     void replace() {
         long live = counts.live();
-        // While an earlier change still ends them, they are among what is left to be created already.
+        // Tasks that an earlier change is still cancelling are already among those left to create.
         long again = replacing ? 0 : Math.min(live, target - left);
         replacing = live > 0;
         left += again;
         due += again;
     }
 
-    /** Takes what is live as the target: growth is to stop. */
+    /** Lowers the target to what is live, to stop growth. */
     void settle() {
         target = Math.min(target, counts.live());
         left = 0;
@@ -68,19 +68,19 @@ final class Goal {
         unsettled = false;
     }
 
-    /** Wants nothing from now on: a burst creates its own tasks and lets them end. */
+    /** Stops creating and cancelling tasks: a burst manages its own. */
     void pause(long tasks) {
         target = tasks;
         paused = true;
     }
 
-    /** Holds a target again: 0, unless another was asked for meanwhile. */
+    /** Holds a target again: 0, unless another one has been set meanwhile. */
     void resume() {
         target = asked ? target : 0;
         paused = false;
     }
 
-    /** How many tasks to create now or, below zero, to cancel. */
+    /** How many tasks to create or, if negative, to cancel. */
     long wanted() {
         if (paused) {
             return 0;
@@ -99,12 +99,12 @@ final class Goal {
         left = Math.max(0, left - some);
     }
 
-    /** Whether a target waits for its report. */
+    /** Whether a target has not been reported as met. */
     boolean asked() {
         return asked;
     }
 
-    /** Reports that the target has been met, once: all have begun and none is too many. */
+    /** Reports once that the target has been met: all have begun and none is in excess. */
     boolean tellReached(Wire wire) {
         if (!asked || paused || unsettled || counts.created.get() < due || counts.begun.get() < due || counts.live() > target) {
             return false;

@@ -2,17 +2,17 @@ import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.List;
 
-/** How full the heap is, and what its collection took. */
+/** How full the heap is, and the seconds spent collecting. */
 final class Heap {
-    private static final double HIGH = 0.8; // G1 needs the rest to move what lives
-    private static final double FULL = 0.75; // a collection that brings it no lower would soon be followed by another
+    private static final double HIGH = 0.8; // G1 needs the rest to move live objects
+    private static final double FULL = 0.75; // after a collection; above it, the next one would follow soon
     private static final Runtime RUNTIME = Runtime.getRuntime();
     private static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
 
     private Heap() {}
 
     static long used() {
-        long free = RUNTIME.freeMemory(); // first: a heap that grows between the two would seem to hold less than nothing
+        long free = RUNTIME.freeMemory(); // first: otherwise a heap that grows meanwhile would seem negative
         return Math.max(0, RUNTIME.totalMemory() - free);
     }
 
@@ -24,7 +24,7 @@ final class Heap {
         return COLLECTORS.stream().mapToLong(GarbageCollectorMXBean::getCollectionTime).sum() / 1e3;
     }
 
-    /** Whether even a collection leaves hardly any room: growth ends here, before the JVM does. */
+    /** Whether the heap is nearly full even after a collection: growth must stop before the JVM exits. */
     static boolean full() {
         if (used() < HIGH * most()) {
             return false;

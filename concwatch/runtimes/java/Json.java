@@ -6,7 +6,7 @@ import java.util.StringJoiner;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** As much of JSON as the wire needs: a flat object is read, and one of plain values is written. */
+/** The JSON that the wire needs: reads flat objects, and writes flat objects with lists. */
 final class Json {
     private static final Pattern NUMBER = Pattern.compile("-?(?:0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?");
     private static final String SPACE = " \t\r\n";

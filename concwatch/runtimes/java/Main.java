@@ -15,7 +15,7 @@ final class Main {
     private Main() {}
 
     public static void main(String[] args) {
-        Locale.setDefault(Locale.ROOT); // numbers in messages look alike everywhere
+        Locale.setDefault(Locale.ROOT); // numbers in messages do not depend on the locale
         String engine = args.length == 1 ? args[0] : "";
         boolean virtual = engine.equals("java-virtual");
         if (!virtual && !engine.equals("java-threads")) {

@@ -1,4 +1,4 @@
-/** A task of the engine's own that sleeps again and again, and knows how late it was woken. */
+/** A task of the engine's own that sleeps repeatedly and measures how late it is woken. */
 final class Metronome {
     private static final long BEAT = 20_000_000;
 
@@ -23,7 +23,7 @@ final class Metronome {
         worst = Math.max(worst, late);
     }
 
-    /** Seconds that it was late at worst since the last call, or is now. */
+    /** The worst delay in seconds since the last call, including one overdue now. */
     synchronized double worst() {
         long late = Math.max(worst, System.nanoTime() - due);
         worst = 0;

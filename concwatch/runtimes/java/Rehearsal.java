@@ -2,8 +2,8 @@ import java.io.OutputStream;
 import java.util.concurrent.ThreadFactory;
 
 /**
- * The life of a worker in small, before it is ready: what it loads and compiles belongs to the idle runtime. Frames of
- * interpreted code are also three times those of compiled code, and a sleeping virtual thread keeps the ones it has.
+ * Runs a small worker before the real one is ready, so that what it loads and compiles counts as idle memory. Frames of
+ * interpreted code are three times as large as compiled ones, and a sleeping virtual thread keeps them.
  */
 final class Rehearsal {
     private static final int ROUNDS = 10;
@@ -25,7 +25,7 @@ final class Rehearsal {
         System.gc();
     }
 
-    /** Gives the worker a target, until it is reached or the system refuses. */
+    /** Gives the worker a target, until it is met or the system refuses. */
     private static void hold(Worker worker, int tasks) {
         worker.take(Command.of("{\"type\":\"target\",\"tasks\":" + tasks + "}", System.nanoTime()));
         do {

@@ -1,6 +1,6 @@
 import java.util.function.DoubleUnaryOperator;
 
-/** Sends ticks at the rate, from a platform thread of its own: they come whatever the tasks do. */
+/** Sends ticks from a platform thread of its own, so that they flow however busy the tasks are. */
 final class Reporter implements Runnable {
     private final Wire wire;
     private final Counts counts;
@@ -33,7 +33,7 @@ final class Reporter implements Runnable {
         for (long due = System.nanoTime(); ; ) {
             tick(Math.max(0, System.nanoTime() - due) / 1e9);
             long now = System.nanoTime();
-            due = Math.max(due + interval, now); // never catch up
+            due = Math.max(due + interval, now); // do not catch up
             if (soon.await(due - now)) {
                 due = System.nanoTime();
             }
@@ -41,7 +41,7 @@ final class Reporter implements Runnable {
     }
 
     void tick(double late) {
-        // What ends is read before what begins, so that none is missing; a thread may end before it is counted.
+        // Ends are read before starts, so that none is missing; a thread may end before its start is counted.
         long completed = counts.completed.get();
         long failed = counts.failed.get();
         long cancelled = counts.cancelled.get();

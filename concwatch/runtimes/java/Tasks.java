@@ -3,7 +3,7 @@ import java.util.ArrayList;
 import java.util.Queue;
 import java.util.concurrent.ThreadFactory;
 
-/** The threads that tasks are. Only the controller starts and interrupts them; every task counts its own end. */
+/** The tasks' threads. Only the controller starts and interrupts them; every task counts its own end. */
 final class Tasks {
     private static final int QUEUE = 4096;
     private static final int SLACK = 1000;
@@ -12,10 +12,10 @@ final class Tasks {
     private final Bell bell;
     private final ThreadFactory factory;
     private final ArrayList<Thread> standing = new ArrayList<>();
-    private Queue<Thread> ending = new ArrayDeque<>(); // interrupted, and perhaps not yet ended
+    private Queue<Thread> ending = new ArrayDeque<>(); // interrupted, perhaps not ended yet
     private Runnable task;
     private Workload workload;
-    private long queue; // tasks that may be created and not have begun
+    private long queue; // tasks that may be created before they have begun
 
     Tasks(ThreadFactory factory, Counts counts, Bell bell) {
         this.factory = factory;
@@ -29,7 +29,7 @@ final class Tasks {
         queue = Math.clamp(Heap.most() / 20 / Math.max(1, workload.size()), 1, QUEUE);
     }
 
-    /** How many may be created now. What has not begun weighs less than it will: there are few of those. */
+    /** How many may be created now. Few may not have begun: their memory is not allocated yet. */
     long room() {
         long waiting = Math.max(0, counts.created.get() - counts.begun.get());
         return Math.max(0, queue - waiting);
@@ -51,7 +51,7 @@ final class Tasks {
         return () -> run(workload);
     }
 
-    /** Does the same, and notes how long it waited to begin and, if it completes, how long it took. */
+    /** Runs a workload, and records its delay and, if it completes, its duration. */
     private final class Timed implements Workload { // a lambda would cost 0.4 MB of idle memory
         private final Workload workload;
         private final long created = System.nanoTime();
@@ -84,7 +84,7 @@ final class Tasks {
         }
     }
 
-    /** Interrupts so many, less those that are ending already; says whether it was done before the time was over. */
+    /** Interrupts so many, minus those already ending; returns whether it finished in time. */
     boolean cancel(long count, long until) {
         while (ending.size() < count && !standing.isEmpty()) {
             Thread newest = standing.removeLast();
@@ -103,14 +103,14 @@ final class Tasks {
         return !ending.isEmpty();
     }
 
-    /** Lets go of what more threads once took. */
+    /** Frees memory that is no longer needed. */
     void trim() {
         forget();
         standing.trimToSize();
         ending = new ArrayDeque<>(ending);
     }
 
-    /** Lets go of threads that have ended; of those that did so by themselves once a fifth has. */
+    /** Drops threads that have ended; those that ended by themselves once they are a fifth of all. */
     void forget() {
         while (!ending.isEmpty() && !ending.element().isAlive()) {
             ending.remove();

@@ -1,7 +1,7 @@
 import java.util.ArrayList;
 import java.util.List;
 
-/** Durations that were taken since the last tick, in seconds. */
+/** Durations recorded since the last tick, in seconds. */
 final class Timings {
     private static final int MOST = 10_000;
 

@@ -17,7 +17,7 @@ final class Wire {
         this.reports = reports;
     }
 
-    /** Writes one report, without its type but with its keys and values one after the other. */
+    /** Writes one report, given its type and then its keys and values in turn. */
     void send(String type, Object... pairs) {
         String line = "{\"type\":\"" + type + "\"," + Json.write(pairs).substring(1) + "\n";
         byte[] bytes = line.getBytes(StandardCharsets.UTF_8);
@@ -25,7 +25,7 @@ final class Wire {
             try {
                 reports.write(bytes);
             } catch (IOException gone) {
-                exit(); // nobody reads any more
+                exit(); // the reader is gone
             }
         }
     }
@@ -36,7 +36,7 @@ final class Wire {
         send("error", "command", command, "message", message, "detail", null);
     }
 
-    /** Passes on every command; at {@code stop} and at the end of the input it ends the process. */
+    /** Passes every command on; exits the process at {@code stop} and when the input ends. */
     void listen(InputStream in, Consumer<Command> take) {
         InputStream commands = new BufferedInputStream(in);
         try {
@@ -55,12 +55,12 @@ final class Wire {
                 }
             }
         } catch (IOException broken) {
-            // as its end
+            // treated as the end of the input
         }
         exit();
     }
 
-    /** Reads a line, of one that is too long the beginning, which is no command then; null at the end. */
+    /** Reads a line, but only the beginning of one that is too long, which is then no command; null at the end. */
     private static String line(InputStream commands) throws IOException {
         ByteArrayOutputStream line = new ByteArrayOutputStream();
         int next = commands.read();
@@ -76,7 +76,7 @@ final class Wire {
         return line.size() <= LONGEST_LINE ? text : text.substring(0, LONGEST_MESSAGE);
     }
 
-    /** Ends the process at once, whatever the tasks do. */
+    /** Exits the process at once, whatever the tasks do. */
     static void exit() {
         Runtime.getRuntime().halt(0);
     }

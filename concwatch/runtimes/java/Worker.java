@@ -5,11 +5,11 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ThreadFactory;
 import java.util.function.Consumer;
 
-/** Holds a goal and obeys commands, all on one thread. */
+/** Holds a target and applies commands, all on one thread. */
 final class Worker {
-    private static final long SLICE = 10_000_000; // the longest that growing or shrinking may keep commands waiting
-    private static final int BATCH = 256; // tasks created between two looks at the clock
-    private static final long SHORT = 1_000_000; // nanoseconds between two looks at what rings no bell
+    private static final long SLICE = 10_000_000; // the longest that growing or shrinking may delay commands
+    private static final int BATCH = 256; // tasks created between two checks of the clock
+    private static final long SHORT = 1_000_000; // nanoseconds between two checks for what rings no bell
     private static final long LONG = 3_600_000_000_000L;
 
     private static final String DEFAULT = """
@@ -24,7 +24,7 @@ final class Worker {
     private final Bell bell = new Bell();
     private final Queue<Command> commands = new ConcurrentLinkedQueue<>();
     private final Map<String, Consumer<Command>> known = new TreeMap<>();
-    private Burst burst; // null while there is none
+    private Burst burst; // null while no burst runs
     private boolean idle;
 
     Worker(Wire wire, ThreadFactory factory, Counts counts, Reporter reporter) {
@@ -44,13 +44,13 @@ final class Worker {
         known.put("burst", this::burst);
     }
 
-    /** Has a command obeyed; any thread may call this. */
+    /** Queues a command; may be called from any thread. */
     void take(Command command) {
         commands.add(command);
         bell.ring();
     }
 
-    /** Waits while nothing is to be done, obeys what has come, and creates or ends tasks for one slice of time. */
+    /** Waits while there is nothing to do, applies commands, and creates or cancels tasks for one slice of time. */
     void turn() {
         if (idle) {
             bell.await(goal.wanted() != 0 || goal.asked() || tasks.anyEnding() ? SHORT : LONG);
@@ -67,15 +67,15 @@ final class Worker {
         }
     }
 
-    /** Whether a target is still to be reached. */
+    /** Whether a target is still to be met. */
     boolean changing() {
         return goal.asked();
     }
 
-    /** Creates or ends tasks; says whether nothing more can be done now. */
+    /** Creates or cancels tasks; returns whether nothing more can be done now. */
     private boolean adjust() {
         long until = System.nanoTime() + SLICE;
-        tasks.forget(); // before live ones are counted: what is forgotten is not among them
+        tasks.forget(); // first: it changes which tasks are counted as live
         if (!tasks.anyEnding()) {
             goal.settled();
         }
@@ -97,12 +97,12 @@ final class Worker {
         return room == 0 || goal.wanted() == 0;
     }
 
-    /** Creates so many, or as many as the system gives; the first {@code timed} are timed. */
+    /** Creates so many, or as many as the system allows; the first {@code timed} are timed. */
     private long create(long count, long timed) {
         for (long i = 0; i < count; i++) {
             try {
                 tasks.start(i < timed);
-            } catch (OutOfMemoryError refused) { // a full heap does not come here: it ends the JVM
+            } catch (OutOfMemoryError refused) { // no more threads; a full heap exits the JVM instead
                 stopGrowing("unknown", null, refused.getMessage());
                 return i;
             }
@@ -133,7 +133,7 @@ final class Worker {
         }
     }
 
-    /** Collects, after which G1 gives memory back. */
+    /** Runs a collection, after which G1 returns memory. */
     private void trim() {
         tasks.trim();
         System.gc();
@@ -153,7 +153,7 @@ final class Worker {
         stopGrowing(wall, command.whole("value", Long.MAX_VALUE), "");
     }
 
-    /** Creates all in one go, as a plain program would; they end by themselves. */
+    /** Creates all tasks without a pause, as a plain program would; they end by themselves. */
     private void burst(Command command) {
         if (counts.live() > 0 || goal.target() > 0) {
             throw new IllegalArgumentException(

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
-/** What one task does; it throws {@link InterruptedException} when it was cancelled. */
+/** What one task does; throws {@link InterruptedException} when it is cancelled. */
 @FunctionalInterface
 interface Workload {
     List<String> WORDS = List.of("sleep", "ticks", "hold", "payload", "spin", "nop");
@@ -20,7 +20,7 @@ interface Workload {
 
     void run() throws InterruptedException;
 
-    /** Bytes that a task takes by itself once it has begun. */
+    /** Bytes that a task allocates once it has begun. */
     default int size() {
         return 0;
     }
@@ -55,7 +55,7 @@ interface Workload {
         return Duration.ofNanos(Math.round(command.number(key, 0, LONGEST) * 1e9));
     }
 
-    /** Has each task sleep another time, evenly spread over all of them. */
+    /** Lets each task sleep a different time, evenly spread. */
     private static Workload spread(Duration least, Duration most) {
         AtomicLong count = new AtomicLong();
         long span = most.minus(least).toNanos();
@@ -91,7 +91,7 @@ interface Workload {
         }
     }
 
-    /** Uses so many nanoseconds of CPU time, and gives way after each turn. */
+    /** Uses so many nanoseconds of CPU time, and yields after each turn. */
     private static void spin(long total) throws InterruptedException {
         for (long used = 0; used < total; Thread.yield()) {
             if (Thread.interrupted()) {

@@ -5,7 +5,7 @@ function cpuSince(before) {
   return (user + system) / 1e6;
 }
 
-/** Tasks that run to their end, created in one go as a plain program would. */
+/** Tasks that run to their end, created without a pause as a plain program would. */
 export class Burst {
   #tasks;
   #began = now();
@@ -21,7 +21,7 @@ export class Burst {
     };
   }
 
-  /** What to report when all have ended. */
+  /** The report when all tasks have ended. */
   report() {
     return {
       tasks: this.#tasks,

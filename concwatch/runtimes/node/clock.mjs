@@ -1,2 +1,2 @@
-/** Seconds on a clock that never goes back. */
+/** Seconds on a monotonic clock. */
 export const now = () => performance.now() / 1000;

@@ -4,7 +4,7 @@ import { refuse, send } from "./wire.mjs";
 
 const MOST_TASKS = 1_000_000_000;
 
-/** Type → what a worker does then; throws an Error, with one line for a person, for a field that is wrong. */
+/** Type → handler; throws an Error, with one line for the user, for an invalid field. */
 const COMMANDS = {
   target: (worker, fields, arrived) => {
     const tasks = whole(fields, "tasks", MOST_TASKS);
@@ -34,7 +34,7 @@ const COMMANDS = {
   },
 };
 
-/** Have `worker` do what a command says, or refuse it. */
+/** Apply a command to `worker`, or refuse it. */
 export function obey(worker, fields) {
   const arrived = now();
   const type = fields.type.slice(0, 60);

@@ -1,16 +1,16 @@
 import { Timings } from "./timing.mjs";
 
-/** The tasks that live, and what they have counted; all of the counters but `live` are cumulative. */
+/** The live tasks and their counters, which are cumulative except `live`. */
 export class Crew {
   created = 0;
   completed = 0;
   failed = 0;
   cancelled = 0;
   timings = new Timings();
-  #tasks = []; // each knows its place: a Set of a million stops everything while it is laid out anew
+  #tasks = []; // each has its index: resizing a Set of a million would block the loop
   #onEnd;
 
-  /** `onEnd` is called after each end, with the error of a task that failed. */
+  /** `onEnd` is called after each end, with the error if the task failed. */
   constructor(onEnd) {
     this.#onEnd = onEnd;
   }
@@ -25,7 +25,7 @@ export class Crew {
     task.place = this.#tasks.push(task) - 1;
   }
 
-  /** Have the youngest end; it has counted itself before the loop turns to anything else. */
+  /** Cancel the newest; it is counted before the loop runs anything else. */
   cancelOne() {
     const task = this.#tasks.pop();
     task.place = -1;

@@ -1,4 +1,4 @@
-/** The fields of a command, checked: each gives its value, or throws an Error with one line for a person. */
+/** The fields of a command, checked: each returns its value, or throws an Error with one line for the user. */
 
 function wrong(key, value, expected) {
   const shown = JSON.stringify(value) ?? "missing";

@@ -1,11 +1,11 @@
-/** The target, and what is still wanted to meet it. */
+/** The target, and how many tasks are still missing. */
 export class Goal {
   target = 0;
   refill = true;
-  #left = 0; // without refill: how many of the burst are still to be created
-  #due = 0; // `created` at which all that was asked for has been created
-  #replacing = false; // all that lives ends first: what a task does has changed
-  #asked = null; // when the target arrived, and the counters then
+  #left = 0; // without refill: tasks of the target still to be created
+  #due = 0; // the value of `created` at which the target is met
+  #replacing = false; // live tasks are cancelled first: the workload has changed
+  #asked = null; // when the target arrived, and the counters at that time
 
   ask(target, counts, arrived) {
     this.target = target;
@@ -21,7 +21,7 @@ export class Goal {
   }
 
   replace(live) {
-    // While an earlier change still ends them, they are among what is left to be created already.
+    // Tasks that an earlier change is still cancelling are already among those left to create.
     const again = this.#replacing
       ? 0
       : Math.min(live, this.target - this.#left);
@@ -30,7 +30,7 @@ export class Goal {
     this.#due += again;
   }
 
-  /** Make what is live the target: growth is to stop. */
+  /** Lower the target to what is live, to stop growth. */
   settle(live) {
     this.target = Math.min(this.target, live);
     this.#left = 0;
@@ -41,7 +41,7 @@ export class Goal {
     this.#left = Math.max(0, this.#left - count);
   }
 
-  /** How many tasks to create now or, below zero, to cancel. */
+  /** How many tasks to create or, if negative, to cancel. */
   wanted(live) {
     if (this.#replacing) {
       this.#replacing = live > 0;
@@ -51,7 +51,7 @@ export class Goal {
     return Math.min(this.#left, this.target - live);
   }
 
-  /** What to report once, when the target has been met. */
+  /** The report, once, when the target has been met. */
   reached(counts, now) {
     const asked = this.#asked;
     const isMet = counts.created >= this.#due && counts.live <= this.target;

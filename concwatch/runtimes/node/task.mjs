@@ -1,7 +1,7 @@
-const CANCELLED = new Error("cancelled"); // one for all: an error of its own would weigh as much as the task
+const CANCELLED = new Error("cancelled"); // shared: an error per task would take as much memory as the task
 
-// Who spins gives way to all that wait for their turn, and each turn is one of the loop's: ticks and commands
-// come between. `setImmediate` for each would run all of them first.
+// A spinning task yields to all others that spin, and each turn is an iteration of the loop, so that ticks and
+// commands get through. A `setImmediate` for each would run all of them first.
 const turns = [];
 
 function nextTurn() {
@@ -11,7 +11,7 @@ function nextTurn() {
 
 export const isCancelled = (error) => error === CANCELLED;
 
-/** Where an async function waits, so that it can be made to end there. */
+/** Where an async function waits, so that it can be cancelled there. */
 export class Task {
   place = -1;
   #reject;
@@ -43,7 +43,7 @@ export class Task {
   }
 }
 
-/** A promise that a timer keeps, which no function awaits; after `Infinity` it would keep it never. */
+/** A promise resolved by a timer, which no function awaits; with `Infinity` it never is. */
 export class Timer {
   place = -1;
   #timer;
@@ -58,7 +58,7 @@ export class Timer {
 
   cancel(ended) {
     clearTimeout(this.#timer);
-    this.resolve(); // whoever waits for the promise goes on
+    this.resolve(); // whoever awaits the promise continues
     ended(this, "cancelled");
   }
 }

@@ -2,14 +2,14 @@ import { PerformanceObserver } from "node:perf_hooks";
 import { now } from "./clock.mjs";
 import { isBacklogged, send } from "./wire.mjs";
 
-/** Reports the counters at a rate, by a timer like those of tasks: how late that is, is the lag. */
+/** Sends ticks by a timer like those of tasks: its delay is the lag. */
 export class Ticker {
   #counts;
   #interval = 0.1;
   #due = now();
   #timer;
-  #worst = 0; // lag of ticks that were left out
-  #collecting = 0; // seconds lost to the collector
+  #worst = 0; // lag of ticks that were skipped
+  #collecting = 0; // seconds spent collecting
 
   constructor(counts) {
     this.#counts = counts;
@@ -38,7 +38,7 @@ export class Ticker {
       this.#report(time);
       this.#worst = 0;
     }
-    this.#due = Math.max(this.#due + this.#interval, time); // never catch up
+    this.#due = Math.max(this.#due + this.#interval, time); // do not catch up
     this.#timer = setTimeout(() => this.#tick(), (this.#due - now()) * 1000);
   }
 

@@ -2,13 +2,13 @@ import { now } from "./clock.mjs";
 
 const PER_SECOND = 1000;
 const AT_ONCE = 50;
-const MOST = 10_000; // of a kind between two ticks
+const MOST = 10_000; // of each kind between two ticks
 
-/** Limits how many tasks are timed. */
+/** A token bucket that limits how many tasks are timed. */
 export class TokenBucket {
-  #full = 0; // when no token will be missing
+  #full = 0; // when the bucket is full again
 
-  /** Remove a token, if there is one; return whether there was. */
+  /** Remove a token; return whether there was one. */
   take(time) {
     if (this.#full > time + (AT_ONCE - 1) / PER_SECOND) return false;
     this.#full = Math.max(this.#full, time) + 1 / PER_SECOND;
@@ -16,7 +16,7 @@ export class TokenBucket {
   }
 }
 
-/** Seconds that timed tasks took, and waited to begin, since the last tick. */
+/** Durations and delays, in seconds, of timed tasks since the last tick. */
 export class Timings {
   #durations = [];
   #delays = [];

@@ -1,12 +1,12 @@
-/** The two ends of the wire: JSON, a line a message. */
+/** The wire: JSON, one message a line. */
 const LONGEST_LINE = 1 << 20;
-const BACKLOG = 1 << 16; // bytes that wait for a reader: with more, ticks are left out
+const BACKLOG = 1 << 16; // unsent bytes above which ticks are skipped
 
-// What a task prints must not land among the reports.
+// What a task prints must not get between the reports.
 globalThis.console = new console.Console(process.stderr);
 
-// Not `writeSync`: where nobody reads that would block the only thread, and the end of the input go unseen.
-process.stdout.on("error", () => process.exit(0)); // nobody will ever read
+// Not `writeSync`: without a reader it would block the only thread, and the end of the input would go unnoticed.
+process.stdout.on("error", () => process.exit(0)); // the reader is gone
 
 export function send(type, fields) {
   process.stdout.write(JSON.stringify({ type, ...fields }) + "\n");
@@ -21,10 +21,10 @@ export function refuse(command, message, detail = null) {
   send("error", { command, message: line, detail });
 }
 
-/** Call `take` with the fields of every command, until the input ends, and the process with it. */
+/** Call `take` with the fields of every command; exit the process when the input ends. */
 export function listen(take) {
   let rest = "";
-  let inside = false; // whether what comes next is the rest of a line that was too long
+  let inside = false; // whether the next piece belongs to a line that was too long
 
   const takeLine = (line) => {
     if (inside || !line.trim()) return;
@@ -57,7 +57,7 @@ export function listen(take) {
   });
 }
 
-/** The fields of a command, or nothing where the line is none. */
+/** The fields of a command, or nothing if the line is not one. */
 function parse(line) {
   if (line.length > LONGEST_LINE) return undefined;
   try {

@@ -8,10 +8,10 @@ import { TokenBucket } from "./timing.mjs";
 import { refuse, send } from "./wire.mjs";
 import { startersOf } from "./workload.mjs";
 
-const SLICE = 0.01; // seconds: the longest that growing or shrinking may keep commands waiting
-const FULL = 0.9; // of V8's heap: what comes then is collections of seconds, and an abort in the end
+const SLICE = 0.01; // seconds: the longest that growing or shrinking may delay commands
+const FULL = 0.9; // of V8's heap: beyond it collections take seconds, and finally the process aborts
 
-/** Holds a goal. Everything runs on the loop's one thread, in slices. */
+/** Holds a target. Everything runs on the loop's only thread, in slices. */
 export class Worker {
   goal = new Goal();
   crew = new Crew((error) => this.#onEnd(error));
@@ -41,7 +41,7 @@ export class Worker {
     this.goal.replace(this.crew.live);
   }
 
-  /** Have the goal looked at once, after all that runs now. */
+  /** Check the target soon, after the callbacks that are ready now. */
   look() {
     if (this.#isLookDue) return;
     this.#isLookDue = true;
@@ -79,7 +79,7 @@ export class Worker {
     this.stopGrowing("heap", value, "V8 allows no larger heap");
   }
 
-  /** Make what is live the target, and report what holds the rest back. */
+  /** Make the live tasks the target, and report what prevents more. */
   stopGrowing(wall, value, detail) {
     const [standing, wanted] = [this.crew.live, this.goal.target];
     this.goal.settle(standing);
@@ -88,7 +88,7 @@ export class Worker {
 
   #onEnd(error) {
     if (error instanceof RangeError) {
-      // Of a payload for which there is no memory.
+      // A payload for which there is no memory.
       this.stopGrowing("memory", null, error.message);
     } else if (error && !this.#isFailureTold) {
       this.#isFailureTold = true;
@@ -107,11 +107,11 @@ export class Worker {
     send("burst", this.#burst.report());
     this.#burst = null;
     this.ticker.soon();
-    this.look(); // a target may have come meanwhile
+    this.look(); // a target may have arrived meanwhile
   }
 }
 
-/** Whether the heap is full of what lives, not of garbage. */
+/** Whether the heap is full of live objects rather than garbage. */
 function isHeapFull() {
   const isFull = () => {
     const { used_heap_size, heap_size_limit } = getHeapStatistics();

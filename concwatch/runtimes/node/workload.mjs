@@ -2,13 +2,13 @@ import { now } from "./clock.mjs";
 import { number, whole } from "./fields.mjs";
 import { isCancelled, Task, Timer } from "./task.mjs";
 
-const LONGEST = 1_000_000; // seconds, as everywhere in concwatch; a timer here could wait twice as long
+const LONGEST = 1_000_000; // seconds, as in the other engines; the limit of a timer is twice as much
 const MOST_TICKS = 1_000_000;
 const LARGEST = 2 ** 32; // bytes: what one Buffer can be
 const PAGE = 4096;
-const TURN = 0.001; // seconds of spinning before others get theirs
+const TURN = 0.001; // seconds of spinning before others get their turn
 
-/** CPU seconds of this thread; of the whole process, its collector included, where Node cannot tell. */
+/** CPU seconds of this thread; of the whole process, including its collector, if Node cannot report that. */
 function cpuTime() {
   const { user, system } = (process.threadCpuUsage ?? process.cpuUsage)();
   return (user + system) / 1e6;
@@ -19,7 +19,7 @@ const milliseconds = (fields) =>
 
 const GOLDEN = 0.6180339887498949;
 
-/** Return what tells how long each sleep is, in milliseconds: the same, or evenly spread up to `to`. */
+/** Return a function that returns the next sleep in milliseconds: always the same, or evenly spread up to `to`. */
 function lengths(fields) {
   const least = milliseconds(fields);
   if (fields.to === undefined) return () => least;
@@ -69,7 +69,7 @@ const BODIES = {
   nop: () => async () => {},
 };
 
-/** Word → how long a bare timer waits that does the same. */
+/** Word → how long a bare timer with the same effect waits. */
 const TIMERS = {
   sleep: lengths,
   hold: () => () => Infinity,
@@ -77,12 +77,12 @@ const TIMERS = {
 
 export const WORDS = Object.keys(BODIES);
 
-/** Engine → the words of which it has a bare timer do; an async function does the others. */
+/** Engine → the words that it runs as a bare timer rather than an async function. */
 export const ENGINES = { node: {}, "node-timers": TIMERS };
 
 /**
- * Return what starts one task of this workload, and what starts one that is
- * timed; `ended` is told the task, and how it has ended.
+ * Return a function that starts one task of this workload, and one that starts a
+ * timed task; `ended` is called with the task and how it has ended.
  */
 export function startersOf(engine, fields, ended, timings) {
   if (!WORDS.includes(fields.word)) {
@@ -109,7 +109,7 @@ function timerStarters(length, ended, timings) {
   return [() => new Timer(length(), expire), startTimed];
 }
 
-// What all tasks share is in the closure: as arguments it would weigh on each of them.
+// What all tasks share is in the closure: as arguments it would take memory in each.
 function taskStarters(body, ended, timings) {
   const fail = (task, error) =>
     isCancelled(error)
@@ -123,7 +123,7 @@ function taskStarters(body, ended, timings) {
     }
     ended(task, "completed");
   };
-  let created; // when the timed task that is being started was: it begins at once
+  let created; // of the timed task that is being started, which begins at once
   const runTimed = async (task) => {
     timings.waitedSince(created);
     const began = now();

@@ -1,4 +1,4 @@
-//! async-std's executor, as it comes. Its project has ended: it was discontinued in March 2025.
+//! async-std's executor with its defaults. The project was discontinued in March 2025.
 
 use async_std::task::{self, JoinHandle};
 use std::{
@@ -19,7 +19,7 @@ impl Executor {
         Executor
     }
 
-    /// As many as it starts: it does not tell.
+    /// As many as it starts: it does not report them.
     pub fn threads(&self) -> usize {
         let set = env::var("ASYNC_STD_THREAD_COUNT")
             .ok()
@@ -35,8 +35,8 @@ impl Executor {
 pub struct Handle(JoinHandle<()>);
 
 impl Handle {
-    /// Cancelling tells the task to end at the first poll. What follows is only waiting for its end, one task
-    /// after another, and that took most of a minute for a million.
+    /// Cancelling makes the task end at the next poll. The rest only waits for its end, one task
+    /// after another, which took most of a minute for a million.
     pub fn cancel(self) {
         let _ = pin!(self.0.cancel()).poll(&mut Context::from_waker(Waker::noop()));
     }

@@ -1,4 +1,4 @@
-//! Tasks that run to their end, created in one go as a plain program would.
+//! Tasks that run to their end, created without a pause as a plain program would.
 
 use crate::{
     command::{Command, MOST_TASKS},
@@ -19,7 +19,7 @@ pub struct Burst {
 }
 
 impl Worker {
-    /// Create the tasks of a burst; nothing more is wanted until they have ended.
+    /// Create the tasks of a burst; no target is held until they have ended.
     pub fn burst(&mut self, command: &Command) -> Result<(), String> {
         let live = self.counts.live();
         if live > 0 || self.goal.target > 0 {
@@ -54,7 +54,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Tell about a burst, once, when its tasks have ended.
+    /// Report a burst, once, when its tasks have ended.
     pub fn tell_burst(&mut self) {
         let Some(burst) = self.bursting.take_if(|_| self.counts.live() == 0) else {
             return;

@@ -1,11 +1,11 @@
-//! One line of standard input, and its fields as a command asks for them.
+//! One line of standard input, with its fields checked as a command needs them.
 
 use crate::json::{self, Fields, Value};
 use std::{ops::RangeInclusive, time::Instant};
 
 pub const MOST_TASKS: u64 = 1_000_000_000;
 
-/// How much of what is wrong a message shows, in characters.
+/// How many characters of an invalid value a message quotes.
 const SHOWN: usize = 60;
 
 pub struct Command {
@@ -15,7 +15,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Read a line; else say why it is no command.
+    /// Parse a line; or return why it is not a command.
     pub fn read(line: &[u8], arrived: Instant) -> Result<Self, String> {
         let fields = std::str::from_utf8(line)
             .ok()
@@ -43,7 +43,7 @@ impl Command {
         Ok(command)
     }
 
-    /// The type, short enough to be repeated.
+    /// The type, short enough to be quoted.
     pub fn name(&self) -> String {
         self.kind.chars().take(SHOWN).collect()
     }

@@ -1,14 +1,14 @@
-//! What the worker is asked to hold, and how far it is: plain arithmetic.
+//! The target and the counters: plain arithmetic.
 
 use std::time::Instant;
 
-/// What a worker has done so far; all but `dying` are cumulative.
+/// The counters of a worker; all but `dying` are cumulative.
 #[derive(Clone, Copy, Default)]
 pub struct Counts {
     pub created: u64,
     pub completed: u64,
     pub cancelled: u64,
-    /// Told to end, and not yet ended.
+    /// Being cancelled, and not yet ended.
     pub dying: u64,
 }
 
@@ -17,7 +17,7 @@ impl Counts {
         self.created - self.completed - self.cancelled
     }
 
-    /// Those live that have not been told to end.
+    /// Live tasks that are not being cancelled.
     pub fn standing(&self) -> u64 {
         self.live() - self.dying
     }
@@ -42,10 +42,10 @@ pub struct Asked {
 #[derive(Default)]
 pub struct Goal {
     pub target: u64,
-    once: bool,      // no refill: what ends is not replaced
-    left: u64,       // without refill: how many of the burst are still to be created
-    due: u64,        // `created` at which all that was asked for has been created
-    replacing: bool, // all that lives ends first: what a task does has changed
+    once: bool,      // no refill: a task that ends is not replaced
+    left: u64,       // without refill: tasks of the target still to be created
+    due: u64,        // the value of `created` at which the target is met
+    replacing: bool, // live tasks are cancelled first: the workload has changed
     paused: bool,
     asked: Option<Asked>,
 }
@@ -69,7 +69,7 @@ impl Goal {
     }
 
     pub fn replace(&mut self, counts: &Counts) {
-        // While an earlier change still ends them, they are among what is left to be created already.
+        // Tasks that an earlier change is still cancelling are already among those left to create.
         if !self.replacing {
             let again = counts.standing().min(self.target.saturating_sub(self.left));
             self.left += again;
@@ -78,19 +78,19 @@ impl Goal {
         self.replacing = counts.live() > 0;
     }
 
-    /// Make what stands the target: growth is to stop.
+    /// Lower the target to what is live, to stop growth.
     pub fn settle(&mut self, standing: u64) {
         self.target = self.target.min(standing);
         self.left = 0;
         self.asked = None;
     }
 
-    /// Want nothing from now on: a burst creates its own tasks, and lets them end.
+    /// Stop creating and cancelling tasks: a burst manages its own.
     pub fn pause(&mut self, tasks: u64) {
         (self.target, self.paused) = (tasks, true);
     }
 
-    /// Hold a target again, 0 at first: the burst has ended.
+    /// Hold a target again, initially 0: the burst has ended.
     pub fn resume(&mut self) {
         (self.target, self.paused) = (0, false);
     }
@@ -105,7 +105,7 @@ impl Goal {
         }
         self.replacing &= counts.live() > 0;
         let kept = if self.replacing { 0 } else { self.target };
-        let room = kept.saturating_sub(counts.live()); // the dying leave before others come
+        let room = kept.saturating_sub(counts.live()); // those being cancelled end before others are created
         match counts.standing().saturating_sub(kept) {
             0 => match if self.once { room.min(self.left) } else { room } {
                 0 => Wanted::Nothing,
@@ -115,12 +115,12 @@ impl Goal {
         }
     }
 
-    /// Whether all that was asked for has been created and nothing has to end, but it was not told yet.
+    /// Whether the target is met and has not been reported yet.
     pub fn is_met(&self, counts: &Counts) -> bool {
         self.asked.is_some() && counts.created >= self.due && counts.live() <= self.target
     }
 
-    /// What was asked, once: when it is met, and so many tasks have begun.
+    /// The target to report, once, when it is met and enough tasks have begun.
     pub fn reached(&mut self, counts: &Counts, begun: u64) -> Option<Asked> {
         let reached = self.is_met(counts) && begun >= self.due;
         self.asked.take_if(|_| reached)

@@ -1,10 +1,10 @@
-//! What the wire needs of JSON: flat objects in, flat objects, and lists in them, out.
+//! The JSON that the wire needs: reads flat objects, writes flat objects with lists.
 
 use std::{fmt, iter::Peekable, str::Chars, time::Duration};
 
 const LONGEST_NUMBER: usize = 40;
 
-/// A value. Numbers stay as they were written, so that none is rounded.
+/// A value. Numbers are kept as written, so that none is rounded.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Null,
@@ -84,7 +84,7 @@ fn write_text(out: &mut fmt::Formatter, text: &str) -> fmt::Result {
 
 pub type Fields = Vec<(String, Value)>;
 
-/// Read one flat object; `None` for whatever else it is.
+/// Parse one flat object; `None` for anything else.
 pub fn read(line: &str) -> Option<Fields> {
     let mut reader = Reader(line.chars().peekable());
     let mut fields = Fields::new();
@@ -170,7 +170,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether JSON writes numbers so: `parse` alone would also read "+1", "01", "1." and "inf".
+/// Whether it is a JSON number: `parse` alone would also accept "+1", "01", "1." and "inf".
 fn is_number(word: &str) -> bool {
     let digits = word.strip_prefix('-').unwrap_or(word);
     let (whole, rest) = digits.split_at(digits.find(['.', 'e', 'E']).unwrap_or(digits.len()));

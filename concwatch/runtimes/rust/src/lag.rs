@@ -1,9 +1,9 @@
-//! How late the engine wakes what sleeps: it wakes a task of ours now and then, and that notes it.
+//! How late the engine wakes sleeping tasks, measured by a task of our own.
 
 use crate::system::{self, Clock};
 use std::{sync::Mutex, time::Duration};
 
-/// How long that task sleeps.
+/// How long the measuring task sleeps.
 pub const STEP: Duration = Duration::from_millis(20);
 
 struct Lag {
@@ -16,7 +16,7 @@ static LAG: Mutex<Lag> = Mutex::new(Lag {
     worst: Duration::ZERO,
 });
 
-/// That task has woken, and sleeps again.
+/// Record that the measuring task has woken, and sleeps again.
 pub fn note() {
     let now = system::now(Clock::Monotonic);
     let mut lag = LAG.lock().unwrap();
@@ -24,7 +24,7 @@ pub fn note() {
     lag.due = now + STEP;
 }
 
-/// The worst since the last call, one that is overdue now included.
+/// Return the worst delay since the last call, including one overdue now.
 pub fn take() -> Duration {
     let mut lag = LAG.lock().unwrap();
     let overdue = system::now(Clock::Monotonic).saturating_sub(lag.due);

@@ -1,4 +1,4 @@
-//! How a task tells that it begins and that it has ended, whatever ends it.
+//! How a task reports that it begins and that it has ended, however it ends.
 
 use crate::{command::Command, timing};
 use std::sync::{
@@ -7,7 +7,7 @@ use std::sync::{
     mpsc::Sender,
 };
 
-/// What the worker's own thread hears of.
+/// What is reported to the worker's own thread.
 pub enum Event {
     Command(Box<Command>),
     Ended { slot: u32, completed: bool },
@@ -16,17 +16,17 @@ pub enum Event {
 static EVENTS: OnceLock<Sender<Event>> = OnceLock::new();
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// Have the ends told there; a task that held a sender of its own would weigh more.
+/// Set where ends are sent; a sender per task would take more memory.
 pub fn tell(events: Sender<Event>) {
     EVENTS.set(events).expect("told once");
 }
 
-/// How many tasks have begun so far, or will never.
+/// How many tasks have begun so far, or never will.
 pub fn begun() -> u64 {
     BEGUN.load(Relaxed)
 }
 
-/// Lives in a task, and ends with it.
+/// Belongs to a task, and is dropped with it.
 pub struct Life {
     slot: u32,
     timed: bool,
@@ -52,7 +52,7 @@ impl Life {
         BEGUN.fetch_add(1, Relaxed);
     }
 
-    /// The task ends by itself.
+    /// The task has completed.
     pub fn complete(mut self) {
         self.completed = true;
     }

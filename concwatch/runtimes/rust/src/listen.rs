@@ -11,11 +11,11 @@ use std::{
 
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// Pass every command on; at the end of the input, end the process.
+/// Pass every command on; exit the process when the input ends.
 pub fn listen(input: File, events: &Sender<Event>) -> ! {
     let mut input = BufReader::new(input);
     let mut line = Vec::new();
-    let mut inside = false; // whether what comes next is the rest of a line that was too long
+    let mut inside = false; // whether the next piece belongs to a line that was too long
     while input
         .by_ref()
         .take(LONGEST_LINE)

@@ -1,4 +1,4 @@
-//! A worker of concwatch whose tasks are threads, or those of tokio or async-std: a build has one engine.
+//! A worker of concwatch whose tasks are threads, or tasks of tokio or async-std: one engine per build.
 //! It speaks the wire that concwatch/wire.py specifies.
 
 #[cfg(feature = "async-std")]

@@ -1,7 +1,7 @@
-//! The memory maps that threads take, of which Linux gives a process only so many.
+//! The memory maps that threads use, whose number Linux limits per process.
 //!
-//! A thread that finds none left for its signal stack has been started already: the standard library then
-//! ends the whole process. So the next thread is refused while there are still a few.
+//! A thread that gets none for its signal stack has been started already: the standard library then
+//! aborts the process. So no more threads are started while there are still a few.
 
 use crate::life;
 use std::{
@@ -14,28 +14,28 @@ use std::{
 /// Its stack, its signal stack, and a guard page below each.
 const A_THREAD: u64 = 4;
 
-/// What a thread that has not begun is still to take: the maps of its signal stack.
+/// What a thread that has not begun will take: the maps of its signal stack.
 const NOT_BEGUN: u64 = 2;
 
-/// Left for whatever else needs one meanwhile.
+/// Maps left for other uses.
 const SPARED: u64 = 128;
 
-/// Threads that have ended hold theirs a moment longer: how long to wait for that.
+/// How long to wait for the maps of threads that have just ended.
 const MOMENT: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
 pub struct Maps {
-    /// Threads that may be started before the next look, which takes 20 ms among 65,000 maps.
+    /// Threads that may be started before the next check, which takes 20 ms with 65,000 maps.
     unseen: u64,
 }
 
 impl Maps {
-    /// Take what one more thread needs, when so many have been started.
+    /// Reserve what one more thread needs, after so many have been started.
     pub fn take(&mut self, started: u64) -> io::Result<()> {
         let mut before = 0;
         while self.unseen == 0 {
             let free = free(started).unwrap_or(u64::MAX);
-            self.unseen = free.saturating_sub(SPARED) / (2 * A_THREAD); // half, and then look again
+            self.unseen = free.saturating_sub(SPARED) / (2 * A_THREAD); // half, then check again
             if self.unseen > 0 {
                 break;
             }
@@ -52,7 +52,7 @@ impl Maps {
     }
 }
 
-/// How many are left, where the system tells.
+/// How many are left, if the system reports it.
 fn free(started: u64) -> Option<u64> {
     let limit = fs::read_to_string("/proc/sys/vm/max_map_count").ok()?;
     let limit: u64 = limit.trim().parse().ok()?;

@@ -1,4 +1,4 @@
-//! What only the C library has.
+//! Functions of the C library.
 
 use std::{
     ffi::{c_int, c_long},
@@ -21,7 +21,7 @@ unsafe extern "C" {
     fn malloc_trim(pad: usize) -> c_int;
 }
 
-/// A clock, by the number that the system gives it.
+/// A clock, by its number.
 #[derive(Clone, Copy)]
 #[cfg(not(target_os = "macos"))]
 pub enum Clock {
@@ -48,7 +48,7 @@ pub fn now(clock: Clock) -> Duration {
     Duration::new(time.seconds as u64, time.nanoseconds as u32)
 }
 
-/// The longs that `struct rusage` has at most, those included that musl keeps in reserve.
+/// The longs of `struct rusage` at most, including those that musl reserves.
 const RUSAGE: usize = 34;
 
 /// Seconds of CPU time and context switches of the whole process so far: two times take four longs, and the
@@ -61,9 +61,9 @@ pub fn usage() -> (Duration, u64) {
     (Duration::from_micros(micros as u64), (usage[16] + usage[17]) as u64)
 }
 
-/// Have descriptor `to` mean what `from` means.
+/// Make descriptor `to` a duplicate of `from`.
 pub fn point(from: BorrowedFd, to: BorrowedFd) -> io::Result<()> {
-    // SAFETY: both are open, and `to` stays so.
+    // SAFETY: both are open, and `to` remains open.
     match unsafe { dup2(from.as_raw_fd(), to.as_raw_fd()) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -75,7 +75,7 @@ pub const CAN: &[&str] = &["trim", "burst"];
 #[cfg(not(target_env = "gnu"))]
 pub const CAN: &[&str] = &["burst"];
 
-/// Give free memory back to the system; the C library keeps it otherwise.
+/// Return free memory to the system, which the C library would keep.
 #[cfg(target_env = "gnu")]
 pub fn trim() {
     // SAFETY: it takes the allocator's own locks.

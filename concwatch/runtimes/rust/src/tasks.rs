@@ -2,7 +2,7 @@
 
 use crate::engine::Handle;
 
-/// A slot is empty from when its task was told to end, and free once it has ended.
+/// A slot is empty while its task is being cancelled, and free once it has ended.
 #[derive(Default)]
 pub struct Tasks {
     slots: Vec<Option<Handle>>,
@@ -22,13 +22,13 @@ impl Tasks {
         self.slots[slot as usize] = Some(handle);
     }
 
-    /// Free a slot; give what was still in it.
+    /// Free a slot; return what was in it.
     pub fn release(&mut self, slot: u32) -> Option<Handle> {
         self.free.push(slot);
         self.slots[slot as usize].take()
     }
 
-    /// Take some task's handle; there must be one.
+    /// Remove and return some task's handle; there must be one.
     pub fn take_any(&mut self) -> Handle {
         loop {
             self.cursor = self.cursor.checked_sub(1).unwrap_or(self.slots.len() - 1);
@@ -38,7 +38,7 @@ impl Tasks {
         }
     }
 
-    /// Give back the room; no task may be left.
+    /// Free the memory; no task may be left.
     pub fn clear(&mut self) {
         *self = Tasks::default();
     }

@@ -1,4 +1,4 @@
-//! The engine whose tasks are threads of the system's, with the standard library's own stack.
+//! The engine whose tasks are system threads, with the standard library's default stack.
 
 use crate::{
     lag,
@@ -22,7 +22,7 @@ pub struct Engine {
     started: u64,
 }
 
-/// A thread that sleeps is parked, so that it can be woken before its time.
+/// A sleeping thread is parked, so that it can be woken early.
 pub struct Handle {
     thread: Thread,
     quit: Arc<Quit>,
@@ -73,7 +73,7 @@ impl Engine {
     }
 }
 
-/// Whether a task is to end; what it does gives `None` as soon as it sees that.
+/// Whether a task has been cancelled; its body returns `None` as soon as it sees that.
 struct Quit(AtomicBool);
 
 impl Quit {

@@ -1,4 +1,4 @@
-//! The thread that tells how the worker stands, whatever else it does.
+//! The thread that sends ticks, however busy the worker is.
 
 use crate::{
     goal::Counts,
@@ -28,7 +28,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     interval: Duration::from_millis(100),
 });
 
-/// Have the next ticks tell this.
+/// Set what the next ticks report.
 pub fn show(counts: Counts) {
     STATE.lock().unwrap().counts = counts;
 }
@@ -37,14 +37,14 @@ pub fn set_interval(interval: Duration) {
     STATE.lock().unwrap().interval = interval;
 }
 
-/// Start it; who unparks it has a tick sent at once.
+/// Start it; unparking it sends a tick at once.
 pub fn start() -> Thread {
     thread::spawn(|| {
         let mut due = Instant::now();
         loop {
             let State { counts, interval } = *STATE.lock().unwrap();
             send(&counts);
-            due = (due + interval).max(Instant::now()); // never catch up
+            due = (due + interval).max(Instant::now()); // do not catch up
             thread::park_timeout(due - Instant::now());
             due = due.min(Instant::now());
         }

@@ -12,7 +12,7 @@ const AT_ONCE: f64 = 50.0;
 /// How many timings of a kind are kept between two ticks.
 const MOST: usize = 10_000;
 
-/// Limits how many tasks are timed.
+/// A token bucket that limits how many tasks are timed.
 pub struct TokenBucket {
     tokens: f64,
     filled: Instant,
@@ -27,7 +27,7 @@ impl TokenBucket {
         }
     }
 
-    /// Remove up to so many tokens; return how many there were.
+    /// Remove up to so many tokens; return how many were removed.
     pub fn take(&mut self, wanted: u64) -> u64 {
         let now = Instant::now();
         let fresh = (now - self.filled).as_secs_f64() * PER_SECOND;
@@ -46,8 +46,8 @@ pub struct Timings {
 }
 
 struct State {
-    /// When the timed tasks were created or, of those that have, when they began, by slot: here and not in the
-    /// tasks, of which each would be larger for it, or each kind be compiled twice.
+    /// When timed tasks were created or, if they have begun, when they began, by slot: here and not in the
+    /// tasks, each of which would be larger, or each kind compiled twice.
     since: BTreeMap<u32, Instant>,
     timings: Timings,
 }
@@ -85,7 +85,7 @@ pub fn ended(slot: u32, completed: bool) {
     }
 }
 
-/// Return those since the last call.
+/// Return those recorded since the last call.
 pub fn take() -> Timings {
     mem::take(&mut STATE.lock().unwrap().timings)
 }

@@ -1,4 +1,4 @@
-//! tokio's multi-threaded runtime, as it comes.
+//! tokio's multi-threaded runtime with its defaults.
 
 use tokio::{
     runtime::{Builder, Runtime},

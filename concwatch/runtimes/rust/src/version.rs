@@ -1,6 +1,6 @@
-//! What ran the build, and what runs the tasks.
+//! The versions of the compiler and of the runtime.
 
-/// Set by the build command, as `rustc --version` tells it.
+/// Set by the build command to the output of `rustc --version`.
 const RUSTC: Option<&str> = option_env!("RUSTC_VERSION");
 
 pub fn runtime() -> String {
@@ -12,7 +12,7 @@ pub fn runtime() -> String {
     )
 }
 
-/// A package with its version, as it is locked.
+/// A package with its locked version.
 #[cfg(not(feature = "threads"))]
 pub fn package(name: &str) -> String {
     let version = include_str!("../Cargo.lock")

@@ -1,4 +1,4 @@
-//! Reports, a line each. What tasks print is kept away from them: it goes to standard error.
+//! Reports, one a line. What tasks print goes to standard error.
 
 use crate::{json::Value, system};
 use std::{
@@ -14,7 +14,7 @@ const LONGEST_MESSAGE: usize = 1000;
 
 static REPORTS: OnceLock<Mutex<File>> = OnceLock::new();
 
-/// Set standard input and output aside; give where commands come from.
+/// Duplicate standard input and output; return the source of commands.
 pub fn open() -> io::Result<File> {
     let (input, output) = (io::stdin(), io::stdout());
     let commands = File::from(input.as_fd().try_clone_to_owned()?);
@@ -33,11 +33,11 @@ pub fn send(kind: &str, fields: &[(&str, Value)]) {
     line.push_str("}\n");
     let mut reports = REPORTS.get().expect("opened").lock().unwrap();
     if reports.write_all(line.as_bytes()).is_err() {
-        process::exit(0); // nobody reads any more
+        process::exit(0); // the reader is gone
     }
 }
 
-/// Answer a command that cannot be obeyed: one line of bounded length, whatever it quotes.
+/// Answer an invalid command: one line of bounded length, whatever it quotes.
 pub fn refuse(command: Value, message: &str) {
     let words: Vec<_> = message.split_whitespace().collect();
     let line: String = words.join(" ").chars().take(LONGEST_MESSAGE).collect();

@@ -16,13 +16,13 @@ const LONGEST: f64 = 1e9; // seconds: what can be added to any clock
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 const LARGEST: u64 = 1 << 62;
 
-/// How long a task spins before others get their turn.
+/// How long a task spins before it yields.
 const TURN: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy)]
 pub enum Work {
     Sleep(Duration),
-    /// A sleep of another length for each task, from the one to the other.
+    /// A different sleep for each task, from the first to the second.
     Spread(Duration, Duration),
     Ticks(u64, Duration),
     Hold,
@@ -58,7 +58,7 @@ impl Work {
         })
     }
 
-    /// What one task does: of what varies, its share.
+    /// What one task does, with its own duration if they vary.
     pub fn next(self) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         match self {
@@ -71,12 +71,12 @@ impl Work {
     }
 }
 
-/// Memory of that size that has been written to: zeros would be pages that nobody ever touched.
+/// Memory of that size, written to: zeros would be pages that are never touched.
 pub fn touched(size: usize) -> Vec<u8> {
     vec![0xff; size]
 }
 
-/// Use CPU time for a turn, or for `left` where that is less; give how much it was.
+/// Use CPU time for a turn, or for `left` if that is less; return how much it was.
 pub fn spin(left: Duration) -> Duration {
     let began = system::now(Clock::Thread);
     loop {

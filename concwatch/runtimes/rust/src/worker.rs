@@ -1,4 +1,4 @@
-//! The worker's own thread: it holds the goal, and nothing else creates or ends tasks.
+//! The worker's own thread: it holds the target, and only it creates and cancels tasks.
 
 use crate::{
     burst::Burst,
@@ -21,11 +21,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The longest that growing or shrinking may keep commands waiting.
+/// The longest that growing or shrinking may delay commands.
 const SLICE: Duration = Duration::from_millis(10);
-/// Tasks between two looks at the clock.
+/// Tasks between two checks of the clock.
 pub const BATCH: u64 = 256;
-/// How long to wait before looking again whether all have begun.
+/// How long to wait before checking again whether all have begun.
 const MOMENT: Duration = Duration::from_millis(1);
 
 const LARGEST: u64 = 1 << 62;
@@ -73,7 +73,7 @@ impl Worker {
         }
     }
 
-    /// Create or end tasks for one slice of time; say how long nothing has to be done then.
+    /// Create or cancel tasks for one slice of time; return how long to wait afterwards.
     fn adjust(&mut self) -> Duration {
         let end = Instant::now() + SLICE;
         while Instant::now() < end && self.go_on() {}
@@ -89,7 +89,7 @@ impl Worker {
         }
     }
 
-    /// Create or end a batch of tasks; say whether there was anything to do.
+    /// Create or cancel a batch of tasks; return whether there was anything to do.
     fn go_on(&mut self) -> bool {
         match self.goal.wanted(&self.counts) {
             Wanted::Nothing => return false,
@@ -149,7 +149,7 @@ impl Worker {
         }
     }
 
-    /// Stay with what stands, and say what holds the rest back.
+    /// Make the live tasks the target, and report what prevents more.
     pub fn stop_growing(&mut self, wanted: u64, wall: &str, value: Value, detail: &str) {
         let standing = self.counts.standing();
         self.goal.settle(standing);

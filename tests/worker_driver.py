@@ -43,6 +43,7 @@ class Worker:
         python: another interpreter, which then runs ``-m concwatch.worker``.
         command: the whole command instead.
         cwd: its working directory, where the user's functions are searched for.
+        patience: seconds that any one condition may take.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class Worker:
         python: str | None = None,
         command: Sequence[str] | None = None,
         cwd: os.PathLike[str] | str | None = None,
+        patience: float = PATIENCE,
     ) -> None:
         if command is None:
             row = row_of(engine) if isinstance(engine, str) else engine
             command = [python, "-m", "concwatch.worker", row.name] if python else start_command(row)
         self.reports: list[Report] = []
+        self._patience = patience
         self._clock_offset = math.inf  # seconds that this process's clock is ahead of the worker's
         self.garbage: list[bytes] = []
         self._before = dict.fromkeys(COUNTERS, 0)  # what was counted before the last reset
@@ -152,12 +155,12 @@ class Worker:
 
     def until(self, condition: Callable[[], Any], what: str = "") -> Any:
         """Wait until ``condition`` returns something true, and return that."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + self._patience
         with self._arrived:
             while not (found := condition()):
                 if time.monotonic() > end:
                     raise AssertionError(
-                        f"after {PATIENCE:.0f} s still no {what}; the last: {self.reports[-3:]}; "
+                        f"after {self._patience:.0f} s still no {what}; the last: {self.reports[-3:]}; "
                         f"ended: {self.process.poll()}; standard error: {self.noise[-2000:]}"
                     )
                 self._arrived.wait(0.1)

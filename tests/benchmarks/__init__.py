@@ -1,4 +1,4 @@
-"""What concwatch costs, each figure beside its reference: ``python -m tests.benchmarks``.
+"""Benchmarks, each figure with its reference: ``python -m tests.benchmarks``.
 
-Nothing here passes or fails: the figures are for people, and for the README.md beside it.
+Nothing here passes or fails: the figures are to be read, and for the README.md of this folder.
 """

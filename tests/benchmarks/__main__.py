@@ -1,4 +1,4 @@
-"""Measure, and print what came out as a table and as JSON."""
+"""Run benchmarks, and print the results as a table and as JSON."""
 
 import argparse
 import json
@@ -18,13 +18,13 @@ HEADER = ("what", "measured", "reference", "ratio", "aim", "reached", "busy befo
 
 
 def number(value: float) -> str:
-    """Write a figure with three digits or more."""
+    """Format a figure with at least three digits."""
     digits = 0 if abs(value) >= 999.5 else 1 if abs(value) >= 99.95 else 2 if abs(value) >= 9.995 else 3
     return f"{value:,.{digits}f}"
 
 
 def record(benchmark: str, row: Row, found: Measured) -> dict[str, object]:
-    """Return all that is known of one row."""
+    """Return the results of one row for JSON."""
     return {
         "benchmark": benchmark,
         "row": row.name,
@@ -58,9 +58,11 @@ def cells(row: dict) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Measure what was asked for."""
+    """Run the benchmarks named on the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="smaller and shorter: to see that it works")
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller and shorter runs, to check that they work"
+    )
     options = parse(parser, {name: one.rows[0].what for name, one in BENCHMARKS.items()})
     records, failed = [], []
     for name in options.names:
@@ -69,7 +71,7 @@ def main() -> None:
         print(f"{name} …", file=sys.stderr, flush=True)
         try:
             found = BENCHMARKS[name].measure(options.quick)
-        except Exception:  # the others go on
+        except Exception:  # continue with the others
             traceback.print_exc()
             failed.append(name)
             continue
@@ -88,7 +90,7 @@ def main() -> None:
     }
     print(markdown(HEADER, map(cells, records)))
     if options.quick:
-        print("quick: fewer tasks, shorter times and fewer rounds than the rows say")
+        print("quick: fewer tasks, shorter times and fewer rounds than the rows state")
     for name in failed:
         print(f"{name}: could not be measured")
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"

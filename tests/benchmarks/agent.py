@@ -1,6 +1,6 @@
-"""What the agent adds to a program: to one created and ended task, to memory, and how long it holds it up.
+"""The agent's overhead in a program: per task, in memory, and its pauses.
 
-Each program runs bare and watched in turn, the watched one with a monitor that reads all that it reports.
+Each program runs bare and watched in turn, the watched one with a monitor that reads its reports.
 """
 
 import importlib.util
@@ -17,7 +17,7 @@ CREATES = """
 import asyncio, sys, time
 async def job(): pass
 async def main():
-    await asyncio.sleep(0.5)  # the monitor is met, the first scan is done
+    await asyncio.sleep(0.5)  # the monitor is connected, the first scan is done
     began = time.process_time()
     for _ in range(int(sys.argv[1]) // 100):
         for _ in range(100):
@@ -71,7 +71,7 @@ async def main():
             await asyncio.sleep(0)
     pauses, began = [0.0], time.perf_counter()
     last, taken, first = began, others(), others()
-    # Whatever else runs on the machine: what counts is the CPU time that another thread took in one go.
+    # Independent of other programs: counts the CPU time that another thread used at a time.
     while last < began + seconds:
         now = time.perf_counter()
         if now - last > 0.0005:
@@ -90,16 +90,16 @@ VERSIONS = {
     "uvloop": THIS,
     **{name: EVERY.get(f"CPython {name}") for name in ("3.9", "3.11", "3.13", "3.14")},
 }
-"""Name of a row → the interpreter, where it is there."""
+"""Row → the interpreter, if it is installed."""
 
 OTHERS = {"aiomonitor": "aiomonitor", "OpenTelemetry": "opentelemetry.instrumentation.asyncio"}
-"""What else tells of tasks, and the module by which it is seen whether it is there."""
+"""Other tools that report tasks → the module that they need."""
 
 HELD = {"many": "100 k live tasks in 200 groups", "million": "1 M live tasks in one group"}
 
 
 def _run(text: str, *arguments: str, watched: bool, python: str = THIS, **variables: str) -> list[float]:
-    """Run a program to its end, and return the figures that it writes."""
+    """Run a program to its end, and return the figures that it prints."""
     with Monitor() as monitor:
         program = monitor.start(text, *arguments, watched=watched, python=python, **variables)
         return [float(word) for word in finish(program).split()]
@@ -114,11 +114,11 @@ def _there(module: str) -> bool:
 
 @benchmark(
     "agent-task",
-    *(Row(name, f"agent: one task more, {name}", "ns", "≤ 400 ns") for name in VERSIONS),
-    *(Row(name, f"{name} in its place, {sys.version.split()[0]}", "ns") for name in OTHERS),
+    *(Row(name, f"agent: time added to a task, {name}", "ns", "≤ 400 ns") for name in VERSIONS),
+    *(Row(name, f"{name} instead, {sys.version.split()[0]}", "ns") for name in OTHERS),
 )
 def measure_task(quick: bool) -> Mapping[str, Measured]:
-    """Measure the nanoseconds of CPU time that one task costs more."""
+    """Measure the additional CPU time of a task, in nanoseconds."""
     rows = {}
     count = str(20_000 if quick else 200_000)
     for name, python in VERSIONS.items():
@@ -153,9 +153,9 @@ def _rss(watched: bool) -> float:
         return float(psutil.Process(program.pid).memory_info().rss / MIB)
 
 
-@benchmark("agent-memory", Row("memory", "agent: memory of a program", "MiB", "≤ 1.5 MiB"))
+@benchmark("agent-memory", Row("memory", "agent: memory added to a program", "MiB", "≤ 1.5 MiB"))
 def measure_memory(quick: bool) -> Mapping[str, Measured]:
-    """Measure the MiB that a program weighs more."""
+    """Measure the additional memory of a program, in MiB."""
     found = alternate(1 if quick else 5, bare=lambda: _rss(False), watched=lambda: _rss(True))
     return {"memory": Measured([a - b for a, b in zip(found["watched"], found["bare"], strict=True)])}
 
@@ -166,7 +166,7 @@ def measure_memory(quick: bool) -> Mapping[str, Measured]:
     *(Row(f"{name}-pause", f"agent: longest pause, {what}", "ms", "≤ 20 ms") for name, what in HELD.items()),
 )
 def measure_held(quick: bool) -> Mapping[str, Measured]:
-    """Measure per cent of the time, and the longest pause in milliseconds, that the agent takes."""
+    """Measure the agent's share of the time, in per cent, and its longest pause, in milliseconds."""
     rows = {}
     for name, tasks, groups in (("many", 100_000, 200), ("million", 1_000_000, 1)):
         share, pause = _run(

@@ -1,4 +1,4 @@
-"""What the agent says, against what programs themselves know: tasks counted, and leaks called out."""
+"""The agent's reports compared with what programs know themselves: tasks counted, and leaks."""
 
 import contextlib
 import json
@@ -22,12 +22,12 @@ VERSIONS = ("3.9", "3.11", "3.12", "3.13", "3.14")
 @benchmark(
     "agent-counts",
     *(
-        Row(name, f"200,000 tasks over 20 names on {name}: created or live ones told wrongly", "", "≤ 0")
+        Row(name, f"200,000 tasks with 20 names on {name}: created or live ones counted wrongly", "", "≤ 0")
         for name in VERSIONS
     ),
 )
 def measure_counts(quick: bool) -> Mapping[str, Measured]:
-    """Compare what is counted with the program's own record, of tasks made in seven ways."""
+    """Compare the counts with the program's own, for tasks created in seven ways."""
     rows = {}
     for name in VERSIONS:
         python = EVERY.get(f"CPython {name}")
@@ -122,7 +122,7 @@ for child in children: child.wait()
 
 
 def _called_out(watching: Watching) -> dict[int, set[str]]:
-    """Return the coroutines that were called a leak, by process."""
+    """Return the coroutines that were reported as a leak, by process."""
     found: dict[int, set[str]] = {}
     for lane in watching.lanes:
         named = {group.report.name for group in lane.groups.values() if group.leak or group.meter.leaks}
@@ -136,11 +136,11 @@ def _called_out(watching: Watching) -> dict[int, set[str]]:
 
 @benchmark(
     "agent-leaks",
-    Row("named", "20 services for 60 s: leaks that were not named by their coroutine", "of 10", "≤ 0"),
-    Row("false", "the same: coroutines that were called a leak and are none", "", "≤ 0"),
+    Row("named", "20 services for 60 s: leaks not reported by their coroutine", "of 10", "≤ 0"),
+    Row("false", "the same: coroutines falsely reported as a leak", "", "≤ 0"),
 )
 def measure_leaks(quick: bool) -> Mapping[str, Measured]:
-    """Watch twenty real services at once, half of them with a leak."""
+    """Watch twenty real services, half of them with a leak."""
     services = {**SOUND, **LEAKING}
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("leaks.py", LEAKS), ("starter.py", STARTER)):

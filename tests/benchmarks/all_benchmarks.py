@@ -1,4 +1,4 @@
-"""All benchmarks there are: each of these modules adds its own, in the order of the table."""
+"""All benchmarks: each of these modules registers its own, in the order of the table."""
 
 from tests.benchmarks import (  # noqa: F401, I001
     workers,

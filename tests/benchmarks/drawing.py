@@ -1,4 +1,4 @@
-"""What charts, pictures and films cost."""
+"""The cost of charts, pictures and films."""
 
 import asyncio
 import random
@@ -68,7 +68,7 @@ def paint_charts() -> dict[str, float]:
 
 
 async def take_frames() -> tuple[list[Frame], str]:
-    """Film four lanes of fake workers whose targets change all the time, on a clock driven by hand."""
+    """Film four lanes of fake workers whose targets keep changing, on a virtual clock."""
     from tests.screen import stage
 
     chance = random.Random(1)
@@ -103,7 +103,7 @@ def make_pictures() -> dict[str, float]:
 
 
 def rounds(function: Callable[[], dict[str, float]], *names: str, quick: bool) -> Mapping[str, Measured]:
-    """Call it some times, each in a process of its own; what is no row is the first row's detail."""
+    """Call ``function`` repeatedly, each time in a new process; values without a row become details."""
     found = []
     for _ in range(1 if quick else 3):
         quiet.wait()

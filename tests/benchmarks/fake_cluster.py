@@ -1,6 +1,6 @@
-"""A Dask cluster of many workers in one process, whose bridges are fakes.
+"""A Dask cluster of many workers in one process, with fake bridges.
 
-``python -m tests.benchmarks.fake_cluster N`` prints the scheduler's address, ends with its standard input.
+``python -m tests.benchmarks.fake_cluster N`` prints the scheduler's address, and exits when its input ends.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 class FakeBridge:
-    """Says what a bridge and its worker say; its tasks are numbers."""
+    """Sends the reports of a bridge and its worker; its tasks are only counters."""
 
     def __init__(self, command, begin, report):
         self._report = report
@@ -86,7 +86,7 @@ class FakeBridge:
 
 
 def use_fakes():
-    """Have the plugin that is sent to Dask workers start fakes."""
+    """Make the plugin for Dask workers start fake bridges."""
     plugin.Bridge = FakeBridge
 
 

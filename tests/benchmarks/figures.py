@@ -1,4 +1,4 @@
-"""What a benchmark is made of: rows as data, and the measuring of each beside its reference."""
+"""Rows of the table as data, and functions to measure each with its reference."""
 
 import asyncio
 import re
@@ -12,17 +12,17 @@ import psutil
 from concwatch.lab.lab import Lab
 
 BUSY = 15.0
-"""Per cent of the machine that others may use when a measurement begins; above it is waited for."""
+"""Per cent of the machine that other programs may use when a measurement begins; otherwise it waits."""
 
 PATIENCE = 20.0
-"""Seconds that one benchmark waits in all for others to leave the machine alone."""
+"""Seconds that one benchmark waits in total for a quiet machine."""
 
 MIB = 1 << 20
 
 
 @dataclass
 class Measured:
-    """What came out for one row: one value a round, in the row's unit, and those of its reference."""
+    """The results of one row: one value per round, in the row's unit, and those of its reference."""
 
     values: list[float] = field(default_factory=list)
     reference: list[float] = field(default_factory=list)
@@ -47,17 +47,17 @@ class Measured:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what is measured, in which unit, against what."""
+    """One row of the table: what is measured, its unit, and its reference."""
 
     name: str
     what: str
     unit: str
     reach: str = ""
-    """What is to be reached: ``≤ 100 ms``, or of the ratio to the reference ``≥ 0.9 ×`` or ``1 ± 0.05 ×``."""
+    """The aim: ``≤ 100 ms``, or for the ratio to the reference ``≥ 0.9 ×`` or ``1 ± 0.05 ×``."""
     against: str = ""
 
     def is_reached(self, found: Measured) -> bool | None:
-        """Return whether it is; None where there is nothing to be reached, or no ratio."""
+        """Return whether the aim is reached; None if there is no aim, or no ratio."""
         value = found.ratio if self.reach.endswith("×") else found.middle
         if not self.reach or value is None:
             return None
@@ -68,23 +68,23 @@ class Row:
 
 
 Measure = Callable[[bool], Mapping[str, Measured]]
-"""Measures all rows of a benchmark, by row name; smaller and shorter if told to be quick."""
+"""Measures all rows of a benchmark; takes whether to be quick, and returns the results by row name."""
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Rows that are measured together, since they share a reference or a run."""
+    """Rows that are measured together because they share a reference or a run."""
 
     rows: tuple[Row, ...]
     measure: Measure
 
 
 BENCHMARKS: dict[str, Benchmark] = {}
-"""All there are, by name, in the order of the table."""
+"""All benchmarks by name, in the order of the table."""
 
 
 def benchmark(name: str, *rows: Row) -> Callable[[Measure], Measure]:
-    """Return the decorator that makes a benchmark of the function that measures its rows."""
+    """Return a decorator that registers a function as a benchmark of these rows."""
 
     def add(measure: Measure) -> Measure:
         assert name not in BENCHMARKS, name
@@ -96,18 +96,18 @@ def benchmark(name: str, *rows: Row) -> Callable[[Measure], Measure]:
 
 
 class Quiet:
-    """Waits until others leave the machine alone, and notes how busy it was when a measurement began."""
+    """Waits for a quiet machine, and records how busy it was when a measurement began."""
 
     busy: list[float]
     """Per cent of the machine in use before each measurement of this benchmark."""
 
     def begin(self, quick: bool) -> None:
-        """Begin a benchmark; a ``quick`` one does not wait."""
+        """Start a benchmark; a ``quick`` one does not wait."""
         self.busy = []
         self._patience = 0.0 if quick else PATIENCE
 
     def wait(self) -> None:
-        """Wait, as long as there is patience."""
+        """Wait for a quiet machine, within the limit of this benchmark."""
         busy = psutil.cpu_percent(0.3)
         while busy > BUSY and self._patience > 0:
             self._patience -= 0.5
@@ -119,7 +119,7 @@ quiet = Quiet()
 
 
 def alternate(rounds: int, **measures: Callable[[], float | Sequence[float]]) -> dict[str, list[float]]:
-    """Run all ``measures`` in turn, ``rounds`` times: A B A B; give each one's values."""
+    """Run all ``measures`` in turn, ``rounds`` times (A B A B); return each one's values."""
     found: dict[str, list[float]] = {name: [] for name in measures}
     for _ in range(rounds):
         for name, measure in measures.items():
@@ -143,7 +143,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 @asynccontextmanager
 async def running(lab: Lab) -> AsyncIterator[Lab]:
-    """Run a lab meanwhile; its workers have ended then."""
+    """Run a lab in the block; close it afterwards."""
     stepping = asyncio.create_task(lab.run())
     try:
         yield lab

@@ -1,7 +1,7 @@
-"""The cells of published experiments, against the published method as a bare script in the same minute.
+"""The cells of published experiments, compared with the published method as a bare script.
 
-The scripts do what the articles describe, in our own words: all tasks in a list, read halfway by a snapshot
-of tracemalloc, or the list timed by CPU time.
+The scripts do what the articles describe: create all tasks in a list, and take a snapshot of tracemalloc
+halfway, or measure the CPU time.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ async def main():
 """
 
 CREATED, FINISHED = "", "await asyncio.gather(*tasks)"
-"""What is timed with the creation of the list."""
+"""What is timed together with the creation of the list."""
 
 METHODS = {
     "traced_added": (TRACED_COROUTINES, 0.05),
@@ -79,11 +79,11 @@ METHODS = {
     "create_rate_cpu": (TIMED, 0.15),
     "finish_rate_cpu": (TIMED, 0.15),
 }
-"""Reading → the published method, on an event loop, and how near to it ours is to be."""
+"""Reading → the published method on an event loop, and the tolerance."""
 
 
 def bare(cell: Cell, reading: str, factor: float) -> float:
-    """Return what the script of the published method prints: bytes, or tasks a second."""
+    """Return what the published method's script prints: bytes, or tasks per second."""
     script = TRACED_THREADS if cell.engine == "threads" else METHODS[reading][0]
     then = FINISHED if reading == "finish_rate_cpu" else CREATED
     told = {"size": cell.size, "older": cell.older, "read_after": cell.read_after}
@@ -92,7 +92,7 @@ def bare(cell: Cell, reading: str, factor: float) -> float:
 
 
 def here(cell: Cell, reading: str, factor: float, added: Measured) -> float:
-    """Return what a run of ours reads; the seconds that it adds to the cell go to ``added``."""
+    """Return the reading of a run by concwatch; append the seconds that it adds to the cell to ``added``."""
 
     async def run() -> float:
         found = await run_once(Lab([cell.worker()], settings=cell.settings), cell)
@@ -112,7 +112,7 @@ def row_of(entry: Entry) -> Row:
 
 
 def measure(cells: Mapping[str, Entry], rounds: int, quick_size: int, quick: bool) -> Mapping[str, Measured]:
-    """Measure every cell that has a bare script, and what measuring it adds; quickly only smaller ones."""
+    """Measure every cell that has a bare script, and the time that measuring adds."""
     rows, added = {}, Measured()
     for name, entry in cells.items():
         if not quick or entry.size <= quick_size:
@@ -125,7 +125,7 @@ for name, experiment, rounds, quick_size in (
     ("published-memory", "memory-per-task", 3, 1_000),
     ("published-rates", "creation-rate", 5, 100_000),
 ):
-    # Each cell whose reading has a script, once.
+    # Each cell whose reading has a script, without duplicates.
     distinct = {
         (entry.cell, entry.table.reading): entry
         for entry in entries(load(experiment))

@@ -1,4 +1,4 @@
-"""What hours cost: the monitor's memory, a recording while it is made, and its replay."""
+"""The cost of long sessions: the monitor's memory, a recording, and its replay."""
 
 import asyncio
 import random
@@ -24,11 +24,11 @@ from tests.made_recording import NAMES, made_lines
 HOUR = int(3600 * DEFAULT_HZ)
 """Steps of a lab."""
 
-# Eight hours of four lanes: fake ones, and a clock that is run fast.
+# Eight hours of four lanes: fake workers on a fast clock.
 
 HOURS = 8
 CHANGE = int(20 * DEFAULT_HZ)
-"""Steps between two changes of a target: it goes up, down, and to none at all."""
+"""Steps between two changes of a target."""
 
 
 def live_through(steps: int) -> dict[str, float]:
@@ -105,7 +105,7 @@ async def record_real(seconds: float, folder: str) -> dict[str, float]:
         took, size, samples = lab.clock() - began, recorder.size - before, recorder.samples - samples
         lab.observers[:] = own
     recorder.stop("done")
-    # Of a machine that is too busy for ten samples a second an hour would seem smaller than it is.
+    # Extrapolated from samples: a busy machine may take fewer than ten a second.
     return {
         "percent": used / samples * len(lanes) * DEFAULT_HZ * 100,
         "hour": size / samples * HOUR * len(lanes),
@@ -121,7 +121,7 @@ async def record_real(seconds: float, folder: str) -> dict[str, float]:
     Row("size", "an hour of it, plain", "MB", "≤ 45 MB"),
 )
 def measure_recording(quick: bool) -> Mapping[str, Measured]:
-    """Measure six real lanes: an hour is as its first minute, not its first seconds."""
+    """Measure a recording of six real lanes, extrapolated from its first minute."""
     cpu, size = Measured(), Measured()
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(1 if quick else 3):
@@ -137,16 +137,16 @@ def measure_recording(quick: bool) -> Mapping[str, Measured]:
 
 SIZES = ((120, 40), (200, 60))
 WINDOWS = (0, 2, 3, 2, 2)
-"""How often ``]`` is pressed to come to each window from the one before: 15 s, 1 min, 10 min, 1 h, 8 h."""
+"""How often to press ``]`` from each window to the next: 15 s, 1 min, 10 min, 1 h, 8 h."""
 STILL = 0.25
-"""Seconds without a byte after which a picture is finished."""
+"""Seconds without output after which a frame is complete."""
 COLUMNS = range(50, 110)
-"""Where on the line that is played along a jump is clicked."""
+"""The columns of the timeline that are clicked."""
 REPLAYED = ("1 threads", "made.jsonl", "─ RSS ", "─ compl", "vm.max_map_count", "quit")
 
 
 def _finished(terminal: Terminal, pressed: float) -> float:
-    """Return the milliseconds from a press to the last byte of the picture that it made."""
+    """Return the milliseconds from a key press to the last byte of its frame."""
     terminal.until(lambda: terminal.read_at > pressed)
     while terminal.read(STILL):
         pass
@@ -154,7 +154,7 @@ def _finished(terminal: Terminal, pressed: float) -> float:
 
 
 def _replay(path: Path, size: tuple[int, int], jumps: int) -> tuple[float, list[float]]:
-    """Open the file once and jump about in it; return ms to the first frame, and of each jump."""
+    """Open the file and jump around in it; return the milliseconds to the first frame, and of each jump."""
     chance, took = random.Random(4), []
     with Terminal(*CONCWATCH, "replay", str(path), size=size) as terminal:
         row = size[1] - 2

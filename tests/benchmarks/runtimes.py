@@ -1,8 +1,7 @@
-"""Workers in other languages against bare programs in the same language; a million tasks held, and let go.
+"""Workers in other languages compared with bare programs in the same language; a million tasks.
 
-A bare program starts as many tasks as its argument says, as a programmer of that language starts tasks that
-can be cancelled, and says how long that took and what it weighs. An engine without its tools, or without such
-a program, has no rows.
+A bare program starts as many cancellable tasks as its argument states, and prints how long that took and its
+memory. An engine without its tools, or without such a program, has no rows.
 """
 
 import asyncio
@@ -36,26 +35,26 @@ THREADS = 10_000
 MILLION = 1_000_000
 
 PATIENCE = 300.0
-"""Seconds that one step may take: a million takes its time where others use the machine."""
+"""Seconds that one step may take: a million tasks take long on a busy machine."""
 
 SOON, LATER = "≤ 0.5 s", "≤ 1.5 s"
-"""From the start to ``ready``: what runs on the JVM or on BEAM takes longer to begin at all."""
+"""From the start to ``ready``: the JVM and BEAM take longer to start."""
 
 
 class Bare(Struct, frozen=True):
-    """A bare program: how it is built and started, in the words of `concwatch.runtimes.runtime.Runtime`."""
+    """How a bare program is built and started, with the placeholders of `concwatch.runtimes.runtime.Runtime`."""
 
     folder: str
-    """Where its source is, below ``bare_runtimes``."""
+    """The folder of its source, in ``bare_runtimes``."""
     run: tuple[str, ...]
-    """The number of tasks comes behind it."""
+    """The command, to which the number of tasks is appended."""
     build: tuple[tuple[str, ...], ...] = ()
     tasks: int = MANY
     million: bool = False
-    """Whether the worker is to hold a million."""
+    """Whether the worker also holds a million tasks."""
     start: str = SOON
     tools: tuple[Tool, ...] = ()
-    """Those that it needs and the worker does not."""
+    """Tools that it needs and the worker does not."""
 
 
 ELIXIR = Tool("elixir", "apt install elixir", folders=("/usr/lib/elixir/bin", "/usr/local/lib/elixir/bin"))
@@ -126,14 +125,14 @@ BARE: dict[str, Bare] = {
 
 
 class Pair(Struct, frozen=True):
-    """An engine's worker and its bare program, both built: the commands that start them."""
+    """The commands that start an engine's worker and its bare program."""
 
     worker: list[str]
     bare: list[str]
 
 
 def _built(engine: str, folder: Path) -> Pair:
-    """Build both.
+    """Build an engine's worker and bare program.
 
     Raises:
         BuildError: a tool is missing, or the worker could not be built.
@@ -166,7 +165,7 @@ def _built(engine: str, folder: Path) -> Pair:
 
 @cache
 def _pairs() -> Mapping[str, Pair]:
-    """Build all that can be, once; what cannot be is told on standard error."""
+    """Build all engines that can be built; report the others on standard error."""
     folder = Path(tempfile.mkdtemp(prefix="concwatch-bare-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     pairs = {}
@@ -179,7 +178,7 @@ def _pairs() -> Mapping[str, Pair]:
 
 
 def _bare(command: Sequence[str], tasks: int) -> tuple[float, float]:
-    """Return the seconds that a bare program took, and its bytes a task."""
+    """Return the seconds that a bare program took, and its bytes per task."""
     done = subprocess.run([*command, str(tasks)], stdout=subprocess.PIPE, check=True, timeout=300)
     found = json.loads(done.stdout)
     return found["seconds"], (found["rss"] - found["rss_before"]) / tasks
@@ -194,7 +193,7 @@ def _asleep(command: Sequence[str]) -> Iterator[Worker]:
 
 
 def _worker(command: Sequence[str], tasks: int) -> tuple[float, float]:
-    """Return the same as of a bare program, looked at in the same moment: when all are live."""
+    """Return the same of a worker, measured when all tasks are live."""
     with _asleep(command) as worker:
         process = psutil.Process(worker.ready["pid"])
         time.sleep(SETTLE)
@@ -204,7 +203,7 @@ def _worker(command: Sequence[str], tasks: int) -> tuple[float, float]:
 
 
 def _million(command: Sequence[str], tasks: int) -> tuple[float, float, float]:
-    """Return the seconds until all are held, the longest between two ticks, and from ``stop`` to the end."""
+    """Return the seconds until all are live, the longest between two ticks, and from ``stop`` to the exit."""
     with _asleep(command) as worker:
         before = max(0, len(worker.ticks) - 1)
         seconds = worker.target(tasks)["seconds"]
@@ -218,7 +217,7 @@ def _million(command: Sequence[str], tasks: int) -> tuple[float, float, float]:
 
 
 def _start(command: Sequence[str], tasks: int) -> tuple[float]:
-    """Return the seconds from a worker's start to its ``ready``, of one that has run before."""
+    """Return the seconds from a worker's second start to its ``ready``."""
     for _ in range(2):
         began = time.monotonic()
         with Worker("", command=command, patience=PATIENCE):
@@ -233,14 +232,14 @@ def measure(
     tasks: Callable[[Bare], int],
     quick: bool,
 ) -> Mapping[str, Measured]:
-    """Measure every engine that there is; one that fails does not keep the others from it.
+    """Measure every engine; one that fails does not stop the others.
 
     Args:
-        names: of the figures that a worker and a bare program give.
-        worker: takes a command, and a number of tasks.
-        bare: the same of the bare program, if that is measured beside it.
-        tasks: how many an engine holds; 0 for one that is not measured.
-        quick: whether to measure a tenth of them, once.
+        names: the figures that ``worker`` and ``bare`` return.
+        worker: measures a worker, given its command and a number of tasks.
+        bare: measures the bare program likewise, if it is the reference.
+        tasks: returns how many tasks to measure; 0 to skip the engine.
+        quick: whether to measure only once, with a tenth of the tasks.
     """
     rows: dict[str, Measured] = {}
     for engine, pair in _pairs().items():

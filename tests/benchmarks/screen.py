@@ -1,4 +1,4 @@
-"""What a person waits for at the real screen, 120x40 unless told otherwise, and what it costs meanwhile."""
+"""The real screen: how long the user waits for it, and its CPU time; 120x40 by default."""
 
 import gc
 import json
@@ -27,7 +27,7 @@ LANES = 4
 
 @benchmark("screen", Row("cpu", "concwatch's own CPU, four idle lanes", "%", "≤ 15 %", "one core"))
 def measure_cpu(quick: bool) -> Mapping[str, Measured]:
-    """Measure the share of a core at the default rate, over 20 seconds, from outside."""
+    """Measure the share of a core at the default rate over 20 seconds, from outside."""
     found = Measured()
     for _ in range(1 if quick else 3):
         quiet.wait()
@@ -53,22 +53,22 @@ def measure_cpu(quick: bool) -> Mapping[str, Measured]:
     return {"cpu": found}
 
 
-# Keys while asyncio's worker creates 1,000,000 tasks. Those that choose a lane and those that change the
-# charts' window are pressed at random moments, and each is timed until the last cell that shows it has
-# arrived. From the same runs: the spacing of the lane's RSS samples, over the interval that was asked for.
+# Keys that select a lane or change the charts' window are pressed at random moments while asyncio's worker
+# creates 1,000,000 tasks; each is timed until the screen shows it. The same runs measure the spacing of the
+# lane's RSS samples, relative to the interval.
 
 TASKS = 1_000_000
 PRESSES = 60
-"""Presses wanted in all; rounds are added until there are as many."""
-MOST_ROUNDS = 4
+"""Total key presses; rounds are added until there are as many."""
+MAX_ROUNDS = 4
 CHARTS = 2
-"""Charts looked at: those in the left column, which no notice ever covers."""
+"""The charts that are checked: those in the left column, which no notice covers."""
 COVERED = 56
-"""The first column that a notice, which comes up at the lower right, may cover."""
+"""The first column that a notice at the lower right may cover."""
 
 
 class SampledLab(Lab):
-    """A lab that notes when it has looked at asyncio's worker: seconds, live tasks, target."""
+    """A lab that records its samples of asyncio's worker: seconds, live tasks, target."""
 
     samples: ClassVar[list[tuple[float, int, int]]] = []
 
@@ -82,8 +82,8 @@ class SampledLab(Lab):
 
 
 def run_sampled(file: str, trace: bool) -> None:
-    """Run the screen, made as ``concwatch`` makes it, and write the samples when it has ended."""
-    gc.disable()  # as at every start; the app switches it on again
+    """Run the screen like ``concwatch`` does, and write the samples to ``file`` at its end."""
+    gc.disable()  # as at every start; the app enables it again
     settings = Settings(workload="sleep:600", trace=trace)
     app = ConcwatchApp(lambda: SampledLab(SHOWN, settings=settings))
     app.run()
@@ -92,12 +92,12 @@ def run_sampled(file: str, trace: bool) -> None:
 
 
 def _labelled(terminal: Terminal, label: str) -> bool:
-    """Return whether all charts looked at have ``label`` below them."""
+    """Return whether all checked charts have ``label`` on their axis."""
     return sum(label in terminal.line(row)[:COVERED] for row in range(len(terminal.rows))) == CHARTS
 
 
 def _press_keys(trace: bool, most: int) -> tuple[list[float], list[float], dict[str, object]]:
-    """Press keys while the tasks are created; return ms, the samples' spacing, and how it went."""
+    """Press keys while the tasks are created; return the milliseconds, the samples' spacing, and details."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "samples"
         presses: list[float] = []
@@ -110,7 +110,7 @@ def _press_keys(trace: bool, most: int) -> tuple[list[float], list[float], dict[
             terminal.run(2.0)
             terminal.type("\x1b[F")
             began = time.monotonic()
-            while not _labelled(terminal, "-60s"):  # at first the charts show what there is
+            while not _labelled(terminal, "-60s"):  # at first the window is shorter
                 terminal.type("]")
                 terminal.run(1.0)
             done, lane, longer = f"{TASKS:,} live", "3", False
@@ -134,7 +134,7 @@ def _press_keys(trace: bool, most: int) -> tuple[list[float], list[float], dict[
 
 
 TRACING = {"untraced": False, "traced": True}
-"""Both ways; traced is how the benchmarks began, untraced how a screen does."""
+"""With and without tracing, which is off by default."""
 
 
 @benchmark(
@@ -157,7 +157,7 @@ def measure_keys(quick: bool) -> Mapping[str, Measured]:
         presses: list[float] = []
         spacing: list[float] = []
         rounds: list[object] = []
-        while len(presses) < PRESSES and len(rounds) < (1 if quick else MOST_ROUNDS):
+        while len(presses) < PRESSES and len(rounds) < (1 if quick else MAX_ROUNDS):
             quiet.wait()
             more, gaps, about = _press_keys(trace, 10 if quick else 150)
             presses += more
@@ -185,7 +185,7 @@ Minimal().run()
 """
 
 PARTS = ("▌1 threads", "4 uvloop", "collector", "─ RSS ", "─ completed / s ", "vm.max_map_count", "quit")
-"""What is on screen once everything is: a text from every part of it."""
+"""Texts that are on screen once it is complete, one from each part."""
 
 
 def _first_frame(arguments: tuple[str, ...], texts: tuple[str, ...]) -> float:
@@ -195,7 +195,7 @@ def _first_frame(arguments: tuple[str, ...], texts: tuple[str, ...]) -> float:
 
 @benchmark("first-frame", Row("frame", "first whole frame", "ms", "≤ 1.5 ×", "minimal Textual app"))
 def measure_first_frame(quick: bool) -> Mapping[str, Measured]:
-    """Measure both from exec, after one start of each that is not counted: it may have to compile."""
+    """Measure both from exec, after one uncounted start of each, which may compile."""
     concwatch = partial(_first_frame, CONCWATCH, ("concwatch", *PARTS))
     minimal = partial(_first_frame, ("-c", MINIMAL), ("all is here",))
     minimal()
@@ -203,11 +203,11 @@ def measure_first_frame(quick: bool) -> Mapping[str, Measured]:
     return {"frame": against(2 if quick else 21, concwatch, minimal)}
 
 
-# Letting go of a slider.
+# Releasing a slider.
 
 
 def drag(terminal: Terminal, card: str, tasks: int) -> float:
-    """Drag a card's slider from 0 to ``tasks`` by mouse; return the time of letting go."""
+    """Drag a card's slider from 0 to ``tasks`` by mouse; return the time of the release."""
     row = terminal.row_of(card) + 1
     bar = terminal.line(row)
     knob = bar.index("●")
@@ -242,10 +242,10 @@ def _release(traced: bool) -> float:
 
 @benchmark(
     "release",
-    *(Row(name, f"letting go at 10,000 to 10,000 live, {name}", "s", "≤ 0.4 s") for name in TRACING),
+    *(Row(name, f"slider released at 10,000 to 10,000 live, {name}", "s", "≤ 0.4 s") for name in TRACING),
 )
 def measure_release(quick: bool) -> Mapping[str, Measured]:
-    """Measure from letting go of asyncio's slider to the screen that says so; the lane is on already."""
+    """Measure from the release of asyncio's slider to the screen that shows it; the lane is on already."""
     measures = {name: partial(_release, traced) for name, traced in TRACING.items()}
     found = alternate(1 if quick else 7, **measures)
     return {name: Measured(values, detail={"worst": max(values)}) for name, values in found.items()}

@@ -1,6 +1,6 @@
-"""Real services under watch: what they lose by it, what they survive, and that each process is seen.
+"""Real services that are watched: lost throughput, a killed monitor, and processes found.
 
-Over 300 lines: half of them are the programs that are watched, and those that send requests.
+Over 300 lines: half of them are the watched programs and their clients.
 """
 
 import contextlib
@@ -79,7 +79,7 @@ class Asks(asyncio.Protocol):
             self.answered += 1
             self.take(head.startswith(b"HTTP/1.1 200"))
 """
-"""A connection that asks again and again: ``take`` says when, and is given whether the answer was a page."""
+"""A connection that sends requests; its ``take`` gets whether the answer was a page, and sends the next."""
 
 STEADY_CLIENT = (
     ASKS
@@ -159,7 +159,7 @@ def _port() -> int:
 
 
 def _answer(port: int) -> bytes:
-    """Return the body of one answer, nothing where nobody answers."""
+    """Return the body of one answer, or nothing if there is no answer."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         return connection.makefile("rb").read()[-5:].strip()
@@ -179,7 +179,7 @@ def _until(condition: Callable[[], object], what: str, step: Callable[[], None] 
 
 @contextlib.contextmanager
 def _serving(kind: str, watched: bool, folder: str, core: int, other: int) -> Iterator[int]:
-    """Run a service on a core of its own, its monitor on the other; give its port."""
+    """Run a service on one core, and its monitor on the other; yield its port."""
     port, app = _port(), Path(folder) / "app.py"
     app.write_text(APP)
     command = [sys.executable, str(app), kind, str(port)]
@@ -206,11 +206,11 @@ def _serving(kind: str, watched: bool, folder: str, core: int, other: int) -> It
     ),
 )
 def measure_requests(quick: bool) -> Mapping[str, Measured]:
-    """Measure requests a second of two like services, one of them watched, which get load in turn."""
+    """Measure requests per second of two equal services, one of them watched, loaded in turn."""
     cores = sorted(os.sched_getaffinity(0))
     core, other = cores[0], cores[-1]
     rows = {kind: Measured() for kind in ("aiohttp", "uvicorn")}
-    # Two like processes differ by a few per cent for as long as they live: several pairs even that out.
+    # Two equal processes differ by a few per cent throughout their lives: several pairs average that out.
     for kind in [*rows] * (1 if quick else 8):
         quiet.wait()
         with (
@@ -231,10 +231,10 @@ def measure_requests(quick: bool) -> Mapping[str, Measured]:
 @benchmark(
     "agent-kills",
     Row("failed", "monitor killed 50 times at 2,000 requests/s: requests that failed", "", "≤ 0"),
-    Row("hooks", "the same: hooks gone after, at most", "s", "≤ 5 s"),
+    Row("hooks", "the same: hooks removed within", "s", "≤ 5 s"),
 )
 def measure_kills(quick: bool) -> Mapping[str, Measured]:
-    """Kill the screen that is attached to a service under load."""
+    """Kill the monitor of a service under load."""
     port, gone = _port(), []
     with tempfile.TemporaryDirectory() as folder:
         app = Path(folder) / "app.py"
@@ -289,7 +289,7 @@ asgi = Starlette()
 
 
 def _lanes(command: list[str], processes: int, folder: str) -> tuple[float, int]:
-    """Return the seconds until each process of a program was a lane, at most, and how many never were."""
+    """Return the longest time, in seconds, until a process was a lane, and how many never were."""
     with watched_in_background(command) as (watching, program, output):
         met: dict[int, float] = {}
 
@@ -314,11 +314,11 @@ def _lanes(command: list[str], processes: int, folder: str) -> tuple[float, int]
 
 @benchmark(
     "agent-lanes",
-    Row("latest", "processes of gunicorn, uvicorn, multiprocessing: a lane after, at most", "s", "≤ 1 s"),
+    Row("latest", "processes of gunicorn, uvicorn, multiprocessing: a lane within", "s", "≤ 1 s"),
     Row("missed", "the same: processes without a lane", "", "≤ 0"),
 )
 def measure_lanes(quick: bool) -> Mapping[str, Measured]:
-    """Measure from the start of each process of a program to its lane."""
+    """Measure the time from the start of each process of a program to its lane."""
     latest, missed = [], 0
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "servers.py").write_text(SERVERS)

@@ -1,4 +1,4 @@
-"""A program on a pseudo-terminal, and what a person would see of it: enough of one to time a screen."""
+"""A program on a pseudo-terminal, emulated far enough to time its screen."""
 
 import codecs
 import re
@@ -31,7 +31,7 @@ class Terminal(terminal.Terminal):
 
     @property
     def rows(self) -> list[list[str]]:
-        """Every row of the screen, cell by cell; drawn only now: what is timed does not wait for it."""
+        """Every row of the screen, cell by cell; drawn when read, so that timing does not include it."""
         if self._drawn < len(self.got):
             data, self._drawn = self.got[self._drawn :], len(self.got)
             self._draw(self._decoder.decode(data))
@@ -59,7 +59,7 @@ class Terminal(terminal.Terminal):
     # What happens.
 
     def shows(self, *texts: str) -> float:
-        """Take in what comes until all ``texts`` are on screen; return the time."""
+        """Read output until all ``texts`` are on screen; return the time."""
         return self.until(lambda: all(text in self.text() for text in texts), str(texts))
 
     def mouse(self, code: int, row: int, column: int, release: bool = False) -> float:
@@ -73,7 +73,7 @@ class Terminal(terminal.Terminal):
         end = 0
         for token in _TOKEN.finditer(text):
             if token.start() != end:
-                break  # an escape sequence that is not whole yet
+                break  # an incomplete escape sequence
             end = token.end()
             if token["text"]:
                 self._write(token["text"])

@@ -1,4 +1,4 @@
-"""Whether CPU time and memory are true: each against what is known from elsewhere."""
+"""Accuracy of CPU time and memory, each compared with a known value."""
 
 import json
 import subprocess
@@ -29,11 +29,11 @@ for thread in starters:
     thread.join()
 print((time.process_time() - before) / ({live} * {tasks}))
 """
-"""Prints the seconds of CPU of a thread that spins for 10 ms: ``live`` at a time, ``tasks`` in turn."""
+"""Prints the CPU seconds of a thread that spins for 10 ms: ``live`` at a time, ``tasks`` in turn."""
 
 
 def run(engine: str, *arguments: str) -> dict[str, float]:
-    """Run ``concwatch run`` and return its lane; of tasks that end it may well exit with 1."""
+    """Run ``concwatch run`` and return its lane; it may exit with status 1 because tasks end."""
     command = ("-m", "concwatch", "run", "--json", engine, *arguments)
     return dict(json.loads(python(*command, check=False, stderr=subprocess.DEVNULL))["lanes"][0])
 
@@ -80,7 +80,7 @@ BUDGETED = {
     ),
 )
 def measure_budget(quick: bool) -> Mapping[str, Measured]:
-    """Measure the highest RSS of workers that may take 300 MiB and are asked for more."""
+    """Measure the peak RSS of workers whose target needs more than their budget of 300 MiB."""
     found = {}
     for name, (engine, workload) in list(BUDGETED.items())[: 1 if quick else None]:
         options = ("--tasks", "2M", "--seconds", "1", "--max-memory", "300MiB", "--force")

@@ -1,6 +1,6 @@
-"""Workers against bare scripts, as anybody would write them: tasks created a second, and memory.
+"""Workers compared with bare scripts: tasks created per second, and memory.
 
-Both are run in a process of their own, and their RSS is read by psutil, from outside.
+Both run in a process of their own, whose RSS is read from outside, by psutil.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from tests.apart import ROOT, apart, environment, python
 from tests.benchmarks.figures import MIB, Measured, Row, against, alternate, benchmark, running
 
 SETTLE = 0.5
-"""Seconds between a change and the look at a process's memory."""
+"""Seconds between a change and the reading of a process's memory."""
 
 CREATE = """
 import asyncio, os, time
@@ -43,7 +43,7 @@ RUN = {
     "    runner.run(main())",
     "threads": "",
 }
-"""By engine: what runs a script's coroutine ``main``."""
+"""Engine → the code that runs a script's coroutine ``main``."""
 
 TASKS = """
 import asyncio, sys
@@ -51,7 +51,7 @@ import asyncio, sys
 async def main():
     print(flush=True)
     sys.stdin.readline()
-    for _ in range({tasks}):  # the loop's timers keep them
+    for _ in range({tasks}):  # the loop's timers reference them
         asyncio.create_task(asyncio.sleep(600))
     await asyncio.sleep(0)
     print(flush=True)
@@ -72,7 +72,7 @@ time.sleep(600)
 """
 
 HOLDING = {"asyncio": TASKS + RUN["asyncio"], "uvloop": TASKS + RUN["uvloop"], "threads": THREADS}
-"""By engine: says a line, waits for one, starts its tasks, says a line, and holds them."""
+"""Engine → a script that prints a line, waits for one, starts its tasks, prints a line, and holds them."""
 
 IDLE_LOOP = "import asyncio\nasync def main():\n    print(flush=True)\n    await asyncio.sleep(600)\n"
 IDLE = {
@@ -82,19 +82,19 @@ IDLE = {
     "asyncio": IDLE_LOOP + RUN["asyncio"],
     "uvloop": IDLE_LOOP + RUN["uvloop"],
 }
-"""By engine: an interpreter that has imported it, runs its loop, says a line, and does nothing."""
+"""Engine → a script that imports it, runs its loop, prints a line, and is idle."""
 
 # Tasks created.
 
 
 def bare_rate(tasks: int, collect: bool = True) -> float:
-    """Return asyncio tasks created and started a second by a list of ``create_task`` and a ``sleep(0)``."""
+    """Return the asyncio tasks that a bare script creates and starts per second."""
     script = CREATE.format(tasks=tasks)
     return float(python("-c", script if collect else f"import gc\ngc.disable()\n{script}"))
 
 
 def rate(engine: str, gc: str, tasks: int) -> float:
-    """Return ``create_rate`` of one run, in tasks a second."""
+    """Return ``create_rate`` of one run, in tasks per second."""
     arguments = ["--tasks", tasks, "--workload", "sleep:600", "--seconds", "0", "--gc", gc, "--json"]
     out = python("-m", "concwatch", "run", engine, *arguments, stderr=subprocess.DEVNULL)
     lane = json.loads(out)["lanes"][0]
@@ -104,7 +104,7 @@ def rate(engine: str, gc: str, tasks: int) -> float:
 
 
 def measure_creation(tasks: int, rounds: int, quick_tasks: int, quick: bool) -> Mapping[str, Measured]:
-    """Measure how fast tasks are created; a frozen collector is held against a script with none."""
+    """Measure how fast tasks are created; a frozen collector is compared with a script without collection."""
     tasks = quick_tasks if quick else tasks
     found = alternate(
         1 if quick else rounds,
@@ -134,7 +134,7 @@ for name, what, uvloop, sizes in (
 
 @contextmanager
 def started(script: str) -> Iterator[tuple["subprocess.Popen[str]", psutil.Process]]:
-    """Run a script until it has said its first line."""
+    """Start a script, and wait for its first line."""
     process = subprocess.Popen(
         [sys.executable, "-c", script],
         env=environment(),
@@ -153,13 +153,13 @@ def started(script: str) -> Iterator[tuple["subprocess.Popen[str]", psutil.Proce
 
 
 def bare_idle(engine: str) -> float:
-    """Return the MiB of RSS of an interpreter in which ``engine`` stands idle."""
+    """Return the RSS, in MiB, of an interpreter with the idle ``engine``."""
     with started(IDLE[engine]) as (_, process):
         return process.memory_info().rss / MIB
 
 
 def bare_rss(engine: str, tasks: int) -> float:
-    """Return the bytes of RSS that each of ``tasks`` sleeping tasks adds to a script."""
+    """Return the RSS, in bytes, that each of ``tasks`` sleeping tasks adds to a script."""
     with started(HOLDING[engine].format(tasks=tasks)) as (script, process):
         before = process.memory_info().rss
         script.stdin.write("\n")
@@ -170,12 +170,12 @@ def bare_rss(engine: str, tasks: int) -> float:
 
 
 async def hold(engine: str, tasks: int) -> tuple[int, int]:
-    """Return the RSS of a lab's worker, in bytes: idle, and with so many sleeping tasks live."""
+    """Return the RSS of a lab's worker, in bytes: idle, and with ``tasks`` sleeping tasks."""
     async with running(Lab(find_engines([engine]), settings=Settings(workload="sleep:600"))) as lab:
         lane = lab.lanes[0]
 
         async def until(done: Callable[[], bool]) -> int:
-            while not done():  # noqa: ASYNC110  # a lab has no events to wait for
+            while not done():  # noqa: ASYNC110  # a lab has no event to wait for
                 await asyncio.sleep(0.05)
             await asyncio.sleep(SETTLE)
             return int(psutil.Process(lane.worker.stats.ready.pid).memory_info().rss)
@@ -197,7 +197,7 @@ SIZES = {"asyncio": 100_000, "uvloop": 100_000, "threads": 5_000}
     ),
 )
 def measure_memory(quick: bool) -> Mapping[str, Measured]:
-    """Measure the bytes that one sleeping task adds."""
+    """Measure the bytes that a sleeping task adds."""
 
     def worker(engine: str, tasks: int) -> float:
         idle, full = apart(hold, engine, tasks)

@@ -42,7 +42,7 @@ SOON, LATER = "≤ 0.5 s", "≤ 1.5 s"
 
 
 class Bare(Struct, frozen=True):
-    """How a bare program is built and started, with the placeholders of `concwatch.runtimes.runtime.Runtime`."""
+    """How a bare program is built and started, with the placeholders of a `Runtime`."""
 
     folder: str
     """The folder of its source, in ``bare_runtimes``."""

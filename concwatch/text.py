@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from typing import Iterable
 
 LONGEST_LINE = 1_000
-"""The most characters of an error shown on one line."""
+"""The maximum number of characters of an error shown on one line."""
 
 
 def flat(text: str) -> str:

@@ -38,7 +38,7 @@ UNKNOWN = "–"
 LARGEST_COUNT = 1_000_000_000
 LARGEST_SIZE = 1 << 60
 LONGEST_NUMBER = 40
-"""The most characters of a number."""
+"""The maximum number of characters of a number."""
 
 
 def _finite(value: float) -> bool:

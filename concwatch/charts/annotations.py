@@ -10,7 +10,7 @@ from concwatch.charts.ticks import column_of
 from concwatch.graphemes import graphemes
 
 LONGEST_TEXT = 24
-"""The most cells of an annotation's text."""
+"""The maximum number of cells of an annotation's text."""
 
 
 class Annotation(Struct, frozen=True):

@@ -20,10 +20,10 @@ SMALLEST = (LABEL_WIDTH + 4, 4)
 """The smallest width and height in cells of a chart that is drawn."""
 
 NAMED_FROM = 52
-"""The least columns of a plot with names at the ends of its lines."""
+"""The minimum number of columns of a plot with names at the ends of its lines."""
 
 LONGEST_NAME = 11
-"""The most cells of such a name."""
+"""The maximum number of cells of such a name."""
 
 TOLERANCE = 1e-6
 """The distance in dots within which a value counts as being at a tick."""

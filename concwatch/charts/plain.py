@@ -24,13 +24,13 @@ WIDTH = 80
 """Columns of charts that do not go to a terminal."""
 
 SMALLEST_WIDTH, LARGEST_WIDTH = 30, 120
-"""The least and the most columns of charts on a terminal."""
+"""The minimum and maximum number of columns of charts on a terminal."""
 
 HEIGHT = 15
 """Rows of a chart, with its x axis and labels."""
 
 X_LABEL_GAP, MARK_GAP = 7, 10
-"""The least columns between labels of the x axis, and the columns between marks on a line."""
+"""The minimum number of columns between labels of the x axis, and the columns between marks on a line."""
 
 MARKS = "ox+*#@%&"
 """The marks of lines where there are no colours."""

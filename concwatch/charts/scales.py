@@ -9,7 +9,7 @@ from msgspec import Struct
 from concwatch.units import format_bytes, format_percent, format_rate, format_seconds, format_short
 
 HEADROOM = 1.04
-"""The least ratio of the top of a linear axis to its highest value."""
+"""The minimum ratio of the top of a linear axis to its highest value."""
 
 DECIMAL_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 CROSSING_STEPS = (128, 256, 512)
@@ -27,7 +27,7 @@ class Kind(Struct, frozen=True):
     smallest: float
     """The smallest tick step, and the lowest value of a logarithmic axis."""
     least_range: float
-    """The least range of a linear axis, so that noise around zero looks small."""
+    """The minimum range of a linear axis, so that noise around zero looks small."""
     largest: float
     """The highest value drawn; higher ones are drawn at the top edge."""
     unit: float = 1.0

@@ -10,7 +10,7 @@ from concwatch.charts.scales import DECIMAL_LOG_STEPS, Tick
 from concwatch.units import format_short
 
 LABEL_GAP = 3
-"""The least cells between two labels of a time axis."""
+"""The minimum number of cells between two labels of a time axis."""
 
 TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800)
 ELAPSED_STEPS = (0.05, 0.1, 0.2, 0.5, *TIME_STEPS)

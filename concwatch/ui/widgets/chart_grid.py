@@ -18,16 +18,16 @@ from concwatch.ui.widgets.chart import Chart, CursorChart
 from concwatch.units import format_clock
 
 LEAST_HEIGHT = SMALLEST[1] + 2
-"""The least height in cells of a chart with its border."""
+"""The minimum height in cells of a chart with its border."""
 
 LEAST_WIDTH = 48
-"""The least width in cells of two charts side by side in a single row."""
+"""The minimum width in cells of two charts side by side in a single row."""
 
 FRAMES_A_WINDOW = 300
-"""The most updates of the charts during one time window: about one for each column of dots."""
+"""The maximum number of updates of the charts during one time window: about one for each column of dots."""
 
 LEAST_FRAME, CALM_FRAME = 0.2, 0.5
-"""The least seconds between two updates; and while the number of tasks does not change."""
+"""The minimum seconds between two updates; and while the number of tasks does not change."""
 
 METRICS = [spec.metric for spec in ON_SCREEN]
 """The metrics of the charts, in their order."""

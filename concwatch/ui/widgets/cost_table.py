@@ -22,7 +22,7 @@ LINGER = 3.0
 """Seconds for which a limit is shown after it has ended."""
 
 NAME_WIDTH = 10
-"""The least width in cells of the engines' names."""
+"""The minimum width in cells of the engines' names."""
 
 
 def _column(name: str, cells: int, leaves: int = 0, optional: bool = False) -> Column[LaneSnapshot]:
@@ -91,7 +91,7 @@ class CostTable(Table):
     _shown: tuple[Snapshot, list[str], bool, Snapshot | None] | None = None
     """The arguments of `show`."""
     _most = 0
-    """The most lanes to show."""
+    """The maximum number of lanes to show."""
     _limits: Mapping[str, tuple[str, float]] = {}
     """Lane → its limit, and the time of the last snapshot that had it, in seconds."""
 
@@ -112,7 +112,7 @@ class CostTable(Table):
             narrow: whether the table has no border, and so no place for a legend.
             tall: whether to show the limit of a lane on a line of its own.
             baseline: an earlier snapshot; the changes since then are shown below each lane.
-            most: the most lanes to show.
+            most: the maximum number of lanes to show.
         """
         if baseline is not None and len(baseline.lanes) != len(view.lanes):
             baseline = None  # lanes of several hosts have been folded or unfolded

@@ -16,10 +16,10 @@ from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_clock
 
 SHOWN = 200
-"""The most events to show."""
+"""The maximum number of events to show."""
 
 LANE_WIDTH = 10
-"""The least width in cells of the lanes' names."""
+"""The minimum width in cells of the lanes' names."""
 
 NO_EVENTS = (Content.styled("events appear here", "$dim"),)
 """The lines before the first event."""

@@ -11,7 +11,7 @@ from textual.message import Message
 from concwatch.ui.widgets.text_lines import TextLines
 
 MOST_LINES = 4
-"""The most lines of an item: its name, two of its title, and a blank line."""
+"""The maximum number of lines of an item: its name, two of its title, and a blank line."""
 
 
 class Item(NamedTuple):

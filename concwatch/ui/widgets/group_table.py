@@ -13,13 +13,13 @@ from concwatch.units import UNKNOWN, format_bytes, format_count, format_rate, fo
 from concwatch.watch.group import GroupStatus
 
 MOST = 50
-"""The most groups with a line of their own."""
+"""The maximum number of groups with a line of their own."""
 
 NAME, PLACE = 18, 22
-"""The least widths in cells of a group's name, and of the place where it is defined."""
+"""The minimum widths in cells of a group's name, and of the place where it is defined."""
 
 WAIT_LINES = 5
-"""The most places to list where a group's tasks wait."""
+"""The maximum number of places to list where a group's tasks wait."""
 
 
 def _growth_text(growth: Growth | None) -> str:
@@ -78,7 +78,7 @@ class GroupTable(Table):
             groups: the groups, sorted.
             sorted_by: the title of the column that they are sorted by.
             chosen: the index of the selected group.
-            rows: the most groups to show.
+            rows: the maximum number of groups to show.
             opened: whether to list where the tasks of the selected group wait.
             note: the text in the lower border.
         """

@@ -16,7 +16,7 @@ LIVE, RSS = 7, 10
 """The widths in cells of the columns of numbers."""
 
 MOST = 200
-"""The most processes to list."""
+"""The maximum number of processes to list."""
 
 DOTS: dict[State, tuple[str, str]] = {
     State.STARTING: ("◌", "$warning"),

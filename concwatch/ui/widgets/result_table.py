@@ -20,7 +20,7 @@ FIGURE_WIDTH = 15
 RATIO_WIDTH = 9
 LONGEST_NAME = 22
 LONGEST_NAME_NARROW = 13
-"""The most cells of a series' name on a screen of 80 columns."""
+"""The maximum number of cells of a series' name on a screen of 80 columns."""
 
 REASONS = {CellState.SKIPPED: "$warning", CellState.FAILED: "$error"}
 """The colour of the reason why a figure is missing."""

@@ -11,7 +11,7 @@ from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import format_count, format_forecast, format_seconds
 
 BAR = 24
-"""The most cells of the progress bar."""
+"""The maximum number of cells of the progress bar."""
 
 
 def plan(runner: Runner) -> str:

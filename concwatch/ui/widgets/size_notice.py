@@ -5,7 +5,7 @@ from textual.geometry import Size
 from textual.widgets import Static
 
 NEEDED = Size(60, 14)
-"""The least columns and lines for the screen."""
+"""The minimum columns and lines for the screen."""
 
 GOOD = Size(80, 24)
 """The columns and lines from which nothing but some charts is left out."""

@@ -15,7 +15,7 @@ SPEED_WIDTH = 5
 """The cells of the longest speed, ``×0.25``."""
 
 NARROWEST = 8
-"""The least cells of the timeline; if it had fewer, the speed is left out."""
+"""The minimum number of cells of the timeline; if it had fewer, the speed is left out."""
 
 
 class Playing(Struct, frozen=True):

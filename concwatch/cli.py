@@ -24,8 +24,8 @@ from concwatch.lab.settings import Settings
 from concwatch.system.machine import program_version
 
 
-def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _show_version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
+    if requested:
         click.echo(f"concwatch, version {program_version()}")
         ctx.exit()
 

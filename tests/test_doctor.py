@@ -283,7 +283,10 @@ def test_a_forecast_that_does_not_hold_is_exit_status_1_and_a_line(fakes, monkey
 
 @pytest.mark.real
 @linux
-@pytest.mark.parametrize(("lower", "wall"), [(low_user_limit, "ulimit -u"), (low_pid_max, "pid_max")])
+@pytest.mark.parametrize(
+    ("lower", "wall"),
+    [(low_user_limit, "ulimit -u"), pytest.param(low_pid_max, "pid_max", marks=pytest.mark.apart)],
+)
 def test_a_real_wall_is_where_the_forecast_says(lower, wall):
     line, value = lower([*PROGRAM, "doctor", "--prove", "--json"])
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False)

@@ -1,1 +1,1 @@
-"""The commands, a file each, loaded when they are asked for."""
+"""The commands, one module each, imported on demand."""

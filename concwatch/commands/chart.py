@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def check_chart(as_json: bool = False) -> None:
-    """Raise a ValueError, in one line, unless charts can be printed; ``as_json``: --json was given too."""
+    """Raise a ValueError, in one line, unless charts can be printed.
+
+    Args:
+        as_json: whether JSON is printed on standard output too.
+    """
     from concwatch.charts.plain import check_writes_charts
 
     if as_json:

@@ -21,8 +21,9 @@ def _percent(text: str) -> float:
 
 @click.command(
     "compare",
-    help="Compare B with A. Both are recordings, results of one experiment (concwatch experiment NAME --json "
-    "FILE), results of concwatch run --json, or results of concwatch watch --json.\n\n"
+    help="Compare B with A: two recordings or two results.\n\n"
+    "Results are files written by concwatch run --json, concwatch watch --json, or concwatch experiment NAME "
+    "--json FILE, both by the same command.\n\n"
     "For each figure this prints both medians, both spreads (from lowest to highest value), the difference, "
     "the ratio and a verdict. More memory, more time and lower rates are worse.\n\n"
     "A difference is beyond the spread if the ranges of A and B do not overlap. If A and B have one value "

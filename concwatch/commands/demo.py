@@ -115,8 +115,8 @@ def command(
         if screen and no_screen:
             raise ValueError(f"--screen: {no_screen}")
         demos = [load(path.stem) for path in shipped()] if name is None else [load(name)]
-        wanted = {demo.name: formats or _default_formats(demo, every) for demo in demos}
-        for several in wanted.values():
+        formats_of = {demo.name: formats or _default_formats(demo, every) for demo in demos}
+        for several in formats_of.values():
             check_formats(several)
         folder = _folder(out or FOLDER)
     except (ValueError, PicturesUnavailable) as error:
@@ -126,10 +126,10 @@ def command(
         options += [f"--size={size[0]}x{size[1]}"] if size else []
         options += [f"--max-memory={max_memory}"] if max_memory is not None else []
         options += [f"--theme={theme}"] if theme else []
-        worst, stopped = run_until_signal(_play_in_processes(wanted, options))
+        worst, stopped = run_until_signal(_play_in_processes(formats_of, options))
         sys.exit(128 + stopped if stopped else worst)
     demo = structs.replace(demos[0], theme=theme) if theme else demos[0]
-    captures = Captures(demo.name, demo.title, wanted[demo.name])
+    captures = Captures(demo.name, demo.title, formats_of[demo.name])
     on_screen = screen or not (no_screen or out or formats or size)
     played = _perform(demo, captures, folder, size, max_memory, on_screen)
     if played.problem:
@@ -138,7 +138,7 @@ def command(
     sys.exit(played.status or int(not written))
 
 
-async def _play_in_processes(wanted: Mapping[str, Sequence[str]], options: Sequence[str]) -> int:
+async def _play_in_processes(formats_of: Mapping[str, Sequence[str]], options: Sequence[str]) -> int:
     """Play demos one after another, each in a process of its own, and its film in another.
 
     The pictures show the memory of the program itself, which must not include that of earlier demos.
@@ -147,7 +147,7 @@ async def _play_in_processes(wanted: Mapping[str, Sequence[str]], options: Seque
         The highest exit status.
     """
     status = 0
-    for name, several in wanted.items():
+    for name, several in formats_of.items():
         for film in (False, True):
             formats = ",".join(kind for kind in several if (kind in FILM) == film)
             if formats:

@@ -83,7 +83,7 @@ def command(
     """
     out = None if out == STANDARD_OUTPUT else out
     try:
-        format_ = _format(ctx, [name for name, wanted in formats.items() if wanted])
+        format_ = _format(ctx, [name for name, requested in formats.items() if requested])
         _check(file, format_, columns, out)
         if out is not None and Path(out).exists() and not force:
             raise ValueError(f'--out: "{out}" exists: expected a new file, or --force to overwrite it')
@@ -114,19 +114,19 @@ def command(
         sys.exit(1)
 
 
-def _format(ctx: click.Context, wanted: list[str]) -> str:
+def _format(ctx: click.Context, requested: list[str]) -> str:
     """Return the requested format. One on the command line replaces those of the settings.
 
     Raises:
         ValueError: none or several are requested.
     """
-    typed = [name for name in wanted if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    wanted = typed or wanted
-    if not wanted:
+    typed = [name for name in requested if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    requested = typed or requested
+    if not requested:
         raise ValueError("no format: expected one of --csv, --json, --parquet, --chart, --chart-svg")
-    if len(wanted) > 1:
-        raise ValueError(f"{' and '.join(map(_option, wanted))}: expected only one of them")
-    return wanted[0]
+    if len(requested) > 1:
+        raise ValueError(f"{' and '.join(map(_option, requested))}: expected only one of them")
+    return requested[0]
 
 
 def _check(file: Path, format_: str, columns: tuple[str, ...] | None, out: str | None) -> None:

@@ -58,8 +58,8 @@ def _figures(unit: Unit) -> str:
 
 EXPECT_HELP = "\n".join(
     [
-        f"  ENGINE.FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and FIGURE is one of,",
-        *(f"  in {unit.name} ({unit.example}):\n{_figures(unit)}" for unit in KINDS),
+        f"  ENGINE.FIGURE OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and FIGURE is one of",
+        *(f"  {unit.name} ({unit.example}):\n{_figures(unit)}" for unit in KINDS),
         "  concwatch figures explains each. failed <= 0 and peak_live >= --tasks are always expected,",
         "  unless you expect something else of the same figure.",
     ]
@@ -162,7 +162,7 @@ def command(
     session = Session(engines, tasks, seconds, repeats, together)
     labs, stopped = _measure(session, settings, max_memory, recorder)
     if stopped and (stopped != signal.SIGINT or not session.rows):
-        sys.exit(128 + stopped)  # nothing was measured, or nobody reads it
+        sys.exit(128 + stopped)  # nothing was measured, or no reader is left
     recording_error = recorder.problem if recorder is not None else ""
     _print_problems(session, recording_error)
     expected, verdicts = partial(expected_figures, expect), judge(expect, session.rows)

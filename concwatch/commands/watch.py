@@ -142,7 +142,7 @@ def _without_screen(
         if recorder.problem:
             print_error(recorder.problem)
     report = record.as_json(program.command, program.exit_status, watching.clock() - watching.began)
-    verdicts = [wanted.judge(report) for wanted in expect]
+    verdicts = [expectation.judge(report) for expectation in expect]
     if expect:
         report["expectations"] = [verdict.as_json() for verdict in verdicts]
     if json == "-":

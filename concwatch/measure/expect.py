@@ -153,16 +153,16 @@ def with_run_names(expectations: Sequence[Expectation], names: Collection[str]) 
     Raises:
         ValueError: one line about the first expectation whose engine is not measured.
     """
-    return [replace(wanted, subject=_name_in_run(wanted, names)) for wanted in expectations]
+    return [replace(expectation, subject=_name_in_run(expectation, names)) for expectation in expectations]
 
 
-def _name_in_run(wanted: Expectation, names: Collection[str]) -> str:
-    name = wanted.subject
+def _name_in_run(expectation: Expectation, names: Collection[str]) -> str:
+    name = expectation.subject
     if name not in names and AT in name:
         name = find_engines([name])[0].name
     if name not in names:
         raise ValueError(
-            f'"{wanted.text[:60]}": this run has no engine "{wanted.subject[:40]}": '
+            f'"{expectation.text[:60]}": this run has no engine "{expectation.subject[:40]}": '
             f"expected one of {', '.join(names)}"
         )
     return name
@@ -170,9 +170,14 @@ def _name_in_run(wanted: Expectation, names: Collection[str]) -> str:
 
 def judge(expectations: Sequence[Expectation], rows: Sequence[EngineResult]) -> list[Verdict]:
     """Compare each expectation with the results of its engine, at every size."""
-    return [wanted.judge(row) for wanted in expectations for row in rows if row.own_name == wanted.subject]
+    return [
+        expectation.judge(row)
+        for expectation in expectations
+        for row in rows
+        if row.own_name == expectation.subject
+    ]
 
 
 def expected_figures(expectations: Sequence[Expectation], engine: str) -> set[str]:
     """Return the names of an engine's figures that have an expectation."""
-    return {wanted.figure for wanted in expectations if wanted.subject == engine}
+    return {expectation.figure for expectation in expectations if expectation.subject == engine}

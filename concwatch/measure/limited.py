@@ -24,12 +24,12 @@ def _limits(lane: LaneSnapshot, lab: Snapshot) -> Iterator[str]:
     """Yield everything that limits it, the most certain first."""
     status, sample = lane.status, lane.sample
     cpu, others, lag = sample.cpu or 0.0, sample.others or 0.0, status.wake_lag_p99 or 0.0
-    live, asked = format_count(lane.live), format_count(status.asked)
+    live, requested = format_count(lane.live), format_count(status.asked)
     short = lane.live < status.target * REACHED
     if status.wall == BUDGET:
-        yield f"the {status.wall_text}: {live} of {asked} fit"
+        yield f"the {status.wall_text}: {live} of {requested} fit"
     if status.wall:
-        yield f"{status.wall_text} lets {live} of {asked} live"
+        yield f"{status.wall_text} lets {live} of {requested} live"
     if others >= 0.5 and (short or cpu >= 0.3):
         yield f"the machine: other processes use {format_percent(others)} of the cores"
     collecting = _collecting(lane)

@@ -91,12 +91,12 @@ class Measurement:
         if not lane.on:
             return  # setting a target would start another worker
         self._describe()
-        asked, clock = _now(), lab.clock()
+        started, clock = _now(), lab.clock()
         if plan.burst:
             await self._burst(plan.burst)
         else:
             await self._hold()
-        result.own_seconds = _now() - asked
+        result.own_seconds = _now() - started
         times, values = lane.series.since("rss", clock)
         result.trail = [
             (round(time - clock, 3), int(rss))
@@ -158,7 +158,7 @@ class Measurement:
 
     def _conclude(self) -> None:
         """Set the outcome."""
-        lane, result, asked = self._lane, self.result, self._plan.tasks
+        lane, result, planned = self._lane, self.result, self._plan.tasks
         self._describe()
         failed = result.last.failed if result.last else 0
         peak, held = (
@@ -173,8 +173,8 @@ class Measurement:
             result.problems[Outcome.FAILING] = self._why_failing(failed)
         if limit:
             result.problems[Outcome.LIMITED] = limit
-        elif peak < asked and not self._plan.burst:
-            what = f"at most {format_count(peak)} of {format_count(asked)} tasks were live at once"
+        elif peak < planned and not self._plan.burst:
+            what = f"at most {format_count(peak)} of {format_count(planned)} tasks were live at once"
             why = f": {result.limited_by}" if result.limited_by else ""
             result.problems[Outcome.SHORT] = what + why
 

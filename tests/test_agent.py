@@ -262,42 +262,33 @@ def test_threads_executors_and_the_delay_of_the_loop(monitor):
     process.tick(lambda tick: tick.get("lag", 0) > 0.1)
 
 
-def test_tasks_of_anyio_are_told_apart_and_its_limiter_is_read(monitor):
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_tasks_of_anyio_are_grouped_by_their_function_and_its_limiter_is_read(monitor, backend):
     monitor.start(
-        "import anyio, anyio.to_thread, asyncio, time\n"
+        "import anyio, anyio.to_thread, asyncio, sys, time\n"
         "async def reads(): await anyio.to_thread.run_sync(time.sleep, 600)\n"
         "async def stays(): await anyio.sleep(600)\n"
+        "async def quick(): await anyio.sleep(0.05)\n"
         "async def main():\n"
         "    async with anyio.create_task_group() as group:\n"
         "        for _ in range(45): group.start_soon(reads)\n"
+        "        for _ in range(200): group.start_soon(quick)\n"
         "        for number in range(5): group.start_soon(stays, name=f'named {number}')\n"
-        "        also = asyncio.create_task(stays())\n"
-        "anyio.run(main)\n"
+        "        if sys.argv[1] == 'asyncio': also = asyncio.create_task(stays())\n"
+        "anyio.run(main, backend=sys.argv[1])\n",
+        backend,
     )
     process = monitor.process()
+    assert process.group("reads", created=45, live=45, kind=backend)["line"] == 2
+    process.group("quick", created=200, live=0, ended=200)
+    if backend == "trio":
+        process.group("stays", created=5, live=5, ended=0, own=True)
+        return
     limiter = process.tick(lambda tick: tick.get("limiter", {}).get("waiting"))["limiter"]
     assert limiter == {"used": 40, "total": 40, "waiting": 5}
-    assert process.group("reads", created=45, live=45)["line"] == 2
     stays = process.group("stays", created=6, live=6, ended=0, own=True)
     process.send("waits", group=stays["group"])
     assert process.wait("waits")["waits"][0]["where"].endswith("program.py:3")
-
-
-def test_tasks_of_trio_are_counted_by_its_instrument(monitor):
-    pytest.importorskip("trio")
-    monitor.start(
-        "import trio\n"
-        "async def quick(): await trio.sleep(0)\n"
-        "async def stays(): await trio.sleep(600)\n"
-        "async def main():\n"
-        "    async with trio.open_nursery() as nursery:\n"
-        "        for _ in range(3): nursery.start_soon(stays)\n"
-        "        for _ in range(10): nursery.start_soon(quick)\n"
-        "trio.run(main)\n"
-    )
-    process = monitor.process()
-    process.group("quick", kind="trio", created=10, live=0, ended=10)
-    process.group("stays", kind="trio", created=3, live=3, ended=0)
 
 
 REFUSED = {

@@ -1,4 +1,4 @@
-"""Watched programs of the kinds that people run: web servers, test runners, task queues, anyio."""
+"""Watched programs of the kinds that people run: web servers, test runners, task queues."""
 
 import http.client
 import os
@@ -201,39 +201,16 @@ TESTS = """
 """
 
 
-def test_the_workers_of_pytest_xdist_with_tests_of_pytest_asyncio_and_anyio(app):
-    command = [sys.executable, "-m", "pytest", "-q", "-n", 2, "-p", "no:cacheprovider", "--rootdir=.", "-c"]
-    with watched(*command, os.devnull, app(TESTS, "test_app.py")) as one:
+def test_the_workers_of_pytest_xdist_with_tests_of_pytest_asyncio_and_anyio(app, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    plugins = "xdist.plugin", "pytest_asyncio.plugin", "anyio.pytest_plugin", "no:cacheprovider"
+    options = [*(f"-p{name}" for name in plugins), "-n2", "--rootdir=.", "-c", os.devnull]
+    with watched(sys.executable, "-m", "pytest", *options, app(TESTS, "test_app.py")) as one:
         one.ends()
         assert one.program.status == 0
         assert len([lane for lane in one.lanes if "helper" in figures(lane)]) == 2
         assert one.total("helper") == 60
         assert {lane.how for lane in one.lanes} == {"agent"}
-
-
-ANYIO = """
-    import sys, anyio
-
-    async def work():
-        await anyio.sleep(0.05)
-
-    async def main():
-        async with anyio.create_task_group() as group:
-            for _ in range(200):
-                group.start_soon(work)
-            await anyio.to_thread.run_sync(sys.stdin.read)
-
-    anyio.run(main, backend=sys.argv[1])
-"""
-
-
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_program_of_anyio_on_either_loop(app, backend):
-    with watched(sys.executable, app(ANYIO), backend) as one:
-        one.ends()
-        assert one.program.status == 0
-        (lane,) = one.lanes
-        assert figures(lane)["work"] == (200, 0)
 
 
 CHILDREN = """

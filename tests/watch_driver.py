@@ -8,6 +8,7 @@ from concwatch.links.link import Ended
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
+from concwatch.watch.host import WatchedHost
 from concwatch.watch.watching import Watching
 from tests.lab_driver import GIB
 
@@ -50,7 +51,7 @@ class FakeAgent:
         self.say(Ended("the agent's connection ended"))
 
 
-class FakeHost:
+class FakeHost(WatchedHost):
     """A host with the processes ``there``, and the agents in ``new``."""
 
     name = problem = ""
@@ -59,30 +60,12 @@ class FakeHost:
         self.new = []
         self.there = set()
 
-    async def finish(self):
-        pass
-
-    def hosts(self, busy):
-        return ()
-
-    def step(self):
-        pass
-
     def accept(self):
-        found, self.new = self.new, []
-        return found
+        agents, self.new = self.new, []
+        return agents
 
     def family(self):
         return ()
-
-    def parent_and_name(self, pid):
-        raise LookupError(pid)
-
-    def attach(self, pid, gdb):
-        pass
-
-    def why_no_agent(self, pid):
-        return ""
 
     def reader(self, pid):
         return FakeReader(pid)
@@ -95,9 +78,6 @@ class FakeHost:
 
     def memory(self):
         return Memory(16 * GIB, 12 * GIB, "memory")
-
-    def close(self):
-        pass
 
 
 class FakeReader:

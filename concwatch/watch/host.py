@@ -26,7 +26,7 @@ class ProcessReader(Protocol):
 
 
 class WatchedHost(Protocol):
-    """A host with watched processes."""
+    """A host with watched processes. What a local host has no use for does nothing."""
 
     name: str
     """Its name; empty for this host."""
@@ -35,7 +35,7 @@ class WatchedHost(Protocol):
 
     def step(self) -> None:
         """Process the messages received since the last step."""
-        ...
+        return
 
     def accept(self) -> Sequence[Agent]:
         """Return the agents that have connected since the last call."""
@@ -83,18 +83,17 @@ class WatchedHost(Protocol):
 
     async def finish(self) -> None:
         """Close what needs a running event loop to be closed."""
-        ...
+        return
 
     def hosts(self, busy: float | None) -> tuple[HostStatus, ...]:
         """Return the status of a remote host, whose cores are busy by the share ``busy``."""
-        ...
+        return ()
 
     def close(self) -> None:
         """Stop listening for agents."""
-        ...
 
 
-class LocalHost:
+class LocalHost(WatchedHost):
     """This host, with the processes of ``program``, whose agents connect to ``listener``."""
 
     name = problem = ""
@@ -104,10 +103,14 @@ class LocalHost:
         self._program = program
         self._attached: dict[int, str] = {}  # pid → why it has no agent, or ""
         self._new: list[Agent] = []
-        self.load, self.memory = load_now, memory_now
 
-    def step(self) -> None:
-        """Do nothing: `accept` and `family` read the system."""
+    def load(self) -> Load:
+        """Return the CPU time used by all programs so far."""
+        return load_now()
+
+    def memory(self) -> Memory:
+        """Return the current memory of the host."""
+        return memory_now()
 
     def accept(self) -> Sequence[Agent]:
         """Return the agents that have connected since the last call."""
@@ -154,13 +157,6 @@ class LocalHost:
         if os.path.isdir("/proc/self"):
             return os.path.exists(f"/proc/{pid}")
         return find_process(pid) is not None
-
-    def hosts(self, busy: float | None) -> tuple[HostStatus, ...]:
-        """Return nothing: this host is not a remote one."""
-        return ()
-
-    async def finish(self) -> None:
-        """Do nothing: `concwatch.watch.session.terminate` ends a program on this host."""
 
     def close(self) -> None:
         """Stop listening for agents."""

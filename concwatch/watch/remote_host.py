@@ -29,6 +29,7 @@ from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import CpuShare, Reading
 from concwatch.text import one_line
+from concwatch.watch.host import WatchedHost
 from concwatch.watch.program import StartedProgram
 
 LOST = 255
@@ -151,8 +152,8 @@ class _RowReader:
         )
 
 
-class RemoteHost:
-    """A `concwatch.watch.host.WatchedHost` behind a bridge. Its first step needs a running event loop.
+class RemoteHost(WatchedHost):
+    """A host behind a bridge. Its first step needs a running event loop.
 
     Args:
         host: the host to connect to.

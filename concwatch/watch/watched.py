@@ -26,6 +26,9 @@ STALL = 1.0
 MAX_LEAKS = 20
 """Groups per process whose leak is logged."""
 
+TICK_FIGURES = ("live", "lag", "created", "failed", "cancelled", "queued", "gc", "traced", "tracer")
+"""Figures that a sample takes from a tick unchanged."""
+
 Log = Callable[[str, str, Severity], None]
 
 
@@ -208,20 +211,12 @@ class WatchedProcess:
         tick = self.tick
         reported: dict[str, Any] = {}
         if tick is not None:
-            reported = {
+            reported = {name: getattr(tick, name) for name in TICK_FIGURES}
+            reported |= {
                 "created_per_second": finite_rate(self._created),
                 "completed_per_second": finite_rate(self._ended),
-                "live": tick.live,
-                "lag": tick.lag,
-                "tick_time": tick.time,
-                "created": tick.created,
                 "completed": tick.ended if tick.completed is None else tick.completed,
-                "failed": tick.failed,
-                "cancelled": tick.cancelled,
-                "queued": tick.queued,
-                "gc": tick.gc,
-                "traced": tick.traced,
-                "tracer": tick.tracer,
+                "tick_time": tick.time,
             }
         return blank_sample(
             self.number,

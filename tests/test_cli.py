@@ -41,6 +41,7 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ('"101%" is not a size: expected a positive number of bytes', (*RUN, "--max-memory", "101%")),
         ('"9PiB" is more memory than this machine has: expected at most', (*RUN, "--max-memory", "9PiB")),
         ("--chart and --json both print on standard output", (*RUN, "--chart", "--json")),
+        ("--columns cannot be used with --chart", ("export", "x", "--chart", "--columns", "rss")),
         ('unknown engine "uvlop": expected one of', ("--engines", "asyncio,uvlop")),
         ('"asyncio": expected ENGINE=N, such as "asyncio=10k', ("--tasks", "asyncio")),
         ('"asyncio=5,asyncio=6": expected asyncio only once', ("--tasks", "asyncio=5,asyncio=6")),

@@ -206,7 +206,6 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _of_version(kind: str, version: str) -> Engine:
-    """Return the row of an engine in another language, restricted to one version of its runtime."""
     if not re.fullmatch(r"\d+(\.\d+)*", version):
         raise ValueError(f"{kind}{AT}{version[:60]}: expected a version such as {kind}{AT}21")
     row = _ROWS[kind]
@@ -215,7 +214,6 @@ def _of_version(kind: str, version: str) -> Engine:
 
 
 def _on_python(kind: str, python: str) -> Engine:
-    """Return the row of an engine that runs on another Python."""
     interpreter = find_interpreter(python)
     row = _ROWS[kind]
     if interpreter.version < row.oldest_python:

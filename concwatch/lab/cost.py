@@ -120,8 +120,8 @@ class CpuMeter:
         self._ending: tuple[float, float, int] | None = None
         self._steady: tuple[float, float, int] | None = None
 
-    def add(self, tick: Tick, reading: Reading, asked: bool) -> None:
-        """Add a tick and a reading of the process; ``asked`` tells whether the target is above 0."""
+    def add(self, tick: Tick, reading: Reading, has_target: bool) -> None:
+        """Add a tick and a reading of the process; ``has_target`` tells whether the target is above 0."""
         # The CPU time in a tick is of the same moment as its counters.
         self._reports_cpu = self._reports_cpu or tick.cpu is not None
         if self._reports_cpu and tick.cpu is None:
@@ -129,7 +129,7 @@ class CpuMeter:
         used = reading.cpu_seconds if tick.cpu is None else tick.cpu
         now, ended = tick.time, tick.completed + tick.failed
         last, self._last = self._last or (now, used, tick.created), (now, used, tick.created)
-        if not asked:
+        if not has_target:
             start = self._idle_since = self._idle_since or (now, used)
             if self._first is None and now > start[0]:
                 self._idle = (used - start[1]) / (now - start[0])

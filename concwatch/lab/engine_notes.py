@@ -12,7 +12,6 @@ _OF_PYTHON = "python"
 
 @cache
 def _texts() -> dict[str, list[str]]:
-    """Return the paragraphs of each engine."""
     texts = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return {
         name: [" ".join(part.split()) for part in text.strip().split("\n\n")] for name, text in texts.items()

@@ -114,12 +114,8 @@ class MachineMeter:
 
     def snapshot(self, budget: MemoryBudget) -> Machine:
         """Return the machine's part of a snapshot."""
-        own = self.own
         return Machine(
-            rss=own.rss if own else None,
-            cpu=own.cpu if own else None,
-            threads=own.threads if own else None,
-            virtual=own.virtual if own else None,
+            **{name: getattr(self.own, name, None) for name in ("rss", "cpu", "threads", "virtual")},
             busy=self.busy,
             room=budget.machine_room,
             total=budget.now.total,

@@ -85,7 +85,7 @@ class Lab(Observable):
             LocalMachine(memory, walls, load),
             budget,
             lambda: self.settings,
-            lambda engine, load, number: Lane(engine, open_link, self.log, hz, load=load, number=number),
+            lambda engine, load, number: Lane(engine, open_link, self.log, hz, load, number),
             self.log,
             cluster,
         )

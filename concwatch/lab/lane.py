@@ -13,7 +13,7 @@ from concwatch.lab.worker import START_LIMIT, Worker
 from concwatch.lab.worker_log import wall_with_value
 from concwatch.links.link import Ended, Link
 from concwatch.links.process import WorkerProcess
-from concwatch.system.machine import Load, load_now
+from concwatch.system.machine import Load
 
 SELF_CONTAINED = ("Go",)
 """Languages whose programs have no dependencies: built on this host, they run on remote hosts too."""
@@ -56,9 +56,8 @@ class Lane:
         open_link: Callable[[Engine], Link],
         log: Callable[[str, str, Severity], None],
         hz: float,
-        start_limit: float = START_LIMIT,
-        load: Callable[[], Load] = load_now,
-        number: int = 0,
+        load: Callable[[], Load],
+        number: int,
     ) -> None:
         """Create a lane that is off.
 
@@ -67,12 +66,12 @@ class Lane:
             open_link: starts a worker.
             log: adds an event to the event log: the lane, the text, and the severity.
             hz: samples a second.
-            start_limit: seconds that a worker has to start and apply its settings.
             load: returns the CPU time used on the machine.
             number: the lane's index among all lanes.
         """
         self.engine = engine
-        self.start_limit = start_limit
+        self.start_limit = START_LIMIT
+        """Seconds that a worker has to start and apply its settings."""
         self.number = number
         self.series = Series()
         self.facts = facts(engine)

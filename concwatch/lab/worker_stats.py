@@ -66,13 +66,13 @@ class WorkerStats:
         self._duration: float | None = None  # the median in the last tick that reported any
         self._unpaired: Reading | None = None  # since the last tick
 
-    def add_tick(self, tick: Tick, now: float, asked: bool, reached: Reached | None = None) -> str | None:
+    def add_tick(self, tick: Tick, now: float, has_target: bool, reached: Reached | None = None) -> str | None:
         """Add a tick; return what contradicts the previous one, or None if it is valid.
 
         Args:
             tick: the tick.
             now: when it was received.
-            asked: whether the target is above 0.
+            has_target: whether the target is above 0.
             reached: the report of a target that was received since the previous tick, if any.
         """
         wrong = contradiction(self.tick, tick)
@@ -98,7 +98,7 @@ class WorkerStats:
             self.meter.add(self._unpaired.rss, tick)
             self._unpaired = None
         if self.reading is not None:
-            self._cpu.add(tick, self.reading, asked)
+            self._cpu.add(tick, self.reading, has_target)
         return None
 
     def set_live(self, live: int) -> None:

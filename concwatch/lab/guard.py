@@ -83,10 +83,10 @@ class Capacity:
 
     def fit(self, lane: Lane) -> Fit:
         """Return how many of a lane's tasks would fit if nothing else ran, and the first wall."""
-        question = structs.replace(self.demand(lane), rss=0), self.budget.room, self.budget.bound
+        arguments = structs.replace(self.demand(lane), rss=0), self.budget.room, self.budget.bound
         known = self._fits.get(lane)
-        if known is None or known[0] != question:
-            self._fits[lane] = known = question, fit(*question)
+        if known is None or known[0] != arguments:
+            self._fits[lane] = known = arguments, fit(*arguments)
         return known[1]
 
 

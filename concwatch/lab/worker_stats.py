@@ -66,7 +66,9 @@ class WorkerStats:
         self._duration: float | None = None  # the median in the last tick that reported any
         self._unpaired: Reading | None = None  # since the last tick
 
-    def add_tick(self, tick: Tick, now: float, has_target: bool, reached: Reached | None = None) -> str | None:
+    def add_tick(
+        self, tick: Tick, now: float, has_target: bool, reached: Reached | None = None
+    ) -> str | None:
         """Add a tick; return what contradicts the previous one, or None if it is valid.
 
         Args:

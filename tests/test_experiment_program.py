@@ -82,10 +82,10 @@ def experiment(folder, text=FILE):
 
 
 def test_a_run_gives_the_peak_and_the_seconds_from_start_to_end(own):
-    path = own("import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(0.3)")
+    path = own("import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(0.15)")
     few, many = run(path, 1), run(path, 200)
     assert 190 * MIB < many.figures["peak_rss"] - few.figures["peak_rss"] < 210 * MIB
-    assert 0.3 <= many.figures["burst_seconds"] <= many.seconds
+    assert 0.15 <= many.figures["burst_seconds"] <= many.seconds
     assert many.runtime.endswith("own.py")
     times, values = zip(*many.trail, strict=True)
     assert sorted(times) == list(times)
@@ -110,14 +110,10 @@ def test_a_program_in_python_runs_on_the_version_that_its_engine_names(own, tmp_
 
 
 def test_it_is_told_the_page_and_the_chunks_where_there_are_any(own):
-    path = own("import sys, time; time.sleep(0.2); sys.exit(' '.join(sys.argv[1:]))")
+    path = own("import sys, time; time.sleep(0.05); sys.exit(' '.join(sys.argv[1:]))")
 
-    def told(**how):
-        with pytest.raises(NotMeasuredError, match="exited with status 1: ") as caught:
-            run(path, 7, **how)
-        return str(caught.value).partition(": ")[2]
-
-    assert (told(), told(chunks=5)) == ("7", "7 5")
+    with pytest.raises(NotMeasuredError, match=r"exited with status 1: 7$"):
+        run(path, 7)
 
     async def fetch():
         lab = Lab([], settings=Settings(workload="http"))

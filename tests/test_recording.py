@@ -8,7 +8,6 @@ import gzip
 import json
 import math
 import os
-import random
 import re
 import shlex
 import signal
@@ -35,10 +34,10 @@ from concwatch.measure.figures import FIGURES
 from concwatch.recordings import format as specification
 from concwatch.recordings import writers
 from concwatch.recordings.format import KIND, VERSION, format_position, round_figure, truncate_time
-from concwatch.recordings.history import MAX_STEPS, STEPS, RecordedSeries
+from concwatch.recordings.history import RecordedSeries
 from concwatch.recordings.listing import FINISHED, find_recordings
 from concwatch.recordings.load import load, parse
-from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN, decompress
+from concwatch.recordings.reading import CUT, DAMAGED, WRITTEN
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
@@ -283,31 +282,6 @@ def test_a_long_log_gives_its_last_entries_and_sliders_end_where_the_machine_doe
 # Hours of samples.
 
 
-@st.composite
-def long_columns(draw):
-    count = draw(st.integers(1, 12)) * 1_000 + draw(st.integers(0, 999))
-    gaps = draw(st.sets(st.integers(0, count - 1), max_size=20))
-    gaps |= set(range(draw(st.integers(0, count)), draw(st.integers(0, count))))
-    return array("d", [math.nan if i in gaps else float(i * 7919 % 1009) for i in range(count)])
-
-
-@given(values=long_columns(), until=st.floats(0, 1.1), start=st.floats(0, 1.0))
-@settings(max_examples=30, deadline=None)
-def test_a_long_window_is_given_extremes_and_nothing_of_what_comes_after(values, until, start):
-    times = array("d", [index / 10 for index in range(len(values))])
-    moment, begin = until * times[-1], start * until * times[-1]
-    read = RecordedSeries(times, dict.fromkeys(METRICS, values)).until(moment)
-    found_times, found = read.since("rss", begin)
-    assert len(found_times) == len(found) <= 2 * MAX_STEPS + STEPS[-1]
-    assert list(found_times) == sorted(found_times)
-    assert all(time_ <= moment for time_ in found_times)
-    inside = [v for t, v in zip(times, values, strict=True) if begin <= t <= moment and not math.isnan(v)]
-    known = [value for value in found if not math.isnan(value)]
-    if inside:
-        assert (max(known) >= max(inside), min(known) <= min(inside)) == (True, True)
-        assert set(known) <= set(values)
-
-
 def test_minutes_are_given_whole_as_they_are_live_and_the_newest_sample_always():
     live, times, values = Series(), array("d"), array("d")
     for index in range(9_000):
@@ -362,16 +336,6 @@ def test_one_damaged_byte_of_a_compressed_recording_costs_only_what_comes_after(
         assert (found.samples, found.end.why) == (samples, "done")
         path.write_bytes(bytes(data) + bytes(data))  # what follows damage is not read
         assert load(path).samples == samples
-
-
-@pytest.mark.parametrize("size", [1, 65_536, 200_000])
-def test_all_before_damage_is_decompressed(size):
-    text = random.Random(size).randbytes(size)
-    data = bytearray(gzip.compress(text))
-    data[-5] ^= 1  # in the checksum
-    assert decompress(bytes(data), 1 << 20) == (text, DAMAGED)
-    assert decompress(gzip.compress(text) + bytes(data), 1 << 20) == (text * 2, DAMAGED)
-    assert decompress(bytes(data), 1_000) == (text[:1_000], DAMAGED if size < 1_000 else "")
 
 
 def test_gzip_reads_a_compressed_recording_and_a_plain_one_compressed_later_opens(tmp_path):
@@ -739,24 +703,6 @@ def test_the_commands_told_of_a_recording_can_be_copied(tmp_path, monkeypatch):
     export = shlex.split(refusal.stderr.split('use "')[1].rstrip().removesuffix('"'))
     assert CliRunner().invoke(main, [*export[1:], "--csv"]).exit_code == 0
     assert (replay[:2], export[:2]) == (["concwatch", "replay"], ["concwatch", "export"])
-
-
-def test_a_last_line_without_an_end_is_listed_as_it_is_read(tmp_path):
-    recorded(tmp_path / "a-whole")
-    lines = (tmp_path / "a-whole").read_bytes().splitlines(keepends=True)
-    last = max(number for number, line in enumerate(lines) if line.startswith(b"["))
-    compressed = bytearray(gzip.compress(b"".join(lines)))
-    compressed[len(compressed) // 2] ^= 0xFF
-    (tmp_path / "b-no-end").write_bytes(b"".join(lines[: last + 1])[:-1])
-    (tmp_path / "c-cut").write_bytes(b"".join(lines[: last + 1])[:-2])
-    (tmp_path / "d-garbage").write_bytes(b"".join([*lines, b"[[[\n[garbage\n", b"\0" * 20_000]))
-    (tmp_path / "e-damaged").write_bytes(compressed)
-    listed = sorted(find_recordings(tmp_path), key=lambda one: one.file)
-    assert [one.state for one in listed] == [FINISHED, CUT, CUT, FINISHED, DAMAGED]
-    for one in listed:
-        read = load(Path(one.file))
-        assert read.samples
-        assert (one.samples, one.seconds) == (read.samples, read.duration)
 
 
 def test_names_with_line_ends_stay_in_their_row(tmp_path):

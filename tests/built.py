@@ -1,4 +1,4 @@
-"""The command that starts a worker: by a Python that has its engine, built first where it has to be."""
+"""The command that starts a worker of an engine, built first if necessary."""
 
 import asyncio
 import sys
@@ -9,12 +9,12 @@ from concwatch.lab.catalog import Engine, find_engines
 from concwatch.runtimes.building import build
 
 NEWEST = 20
-"""A minor version of Python 3 that is not there yet."""
+"""A minor version of Python 3 that does not exist yet."""
 
 
 @cache
 def row_of(name: str) -> Engine:
-    """Return the row of an engine; one that this Python is too old for runs on the oldest that is not."""
+    """Return the row of an engine, on a newer Python if this one is too old for it."""
     (row,) = find_engines([name])
     if sys.version_info < row.oldest_python:
         for minor in range(row.oldest_python[1], NEWEST):
@@ -25,8 +25,7 @@ def row_of(name: str) -> Engine:
 
 @cache
 def start_command(engine: Engine) -> list[str]:
-    """Return the command of an engine; raises `BuildError` where it cannot be built."""
+    """Return the command of an engine. Raises `BuildError` if it cannot be built."""
     if not engine.ways:
         return engine.command()
-    told: list[str] = []
-    return asyncio.run(build(engine.ways, engine.name, told.append, lambda seconds: None))
+    return asyncio.run(build(engine.ways, engine.name, lambda text: None, lambda seconds: None))

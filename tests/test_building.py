@@ -1,4 +1,4 @@
-"""Workers that are built first, by a toolchain made for the test, and a lab that starts what came of it."""
+"""Workers that are built by a fake toolchain, and a lab that starts them."""
 
 import asyncio
 import json
@@ -32,10 +32,10 @@ def toy(tmp_path, monkeypatch):
     return Toolchain(tmp_path, monkeypatch)
 
 
-def built(toy, told=None, took=None):
-    """Build, and give the command."""
-    told, took = [] if told is None else told, [] if took is None else took
-    return asyncio.run(build(toy.engine.ways, "toy", told.append, took.append))
+def built(toy, reported=None, took=None):
+    """Build, and return the command."""
+    reported, took = [] if reported is None else reported, [] if took is None else took
+    return asyncio.run(build(toy.engine.ways, "toy", reported.append, took.append))
 
 
 def alive(pids):
@@ -65,12 +65,12 @@ def test_a_tool_is_found_in_its_home_before_the_path(toy, tmp_path, monkeypatch)
 
 
 def test_a_worker_is_built_once_for_each_source_and_version(toy):
-    told, took = [], []
-    command = built(toy, told, took)
-    assert told == ["building with Toy 3.1.4"]
+    reported, took = [], []
+    command = built(toy, reported, took)
+    assert reported == ["building with Toy 3.1.4"]
     assert len(took) == 1
     assert os.access(command[0], os.X_OK)
-    assert built(toy, told, took) == command
+    assert built(toy, reported, took) == command
     assert (len(toy.runs), len(took)) == (1, 1)
     toy.write("3.2")
     newer = built(toy)
@@ -83,17 +83,17 @@ def test_a_worker_is_built_once_for_each_source_and_version(toy):
 
 def test_what_the_compiler_says_is_told_and_its_first_error_is_the_reason(toy):
     toy.write(body=FAIL)
-    told = []
+    reported = []
     with pytest.raises(BuildError, match=r"^build failed: main\.toy:1:1: error: nobody plays like this$"):
-        built(toy, told)
-    assert told[1:] == [f"reading {toy.source}", "main.toy:1:1: error: nobody plays like this"]
+        built(toy, reported)
+    assert reported[1:] == [f"reading {toy.source}", "main.toy:1:1: error: nobody plays like this"]
     assert toy.kept == []
     toy.write(body="seq 1 5000; exit 1")
-    told = []
+    reported = []
     with pytest.raises(BuildError, match="build failed: 5000"):
-        built(toy, told)
-    assert len(told) < 30
-    assert told[-1].endswith("more lines")
+        built(toy, reported)
+    assert len(reported) < 30
+    assert reported[-1].endswith("more lines")
     toy.write(body=MAKE)
     assert built(toy)
 
@@ -150,7 +150,7 @@ def test_two_that_want_the_same_have_it_built_once(toy):
 
 
 async def in_lab(toy, act):
-    """Have ``act`` done with a lab of the toy engine and its lane, and the lab closed."""
+    """Run ``act`` with a lab of the toy engine and its lane, and close the lab."""
     lab = Lab([toy.engine], settings=Settings("hold"), hz=20)
     clock = asyncio.get_running_loop().create_task(lab.run())
     try:
@@ -175,10 +175,10 @@ async def test_a_lane_is_seen_building_and_then_holds_what_was_asked_of_it(toy):
         (toy.source / "go").touch()
         await until(lambda: lane.live == 50, "the target is held")
         assert lane.state is State.RUNNING
-        told = texts(lab)
-        assert told[0] == "building with Toy 3.1.4"
-        assert told[1] == "looks good"
-        assert told[2].startswith("built in ")
+        reported = texts(lab)
+        assert reported[0] == "building with Toy 3.1.4"
+        assert reported[1] == "looks good"
+        assert reported[2].startswith("built in ")
 
     await in_lab(toy, act)
 
@@ -225,7 +225,7 @@ def invoke(*arguments):
 
 @pytest.fixture
 def no_tools(tmp_path, monkeypatch):
-    """Nothing that could build anything, and an empty cache folder."""
+    """No build tools, and an empty cache folder."""
     from concwatch.runtimes import tool
 
     (tmp_path / "bin").mkdir()

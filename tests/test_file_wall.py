@@ -1,4 +1,4 @@
-"""The wall that tasks find themselves: which errors are of it, what becomes of the goal, what is told."""
+"""The limit on open files that running tasks hit: its errors, the target, and what is reported."""
 
 import errno
 from collections import deque
@@ -12,7 +12,7 @@ from concwatch.worker.goal import Counts, Goal
 
 
 def caused(*errors):
-    """The last of some errors, each raised because of the one before it."""
+    """Chain errors, and return the last one."""
     for before, error in pairwise(errors):
         error.__cause__ = before
     return errors[-1]
@@ -32,12 +32,12 @@ REFUSED = OSError(errno.EMFILE, "Too many open files")
         (None, False),
     ],
 )
-def test_an_error_is_of_this_wall_if_one_of_those_behind_it_is(error, refusal):
+def test_an_error_is_of_this_wall_if_one_of_its_causes_is(error, refusal):
     assert is_too_many_files(error) is refusal
 
 
 class Bench:
-    """A goal, and an engine's inbox that is emptied by hand."""
+    """A goal, and an engine's inbox that is processed by hand."""
 
     def __init__(self, target, live):
         self.goal, self.counts = Goal(), Counts()
@@ -45,7 +45,7 @@ class Bench:
         self.goal.set_target(target, self.counts, 0.0)
         self.inbox = deque()
         self.wall = FileWall(self.goal, self.counts, self.inbox.append)
-        self.told = []
+        self.reported = []
 
     def fail(self, tasks=1):
         for _ in range(tasks):
@@ -57,11 +57,11 @@ class Bench:
             self.inbox.popleft()()
 
     def tick(self):
-        self.wall.check(lambda *fields: self.told.append(fields))
+        self.wall.check(lambda *fields: self.reported.append(fields))
         self.turn()
 
 
-def test_what_stands_is_the_target_at_once_and_told_when_no_task_fails_any_more():
+def test_the_target_is_lowered_at_once_and_reported_when_no_task_fails_any_more():
     bench = Bench(500, 300)
     bench.fail(100)
     assert len(bench.inbox) == 1
@@ -71,35 +71,35 @@ def test_what_stands_is_the_target_at_once_and_told_when_no_task_fails_any_more(
     bench.fail(50)
     bench.turn()
     bench.tick()
-    assert bench.told == []
+    assert bench.reported == []
     bench.tick()
-    assert bench.told == [(150, 500, "ulimit -n", open_file_limit(), "Too many open files")]
+    assert bench.reported == [(150, 500, "ulimit -n", open_file_limit(), "Too many open files")]
     bench.tick()
-    assert len(bench.told) == 1
+    assert len(bench.reported) == 1
     assert bench.goal.wanted(bench.counts.live) == 0
 
 
-def test_a_target_that_is_asked_for_meanwhile_stands():
+def test_a_target_set_meanwhile_is_kept():
     bench = Bench(500, 300)
     bench.fail(100)
     bench.turn()
     bench.goal.set_target(50, bench.counts, 1.0)
     bench.tick()
     bench.tick()
-    assert bench.told == []
+    assert bench.reported == []
     assert bench.goal.target == 50
 
 
-def test_tasks_that_are_on_their_way_out_hit_no_wall():
+def test_tasks_being_cancelled_hit_no_wall():
     bench = Bench(10, 300)
     bench.fail(100)
     bench.turn()
     bench.tick()
     bench.tick()
-    assert (bench.told, bench.goal.target) == ([], 10)
+    assert (bench.reported, bench.goal.target) == ([], 10)
 
 
-def test_another_error_is_left_alone():
+def test_other_errors_are_ignored():
     bench = Bench(500, 300)
     assert not bench.wall.handle(ValueError("x"))
     assert not bench.inbox

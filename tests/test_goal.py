@@ -1,4 +1,4 @@
-"""What an engine wants next, as plain arithmetic: no engine, no clock."""
+"""Targets as plain arithmetic: no engine, no clock."""
 
 import pytest
 from hypothesis import given
@@ -10,13 +10,13 @@ numbers = st.integers(0, 1_000)
 
 
 class Model:
-    """An engine that does at once what its goal wants, a slice at a time; at first ``target`` tasks stand."""
+    """An engine that follows its goal, a slice at a time; ``target`` tasks are live at first."""
 
     def __init__(self, refill: bool = True, target: int | None = None):
         self.goal = Goal()
         self.counts = Counts()
         self.goal.set_refill(refill)
-        self.told = []
+        self.reported = []
         if target is not None:
             self.ask(target)
             self.settle()
@@ -33,7 +33,7 @@ class Model:
             self.counts.cancelled += min(-wanted, most)
         fields = self.goal.reached(self.counts, 1.0)
         if fields:
-            self.told.append(fields)
+            self.reported.append(fields)
         return wanted
 
     def replace(self, times=1):
@@ -69,8 +69,8 @@ def test_it_holds_each_target_and_never_creates_beyond_it(refill, targets):
             assert wanted == target - before
             before = model.counts.live
         assert model.counts.live == target
-        assert model.told[-1]["target"] == model.told[-1]["live"] == target
-    assert len(model.told) == len(targets)
+        assert model.reported[-1]["target"] == model.reported[-1]["live"] == target
+    assert len(model.reported) == len(targets)
 
 
 @given(numbers, st.lists(st.integers(0, 100), max_size=20), st.integers(1, 300))
@@ -85,29 +85,6 @@ def test_a_burst_without_refill_creates_just_its_number(target, endings, most):
     assert model.counts.cancelled == 0
 
 
-@given(numbers, numbers)
-def test_asked_again_without_refill_it_fills_up_to_the_target_once_more(target, completed):
-    model = Model(refill=False, target=target)
-    model.counts.completed += min(completed, target)
-    assert model.wanted() == 0
-    model.ask(target)
-    model.settle()
-    assert model.counts.live == target
-    assert model.told[-1]["created"] == min(completed, target)
-
-
-@given(numbers, st.lists(st.integers(0, 1_000), max_size=10))
-def test_with_refill_what_ends_is_replaced(target, endings):
-    model = Model(target=target)
-    for ending in endings:
-        ended = min(ending, model.counts.live)
-        model.counts.completed += ended
-        assert model.wanted() == ended
-        model.settle()
-    assert model.counts.live == target
-    assert model.counts.cancelled == 0
-
-
 def test_switching_refill_off_drops_what_was_not_created_yet():
     model = Model()
     model.ask(100)
@@ -118,27 +95,18 @@ def test_switching_refill_off_drops_what_was_not_created_yet():
     assert model.wanted() == 70
 
 
-@given(st.booleans(), st.integers(1, 1_000), st.integers(1, 300))
-def test_replacing_ends_every_task_and_creates_as_many_anew(refill, target, most):
-    model = Model(refill, target=target)
-    model.replace()
-    assert model.wanted() == -target
-    model.settle(most)
-    assert model.counts.cancelled == model.counts.live == target
-    assert model.counts.created == 2 * target
-
-
 @given(st.booleans(), st.integers(1, 1_000), st.integers(1, 400), st.integers(1, 3))
-def test_replaced_while_it_grows_a_target_is_reached_only_when_all_stand(refill, target, most, changes):
+def test_replaced_while_it_grows_a_target_is_reached_only_when_all_are_live(refill, target, most, changes):
     model = Model(refill)
     model.ask(target)
     model.step(most)
-    told = len(model.told)
+    reported = len(model.reported)
     model.replace(changes)
     model.settle(most)
     assert model.counts.live == target
-    assert all(fields["live"] == target for fields in model.told)
-    assert len(model.told) == max(1, told)
+    assert model.counts.cancelled == model.counts.created - target
+    assert all(fields["live"] == target for fields in model.reported)
+    assert len(model.reported) == max(1, reported)
 
 
 @given(st.booleans(), st.integers(1, 1_000), numbers)
@@ -163,21 +131,21 @@ def test_replacing_while_it_shrinks_leaves_the_smaller_target_and_no_burst_behin
 
 
 @given(st.booleans(), numbers, st.integers(1, 1_000), numbers)
-def test_settling_takes_what_stands_as_the_target_and_is_not_reached(refill, target, standing, more):
+def test_settling_lowers_the_target_to_what_is_live_and_is_not_reached(refill, target, standing, more):
     model = Model(refill)
     model.ask(target)
     model.step(standing)
-    told = len(model.told)
+    reported = len(model.reported)
     model.goal.settle(model.counts.live)
     assert model.goal.target == min(target, standing)
     model.goal.settle(model.counts.live + more)  # which never raises it
     assert model.goal.target == min(target, standing)
     assert model.step() == 0
-    assert len(model.told) == told
+    assert len(model.reported) == reported
 
 
 @pytest.mark.parametrize("refill", [True, False])
-def test_reached_tells_what_happened_since_the_command_and_only_once(refill):
+def test_reached_reports_what_happened_since_the_command_once(refill):
     model = Model(refill)
     model.ask(10, now=5.0)
     model.settle()
@@ -190,10 +158,10 @@ def test_reached_tells_what_happened_since_the_command_and_only_once(refill):
     assert model.goal.reached(model.counts, 9.6) is None
     model.ask(5, now=10.0)
     model.settle()
-    assert model.told[-1] == {"target": 5, "live": 5, "created": 0, "cancelled": 15, "seconds": -9.0}
+    assert model.reported[-1] == {"target": 5, "live": 5, "created": 0, "cancelled": 15, "seconds": -9.0}
 
 
-def test_a_burst_whose_tasks_end_at_once_is_reached_all_the_same():
+def test_a_burst_whose_tasks_end_at_once_is_reached():
     model = Model(refill=False)
     model.ask(10)
     for _ in range(10):
@@ -205,7 +173,7 @@ def test_a_burst_whose_tasks_end_at_once_is_reached_all_the_same():
     assert model.goal.reached(model.counts, 1.0) == expected
 
 
-def test_a_task_that_is_told_to_end_is_no_part_of_the_burst_that_takes_its_place():
+def test_a_task_being_cancelled_is_not_part_of_the_next_burst():
     goal, counts = Goal(), Counts()
     goal.set_target(30, counts, 0.0)
     counts.created = 30
@@ -213,7 +181,7 @@ def test_a_task_that_is_told_to_end_is_no_part_of_the_burst_that_takes_its_place
     goal.set_refill(False)
     goal.replace(counts.live)
     counts.cancelled = 29
-    assert goal.wanted(counts.live, 1) == 0  # the last is told to end, and has not yet
+    assert goal.wanted(counts.live, 1) == 0  # the last one is being cancelled
     goal.set_target(5, counts, 1.0)
     counts.cancelled = 30
     assert goal.wanted(counts.live) == 5

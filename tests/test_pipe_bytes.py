@@ -32,13 +32,13 @@ def test_lines_are_the_same_wherever_they_come_apart(lines, cuts):
     assert pipe.rest() == rest
 
 
-def test_many_lines_are_given_little_by_little():
+def test_many_lines_are_returned_in_batches():
     pipe = PipeLines()
     pipe.feed(b"x\n" * (2 * MAX_LINES + 5))
     assert [len(pipe.lines()) for _ in range(4)] == [MAX_LINES, MAX_LINES, 5, 0]
 
 
-def test_a_line_too_long_is_told_once_and_skipped_to_its_end():
+def test_a_line_too_long_is_reported_once_and_skipped_to_its_end():
     pipe = PipeLines()
     pipe.feed(b"a\n" + b"x" * (LONGEST_LINE + 1))
     assert pipe.full

@@ -1,4 +1,4 @@
-"""Which tasks are timed, and the times that a tick carries, with time passed in: no engine, no clock."""
+"""Which tasks are timed, and the times of a tick, with time passed in: no engine, no clock."""
 
 import math
 import random
@@ -39,21 +39,15 @@ def slices(size, interval, seconds):
     )
 
 
-def test_the_first_hundred_are_all_timed():
-    run = Run()
-    run.create([0.0] * BUCKET)
-    assert len(run.timed) == BUCKET
-
-
 @pytest.mark.parametrize(
     "moments",
     [
-        lambda: poisson(300, 20),
-        lambda: poisson(5_000, 5),
-        lambda: poisson(100_000, 2),
+        lambda: poisson(300, 10),
+        lambda: poisson(5_000, 3),
+        lambda: poisson(50_000, 2),
         lambda: slices(1_024, 0.01, 2),
-        lambda: slices(10_000, 3, 30),
-        lambda: [0.0] * 100_000,
+        lambda: slices(5_000, 3, 15),
+        lambda: [0.0] * 5_000,
     ],
     ids=["few", "many", "most", "slices", "bursts", "at once"],
 )
@@ -65,11 +59,11 @@ def test_at_most_a_thousand_a_second_are_timed(moments):
         assert last - first >= 1 - 1e-6
 
 
-@pytest.mark.parametrize("rate", [3_000, 5_000, 20_000, 100_000])
+@pytest.mark.parametrize("rate", [3_000, 20_000, 50_000])
 def test_nearly_as_many_are_timed_as_may_be(rate):
     run = Run()
-    run.create(poisson(rate, 5))
-    assert len(run.timed) > 0.95 * 5 * RATE
+    run.create(poisson(rate, 2))
+    assert len(run.timed) > 0.95 * 2 * RATE
 
 
 def test_of_many_tasks_a_third_is_timed_at_most_even_when_they_come_slowly():
@@ -83,7 +77,7 @@ def test_of_many_tasks_a_third_is_timed_at_most_even_when_they_come_slowly():
 
 def test_each_place_in_a_slice_of_growth_gets_its_turn():
     run = Run()
-    run.create(slices(1_024, 0.01, 20))
+    run.create(slices(1_024, 0.01, 5))
     places = [index % 1_024 for index, _ in run.timed[2 * BUCKET :]]
     quarters = [sum(place // 256 == quarter for place in places) / len(places) for quarter in range(4)]
     assert quarters == pytest.approx([0.25] * 4, abs=0.03)
@@ -91,7 +85,7 @@ def test_each_place_in_a_slice_of_growth_gets_its_turn():
 
 def test_the_lengths_of_the_timed_are_those_of_all():
     run, source = Run(), random.Random(2)
-    run.create(poisson(5_000, 60))
+    run.create(poisson(5_000, 30))
     lengths = [0.2 * math.exp(source.gauss(0, 0.5)) for _ in range(run.created)]
     timed = sorted(lengths[index] for index, _ in run.timed)
     lengths.sort()
@@ -99,7 +93,7 @@ def test_the_lengths_of_the_timed_are_those_of_all():
         assert timed[int(share * len(timed))] == pytest.approx(lengths[int(share * len(lengths))], rel=near)
 
 
-def test_times_are_taken_once_rounded_to_four_digits_and_whole_microseconds():
+def test_times_are_drained_once_rounded_to_four_digits_and_whole_microseconds():
     timing = Timing(lambda: 0.0)
     timing.record_start(1.0, 1.00012344)
     timing.record_completion(1.0, 13.34567)
@@ -108,7 +102,7 @@ def test_times_are_taken_once_rounded_to_four_digits_and_whole_microseconds():
     assert timing.drain() == {"durations": [], "delays": []}
 
 
-def test_while_nobody_takes_them_the_oldest_times_go():
+def test_without_a_reader_the_oldest_times_are_dropped():
     timing = Timing(lambda: 0.0)
     for index in range(MAX_TIMES + 5):
         timing.record_completion(0.0, index)

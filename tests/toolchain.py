@@ -1,4 +1,4 @@
-"""A toolchain of a language that there is not: a compiler on ``PATH`` that does what a test has it do."""
+"""A fake toolchain: a compiler on ``PATH`` that runs a test's shell script."""
 
 import os
 import stat
@@ -15,7 +15,7 @@ import sys; sys.path.insert(0, {ROOT!r})
 from concwatch.worker.serve import serve
 serve("asyncio")
 """
-"""What the compiler makes of any source: a worker of Python's."""
+"""The output of the compiler: a Python worker."""
 
 COMPILER = """#!/bin/sh
 if [ "$1" = --version ]; then echo "toyc {version} (built for tests)"; exit; fi
@@ -32,10 +32,10 @@ class Toolchain:
     """A folder with a compiler ``toyc``, a source, and an engine that is built from it.
 
     Args:
-        folder: where all of it is put.
-        monkeypatch: pytest's: the compiler is put on ``PATH``, and the cache folder into ``folder``.
-        version: what the compiler calls itself.
-        body: lines of shell that it runs; "$3" is the folder to build into.
+        folder: the folder for all of it.
+        monkeypatch: puts the compiler on ``PATH``, and the cache folder into ``folder``.
+        version: the compiler's version.
+        body: the shell script that it runs; "$3" is the output folder.
     """
 
     def __init__(self, folder: Path, monkeypatch, version: str = "3.1.4", body: str = MAKE) -> None:
@@ -58,19 +58,19 @@ class Toolchain:
         self.engine = Engine("toy", "one toy", 1_000, ways=(way,))
 
     def write(self, version: str = "3.1.4", body: str = MAKE) -> None:
-        """Have another compiler in its place."""
+        """Replace the compiler."""
         filled = body.format(worker=self._folder / "worker")
         self.compiler.write_text(COMPILER.format(version=version, log=self.log, body=filled))
         self.compiler.chmod(self.compiler.stat().st_mode | stat.S_IXUSR)
 
     @property
     def runs(self) -> list[int]:
-        """The processes of the compiler so far."""
+        """The process ids of the compiler's runs so far."""
         return [int(line) for line in self.log.read_text().split()] if self.log.exists() else []
 
     @property
     def kept(self) -> list[str]:
-        """What stands in the cache folder but for locks."""
+        """The folders in the cache."""
         return sorted(path.name for path in self.cache.rglob("*toy*") if path.is_dir()) or sorted(
             path.name for path in self.cache.rglob("source-*") if path.is_dir()
         )

@@ -67,7 +67,10 @@ def until_status(pid, status):
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ((sys.executable, "-I", "-c", WAITS), "takes no agent from outside: start it by concwatch watch"),
+        (
+            (sys.executable, "-I", "-c", WAITS),
+            "cannot load an agent from outside: start it by concwatch watch",
+        ),
         (("cat",), "cat is not Python"),
     ],
     ids=["isolated", "no Python"],

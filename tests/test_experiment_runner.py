@@ -160,7 +160,7 @@ def test_what_the_machine_cannot_hold_is_skipped_and_never_started():
     what = experiment("threads", "asyncio", sizes=(700, 1000))
     found = run(what, links, walls=(Wall("pid_max", 32_768, 32_000),), repeats=1).figures()
     assert [figure.state for figure in found] == [DONE, SKIPPED, DONE, DONE]
-    assert found[1].reason == "this machine holds 768 threads, then pid_max is in the way"
+    assert found[1].reason == "this machine can hold 768 threads, limited by pid_max"
     assert links.starts == ["threads", "asyncio", "asyncio"]
 
 

@@ -101,12 +101,12 @@ def of(name, workload="sleep:10", walls=WALLS):
         ),
         (
             30_000, of("threads"), 16 * GIB, 0, BUDGET, 21_800,
-            "this machine holds 21,800 threads, then vm.max_map_count is in the way",
+            "this machine can hold 21,800 threads, limited by vm.max_map_count",
         ),
         # A wall on threads that is about memory is still no matter of the budget.
         (
             30_000, of("threads", walls=STACKS), 16 * GIB, 0, BUDGET, 1_024,
-            "this machine holds 1,024 threads, then virtual memory (ulimit -v) is in the way",
+            "this machine can hold 1,024 threads, limited by virtual memory (ulimit -v)",
         ),
         # Where tasks end as fast as they are started hardly any are ever live.
         (10_000_000, of("threads", "nop"), 100 * MIB, 0, BUDGET, 10_000_000, ""),
@@ -126,7 +126,7 @@ def test_connections_end_at_the_limit_on_open_files(monkeypatch):
     monkeypatch.setattr(forecasting, "most_files", lambda: 1_000)
     found = forecast(5_000, [demand(TOY, Settings("http"), ())], 100 * GIB)
     assert found.fitting == 1_000 - FILES_KEPT
-    assert found.why() == f"this machine holds {1_000 - FILES_KEPT} connections, then ulimit -n is in the way"
+    assert found.why() == f"this machine can hold {1_000 - FILES_KEPT} connections, limited by ulimit -n"
     assert wall_fits(QUEUE, Settings("http"), ()) == ()  # no more than it has threads
 
 
@@ -406,17 +406,17 @@ async def test_workers_and_page_servers_are_ended_before_anything_else_when_memo
         (
             ["asyncio", "uvloop"], 400_000, True, GIB,
             "asyncio and uvloop: 400,000 tasks each: needs about 1.3 GiB, the memory budget is 1 GiB: "
-            "expected at most 294,000, or --force, with which growth stops there",
+            "expected at most 294,000, or --force to let growth stop at the limit",
         ),
         (
             ["asyncio", "threads"], 30_000, False, None,
-            "threads: 30,000 tasks: this machine holds 21,800 threads, then vm.max_map_count is in the way: "
-            "expected at most 21,800, or --force, with which growth stops there",
+            "threads: 30,000 tasks: this machine can hold 21,800 threads, limited by vm.max_map_count: "
+            "expected at most 21,800, or --force to let growth stop at the limit",
         ),
         (
             ["asyncio"], 20_000_000, False, 16 * GIB,
             "asyncio: 20,000,000 tasks: needs about 28.2 GiB, memory leaves workers 11.4 GiB: "
-            "expected at most 7,830,000, or --force, with which growth stops there",
+            "expected at most 7,830,000, or --force to let growth stop at the limit",
         ),
     ],
 )  # fmt: skip
@@ -509,9 +509,7 @@ async def test_a_typed_number_is_asked_about_and_where_no_more_fit_nothing_more_
         await s.press("1", "enter")
         await s.enter("30000")
         await s.press("enter")
-        await s.sees(
-            "threads: 30,000 tasks will not fit", "This machine holds 21,800 threads, then vm.max_map"
-        )
+        await s.sees("threads: 30,000 tasks will not fit", "This machine can hold 21,800 threads, limited by")
         assert "Not measured" not in s.text()
         await s.press("enter")
         assert s.lane("threads").target == 21_800

@@ -128,7 +128,7 @@ class Builder:
                 return found, ""
             _, text = self._run([found, *tool["version"]], None, dict(os.environ), VERSION_TIMEOUT)
             match = re.search(tool["pattern"], text)
-            version = match.group(1) if match else "of no known version"
+            version = match.group(1) if match else "of unknown version"
             wanted = _numbers(tool["version_wanted"])
             if match and _numbers(version) >= tool["least"] and _numbers(version)[: len(wanted)] == wanted:
                 return found, version

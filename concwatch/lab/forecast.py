@@ -152,7 +152,7 @@ class Forecast(Struct, frozen=True):
         """Return why not all tasks fit: ``needs about 1.43 GiB, the memory budget is 300 MiB``."""
         if not self.memory:
             what = "connections" if self.wall == OPEN_FILES else "threads"
-            return f"this machine holds {format_count(self.fitting)} {what}, then {self.wall} is in the way"
+            return f"this machine can hold {format_count(self.fitting)} {what}, limited by {self.wall}"
         others = f" with {format_bytes(self.others)} for the other lanes" if self.others else ""
         room = format_bytes(self.room)
         there = f"the {BUDGET} is {room}" if self.wall == BUDGET else f"{self.wall} leaves workers {room}"
@@ -221,6 +221,6 @@ def why_too_many(
             each = " each" if len(group) > 1 else ""
             return (
                 f"{names}: {format_count(tasks)} tasks{each}: {found.why()}: expected at most "
-                f"{format_count(found.fitting)}, or --force, with which growth stops there"
+                f"{format_count(found.fitting)}, or --force to let growth stop at the limit"
             )
     return None

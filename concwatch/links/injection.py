@@ -51,13 +51,13 @@ def why_no_agent(pid: int, address: str) -> str:
     try:
         program, options = os.path.basename(program_of(pid)), command_of(pid)[1:]
     except OSError:
-        return "it may not be looked at: expected a process of this user"
+        return "no permission to inspect it: expected a process of this user"
     if "python" not in program and "pypy" not in program:
         return f"{program} is not Python"
     if any(
         option.startswith("-") and set(option[1:]) & set("IES") for option in _interpreter_options(options)
     ):
-        return "its Python takes no sitecustomize (-I, -E or -S): call concwatch.agent.start() in its code"
+        return "its Python ignores sitecustomize (-I, -E or -S): call concwatch.agent.start() in its code"
     try:
         if variable_of(pid, ADDRESS) != address:
             return "its environment was emptied: call concwatch.agent.start() in its code"
@@ -105,7 +105,7 @@ def inject(pid: int, file: str, gdb: bool) -> str | None:
     try:
         program = program_of(pid)
     except OSError as error:
-        return f"it may not be looked at: {error}"
+        return f"no permission to inspect it: {error}"
     if not re.match(r"(python|pypy)", os.path.basename(program)):
         return f"{os.path.basename(program)} is not Python"
     if found is not None and found.state == "T":
@@ -118,10 +118,10 @@ def inject(pid: int, file: str, gdb: bool) -> str | None:
         )
     if not gdb:
         known = f"Python {version[0]}.{version[1]}" if version else "its Python"
-        return f"{known} takes no agent from outside: {HOW}"
+        return f"{known} cannot load an agent from outside: {HOW}"
     if shutil.which("gdb") is None:
         return "gdb is not installed: apt install gdb"
-    return _run(gdb_command(pid, file), lambda words: f"gdb could not: {words}")
+    return _run(gdb_command(pid, file), lambda words: f"gdb failed: {words}")
 
 
 def _run(command: list[str], problem: Callable[[str], str]) -> str | None:

@@ -67,7 +67,7 @@ class Output:
         if self._ended is not None:
             flooded, rest = self._lines.waiting, self._lines.rest()
             if flooded:  # decoding all of it could take long
-                found.append(Garbage(f"the last {len(rest):,} bytes that it sent are not read"))
+                found.append(Garbage(f"the last {len(rest):,} bytes that it sent were not read"))
             elif rest.strip():
                 found.append(Garbage(f"ended in the middle of a line: {quoted(rest)}"))
             found.append(self._ended)

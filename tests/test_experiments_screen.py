@@ -2,29 +2,23 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import concwatch.experiments.loading as files
 from concwatch.charts.colors import series_colors
-from concwatch.demos.captures import Captures
-from concwatch.demos.demo import Demo
-from concwatch.demos.player import play
 from concwatch.experiments.loading import shipped
 from concwatch.experiments.runner import Runner
 from concwatch.lab.catalog import SHOWN
 from concwatch.lab.lab import Lab
-from concwatch.lab.settings import Settings
 from concwatch.links.link import Ended
-from concwatch.ui.app import ConcwatchApp
 from concwatch.ui.experiment_runs import ExperimentRuns
 from concwatch.ui.screens.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.experiment_charts import RunChart, SizeChart
 from concwatch.units import format_forecast
 from tests import virtual_time
-from tests.screen import GIB, GOLDEN, MEMORY, WALLS, Workers, looks_golden, stage, svg_lines
+from tests.screen import GIB, GOLDEN, MEMORY, WALLS, Workers, looks_golden, stage
 
 SPEED = 50
 """How much faster the clock of an experiment's lab runs: a second's sleep is over at once."""
@@ -203,34 +197,6 @@ async def test_a_quick_run_and_a_full_one_fill_the_table_and_the_charts(own_file
         looks_golden(s.lines(), GOLDEN / "experiments-120x40.txt")
 
 
-async def test_a_demos_picture_shows_an_experiment_as_it_is_then(own_files, monkeypatch):
-    monkeypatch.setattr(
-        "concwatch.ui.screens.experiments.FRAME", 3_600
-    )  # by itself the screen looks too late
-
-    async def script(stage):
-        await stage.press("e")
-        await stage.click("small")
-        await stage.press("k", "enter")
-        await stage.until(lambda lab: stage.app.runs.last and not stage.app.runs.running)
-        await stage.caption("Its end")
-        await stage.shot("end")
-
-    demo = Demo(Path("mine.py"), "Mine", "", script, (120, 40), "", SHOWN, ())
-    app = ConcwatchApp(lambda: fast_lab()(SHOWN, Settings()), make_run_lab=fast_lab())
-    captures = Captures("mine", "Mine", ("svg",))
-    done = await play(demo, app, captures, lambda _: None)
-    assert done.problem == ""
-    seen = "\n".join(svg_lines(captures.shots["end"], 120, 40))
-    for text in (
-        "✓ done",
-        "done (quick): 5 of 5 cells",
-        "by size  threads corouti another",
-        "○ published  ● here",
-    ):
-        assert text in seen
-
-
 async def test_it_runs_on_behind_the_monitor_and_keeps_what_was_measured_when_it_is_stopped(
     own_files,
 ):
@@ -328,7 +294,7 @@ async def test_lanes_that_share_the_machine_are_told_of_and_can_be_stopped(own_f
         for _ in range(10):
             s.clock.now += 0.1
             s.lab.step()
-        s.app.screen.update_content()
+        s.app.update_now()  # as for a picture
         await s.settle()
         assert "lanes" not in s.text(s.query("RunBar"))
         assert not s.lane("asyncio").on

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,18 +125,6 @@ class Workers(FakeWorkers):
 
 
 _time.get_time = virtual_time.now  # the clock of Textual's timers, which sleep on the loop's
-
-_render_update = Compositor.render_update
-
-
-def _render_in_full_only(self: Compositor, full: bool = False, **options: Any) -> object:
-    self._dirty_regions.clear()
-    return _render_update(self, full, **options) if full else None
-
-
-def no_frames() -> AbstractContextManager[object]:
-    """Render no frames, which no terminal shows; `Stage.lines` draws the screen when a test reads it."""
-    return patch.object(Compositor, "render_update", _render_in_full_only)
 
 
 class Clock:
@@ -382,6 +370,23 @@ def pilot_of(pilot: Pilot[None]) -> Pilot[None]:
     return QuickPilot(pilot.app) if virtual else pilot
 
 
+_render_update = Compositor.render_update
+
+
+def _render_in_full_only(self: Compositor, full: bool = False, **options: Any) -> object:
+    self._dirty_regions.clear()
+    return _render_update(self, full, **options) if full else None
+
+
+@asynccontextmanager
+async def running(app: App[None], size: tuple[int, int], headless: bool = True) -> AsyncIterator[Pilot[None]]:
+    """Run an app; a headless one renders no frames, and `Stage.lines` draws what a test reads."""
+    render = _render_in_full_only if headless else _render_update
+    with patch.object(Compositor, "render_update", render):
+        async with app.run_test(headless=headless, size=size, notifications=True) as pilot:
+            yield pilot_of(pilot)
+
+
 def showing(*widgets: Widget) -> App[None]:
     """Return an app that shows only these widgets, with our themes' variables."""
 
@@ -429,12 +434,11 @@ async def stage(
     app = ConcwatchApp(make_lab, pictures, make_run_lab)
     if terminal is not None:
         app.driver_class = terminal.driver_class()
-    with nullcontext() if terminal else no_frames():
-        async with app.run_test(headless=terminal is None, size=size, notifications=True) as pilot:
-            found = Stage(app, pilot_of(pilot), workers, clock)
-            await found.until(
-                lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"
-            )
-            found.monitor.show_snapshot()
-            await found.settle()
-            yield found
+    async with running(app, size, terminal is None) as pilot:
+        found = Stage(app, pilot, workers, clock)
+        await found.until(
+            lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"
+        )
+        found.monitor.show_snapshot()
+        await found.settle()
+        yield found

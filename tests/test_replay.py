@@ -20,7 +20,7 @@ from concwatch.ui.widgets.lane_card import RecordedCard
 from concwatch.ui.widgets.transport import Transport
 from tests.command_line import refused
 from tests.made_recording import MACHINE, made_lines
-from tests.screen import Clock, Stage, Workers, no_frames, pilot_of, stage
+from tests.screen import Clock, Stage, Workers, running, stage
 
 SECONDS = 300.0
 """How long the made recordings are."""
@@ -108,14 +108,11 @@ async def replay(path, size=(120, 40), speed=1.0, pictures=None):
     clock = Clock()
     more = {} if pictures is None else {"pictures": pictures}
     app = ReplayApp(load(path), path.name, speed, clock=clock, **more)
-    with no_frames():
-        async with app.run_test(size=size, notifications=True) as pilot:
-            found = ReplayStage(app, pilot_of(pilot), Workers(), clock)
-            await found.until(
-                lambda: isinstance(app.screen, ReplayScreen) and app.screen.is_mounted, "a replay"
-            )
-            await found.pass_(0.0)
-            yield found
+    async with running(app, size) as pilot:
+        found = ReplayStage(app, pilot, Workers(), clock)
+        await found.until(lambda: isinstance(app.screen, ReplayScreen) and app.screen.is_mounted, "a replay")
+        await found.pass_(0.0)
+        yield found
 
 
 # What is seen.

@@ -7,7 +7,7 @@ from concwatch.links.messages import TracedLine, TracedLines
 from concwatch.ui.watch_app import WatchApp
 from concwatch.ui.widgets.group_table import GroupTable
 from concwatch.ui.widgets.process_list import ProcessList
-from tests.screen import Stage, Workers, no_frames, pilot_of
+from tests.screen import Stage, Workers, running
 from tests.watch_driver import WatchBench
 
 
@@ -33,17 +33,16 @@ async def stage(tmp_path, size=(120, 40), output=None):
     bench = WatchBench()
     one, other = bench.agent(40), bench.agent(41, "worker.py")
     app = WatchApp(bench.watching, output, tmp_path)
-    with no_frames():
-        async with app.run_test(size=size) as pilot:
-            for at in range(20):
-                one.holds(at / 2, fetch_page=(3, 10 * at), parse=1)
-                other.holds(at / 2, fetch_page=(4, 20 * at), connect=(0, at))
-                bench.pass_(0.1)
-            found = WatchStage(app, pilot_of(pilot), Workers(), None)
-            found.bench, found.one, found.other = bench, one, other
-            await found.settle()
-            yield found
-            app.exit()  # as a person does: it steps no more while its screen goes
+    async with running(app, size) as pilot:
+        for at in range(20):
+            one.holds(at / 2, fetch_page=(3, 10 * at), parse=1)
+            other.holds(at / 2, fetch_page=(4, 20 * at), connect=(0, at))
+            bench.pass_(0.1)
+        found = WatchStage(app, pilot, Workers(), None)
+        found.bench, found.one, found.other = bench, one, other
+        await found.settle()
+        yield found
+        app.exit()  # so that it stops stepping before its screen is removed
 
 
 async def test_processes_stand_under_their_total_and_one_that_is_chosen_has_the_table_for_itself(tmp_path):

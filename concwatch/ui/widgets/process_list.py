@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from concwatch.lab.snapshot import LaneSnapshot, Snapshot, State
+from concwatch.lab.snapshot import LaneSnapshot, Snapshot
+from concwatch.ui.widgets.lane_card import MARKS
 from concwatch.ui.widgets.sidebar import Sidebar
 from concwatch.ui.widgets.text_lines import Cell, ClickableLines, command
 from concwatch.units import format_bytes, format_count, format_short
@@ -17,16 +18,6 @@ LIVE, RSS = 7, 10
 
 MOST = 200
 """The maximum number of processes to list."""
-
-DOTS: dict[State, tuple[str, str]] = {
-    State.STARTING: ("◌", "$warning"),
-    State.RUNNING: ("●", "$success"),
-    State.STALLED: ("●", "$warning"),
-    State.OFF: ("○", "$dim"),
-    State.FAILED: ("✕", "$error"),
-    State.LOST: ("✕", "$error"),
-}
-"""State → the mark before a process, and its colour."""
 
 
 def listed(view: Snapshot) -> list[tuple[int, LaneSnapshot]]:
@@ -92,11 +83,11 @@ class ProcessList(ClickableLines):
         lines = [line(ALL, "$accent", live, format_bytes(view.total_rss), total)]
         low = self.screen.has_class("-narrow", "-short", "-tiny")
         for number, lane in listed(view):
-            dot, style = DOTS.get(lane.status.state, DOTS[State.STARTING])
+            state, style = MARKS[lane.status.state]
             tasks = "" if lane.sample.live is None else format_short(lane.live)
             memory = "" if lane.sample.rss is None else format_bytes(lane.sample.rss)
             name = (lane.name, f"bold {colors[number]}" if lane.on else "$dim")
-            lines.append(line(number, colors[number], tasks, memory, (f"{dot} ", style), name))
+            lines.append(line(number, colors[number], tasks, memory, (f"{state[0]} ", style), name))
             if not low and (number == chosen or len(view.lanes) == 1):
                 lines += [
                     (Cell(width, Content.assemble((f"    {label[:10]:11}", "$dim"), text)),)

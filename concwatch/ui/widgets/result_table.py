@@ -11,6 +11,7 @@ from textual.widgets import Static
 from concwatch.experiments.experiment import Table
 from concwatch.experiments.report import Sheet, SheetRow, sheets
 from concwatch.experiments.runner import CellState, Runner
+from concwatch.layout import cut
 from concwatch.text import flat
 from concwatch.ui.widgets.text_lines import TextLines
 from concwatch.units import UNKNOWN
@@ -42,10 +43,9 @@ def _status(row: SheetRow, runner: Runner) -> tuple[str, str]:
 def result_line(row: SheetRow, runner: Runner, color: str, name_width: int) -> Content:
     """Return the line of a row."""
     state = row.figure.state
-    name = row.engine if len(row.engine) <= name_width else f"{row.engine[: name_width - 1]}…"
     left = Content.assemble(
         f"{row.size:>{SIZE_WIDTH}}  ",
-        (f"{name:{name_width}}", color),
+        (f"{cut(row.engine, name_width):{name_width}}", color),
         (f"{row.published:>{FIGURE_WIDTH}}", "$dim"),
     )
     if row.reason and state not in (CellState.WAITING, CellState.RUNNING):

@@ -188,10 +188,10 @@ def test_a_cluster_that_is_not_there_or_of_another_version_is_one_line(cluster, 
     assert "and distributed 20" in said(cluster._client.scheduler.address)
     assert "nonsense://127.0.0.1:1: unknown address scheme" in said("nonsense://127.0.0.1:1")
     monkeypatch.setattr("concwatch.hosts.cluster.CONNECT_TIMEOUT", 0.3)
-    assert "tcp://127.0.0.1:1: no Dask scheduler answers there within " in said("tcp://127.0.0.1:1")
+    assert "tcp://127.0.0.1:1: no Dask scheduler answered within " in said("tcp://127.0.0.1:1")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        assert f"{address}: no Dask scheduler answers there within " in said(address)
+        assert f"{address}: no Dask scheduler answered within " in said(address)
 
 
 def test_what_is_no_cluster_or_cannot_be_had_is_one_line(monkeypatch):

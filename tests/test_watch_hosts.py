@@ -137,7 +137,7 @@ def test_the_command_reports_the_program_and_passes_on_its_output_and_exit_statu
 
 def test_the_command_refuses_what_cannot_be_started_there(tmp_path):
     for host, program, problem in (
-        ("env A=1", "no-such-program", 'A=1: "no-such-program": no such program there'),
+        ("env A=1", "no-such-program", 'A=1: "no-such-program": no such program on the host'),
         ("false", "true", "false: false cannot be reached: exited with status 1"),
         ("no-such-command x", "true", 'unknown host "no-such-command x"'),
     ):

@@ -191,7 +191,7 @@ class Cluster:
             self._loop.run_until_complete(self._live())
         except Exception as error:  # Dask may raise anything
             if isinstance(error, OSError | TimeoutError):
-                why = f"no Dask scheduler answers there within {CONNECT_TIMEOUT:.0f} s"
+                why = f"no Dask scheduler answered within {CONNECT_TIMEOUT:.0f} s"
             elif isinstance(error, ValueError):
                 why = str(error)
             else:

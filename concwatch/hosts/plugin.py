@@ -107,7 +107,7 @@ class Bridge:
 
 
 class Bridges(WorkerPlugin):
-    """The bridges that one concwatch has beside this Dask worker; leaves the worker with the last of them."""
+    """The bridges of one concwatch beside this Dask worker; the plugin is removed with the last of them."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -84,7 +84,7 @@ class Watcher:
         """Start the program; its child processes connect by themselves."""
         command = fields["command"]
         if shutil.which(command[0]) is None:
-            self._out.send("error", command="watch", message=f'"{command[0]}": no such program there')
+            self._out.send("error", command="watch", message=f'"{command[0]}": no such program on the host')
             return
         try:
             self._program = subprocess.Popen(

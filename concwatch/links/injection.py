@@ -22,7 +22,7 @@ REMOTE_EXEC = (3, 14)
 INJECTION_LIMIT = 20.0
 """Seconds that an injection may take."""
 
-HOW = "start it by concwatch watch, or call concwatch.agent.start() in its code"
+HOW = "start it with concwatch watch, or call concwatch.agent.start() in its code"
 
 
 def process_name(pid: int) -> str:

@@ -18,8 +18,8 @@ HEARTBEAT = 5.0
 """Seconds between two pings; a browser that has lost its network is noticed after about 15 s."""
 
 REFUSED = (
-    "concwatch: refused: expected its own page, under the address that it printed at its start, "
-    "or under a name given to it with --name\n"
+    "concwatch: refused: expected a request of its own page, opened at the address that was printed at start "
+    "or at a name given with --name\n"
 )
 
 HEADERS = {

@@ -69,7 +69,7 @@ def until_status(pid, status):
     [
         (
             (sys.executable, "-I", "-c", WAITS),
-            "cannot load an agent from outside: start it by concwatch watch",
+            "cannot load an agent from outside: start it with concwatch watch",
         ),
         (("cat",), "cat is not Python"),
     ],

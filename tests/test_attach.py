@@ -1,4 +1,4 @@
-"""Attaching to what cannot take an agent: one line each, and the program goes on unharmed."""
+"""Attaching to running processes: with the agent where it can be loaded, and unharmed in any case."""
 
 import contextlib
 import os
@@ -12,27 +12,31 @@ import pytest
 
 from concwatch.links.agent_link import AgentListener
 from concwatch.links.injection import REMOTE_EXEC
+from concwatch.watch import watching as watching_module
 from concwatch.watch.host import LocalHost, why_not_attachable
 from concwatch.watch.watching import Watching
-from tests.agent_driver import EVERY
+from tests.agent_driver import EVERY, NEWEST
 
 pytestmark = [
     pytest.mark.real,
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked at in /proc"),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found in /proc"),
 ]
 
 LIMIT = 30.0
 
-NEWER = [name for name in EVERY if tuple(map(int, name.split()[1].split("."))) >= REMOTE_EXEC]
+needs_remote_exec = pytest.mark.skipif(
+    max(int(name.split(".")[1]) for name in EVERY) < REMOTE_EXEC[1],
+    reason="Python 3.14 and newer load the agent while they run: none was found",
+)
 
-WAITS = "import sys; print('there', flush=True); sys.stdin.read()"
+WAITS = "import sys; print('ready', flush=True); sys.stdin.read()"
 
 
 @contextlib.contextmanager
-def running(*command, **how):
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **how) as program:
+def running(*command):
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         try:
-            if command[0] == sys.executable:
+            if command != ("cat",):
                 program.stdout.readline()
             yield program
         finally:
@@ -44,7 +48,7 @@ def attached(pid):
     watching = Watching(LocalHost(AgentListener()))
     try:
         watching.attach(pid)
-        yield watching
+        yield watching, watching.lanes[0]
     finally:
         watching.close()
 
@@ -64,6 +68,13 @@ def until_status(pid, status):
         time.sleep(0.01)
 
 
+def ends(program):
+    """Check that a program is running, and that it ends by itself."""
+    assert program.poll() is None
+    program.stdin.close()
+    assert program.wait(LIMIT) == 0
+
+
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
@@ -73,21 +84,18 @@ def until_status(pid, status):
         ),
         (("cat",), "cat is not Python"),
     ],
-    ids=["isolated", "no Python"],
+    ids=["isolated", "cat"],
 )
-def test_what_takes_no_agent_is_seen_from_outside_with_the_reason(command, reason):
+def test_what_takes_no_agent_is_measured_from_outside_with_the_reason(command, reason):
     if sys.version_info >= REMOTE_EXEC and command[0] == sys.executable:
-        pytest.skip("Python 3.14 takes the agent while it runs")
-    with running(*command) as program, attached(program.pid) as watching:
-        (lane,) = watching.lanes
-        assert lane.how == "outside"
-        assert reason in lane.reason
-        assert "\n" not in lane.reason
-        until(lambda: lane.sample.rss, watching)
-        watching.close()
-        assert program.poll() is None
-        program.stdin.close()
-        assert program.wait(LIMIT) == 0
+        pytest.skip("Python 3.14 loads the agent while it runs")
+    with running(*command) as program:
+        with attached(program.pid) as (watching, lane):
+            assert lane.how == "outside"
+            assert reason in lane.reason
+            assert "\n" not in lane.reason
+            until(lambda: lane.sample.rss, watching)
+        ends(program)
 
 
 TASKS = """
@@ -95,37 +103,31 @@ import asyncio, sys
 async def stays(): await asyncio.sleep(600)
 async def main():
     tasks = [asyncio.create_task(stays()) for _ in range(5)]
-    print("there", flush=True)
+    print("ready", flush=True)
     reading = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     while not reading.done(): await asyncio.sleep(0.02)
 asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(not NEWER, reason="Python 3.14 and newer take an agent while they run: none was found")
-@pytest.mark.parametrize("python", NEWER)
+@needs_remote_exec
 @pytest.mark.parametrize("options", [(), ("-I",)], ids=["plain", "isolated"])
-def test_a_newer_python_takes_the_agent_while_it_runs_and_goes_on_without_it(python, options):
-    with running(EVERY[python], *options, "-c", TASKS) as program:
-        program.stdout.readline()
+def test_a_newer_python_loads_the_agent_while_it_runs_and_goes_on_without_it(options):
+    with running(NEWEST, *options, "-c", TASKS) as program:
         for _ in range(2):
-            with attached(program.pid) as watching:
-                (lane,) = watching.lanes
+            with attached(program.pid) as (watching, lane):
                 until(lambda lane=lane: lane.live == 6, watching)
                 assert lane.how == "agent"
-        assert program.poll() is None
-        program.stdin.close()
-        assert program.wait(LIMIT) == 0
+        ends(program)
 
 
-@pytest.mark.skipif(not NEWER, reason="Python 3.14 and newer take an agent while they run: none was found")
-def test_an_idle_program_has_the_screen_say_that_it_is_waited_for():
-    idle = "import time; print('there', flush=True)\nwhile True: time.sleep(600)"
-    with running(EVERY[NEWER[0]], "-c", idle) as program:
-        program.stdout.readline()
+@needs_remote_exec
+def test_an_idle_program_has_the_screen_say_that_it_is_waited_for(monkeypatch):
+    monkeypatch.setattr(watching_module, "AGENT_TIMEOUT", 0.0)
+    idle = "import time; print('ready', flush=True)\nwhile True: time.sleep(600)"
+    with running(NEWEST, "-c", idle) as program:
         until_status(program.pid, psutil.STATUS_SLEEPING)
-        with attached(program.pid) as watching:
-            (lane,) = watching.lanes
+        with attached(program.pid) as (watching, lane):
             until(lambda: lane.reason, watching)
             assert (lane.how, lane.reason) == ("starting", "waits for the program to wake up")
 
@@ -134,48 +136,38 @@ def test_a_stopped_process_stays_stopped():
     with running(sys.executable, "-c", WAITS) as program:
         program.send_signal(signal.SIGSTOP)
         until_status(program.pid, psutil.STATUS_STOPPED)
-        with attached(program.pid) as watching:
-            assert watching.lanes[0].reason == "it is stopped: send it SIGCONT, then attach again"
+        with attached(program.pid) as (_, lane):
+            assert lane.reason == "it is stopped: send it SIGCONT, then attach again"
         assert psutil.Process(program.pid).status() == psutil.STATUS_STOPPED
         program.send_signal(signal.SIGCONT)
-        program.stdin.close()
-        assert program.wait(LIMIT) == 0
+        ends(program)
 
 
-def test_a_process_that_ends_while_it_is_attached_to_is_a_lane_that_ended():
-    with running("cat") as program, attached(program.pid) as watching:
-        (lane,) = watching.lanes
-        program.stdin.close()
-        program.wait(LIMIT)
-        until(lambda: not lane.alive, watching)
-        assert lane.reason == "ended"
-
-
-def test_itself_what_has_ended_and_what_was_never_there_are_refused_in_one_line():
-    assert why_not_attachable(os.getpid()) == f"{os.getpid()} is concwatch itself: expected another process"
+def test_a_process_that_ends_is_a_lane_that_ended_and_cannot_be_attached_to():
     with running("cat") as program:
-        program.kill()
-        until_status(program.pid, psutil.STATUS_ZOMBIE)
         refusal = f"there is no process {program.pid}: expected a running process"
-        assert why_not_attachable(program.pid) == refusal  # it has ended, and waits for its parent
+        with attached(program.pid) as (watching, lane):
+            program.stdin.close()
+            until_status(program.pid, psutil.STATUS_ZOMBIE)
+            assert why_not_attachable(program.pid) == refusal
+            until(lambda: program.poll() is not None and not lane.alive, watching)
+            assert lane.reason == "ended"
     assert why_not_attachable(program.pid) == refusal
+    assert why_not_attachable(os.getpid()) == f"{os.getpid()} is concwatch itself: expected another process"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another user's process")
 def test_another_users_process_is_refused():
     with running("cat") as program:
         code = (
-            "import os, sys; os.setgid(65534); os.setuid(65534); "
-            f"from concwatch.watch.host import why_not_attachable; print(why_not_attachable({program.pid}))"
+            "import os; from concwatch.watch.host import why_not_attachable; os.setgid(65534); "
+            f"os.setuid(65534); print(why_not_attachable({program.pid}))"
         )
-        path = os.pathsep.join(sys.path)
-        done = subprocess.run(
-            [sys.executable, "-c", code.replace("os.setgid", "import concwatch.watch.host; os.setgid")],
-            capture_output=True,
+        text = subprocess.check_output(
+            [sys.executable, "-c", code],
             text=True,
             timeout=LIMIT,
-            check=True,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
-        assert done.stdout.strip() == f"{program.pid} is another user's: expected a process of this user"
+        assert text.strip() == f"{program.pid} is another user's: expected a process of this user"
         assert program.poll() is None

@@ -207,7 +207,7 @@ class Stage:
             if stop != count:
                 raise DemoFailed(
                     f"the slider stops at {format_count(stop)}: expected one of its stops, such as 1k, 2k "
-                    f'or 5k, up to {format_count(scale.most)}; any number with choose("{lane}") and '
+                    f'or 5k, up to {format_count(scale.reachable)}; any number with choose("{lane}") and '
                     f'type("enter", "{count}")'
                 )
             self._show(f"drag {lane} → {format_count(count)}")

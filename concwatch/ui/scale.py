@@ -29,7 +29,7 @@ class StopScale(Struct, frozen=True, dict=True):
     """The largest possible number of tasks, if less than ``maximum``."""
 
     @property
-    def most(self) -> int:
+    def reachable(self) -> int:
         """The largest number of tasks that any method returns."""
         return self.maximum if self.reach is None else min(self.reach, self.maximum)
 
@@ -66,12 +66,12 @@ class StopScale(Struct, frozen=True, dict=True):
         """Return the tasks at a position from 0.0 to 1.0, at most two significant digits."""
         if fraction <= 0 or not self.maximum:
             return 0
-        if fraction >= self.fraction(self.most):
-            return self.most
+        if fraction >= self.fraction(self.reachable):
+            return self.reachable
         exact = self._exact(fraction)
         step: int = 10 ** max(0, len(str(int(exact))) - 2)
         # Rounding may exceed a maximum that is not round, such as 21,800.
-        return min(round(exact / step) * step, self.most)
+        return min(round(exact / step) * step, self.reachable)
 
     def cell(self, value: int, cells: int) -> int:
         """Return the cell, 0 to ``cells`` - 1, in which ``value`` tasks are drawn.
@@ -92,24 +92,24 @@ class StopScale(Struct, frozen=True, dict=True):
         """
         if cell <= 0:
             return 0
-        if cell >= self.cell(self.most, cells):
-            return self.most
+        if cell >= self.cell(self.reachable, cells):
+            return self.reachable
         last = cells - 1
         low, middle, high = (self._exact((cell + edge) / last) for edge in (-0.5, 0, 0.5))
         if inside := self.stops[bisect_left(self.stops, low) : bisect_left(self.stops, high)]:
-            return min(self.most, min(inside, key=lambda stop: abs(self.fraction(stop) - cell / last)))
+            return min(self.reachable, min(inside, key=lambda stop: abs(self.fraction(stop) - cell / last)))
         digits = len(str(int(high)))
         for power in range(digits - 1, max(0, digits - 2) - 1, -1):
             for leading in (5, 2, 1):
                 found = _nearest_multiple(leading * 10**power, low, middle, high)
                 if found is not None:
-                    return min(self.most, found)
+                    return min(self.reachable, found)
         return self.value(cell / last)
 
     def step(self, value: int, direction: int) -> int:
         """Return the next stop above (``direction`` > 0) or below ``value``, clamped to the ends."""
         if direction > 0:
-            return min(self.most, self.stops[min(bisect_right(self.stops, value), len(self.stops) - 1)])
+            return min(self.reachable, self.stops[min(bisect_right(self.stops, value), len(self.stops) - 1)])
         return self.stops[max(bisect_left(self.stops, value) - 1, 0)]
 
     def fine(self, value: int, direction: int) -> int:
@@ -125,7 +125,7 @@ class StopScale(Struct, frozen=True, dict=True):
 
     def decade(self, value: int, direction: int) -> int:
         """Return ten times ``value`` or a tenth of it, clamped to the ends; 1 above 0."""
-        return min(max(1, value * 10), self.most) if direction > 0 else min(value, self.most) // 10
+        return min(max(1, value * 10), self.reachable) if direction > 0 else min(value, self.reachable) // 10
 
     def _exact(self, fraction: float) -> float:
         """Return the tasks at a position, unrounded."""

@@ -73,7 +73,7 @@ class LanesScreen(PrestyledScreen[None]):
     """What the screen shows, for the title of the help."""
     MOUSE: ClassVar[str] = ""
     """What the mouse does, for the help."""
-    SIDE: type[Sidebar] = Sidebar
+    SIDEBAR: type[Sidebar] = Sidebar
     """The widget that contains the lanes."""
     CARD: type[LaneCard] = LaneCard
     """The widget for a lane."""
@@ -123,16 +123,16 @@ class LanesScreen(PrestyledScreen[None]):
     def compose(self) -> ComposeResult:
         """Create the widgets."""
         self._choose_colors()
-        yield self.heading()
+        yield self.status_bar()
         with Horizontal(id="body"):
-            with self.SIDE(id="side"):
-                yield from self.side()
+            with self.SIDEBAR(id="side"):
+                yield from self.side_widgets()
             yield self._grid
         yield self.table()
         yield EventView(self.EVENT_ROWS)
-        yield from self.foot()
+        yield from self.footer()
 
-    def side(self) -> Iterable[Widget]:
+    def side_widgets(self) -> Iterable[Widget]:
         """Yield the widgets on the left: the lanes and their common settings."""
         name_width = max([NAME_CELLS, *(len(lane.name) + 1 for lane in self.snapshot.lanes)])
         for index, (lane, color) in enumerate(zip(self.snapshot.lanes, self._colors, strict=True)):
@@ -147,7 +147,7 @@ class LanesScreen(PrestyledScreen[None]):
         self.snapshot = self._source.snapshot()
         self._choose_colors()
         self.set_reactive(LanesScreen.selected, selected)
-        *cards, _ = self.side()
+        *cards, _ = self.side_widgets()
         await self.query_one(Sidebar).mount_all(cards, before=0)
         self._rearranging = False
         self._grid.redraw()
@@ -159,11 +159,11 @@ class LanesScreen(PrestyledScreen[None]):
         """Return the table below the charts."""
         return self.COSTS()
 
-    def heading(self) -> StatusBar:
+    def status_bar(self) -> StatusBar:
         """Return the status bar."""
         return StatusBar()
 
-    def foot(self) -> Iterable[Widget]:
+    def footer(self) -> Iterable[Widget]:
         """Return the widgets at the bottom."""
         return [KeyBar(keys.bar(self.KEYS))]
 
@@ -221,7 +221,9 @@ class LanesScreen(PrestyledScreen[None]):
             f"{lane.name}, median" if samples.band else lane.name
             for lane, samples in zip(snapshot.lanes, series, strict=True)
         ]
-        shown = [LaneSeries(names[lane], series[lane], self._colors[lane]) for lane in self.drawn(snapshot)]
+        shown = [
+            LaneSeries(names[lane], series[lane], self._colors[lane]) for lane in self.charted_lanes(snapshot)
+        ]
         theme = self.app.theme_variables
         colors = self.colors_of(snapshot)
         seconds = self.charts.window(snapshot.time - self._source.began)
@@ -236,7 +238,7 @@ class LanesScreen(PrestyledScreen[None]):
         """Return the colour of each lane named in events and marks."""
         return {lane.name: color for lane, color in zip(snapshot.lanes, self._colors, strict=True)}
 
-    def drawn(self, snapshot: Snapshot) -> Iterable[int]:
+    def charted_lanes(self, snapshot: Snapshot) -> Iterable[int]:
         """Return the indexes of the lanes drawn in the charts."""
         return range(len(snapshot.lanes))
 

@@ -190,12 +190,12 @@ class ReplayScreen(LanesScreen):
         self.commands = ReplayCommands(self.source, self)
         self.charts.selected_window = shortest_span(recording.duration)
 
-    def heading(self) -> StatusBar:
+    def status_bar(self) -> StatusBar:
         """Return the status bar."""
         recording = self.source.recording
         return ReplayBar(plain(self._file), recorded_on(recording.header), missing_parts(recording))
 
-    def foot(self) -> Iterable[Widget]:
+    def footer(self) -> Iterable[Widget]:
         """Return the transport bar and the key bar."""
         return [Transport(self.source.recording.duration), KeyBar(keys.bar(self.KEYS))]
 

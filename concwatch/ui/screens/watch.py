@@ -184,7 +184,7 @@ class WatchCommands(GroupCommands):
 class GroupView(LanesScreen):
     """Shows processes and the groups of their tasks, which subclasses provide."""
 
-    SIDE = ProcessSidebar
+    SIDEBAR = ProcessSidebar
 
     process = ALL
     """Number of the selected process, or `ALL`."""
@@ -213,7 +213,7 @@ class GroupView(LanesScreen):
         if 0 <= row < len(self.groups):
             self.group, self._selected_group = row, identity(self.groups[row])
 
-    def side(self) -> Iterable[Widget]:
+    def side_widgets(self) -> Iterable[Widget]:
         """Return the list of processes."""
         return [ProcessList()]
 
@@ -221,7 +221,7 @@ class GroupView(LanesScreen):
         """Return the table of groups."""
         return GroupTable()
 
-    def drawn(self, snapshot: Snapshot) -> Iterable[int]:
+    def charted_lanes(self, snapshot: Snapshot) -> Iterable[int]:
         """Return the selected process, or the first in the list."""
         if self.process != ALL:
             return [self.process]

@@ -113,7 +113,7 @@ class Slider(Widget, can_focus=True):
             scale.cell(self.shown, width),
             scale.cell(self.live, width),
             tuple(scale.cell(stop, width) for stop in scale.decades),
-            scale.cell(scale.most, width),
+            scale.cell(scale.reachable, width),
             FINISHED if self.finished and self.held is None else mark,
         )
 

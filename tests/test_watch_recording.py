@@ -28,7 +28,7 @@ def recorded(tmp_path_factory):
             other.holds(at, fetch_page=(at, at))
         if at == 8:
             other.ends()
-            bench.there.discard(41)
+            bench.running.discard(41)
         if at == 5:
             one.say(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
         bench.pass_(1.0)

@@ -33,7 +33,7 @@ def test_a_process_that_ends_stays_as_a_lane_and_another_with_its_pid_is_a_new_o
     agent.holds(1.0, fetch_page=(2, 2))
     agent.say(AgentEnd())
     agent.ends()
-    bench.there.clear()
+    bench.running.clear()
     bench.pass_(1)
     assert bench.texts()[-1] == "app.py 40: ended"
     bench.agent(40, "other.py")

@@ -52,13 +52,13 @@ class FakeAgent:
 
 
 class FakeHost(WatchedHost):
-    """A host with the processes ``there``, and the agents in ``new``."""
+    """A host with the processes ``running``, and the agents in ``new``."""
 
     name = problem = ""
 
     def __init__(self):
         self.new = []
-        self.there = set()
+        self.running = set()
 
     def accept(self):
         agents, self.new = self.new, []
@@ -71,7 +71,7 @@ class FakeHost(WatchedHost):
         return FakeReader(pid)
 
     def exists(self, pid):
-        return pid in self.there
+        return pid in self.running
 
     def load(self):
         return Load(time.monotonic(), 0.0, 0.0, 2)
@@ -99,13 +99,13 @@ class WatchBench:
         self.watching = Watching(self.host, clock=lambda: self.now)
 
     @property
-    def there(self):
-        return self.host.there
+    def running(self):
+        return self.host.running
 
     def agent(self, pid, *args, **kw):
         """Add a process, and connect its agent."""
         agent = FakeAgent(pid, *args, **kw)
-        self.there.add(pid)
+        self.running.add(pid)
         self.host.new.append(agent)
         self.pass_()
         return agent

@@ -35,9 +35,7 @@ def command(json: bool) -> None:
         return
     width = max(len(figure.name) for figure in FIGURES)
     for figure in FIGURES:
-        click.echo(
-            f"{click.style(f'{figure.name:{width}}', bold=True)}  {figure.title}, in {figure.unit.name}"
-        )
+        click.echo(f"{click.style(f'{figure.name:{width}}', bold=True)}  {figure.title} ({figure.unit.name})")
         for line in (figure.meaning, *_uncertain(figure)):
             click.echo(textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="    "))
 

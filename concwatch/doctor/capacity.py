@@ -25,7 +25,7 @@ LIMITS = {
     "pid_max": UNKNOWN,
     "threads-max": UNKNOWN,
     "cgroup pids.max": "no limit",
-    "ulimit -u": "does not bind this user",
+    "ulimit -u": "does not apply to this user",
 }
 """The limits that are always listed, in this order → what to show on Linux for one without a value."""
 

@@ -115,7 +115,7 @@ def _in_unit(wall: str, value: int) -> str:
 
 
 def _engines(engines: Sequence[EngineForecast]) -> Iterator[Pieces]:
-    heads = f"{'tasks':>13}  {'then':24}{'a task':>12}"
+    heads = f"{'tasks':>13}  {'limited by':24}{'a task':>12}"
     yield ((f"{'Engines & forecast':{LABEL + 2}}", "heading"), (heads, "quiet"))
     for row in engines:
         start = (f"  {_named(row.engine, row.workload):{LABEL}}", "quiet")
@@ -142,7 +142,7 @@ def _advice(advices: Sequence[Advice]) -> Iterator[Pieces]:
         yield from (((f"  {line}", ""),) for line in textwrap.wrap(whose, WIDTH - 2))
         yield from (((f"    {command}", "copy"),) for command in advice.commands)
         if advice.tasks is not None:
-            after = "" if advice.then in (None, advice.wall) else f", and then {advice.then}"
+            after = "" if advice.then in (None, advice.wall) else f", limited by {advice.then}"
             yield ((f"    → {format_count(advice.tasks)} tasks of {advice.engines[0]}{after}", "quiet"),)
 
 
@@ -156,7 +156,7 @@ def proof_rows(proof: Proof) -> Iterator[Pieces]:
     left = "nothing: the worker has ended" if proof.ended else "a worker that has not ended yet"
     return _facts(
         "Proof",
-        ("forecast", f"{format_count(proof.forecast)} threads, then {proof.forecast_wall}"),
+        ("forecast", f"{format_count(proof.forecast)} threads, limited by {proof.forecast_wall}"),
         ("stopped early", proof.reason or "", "", "bad"),
         ("started", f"{format_count(proof.standing)} of {format_count(proof.asked)} requested", took),
         ("wall", wall, same if proof.wall else ""),

@@ -1,4 +1,4 @@
-"""Moments on a chart's axis: where they stand, and what is drawn there."""
+"""Annotations of a chart, and its cursor."""
 
 import pytest
 from hypothesis import given
@@ -24,19 +24,19 @@ def rows(*moments, cursor=None, lines=()):
 
 
 def place(time):
-    """Return the column in which a moment stands in what `rows` returns."""
+    """Return the column of a time in the result of `rows`."""
     return LABEL_WIDTH + 1 + column_of(time, 100.0, 60.0, 40)
 
 
 @given(NOW, WINDOW, COLUMNS, st.data())
-def test_the_moment_of_a_column_lies_in_it(now, window, columns, data):
+def test_the_time_of_a_column_is_in_the_column(now, window, columns, data):
     column = data.draw(st.integers(0, columns - 1))
     assert column_of(time_of(column, now, window, columns), now, window, columns) == column
     assert time_of(column, now, window, columns) <= now
 
 
 @given(NOW, WINDOW, COLUMNS, st.floats(0, 1))
-def test_a_mark_stands_where_the_sample_of_that_moment_does(now, window, columns, share):
+def test_an_annotation_is_in_the_column_of_the_sample_at_its_time(now, window, columns, share):
     time = now - window * share
     points = [column for column, _ in decimate([time], [1.0], now - window, now, 2 * columns) if column >= 0]
     places = [flag.column for flag in place_annotations([Annotation(time, "#ffffff")], now, window, columns)]
@@ -55,7 +55,7 @@ def test_a_command_is_a_tick_on_the_axis_and_a_note_a_line_with_its_text():
     assert "left" not in "".join(found)
 
 
-def test_a_text_without_room_on_the_right_stands_on_the_left_and_one_too_long_is_cut():
+def test_a_text_without_room_on_the_right_is_on_the_left_and_a_long_one_is_truncated():
     assert (
         rows(Annotation(99.0, "#00ff00", "the very end"))[0][place(99.0) - 12 : place(99.0)] == "the very end"
     )
@@ -66,7 +66,7 @@ def test_a_text_without_room_on_the_right_stands_on_the_left_and_one_too_long_is
 @pytest.mark.parametrize(
     "text", ["a" * 200, "日本語のマーク", "🎉", "a👩\u200d👩\u200d👧b❤\ufe0f", "e\u0301e\u0301", "\u0301"]
 )
-def test_a_row_is_as_wide_as_all_others_whatever_the_text(text):
+def test_all_rows_have_the_same_width_with_any_text(text):
     for time in (40.5, 50.0, 60.0, 88.0, 99.9):
         note = Annotation(time, "#00ff00", text)
         assert {cell_len(row) for row in rows(note, Annotation(70.0, "#00ff00", "later"))} == {49}
@@ -77,7 +77,7 @@ def test_a_row_is_as_wide_as_all_others_whatever_the_text(text):
     st.lists(st.tuples(st.floats(40.0, 100.0), st.text("ab日", min_size=1, max_size=30)), max_size=5),
     st.integers(20, 60),
 )
-def test_texts_never_run_into_each_other_or_over_the_edge(notes, columns):
+def test_texts_never_overlap_or_cross_the_edge(notes, columns):
     moments = [Annotation(time, "#ffffff", text) for time, text in notes]
     taken = set()
     for flag in place_annotations(moments, 100.0, 60.0, columns):
@@ -86,7 +86,7 @@ def test_texts_never_run_into_each_other_or_over_the_edge(notes, columns):
         taken |= cells
 
 
-def test_what_was_measured_is_seen_before_the_cursor():
+def test_lines_are_drawn_over_the_cursor():
     level = Line("a", "#ff0000", [40.0, 100.0], [50.0, 50.0])
     without, found = rows(lines=[level]), rows(lines=[level], cursor=70.0)
     under = [row[place(70.0)] for row in found[:-1]]

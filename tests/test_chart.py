@@ -1,4 +1,4 @@
-"""The chart as a widget, and what stands in its title."""
+"""The chart widget, and the title of a chart."""
 
 import gc
 import math
@@ -32,7 +32,7 @@ def screen_text(app):
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
-def test_a_picture_row_is_cut_as_any_and_whole_it_is_itself():
+def test_a_picture_row_is_divided_and_is_no_reference_cycle():
     row = PictureRow([Segment("abc"), Segment("def")], 6)
     parts = row.divide([2, 6])
     assert [part.text for part in parts] == ["ab", "cdef"]
@@ -42,12 +42,12 @@ def test_a_picture_row_is_cut_as_any_and_whole_it_is_itself():
     try:
         row.divide([6])
         del row, parts
-        assert gc.collect() == 0, "it refers to itself"
+        assert gc.collect() == 0, "a reference cycle"
     finally:
         gc.enable()
 
 
-async def test_a_chart_shows_lines_and_their_values_or_what_to_do_and_is_framed_as_any_widget():
+async def test_a_chart_shows_lines_and_values_or_a_hint_and_has_the_border_of_any_widget():
     chart = Chart(rss(), hint="switch a lane on")
     gaps = (Line("a", "#ff0000", TIMES, [math.nan] * 61), Line("b", "#00ff00", [], []))
     async with showing(chart).run_test(size=(44, 14)) as pilot:
@@ -68,7 +68,7 @@ async def test_a_chart_shows_lines_and_their_values_or_what_to_do_and_is_framed_
                 assert framed == [list(strip.simplify()) for strip in Widget.render_lines(chart, crop)]
 
 
-async def test_only_what_changes_a_cell_is_painted_and_any_size_and_theme_is_followed():
+async def test_a_chart_is_repainted_only_when_a_cell_changes_and_adapts_to_size_and_theme():
     chart = Chart(rss())
     with patch.object(chart_file, "paint", wraps=chart_file.paint) as paint:
         async with showing(chart).run_test(size=(44, 14)) as pilot:
@@ -90,7 +90,7 @@ async def test_only_what_changes_a_cell_is_painted_and_any_size_and_theme_is_fol
             border = chart.styles.border_top
             chart.blur()
             await pilot.pause()
-            assert chart.styles.border_top != border, "the focused chart stands out"
+            assert chart.styles.border_top != border, "the focused chart has another border"
             for size in ((3, 3), (12, 4), (14, 6), (1, 1), (60, 20)):
                 await pilot.resize_terminal(*size)
                 await pilot.pause()
@@ -109,7 +109,7 @@ def entries(*pairs):
 
 
 @given(title=st.sampled_from(["RSS", "tasks created / s"]), pairs=ENTRIES, width=st.integers(12, 90))
-def test_a_caption_fits_and_cuts_no_value_and_no_name_below_what_tells_it_apart(title, pairs, width):
+def test_a_caption_fits_and_has_no_truncated_value_and_no_ambiguous_name(title, pairs, width):
     parts = caption(title, entries(*pairs), width)
     texts = [text for text, _ in parts]
     assert len("".join(texts)) <= width
@@ -128,7 +128,7 @@ HOSTS = entries(("web1", "2.81 k/s"), ("web2", "3.42 k/s"))
 LONG = entries(("asyncio × 4, median", "10 k"))
 
 
-def test_a_caption_gives_up_units_names_digits_its_title_blanks_values_and_entries_in_turn():
+def test_a_caption_leaves_out_units_names_digits_title_spaces_values_and_entries_in_turn():
     for shown, width, text in (
         (RATES, 70, "completed / s  threads 185/s  asyncio 2.81 k/s  uvloop 3.42 k/s"),
         (RATES, 62, "completed / s  threads 185 asyncio 2.81k uvloop 3.42k"),

@@ -142,7 +142,7 @@ def test_cpu_of_growth_is_what_was_used_by_tasks_created_until_enough_have_ended
     assert worker.pass_(1, end=LEAST_ENDED, each=0.005) == pytest.approx(0.005)
 
 
-def test_cpu_of_other_tasks_is_measured_anew_over_a_worker_that_is_idle_again():
+def test_cpu_of_other_tasks_is_measured_again_over_an_idle_worker():
     worker = Busy()
     worker.pass_(30, asked=False)
     worker.pass_(50, create=10, end=10, each=0.01)
@@ -163,7 +163,7 @@ def test_a_quantile_is_within_a_hundredth_of_the_one_of_all_values_sorted(values
     assert found.quantile(share) == pytest.approx(expected, rel=0.01)
 
 
-def test_a_histogram_counts_on_and_takes_what_is_too_short_or_too_long_for_it():
+def test_a_histogram_accumulates_and_accepts_values_beyond_its_range():
     found = Histogram()
     assert found.quantile(0.5) is None
     found.add([0.0, 1e9, 1e9])

@@ -1,4 +1,4 @@
-"""Every theme can be read: lanes' colours and texts stand out from what is behind them."""
+"""The contrast of lanes and texts in every theme."""
 
 import pytest
 from textual.color import Color
@@ -18,12 +18,12 @@ def test_contrast_is_that_of_wcag():
 
 
 @pytest.mark.parametrize("name", sorted(ALL_THEMES))
-def test_lanes_and_texts_stand_out_in_every_theme(name):
+def test_lanes_and_texts_have_contrast_in_every_theme(name):
     theme = readable(ALL_THEMES[name])
     colors = {**theme.to_color_system().generate(), **theme.variables}
     if theme.ansi:
         assert colors["dim"]
-        return  # the terminal's own colours: nobody here knows them
+        return  # the terminal's own colours are not known
     lanes = ON_DARK if theme.dark else ON_LIGHT
     background = Color.parse(colors["background"])
     assert min(contrast(Color.parse(color), background) for color in lanes) >= TEXT

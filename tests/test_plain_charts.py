@@ -1,4 +1,4 @@
-"""Charts in plain text: what they show of a run or a recording, and on what they are written."""
+"""Charts in plain text, of a run or a recording, on terminals and files."""
 
 import fcntl
 import io
@@ -45,7 +45,7 @@ TIMES = [index / 10 for index in range(100)]
 
 
 def recorded(path, *benches):
-    """Have every lane of benches start tasks, hold them, and end, a bench after another on one clock."""
+    """Record lanes that start, hold and end tasks, one bench after another on one clock."""
     engines = [lane.engine for bench in benches for lane in bench.lab.lanes]
     recorder = Recorder(path, open_writer(path), "concwatch run", engines)
     for number, bench in enumerate(benches):
@@ -64,7 +64,7 @@ def recorded(path, *benches):
 
 @pytest.fixture(name="path", scope="module")
 def a_recording(tmp_path_factory):
-    """What ``concwatch run --record`` writes: a lab an engine."""
+    """A recording as by ``concwatch run --record``, with a lab for each engine."""
     benches = [Bench(name, settings=Settings("sleep:2")) for name in NAMES]
     return recorded(tmp_path_factory.mktemp("charts") / "a.jsonl", *benches)
 
@@ -83,14 +83,14 @@ def bare(text):
 
 
 def trace(name, times, values):
-    """Return a trace that has RSS alone."""
+    """Return a trace with RSS only."""
     return Trace(name, {row.metric: ((), ()) for row in CHARTS} | {"rss": (times, values)})
 
 
 # What is drawn.
 
 
-def test_an_export_is_plain_text_of_80_columns_in_units_a_person_reads(path, tmp_path):
+def test_an_export_is_plain_text_of_80_columns_with_readable_units(path, tmp_path):
     invoke, out = CliRunner().invoke, tmp_path / "a.txt"
     result = invoke(main, ["export", str(path), "--chart"])
     assert result.exit_code == 0, result.stderr
@@ -114,7 +114,7 @@ def test_an_export_is_plain_text_of_80_columns_in_units_a_person_reads(path, tmp
     assert out.read_text(encoding="utf-8") == result.stdout
 
 
-def test_engines_measured_one_after_another_lie_over_each_other(path):
+def test_engines_measured_one_after_another_are_drawn_over_each_other(path):
     recording = load(path)
     assert recording.duration > 120
     traces = traces_of_recording(recording)
@@ -146,7 +146,7 @@ def test_a_run_ends_with_its_charts():
     assert "   o asyncio 300\n" in charts[1]
 
 
-def test_marks_tell_lines_apart_where_there_are_no_colors():
+def test_lines_have_marks_without_colors():
     same = [float(MIB)] * 100
     lines = drawn([trace("asyncio", TIMES, same), trace("uvloop", TIMES, same)])
     (row,) = [line for line in lines if line.startswith("   1 MiB")]
@@ -194,7 +194,7 @@ SOME = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, ma
 
 @given(st.lists(st.lists(SOME, max_size=40), max_size=9), st.floats(1e-3, 1e12), st.integers(30, 120))
 @settings(max_examples=20, deadline=None)
-def test_whatever_the_values_it_is_drawn_within_the_width(columns, seconds, width):
+def test_any_values_are_drawn_within_the_width(columns, seconds, width):
     traces = [
         trace("a" * 40, [seconds * (index + 1) / len(values) for index in range(len(values))], values)
         for values in columns
@@ -244,7 +244,7 @@ def test_a_terminal_gets_the_width_and_the_colors_that_it_has(
     assert len(bare(next(line for line in lines if "└" in line))) == width
 
 
-def test_what_is_no_terminal_has_80_columns_and_no_colors_and_one_of_too_few_letters_is_refused(monkeypatch):
+def test_a_file_has_80_columns_and_no_colors_and_an_ascii_stream_is_refused(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     on = chart_console(io.StringIO())
     assert (on.width, has_colors(on)) == (80, False)
@@ -254,7 +254,7 @@ def test_what_is_no_terminal_has_80_columns_and_no_colors_and_one_of_too_few_let
 
 
 @pytest.mark.real
-def test_what_draws_is_loaded_only_when_it_is_asked_for():
+def test_drawing_libraries_are_imported_only_when_needed():
     code = (
         "import sys, concwatch.commands.run, concwatch.commands.export;"
         "sys.exit(' '.join({'plotext', 'rich', 'textual'} & set(sys.modules)))"

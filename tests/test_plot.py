@@ -1,4 +1,4 @@
-"""Charts as values and as rows of text: axes, decimation, and what stands where."""
+"""Charts as values and as rows of text: axes, decimation, and positions."""
 
 import math
 from array import array
@@ -36,7 +36,7 @@ def plot(*lines, kind=BYTES, end=60.0, length=60.0, **options):
 
 
 def draw(shown, width=44, height=12):
-    """Return the rows of a chart and their texts; blanks where there is no room for one."""
+    """Return the rows of a chart and their texts; spaces if there is no room for one."""
     found = compose(shown, width, height)
     rows = paint(found, "#888888", "#333333") if found else [[Segment(" " * width)]] * height
     return rows, ["".join(part.text for part in row) for row in rows]
@@ -113,7 +113,7 @@ def test_labels_are_round(ticks, expected):
 @given(
     kind=KINDS, ends=st.tuples(st.floats(0, 1e300), st.floats(0, 1e300)).map(sorted), rows=st.integers(3, 70)
 )
-def test_scales_hold_their_values_and_their_ticks_are_apart(kind, ends, rows):
+def test_scales_include_their_values_and_their_ticks_do_not_overlap(kind, ends, rows):
     low, high = ends
     linear, logarithmic = linear_scale(kind, high, rows), log_scale(kind, low, high, rows)
     for scale in (linear, logarithmic):
@@ -138,7 +138,7 @@ def test_the_linear_axis_is_steady_while_its_peak_wobbles():
     | st.tuples(st.just(size_ticks), st.floats(0, 8), st.floats(0.6, 8)),
     columns=st.integers(1, 200),
 )
-def test_labels_across_never_touch_and_stay_inside(axis, columns):
+def test_x_labels_never_touch_and_stay_inside(axis, columns):
     across, low, length = axis
     ticks = across(low + length, length, columns)
     ends = [tick.position - len(tick.label) // 2 + len(tick.label) for tick in ticks]
@@ -173,13 +173,13 @@ def test_closed_columns_do_not_change_as_the_window_moves():
     assert [(c, v) for c, v in before if 0 <= c < 59] == [(c, v) for c, v in soon if 0 <= c < 59]
 
 
-def test_a_logarithmic_axis_has_a_line_through_what_is_highest_where_values_jump():
+def test_on_a_logarithmic_axis_alternating_values_are_a_line_at_the_highest():
     jumps = plot(line([1e-6, 1e-2] * 30 + [1e-2]), kind=SECONDS, logarithmic=True)
     columns = zip(*[text[LABEL_WIDTH + 6 :] for text in draw(jumps)[1]], strict=True)
     assert {sum(cell in BLOCKS for cell in column) for column in columns} == {1}
 
 
-def test_the_highest_of_a_few_columns_ends_at_a_gap():
+def test_the_running_maximum_ends_at_a_gap():
     nan = math.nan
     points = [(0, 5.0), (0, 9.0), (1, 2.0), (2, nan), (3, 1.0), (4, 3.0), (5, 2.0), (7, 0.0)]
     rows = [(column, f"{value:g}") for column, value in running_maximum(points, 2)]
@@ -209,7 +209,7 @@ def test_gaps_are_not_bridged():
     assert row[2] == row[-3] == "▄"
 
 
-def test_the_area_below_a_lone_line_is_shaded_but_no_floor_and_no_gap():
+def test_the_area_below_a_single_line_is_shaded_except_the_bottom_row_and_gaps():
     rows = shades(plot(line(GAP)))
     _, texts = draw(plot(line(GAP)))
     at = next(number for number, row in enumerate(texts) if "100 MiB" in row)
@@ -219,7 +219,7 @@ def test_the_area_below_a_lone_line_is_shaded_but_no_floor_and_no_gap():
     assert not any(map(any, shades(plot(line(GAP), line(GAP, "#00ff00")))))
 
 
-def test_names_stand_at_the_ends_of_lines_where_there_is_room_and_never_on_each_other():
+def test_names_are_at_the_ends_of_lines_if_there_is_room_and_never_overlap():
     lines = [line([level * MIB] * 61, name=name) for name, level in (("asyncio", 10), ("uvloop", 11))]
     whole, ended = (line([200 * MIB] * n + [math.nan] * (61 - n), name="go") for n in (61, 30))
     wide = compose(plot(*lines, whole), 90, 16)
@@ -235,7 +235,7 @@ def test_lines_on_top_of_each_other_stay_visible():
     assert {"#ff0000", "#00ff00"} <= colors(rows)
 
 
-def test_what_has_not_changed_is_not_drawn_again():
+def test_unchanged_lines_are_not_rasterized_again():
     rasterize.cache_clear()
     draw(plot(line([100 * MIB] * 200)))
     draw(plot(line([100 * MIB] * 200), end=70.0))
@@ -269,13 +269,13 @@ def test_every_picture_has_its_size(series, size, length, end, kind, logarithmic
     points=st.dictionaries(st.integers(1, 10**6), st.floats(1, 1e12), min_size=1, max_size=10),
     size=st.tuples(st.integers(14, 120), st.integers(4, 30)),
 )
-def test_a_few_points_are_all_inside_and_the_last_is_marked(points, size):
+def test_marked_points_are_all_inside(points, size):
     _, rows = draw(sizes(("#ff0000", "●", dict(sorted(points.items())))), *size)
     assert {len(row) for row in rows} == {size[0]}
     assert 1 <= sum(row.count("●") for row in rows) <= len(points)
 
 
-def test_a_mark_stands_in_the_column_and_row_of_its_labels_and_is_joined_to_the_next():
+def test_a_mark_is_in_the_column_and_row_of_its_labels_and_is_joined_to_the_next():
     rows, texts = draw(sizes(("#ff0000", "●", {100: 1024.0, 10_000: 2**20})), width=60)
     bottom, top = (next(row for row in texts if label in row) for label in ("1 KiB", "1 MiB"))
     ticks = {tick.label: LABEL_WIDTH + 1 + tick.position for tick in size_ticks(4.2, 2.4, 51)}
@@ -284,7 +284,7 @@ def test_a_mark_stands_in_the_column_and_row_of_its_labels_and_is_joined_to_the_
     assert len([row for row in texts if BLOCKS & set(row)]) > 4
 
 
-def test_one_point_alone_is_seen_two_series_are_told_apart_and_a_mark_on_another_is_the_later_one():
+def test_single_points_are_visible_and_the_later_of_two_marks_in_a_cell_is_shown():
     published, here = ("#880000", "○"), ("#ff0000", "●")
     rows, texts = draw(sizes((*published, {1000: 32e6}), (*here, {1000: 16e6}), margin=math.log10(2)))
     text = "".join(texts)

@@ -74,6 +74,6 @@ def test_several_paths_do_not_touch():
     assert rasterize((), 3, 2) == ("   ", "   ")
 
 
-def test_a_band_holds_the_cells_from_its_lower_edge_to_its_upper_one_but_not_the_floor():
+def test_a_band_has_the_cells_between_its_edges_except_the_bottom_row():
     rows = between(("   ", "   ", " ▄ ", "▄ ▄"), ("▄  ", " ▄ ", "  ▄", "   "))
     assert ["".join(" X"[inside] for inside in row) for row in rows] == ["X  ", "XX ", "XXX", "   "]

@@ -1,4 +1,4 @@
-"""Lines that are drawn one by one: in a widget of text, in a table, in the event log."""
+"""Widgets that draw lines: text, tables, the event log."""
 
 from operator import itemgetter
 
@@ -17,7 +17,7 @@ BASE = Style.parse("#ffffff on #000000")
 
 
 class Numbers(TextLines):
-    """Some numbers, a line each."""
+    """Shows one number in each line."""
 
     DEFAULT_CSS = "Numbers { height: auto; }"
     numbers = (1, 2, 3)
@@ -28,7 +28,7 @@ class Numbers(TextLines):
 
 @pytest.fixture
 def written(monkeypatch):
-    """Every line that is written, by its text."""
+    """The texts of all lines that are drawn."""
     found, write = [], LineWriter.write
     monkeypatch.setattr(
         LineWriter, "write", lambda self, line, width: found.append(line.plain) or write(self, line, width)
@@ -36,7 +36,7 @@ def written(monkeypatch):
     return found
 
 
-def test_a_line_is_written_in_exactly_its_cells_with_styles_upon_the_widgets_and_each_other():
+def test_a_line_has_exactly_its_width_and_combines_styles():
     styled = Content("abc").stylize("bold", 0, 2).stylize("#ff0000", 1, 3)
     for line, width, shown in (
         (Content("ab"), 4, "ab  "),
@@ -96,12 +96,12 @@ COLUMNS = (
         (5, [(1, 0, 3)], ["RSS", "fits"]),
     ],
 )
-def test_columns_give_way_in_turn_and_optional_ones_are_there_for_a_value(room, rows, titles):
+def test_columns_are_left_out_in_turn_and_optional_ones_without_values(room, rows, titles):
     assert [column.title for column in columns_for(COLUMNS, room, rows)] == titles
 
 
 @pytest.mark.parametrize("sorted_by", ["", "live", "fits"])
-def test_a_heading_stands_above_its_values_and_sorts_by_them(sorted_by):
+def test_a_heading_is_aligned_with_its_values_and_sorts_by_them(sorted_by):
     columns = columns_for(COLUMNS, 99)
     cells = headings(columns, sorted_by)
     text = "".join(cell.draw(False).plain for cell in cells)
@@ -115,7 +115,7 @@ def test_a_heading_stands_above_its_values_and_sorts_by_them(sorted_by):
     assert ("▾ " + sorted_by in text) is bool(sorted_by)
 
 
-async def test_a_click_on_a_heading_sorts_the_cost_table_and_another_leaves_it_as_the_lanes_stand():
+async def test_a_click_on_a_heading_sorts_the_cost_table_and_another_restores_the_order():
     async with stage() as s:
         await s.switch_on("threads", tasks=10)
         await s.switch_on("uvloop", tasks=100)
@@ -160,7 +160,7 @@ async def test_events_wrap_and_a_traceback_has_its_own_lines_and_all_can_be_sele
         assert "event 99" in written[-1]
 
 
-async def test_events_of_so_many_rows_have_them_however_many_there_are():
+async def test_events_with_a_fixed_number_of_rows_always_have_them():
     view = EventView(9)  # which is 6 lines high, 4 of them for rows
     async with showing(view).run_test(size=(60, 20)) as pilot:
         for count in (0, 3, 9, 30):

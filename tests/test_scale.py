@@ -27,7 +27,7 @@ def test_stops_are_1_2_5_and_then_the_maximum():
 
 
 @given(SCALES)
-def test_stops_stand_equally_far_apart_and_come_back_and_both_ends_are_exact(scale):
+def test_stops_are_equidistant_and_round_trip_and_both_ends_are_exact(scale):
     for index, stop in enumerate(scale.stops):
         assert scale.fraction(stop) == pytest.approx(index / max(1, len(scale.stops) - 1))
         assert scale.value(scale.fraction(stop)) == stop
@@ -63,7 +63,7 @@ def test_cells_rise_from_nothing_to_the_maximum_in_readable_values(scale, width,
         assert (cell == 0, cell == width - 1) == (value == 0, value >= scale.maximum)
 
 
-def test_cells_between_two_stops_give_the_roundest_number():
+def test_cells_between_two_stops_have_the_roundest_number():
     assert [StopScale().value_at(cell, 34) for cell in range(22, 33)] == [
         8_000, 10_000, 20_000, 30_000, 50_000, 80_000, 100_000, 150_000, 200_000, 500_000, 600_000,
     ]  # fmt: skip

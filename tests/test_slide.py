@@ -1,4 +1,4 @@
-"""Charts for slides: what stands on them, and that the same data make the same picture."""
+"""Charts for slides."""
 
 import math
 import re
@@ -34,14 +34,14 @@ def texts(svg):
     return [text.text for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
-def test_title_names_values_ticks_and_conditions_stand_on_it():
+def test_a_slide_has_title_names_values_ticks_and_conditions():
     found = texts(draw_slide(slide(CLIMB, LEVEL)))
     assert found[0] == "RSS"
     assert {"asyncio 60 MiB", "<threads> 30 MiB", "asyncio", "<threads>", "40 MiB", "0s", "60s"} <= set(found)
     assert found[-1] == "each task waits · untraced · CPython 3.11.7"
 
 
-def test_the_same_data_make_the_same_picture_of_the_size_that_is_asked_for():
+def test_the_same_data_make_the_same_picture_of_the_requested_size():
     one, other = (draw_slide(slide(CLIMB, LEVEL), (1920, 1080), 1.5) for _ in range(2))
     assert one == other != draw_slide(slide(CLIMB, LEVEL), (1920, 1080))
     root = ElementTree.fromstring(one)
@@ -57,7 +57,7 @@ def test_the_same_data_make_the_same_picture_of_the_size_that_is_asked_for():
     [((CLIMB,), 1, 1), ((CLIMB, LEVEL), 0, 1), ((GAP,), 2, 2), ((BAND,), 1, 1), ((BAND, LEVEL), 1, 1)],
     ids=["alone", "two", "gap", "band", "band of two"],
 )
-def test_bands_and_lone_lines_have_their_area_and_gaps_are_left_open(lines, areas, stretches):
+def test_bands_and_single_lines_have_an_area_and_gaps_are_left_open(lines, areas, stretches):
     svg = draw_slide(slide(*lines))
     shaded = "".join(re.findall(r'<path d="([^"]*)" fill="#59c9f0" fill-opacity="0.2"', svg))
     (line,) = re.findall(r'<path d="([^"]*)" fill="none" stroke="#59c9f0"', svg)
@@ -70,7 +70,7 @@ def test_bands_and_lone_lines_have_their_area_and_gaps_are_left_open(lines, area
         assert "100 MiB" in texts(svg)
 
 
-def test_names_that_would_lie_on_each_other_are_moved_apart():
+def test_overlapping_names_are_moved_apart():
     close = [Line(name, "#ffffff", TIMES, [30 * MIB] * 61) for name in ("one", "two", "three")]
     svg = draw_slide(slide(*close))
     heights = [float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>(?:one|two|three)<', svg)]
@@ -78,12 +78,12 @@ def test_names_that_would_lie_on_each_other_are_moved_apart():
 
 
 @pytest.mark.parametrize("text", ["", "1920", "1920x", "x1080", "10x10", "99999x99999", "19e2x1080"])
-def test_a_size_that_is_none_is_one_line(text):
+def test_an_invalid_size_is_an_error_of_one_line(text):
     with pytest.raises(ValueError, match="expected pixels such as"):
         parse_size(text)
 
 
-def test_a_recording_is_exported_as_one_and_what_it_lacks_is_said(tmp_path):
+def test_a_recording_is_exported_as_a_slide(tmp_path):
     path = tmp_path / "made.jsonl"
     path.write_bytes(b"".join(made_lines(12.0, 4.0, 2)))
 

@@ -1,4 +1,4 @@
-"""The slider: its picture as plain strings, and the widget under mouse, wheel and keys."""
+"""The slider: its track as plain strings, and the widget with mouse, wheel and keys."""
 
 from contextlib import asynccontextmanager
 
@@ -15,7 +15,7 @@ from tests.screen import pilot_of
 
 WIDTH = 34
 LEFT, TOP = 5, 2
-"""Where the slider stands."""
+"""The position of the slider."""
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ class CountingSlider(Slider):
 
 
 class SliderApp(App[None]):
-    """One slider in the middle of a screen, with room on every side to drag out of it."""
+    """An app with one slider, and space around it to drag to."""
 
     CSS = f"Slider {{ width: {WIDTH}; margin: {TOP} {LEFT}; }} Vertical {{ height: auto; }}"
 
@@ -78,7 +78,7 @@ class SliderApp(App[None]):
         return "".join(segment.text for segment in self.slider.render_line(0))
 
     def post(self, kind, x, button=0):
-        """Have the slider hear of the mouse at its cell ``x``."""
+        """Send a mouse event at cell ``x`` of the slider."""
         event = kind(self.slider, x, 0, 0, 0, button, False, False, False, x + LEFT, TOP)
         self.slider.post_message(event)
 
@@ -90,7 +90,7 @@ async def shown(**arguments):
         yield app, pilot_of(pilot)
 
 
-async def test_a_drag_applies_once_where_it_ends_and_a_value_set_meanwhile_waits_for_that():
+async def test_a_drag_is_applied_once_at_its_end_and_ignores_values_set_meanwhile():
     async with shown() as (app, pilot):
         await pilot.mouse_down(Slider, (10, 0))
         assert app.mouse_captured is app.slider
@@ -155,7 +155,7 @@ GESTURES = [
 ]  # fmt: skip
 
 
-async def test_what_comes_of_mouse_wheel_and_keys():
+async def test_mouse_wheel_and_keys():
     async with shown() as (app, pilot):
         for name, value, steps, outcomes in GESTURES:
             app.slider.value = value
@@ -178,7 +178,7 @@ async def test_what_comes_of_mouse_wheel_and_keys():
             app.seen.clear()
 
 
-async def test_what_takes_the_slider_away_ends_the_drag():
+async def test_a_drag_is_cancelled_when_the_slider_is_disabled_hidden_covered_or_removed():
     async with shown(value=10_000) as (app, pilot):
         slider, parent = app.slider, app.query_one(Vertical)
         for take_away, bring_back in (
@@ -201,7 +201,7 @@ async def test_what_takes_the_slider_away_ends_the_drag():
                 await pilot.pause()
 
 
-async def test_padding_is_no_part_of_the_track_few_cells_are_enough_and_any_maximum_is_reached():
+async def test_the_mouse_reaches_both_ends_with_padding_few_cells_and_any_maximum():
     async with shown() as (app, pilot):
         app.slider.styles.padding = (0, 2)
         await pilot.pause()
@@ -233,7 +233,7 @@ async def test_a_disabled_slider_does_nothing():
         assert (app.seen, app.slider.value) == ([], 10_000)
 
 
-async def test_the_picture_shows_target_and_live_and_is_drawn_again_only_where_a_cell_changes():
+async def test_the_track_shows_target_and_live_tasks_and_is_redrawn_only_when_a_cell_changes():
     async with shown(value=10_000, live=500) as (app, pilot):
         await pilot.pause()
         assert app.picture() == "━━━━━━━┯━━━━┯━━━╍╍╍╍╍╍╍●────┬─────"
@@ -250,7 +250,7 @@ async def test_the_picture_shows_target_and_live_and_is_drawn_again_only_where_a
         assert app.picture().endswith("●          "), "there is no track that cannot be reached"
 
 
-async def test_colour_focus_and_theme_are_seen():
+async def test_colour_focus_and_theme_are_visible():
     async with shown(value=10_000, live=10_000, color="#ff6b7a") as (app, pilot):
 
         def colours():

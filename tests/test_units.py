@@ -1,4 +1,4 @@
-"""Human numbers: how they are written, and how they are read."""
+"""Formatting and parsing of numbers."""
 
 import contextlib
 from functools import partial
@@ -43,7 +43,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("form", WRITTEN)
-def test_numbers_are_written_for_people(form):
+def test_numbers_are_formatted(form):
     for value, text in WRITTEN[form]:
         assert form(value) == text, value
 
@@ -59,7 +59,7 @@ LONGEST = {
 
 
 @given(FINITE | st.sampled_from([nan, inf, -inf]), st.floats(min_value=0, max_value=999_499_999_999))
-def test_any_number_has_a_short_name_and_what_a_machine_can_have_one_of_eight_characters(value, possible):
+def test_any_number_is_short_and_realistic_ones_have_at_most_eight_characters(value, possible):
     for form, longest in LONGEST.items():
         text = form(value)
         assert 0 < len(text) <= longest
@@ -77,7 +77,7 @@ def read_back(size):
 
 
 @given(FINITE, FINITE)
-def test_a_size_reads_as_what_it_is_and_a_larger_one_never_smaller(one, other):
+def test_a_formatted_size_is_accurate_and_monotonic(one, other):
     small, large = sorted((one, other))
     assert read_back(small) <= read_back(large)
     assert read_back(one) == pytest.approx(one, rel=0.005, abs=0.5)
@@ -112,12 +112,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("read", READ)
-def test_numbers_are_read(read):
+def test_numbers_are_parsed(read):
     assert {text: read(text) for text in READ[read]} == READ[read]
 
 
 @pytest.mark.parametrize("read", REFUSED)
-def test_what_is_no_number_is_named_with_what_was_expected(read):
+def test_invalid_numbers_are_named_with_what_was_expected(read):
     expected, texts = REFUSED[read]
     for text in texts:
         with pytest.raises(ValueError, match=expected) as error:
@@ -127,7 +127,7 @@ def test_what_is_no_number_is_named_with_what_was_expected(read):
 
 
 @given(st.integers(0, units.LARGEST_COUNT), st.integers(1, units.LARGEST_SIZE), st.text(max_size=50))
-def test_what_was_written_reads_back_and_whatever_is_typed_is_read_or_refused(count, size, text):
+def test_formatted_numbers_parse_back_and_any_text_is_parsed_or_refused(count, size, text):
     assert units.parse_count(units.format_count(count)) == count
     assert units.parse_size(units.format_bytes(size)) == pytest.approx(size, rel=0.005, abs=1)
     for read in (units.parse_size, units.parse_count):

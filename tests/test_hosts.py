@@ -25,7 +25,7 @@ from concwatch.lab.lane import open_process
 from concwatch.lab.lane_row import LaneRow, combined_sample
 from concwatch.lab.snapshot import State, blank_sample
 from concwatch.links.link import Ended, Noise
-from concwatch.links.messages import Applied, Building, Built, HostFigures, Reached, Ready, Tick, WallFigures
+from concwatch.links.messages import Building, Built, HostFigures, Reached, Ready, WallFigures
 from concwatch.runtimes.building import build
 from concwatch.runtimes.recipe import recipe
 from concwatch.runtimes.runtime import Runtime
@@ -673,23 +673,6 @@ def server(tmp_path_factory):
 
 
 @pytest.mark.real
-async def test_over_ssh(server):
-    remote = connect(*server.prefix())
-    pid = await remote.ready()
-    bridge = remote.bridge.pid
-    remote.link.send("target", tasks=10_000)
-    await remote.until(lambda: remote.of(Reached))
-    remote.link.send("gc", mode="frozen")
-    await remote.until(lambda: remote.of(Applied))
-    numbers = [tick.number for tick in remote.of(Tick)]
-    assert numbers == [*range(1, len(numbers) + 1)]
-    ssh = remote.link._pipe
-    ssh.kill()
-    assert (await remote.end()).lost
-    await all_gone(pid, bridge)
-
-
-@pytest.mark.real
 async def test_a_wrong_key_is_one_line_and_asks_nobody(server, tmp_path):
     make_key(tmp_path / "wrong")
     prefix = [
@@ -702,7 +685,7 @@ async def test_a_wrong_key_is_one_line_and_asks_nobody(server, tmp_path):
 
 
 @pytest.mark.real
-async def test_over_a_slow_link_that_loses_segments_and_is_cut_for_a_second_figures_keep_their_meaning(
+async def test_over_a_slow_ssh_that_is_cut_for_a_second_figures_keep_their_meaning_until_ssh_is_killed(
     server,
 ):
     async with Relay(server.port, delay=0.05, loss=0.01) as relay:
@@ -725,6 +708,11 @@ async def test_over_a_slow_link_that_loses_segments_and_is_cut_for_a_second_figu
             assert lane.worker.stats.ready.pid == pid
             assert 1_000 < lane.sample.rss_per_task < 1_600
             assert lane.live == 10_000
+            bridge = psutil.Process(pid).parent().pid
+            (ssh,) = (each for each in psutil.Process().children() if each.name() == "ssh")
+            ssh.kill()
+            await _soon(lambda: lane.state is State.LOST)
+            await all_gone(pid, bridge)
         finally:
             run.cancel()
             await lab.close()

@@ -92,14 +92,14 @@ class Cluster:
         """The Dask workers that are connected now."""
         return [self._known[name] for name in sorted(self._present)]
 
-    def open(self, host: Host, code: str, begin: bytes) -> ClusterPipe:
-        """Run ``python -c code`` beside a Dask worker and write ``begin`` to its standard input."""
+    def open(self, host: Host, code: str, preamble: bytes) -> ClusterPipe:
+        """Run ``python -c code`` beside a Dask worker and write ``preamble`` to its standard input."""
         number, address = next(self._numbers), self._present.get(host.name, "")
         pipe = ClusterPipe(
             lambda order, value: self._call(self._queue, address, (number, order, value)), self._send_beat
         )
         python = "" if host.python == PYTHON else host.python
-        self._call(self._open, number, address, pipe, ((python, "-c", code), begin))
+        self._call(self._open, number, address, pipe, ((python, "-c", code), preamble))
         return pipe
 
     def close(self) -> None:

@@ -42,8 +42,8 @@ class Pipe(Protocol):
 class Opener(Protocol):
     """Starts Python on a host that is not reached by a command."""
 
-    def __call__(self, host: "Host", code: str, begin: bytes) -> Pipe:
-        """Run ``python -c code`` on the host and write ``begin`` to its standard input."""
+    def __call__(self, host: "Host", code: str, preamble: bytes) -> Pipe:
+        """Run ``python -c code`` on the host and write ``preamble`` to its standard input."""
         ...
 
 

@@ -123,12 +123,12 @@ class HostLink:
                 is the user's own, and the bridge ends it when its input closes.
         """
         self._host = host
-        begin = package.payload() + (program.start() if program else b"")
+        preamble = package.payload() + (program.start() if program else b"")
         self._pipe: Pipe = (
-            host.opener(host, package.code(), begin)
+            host.opener(host, package.code(), preamble)
             if host.opener
             else _CommandPipe(
-                [*host.command, host.python, "-c", package.code()], _VARIABLES, begin, plain=plain
+                [*host.command, host.python, "-c", package.code()], _VARIABLES, preamble, plain=plain
             )
         )
         self._began = self._last_received = monotonic()

@@ -37,13 +37,15 @@ class Bridge:
 
     Args:
         command: the Python, empty for the Dask worker's own, and its arguments.
-        begin: its first input.
+        preamble: its first input.
         report: called with each report and its value.
     """
 
-    def __init__(self, command: Sequence[str], begin: bytes, report: Callable[[int, object], None]) -> None:
+    def __init__(
+        self, command: Sequence[str], preamble: bytes, report: Callable[[int, object], None]
+    ) -> None:
         self._report = report
-        self._waiting = [begin]
+        self._waiting = [preamble]
         self._process: asyncio.subprocess.Process | None = None
         self._closed = False
         self._unacknowledged = 0
@@ -127,8 +129,8 @@ class Bridges(WorkerPlugin):
         """Execute orders; those for a bridge that has ended are dropped."""
         for number, order, value in orders:
             if order == OPEN:
-                command, begin = value
-                self._bridges[number] = Bridge(command, begin, partial(self._report, number))
+                command, preamble = value
+                self._bridges[number] = Bridge(command, preamble, partial(self._report, number))
             bridge = self._bridges.get(number)
             if bridge is None:
                 continue

@@ -29,7 +29,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         self,
         command: Sequence[str],
         variables: Mapping[str, str] | None = None,
-        begin: bytes = b"",
+        preamble: bytes = b"",
         *,
         plain: bool = False,
     ) -> None:
@@ -38,7 +38,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         Args:
             command: the program and its arguments.
             variables: environment variables to add to the inherited ones.
-            begin: bytes to send before any command.
+            preamble: bytes to send before any command.
             plain: whether to start it at normal priority and let it outlive this process.
         """
         self._output = Output(
@@ -49,7 +49,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         self._killed = False
         self._signalled = False
         self._ended = False
-        self._backlog = [begin] if begin else []
+        self._backlog = [preamble] if preamble else []
         self._setup = None if plain else child_setup(NICENESS)
         self._starting = asyncio.get_running_loop().create_task(
             self._start(list(command), {**os.environ, **variables} if variables else None)

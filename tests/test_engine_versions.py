@@ -32,10 +32,10 @@ def executable(path, text):
     path.chmod(0o755)
 
 
-def built(ways, told=None):
-    """Build, and give the command."""
-    told = [] if told is None else told
-    return asyncio.run(build(ways, "toy", told.append, lambda seconds: None))
+def built(ways, log=None):
+    """Build, and return the command."""
+    log = [] if log is None else log
+    return asyncio.run(build(ways, "toy", log.append, lambda seconds: None))
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def toy(tmp_path, monkeypatch):
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Three Pythons beyond ``PATH`` that say what they are, one of them without the lock."""
+    """Three fake Pythons that are not on ``PATH``, one of them free-threaded."""
     monkeypatch.setattr(pythons, "FOLDERS", (str(tmp_path),))
     monkeypatch.setattr(shutil, "which", lambda name: None)
     for folder, free in (("3.14.1", False), ("3.14.2", False), ("cpython-3.14.2+freethreaded-linux", True)):
@@ -92,8 +92,8 @@ def test_a_wanted_version_is_the_only_one_that_will_do(tmp_path):
     for version in ("21.0.2", "25.0.1"):
         executable(tmp_path / f"jdk-{version}" / "bin" / "brew", "")
         (tmp_path / f"jdk-{version}" / "release").write_text(f'BREW_VERSION="{version}"\n')
-    told = ("release", "BREW_VERSION")
-    brew = Tool("brew", "buy {version}", folders=(f"{tmp_path}/*/bin",), least=(21,), version_file=told)
+    stated = ("release", "BREW_VERSION")
+    brew = Tool("brew", "buy {version}", folders=(f"{tmp_path}/*/bin",), least=(21,), version_file=stated)
     way = Runtime("Brew", str(tmp_path), (TOYC, brew), (), ("{brew}",))
     assert find_tool(way.main_tool).version == "25.0.1"  # the newest beyond the path
     assert find_tool(way.of_version("21").main_tool).version == "21.0.2"
@@ -115,12 +115,12 @@ def test_a_version_that_a_tool_must_be_asked_for_is_told_as_wanted(toy):
 
 def test_a_build_with_variables_is_another_build(toy):
     toy.write(body=MAKE + '; echo "taste=$TASTE"')
-    told = []
-    plain = built(toy.engine.ways, told)
+    log = []
+    plain = built(toy.engine.ways, log)
     sweet = toy.engine.with_variables((("TASTE", "sweet"),))
     assert sweet.environment == (("TASTE", "sweet"),)
-    assert built(sweet.ways, told) != plain
-    assert [line for line in told if line.startswith("taste")] == ["taste=", "taste=sweet"]
+    assert built(sweet.ways, log) != plain
+    assert [line for line in log if line.startswith("taste")] == ["taste=", "taste=sweet"]
 
 
 async def test_a_worker_has_variables_besides_those_it_inherits():

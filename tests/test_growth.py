@@ -15,7 +15,7 @@ HZ = 4
 
 
 def served(seconds, rate, life, leaks=0.0, burst=None, seed=1):
-    """Return a meter that has followed tasks which come at ``rate`` and live as long as ``life`` says.
+    """Return a meter of tasks that start at ``rate`` and live for ``life``.
 
     Args:
         seconds: how long.
@@ -106,33 +106,35 @@ def test_growth_has_an_interval_that_holds_what_is_true():
     assert noisy.low <= 0 <= noisy.high
 
 
-def test_nothing_is_said_of_a_few_seconds():
+def test_a_few_seconds_are_too_short_to_tell():
     meter = served(10, lambda t: 0, lives(1), leaks=50)
     assert meter.growth is None
     assert not meter.leaks
 
 
-class Heard:
-    """What `MemoryLeakDetector` says and asks, of a process whose figures come from functions of time."""
+class Detected:
+    """A `MemoryLeakDetector` of a process whose figures are functions of time, with its events."""
 
     def __init__(self, seconds, rss, live, traced=False):
-        self.said, self.asked = [], 0
-        self.growth = MemoryLeakDetector(lambda text, severity: self.said.append((severity, text)), self.ask)
+        self.events, self.requests = [], 0
+        self.detector = MemoryLeakDetector(
+            lambda text, severity: self.events.append((severity, text)), self.request
+        )
         for tenth in range(seconds * 10):
-            self.growth.add(tenth / 10, int(rss(tenth / 10) * MIB), int(live(tenth / 10)), traced)
+            self.detector.add(tenth / 10, int(rss(tenth / 10) * MIB), int(live(tenth / 10)), traced)
 
-    def ask(self):
-        self.asked += 1
-        grown = 1 << 20 if self.asked == 2 else 0
-        self.growth.add_lines(TracedLines((TracedLine("/srv/app/cache.py", 12, 9 << 20, grown),)))
+    def request(self):
+        self.requests += 1
+        grown = 1 << 20 if self.requests == 2 else 0
+        self.detector.add_lines(TracedLines((TracedLine("/srv/app/cache.py", 12, 9 << 20, grown),)))
 
 
 MIB = 1 << 20
 
 
-def test_memory_that_grows_while_tasks_do_not_is_told_once():
-    heard = Heard(120, rss=lambda t: 50 + t / 4, live=lambda t: 100)
-    ((severity, text),) = heard.said
+def test_memory_that_grows_while_tasks_do_not_is_logged_once():
+    found = Detected(120, rss=lambda t: 50 + t / 4, live=lambda t: 100)
+    ((severity, text),) = found.events
     assert severity == "warning"
     assert re.fullmatch(
         r"memory grows by 1\d(\.\d)? MiB a minute, 95 % .* to .*, while live tasks do not: .*", text
@@ -150,19 +152,19 @@ def test_memory_that_grows_while_tasks_do_not_is_told_once():
     ],
     ids=["steady", "with its tasks", "a step", "levels off", "swings"],
 )
-def test_other_memory_is_not_told(rss, live):
-    assert Heard(240, rss, live).said == []
+def test_other_memory_is_no_leak(rss, live):
+    assert Detected(240, rss, live).events == []
 
 
-def test_while_allocations_are_traced_the_lines_that_grow_are_told():
-    heard = Heard(120, rss=lambda t: 50 + t / 4, live=lambda t: 100, traced=True)
-    assert heard.asked == 2
-    assert heard.said[1] == ("warning", "app/cache.py:12 holds 9 MiB, 1 MiB more than 10 s ago")
+def test_while_allocations_are_traced_the_lines_that_grow_are_logged():
+    found = Detected(120, rss=lambda t: 50 + t / 4, live=lambda t: 100, traced=True)
+    assert found.requests == 2
+    assert found.events[1] == ("warning", "app/cache.py:12 holds 9 MiB, 1 MiB more than 10 s ago")
 
 
-def test_what_came_before_a_restart_does_not_count():
-    heard = Heard(25, rss=lambda t: 50 + t / 4, live=lambda t: 100)
-    heard.growth.restart()
+def test_readings_before_a_restart_do_not_count():
+    found = Detected(25, rss=lambda t: 50 + t / 4, live=lambda t: 100)
+    found.detector.restart()
     for tenth in range(250, 500):
-        heard.growth.add(tenth / 10, int((50 + tenth / 40) * MIB), 100, False)
-    assert heard.said == []
+        found.detector.add(tenth / 10, int((50 + tenth / 40) * MIB), 100, False)
+    assert found.events == []

@@ -130,7 +130,7 @@ def test_connections_end_at_the_limit_on_open_files(monkeypatch):
     assert wall_fits(QUEUE, Settings("http"), ()) == ()  # no more than it has threads
 
 
-def test_a_worker_fills_again_the_memory_that_it_has():
+def test_a_worker_reuses_the_memory_that_it_has():
     one = Demand(1_000, measured=True, idle=IDLE, rss=500 * MIB)
     assert one.bytes(1_000) == 500 * MIB
     assert one.bytes(1_000_000) == IDLE + 1_000_000_000
@@ -191,7 +191,7 @@ def test_a_lab_goes_by_what_it_has_measured_and_does_not_count_memory_twice():
 
 
 @pytest.mark.parametrize("name", ["asyncio", "threads"])
-def test_as_many_as_are_offered_do_stand(name):
+def test_as_many_as_are_offered_do_fit(name):
     bench = Bench(name, budget=300 * MIB)
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 1_000)
@@ -224,7 +224,7 @@ def grow(lane, bench, tasks):
 
 
 def growing(budget=300 * MIB, **costs):
-    """Return a bench whose lane stands, the lane, and its worker: one that creates 2 M tasks a second."""
+    """Return a bench with a running lane, the lane, and its worker, which creates 2 M tasks a second."""
     costs = {"asyncio": Costs(**({"create_rate": 2e6} | costs))}
     bench = Bench("asyncio", links=FakeWorkers(costs=costs), budget=budget, settings=Settings("hold"))
     (lane,) = bench.lab.lanes
@@ -239,7 +239,7 @@ def test_what_surely_fits_is_granted_at_once_and_what_nearly_fills_the_budget_in
     assert granted(link) == [100_000]
     grow(lane, bench, 0)
     link.sent.clear()
-    told = len(bench.texts())
+    count = len(bench.texts())
     grow(lane, bench, 200_000)
     assert len(granted(link)) > 1
     assert granted(link) == sorted(granted(link))
@@ -250,7 +250,7 @@ def test_what_surely_fits_is_granted_at_once_and_what_nearly_fills_the_budget_in
         200_000,
         None,
     )
-    (text,) = bench.texts()[told:]
+    (text,) = bench.texts()[count:]
     assert text.startswith("200,000 tasks started in ")
     assert lane.worker.stats.create_rate == pytest.approx(200_000 / goal.reached.seconds)
     grow(lane, bench, 100)
@@ -275,18 +275,18 @@ def test_no_growth_passes_the_budget_however_fast_and_heavy_the_tasks_are(budget
 
 
 class Machine:
-    """Memory that a test takes away; counts the looks."""
+    """Memory that a test sets; counts the readings."""
 
     def __init__(self, left=10 * GIB, bound="memory"):
         self.left, self.bound = left, bound
-        self.looks = 0
+        self.readings = 0
 
     def __call__(self):
-        self.looks += 1
+        self.readings += 1
         return Memory(16 * GIB, self.left, self.bound)
 
 
-def test_what_somebody_else_has_taken_since_is_not_there_for_workers():
+def test_memory_that_others_use_is_not_available_to_workers():
     machine = Machine(12 * GIB, "cgroup memory")
     bench = Bench("asyncio", memory=machine)
     (lane,), capacity = bench.lab.lanes, bench.lab.local.capacity
@@ -308,7 +308,7 @@ def three_lanes(machine):
     return bench
 
 
-def test_at_95_percent_the_largest_lane_is_stopped_and_the_figures_are_told():
+def test_at_95_percent_the_largest_lane_is_stopped_and_the_figures_are_logged():
     machine = Machine()
     bench = three_lanes(machine)
     small, large, other = bench.lab.lanes
@@ -320,8 +320,8 @@ def test_at_95_percent_the_largest_lane_is_stopped_and_the_figures_are_told():
     machine.left = 900 * MIB
     bench.pass_(10)
     assert (small.on, large.state, other.on) == (True, State.FAILED, True)
-    told = "memory: 500 MiB left of the 10 GiB available at the start, less than 5 %: the largest lane is "
-    assert bench.texts()[-2] == f"{told}stopped"
+    text = "memory: 500 MiB left of the 10 GiB available at the start, less than 5 %: the largest lane is "
+    assert bench.texts()[-2] == f"{text}stopped"
     assert bench.texts("error") == ["failed: stopped at 80.1 MiB: the machine's memory was nearly used up"]
     bench.lab.set_target(large, 10)
     bench.until(lambda: large.live == 10)
@@ -333,44 +333,44 @@ def test_one_lane_at_a_time_is_stopped_and_the_next_only_when_that_did_not_help(
     small, large, other = bench.lab.lanes
     stopped = []
 
-    def look(snapshot):
+    def observe(snapshot):
         stopped.extend(lane for lane in bench.lab.lanes if not lane.on and lane not in stopped)
 
-    bench.lab.observers.append(look)
+    bench.lab.observers.append(observe)
     monkeypatch.setattr(bench.links.links["asyncio"], "kill", lambda: None)
     machine.left = 100 * MIB
     bench.pass_(4)  # the largest does not end, and gets its time
     assert (stopped, large.idle) == ([large], False)
     bench.pass_(5)
     assert stopped == [large, other, small]
-    told = len(bench.texts())
+    count = len(bench.texts())
     bench.pass_(5)
-    assert len(bench.texts()) == told  # nothing is left to stop, and nothing to say
+    assert len(bench.texts()) == count  # nothing is left to stop
 
 
-def test_memory_is_watched_the_closer_the_nearer_its_end_is_while_anything_grows():
+def test_memory_is_read_more_often_the_less_is_left_while_tasks_grow():
     assert step_interval(100 * GIB) == LONGEST
     assert SHORTEST < step_interval(400 * MIB) < LONGEST
     assert step_interval(0) == step_interval(-GIB) == SHORTEST
     machine = Machine()
     bench = Bench("asyncio", memory=machine, budget=900 * MIB)
     bench.pass_(10)
-    assert 9 <= machine.looks <= 12
+    assert 9 <= machine.readings <= 12
     assert bench.lab.local.guard.interval == LONGEST
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 500_000)
     bench.until(lambda: lane.live > 0)
     assert bench.lab.local.guard.interval <= LONGEST
-    before = machine.looks
+    before = machine.readings
     bench.pass_(2)
-    assert machine.looks - before == 20
+    assert machine.readings - before == 20
 
 
 # The kernel's own last resort.
 
 
 @pytest.mark.real
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux lets itself be told whom to end")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="oom_score_adj exists on Linux only")
 async def test_workers_and_page_servers_are_ended_before_anything_else_when_memory_runs_out():
     def score(pid):
         with open(f"/proc/{pid}/oom_score_adj", encoding="ascii") as file:
@@ -383,7 +383,7 @@ async def test_workers_and_page_servers_are_ended_before_anything_else_when_memo
     try:
         lab.switch(lab.lanes[0], True)
         async with asyncio.timeout(30):
-            while lab.lanes[0].worker.stats.ready is None:  # noqa: ASYNC110  # the lab says it in no other way
+            while lab.lanes[0].worker.stats.ready is None:  # noqa: ASYNC110  # a lab has no event for it
                 await asyncio.sleep(0.02)
         assert score(lab.lanes[0].worker.stats.ready.pid) == 1000
         assert score(pages.pid) == 1000

@@ -61,7 +61,7 @@ def test_settings_reach_every_lane_that_they_are_for_also_those_switched_on_late
     assert bench.lab.settings == Settings("hold", True, True, "frozen", 20)
 
 
-def test_a_workload_that_is_none_changes_nothing():
+def test_an_invalid_workload_changes_nothing():
     bench = running("asyncio")
     before = list(bench.links.links["asyncio"].sent)
     with pytest.raises(ValueError, match="did you mean"):
@@ -74,7 +74,7 @@ def test_a_workload_that_is_none_changes_nothing():
 
 
 def fetching(bench, name="asyncio"):
-    """Where the lane ``name`` was told to fetch, each time that it was."""
+    """Where the lane ``name`` was sent to fetch, each time."""
     return [fields["url"] for fields in sent(bench, name, "workload") if "url" in fields]
 
 
@@ -90,7 +90,7 @@ def test_tasks_fetch_from_one_server_that_is_started_when_they_first_do():
     assert bench.lab.settings.page == expected[-1]
 
 
-def test_a_page_server_that_dies_is_told_once_and_the_next_target_starts_another():
+def test_a_page_server_that_dies_is_logged_once_and_the_next_target_starts_another():
     bench = running("asyncio", settings=Settings("http:2"))
     (lane,), first = bench.lab.lanes, bench.pages[0]
     first.how = "killed by SIGKILL"
@@ -103,7 +103,7 @@ def test_a_page_server_that_dies_is_told_once_and_the_next_target_starts_another
     second.how = "exited with status 1"
     bench.lab.switch(lane, False)
     bench.until(lambda: lane.idle)
-    bench.lab.switch(lane, True)  # asked before anybody looked
+    bench.lab.switch(lane, True)  # before the lab has checked it
     bench.until(lambda: lane.state is State.RUNNING)
     assert fetching(bench) == [bench.pages[2].url(2.0)]
 
@@ -182,7 +182,7 @@ def test_growing_goes_on_when_tasks_were_taken_away_and_is_stopped_again():
     assert len(budget_warnings(bench)) == 2
 
 
-def test_lanes_that_start_anew_with_heavier_tasks_are_all_told_where_they_end():
+def test_lanes_that_restart_with_heavier_tasks_reach_their_target_or_a_wall():
     bench = running("asyncio", "uvloop", "threads", budget=120 * MIB)
     for lane, tasks in zip(bench.lab.lanes, (8_000, 8_000, 1_500), strict=True):
         bench.lab.set_target(lane, tasks)
@@ -219,7 +219,7 @@ def test_a_halt_is_sent_once_until_the_worker_answers():
 # Events.
 
 
-def test_a_log_returns_what_is_new_and_forgets_the_oldest():
+def test_a_log_returns_what_is_new_and_drops_the_oldest():
     log = EventLog()
     for number in range(1, KEPT + 501):
         log.add(number, "", "\x1b[2J")
@@ -248,16 +248,16 @@ async def test_closing_leaves_no_worker_nor_page_server_whatever_the_lanes_do():
     assert bench.pages[0].closed
 
 
-async def test_closing_kills_a_worker_that_does_not_listen(monkeypatch):
+async def test_closing_kills_a_worker_that_does_not_answer(monkeypatch):
     monkeypatch.setattr("concwatch.lab.lab.CLOSE_LIMIT", 0.05)
     monkeypatch.setattr("concwatch.lab.lab.KILL_LIMIT", 0.0)  # as on a machine that stood still for so long
     bench = running("asyncio", links=FakeWorkers(faults={"asyncio": [Fault(1.0, silence=1e9)]}))
     bench.until(lambda: bench.lab.lanes[0].state is State.STALLED)
-    await bench.lab.close()  # on a clock that stands still
+    await bench.lab.close()  # on a clock that does not advance
     assert bench.lab.lanes[0].idle
 
 
-async def test_closing_ends_also_where_not_even_killing_helps(monkeypatch):
+async def test_closing_ends_even_if_killing_does_not_help(monkeypatch):
     monkeypatch.setattr("concwatch.lab.lab.CLOSE_LIMIT", 0.05)
     monkeypatch.setattr("concwatch.lab.lab.KILL_LIMIT", 0.05)
     bench, lane, link = running_lane()
@@ -270,7 +270,7 @@ async def test_a_crash_while_closing_leaves_no_worker(monkeypatch):
     bench, _, link = running_lane()
 
     def fall():
-        raise RuntimeError("what nobody foresaw")
+        raise RuntimeError("unexpected")
 
     monkeypatch.setattr(bench.lab, "step", fall)
     with pytest.raises(RuntimeError):
@@ -380,7 +380,7 @@ def test_a_snapshot_shows_a_stall_a_failure_a_wall_queues_and_tracing_and_other_
     assert all(lane.idle and lane.state is State.OFF for lane in bench.lab.lanes)
 
 
-def test_others_are_told_as_they_are_now_and_as_they_were_while_the_last_target_was_created():
+def test_the_share_of_others_is_that_of_now_and_that_while_the_last_target_was_created():
     bench = running("asyncio", "uvloop", links=FakeWorkers(costs={"asyncio": Costs(create_rate=5_000)}))
     first = bench.lab.lanes[0]
     bench.lab.set_workload("hold")
@@ -401,7 +401,7 @@ def test_others_are_told_as_they_are_now_and_as_they_were_while_the_last_target_
     assert bench.snapshot("asyncio").status.create_others == pytest.approx(0.25, abs=0.05)
 
 
-def test_the_cpu_of_a_worker_that_has_just_begun_is_not_that_of_others():
+def test_the_cpu_of_a_new_worker_is_not_that_of_others():
     bench, lane, link = running_lane()
     link.cpu_seconds = 50.0
     bench.pass_(3)

@@ -70,7 +70,7 @@ def test_switching_on_starts_one_worker_which_runs_once_all_settings_are_applied
     assert bench.texts() == ["on: Toy 1.0 · red, pid 4242"]
 
 
-def test_a_worker_is_only_sent_what_it_can_do_and_shown_with_the_flags_that_come_of_it():
+def test_a_worker_is_only_sent_what_it_can_do_and_shown_with_its_flags():
     bench, _, link = starting(settings=Settings(trace=True, gc="frozen", threads=20))
     bench.receive(Ready("toy", "Toy 1.0", 1, can=("threads",), flags=("red", "6 threads")))
     assert link.names() == ["workload", "refill", "threads", "rate"]
@@ -79,7 +79,7 @@ def test_a_worker_is_only_sent_what_it_can_do_and_shown_with_the_flags_that_come
     assert bench.texts() == ["on: Toy 1.0 · red · 20 threads, pid 1"]
 
 
-def test_settings_and_targets_from_before_a_worker_stands_are_the_last_ones():
+def test_settings_and_targets_from_before_a_worker_starts_are_the_last_ones():
     bench, lane, link = starting()
     for tasks in (10, 30):
         bench.lab.set_target(lane, tasks)
@@ -117,7 +117,7 @@ def test_an_engine_that_is_not_there_fails_with_what_to_install():
     assert lane.state is State.OFF
 
 
-def test_a_worker_that_never_stands_fails_within_the_limit():
+def test_a_worker_that_never_starts_fails_within_the_limit():
     bench, lane, link = starting()
     bench.pass_(START_LIMIT - 0.5, step=0.5)
     assert lane.state is State.STARTING
@@ -132,7 +132,7 @@ def test_a_worker_that_never_stands_fails_within_the_limit():
 
 
 @pytest.mark.parametrize(
-    ("says", "reason"),
+    ("report", "reason"),
     [
         (end("exited with status 1: no module named toy"), "exited with status 1: no module named toy"),
         (end("killed by SIGTERM: \x1b[31mred"), "killed by SIGTERM: \N{REPLACEMENT CHARACTER}[31mred"),
@@ -140,28 +140,28 @@ def test_a_worker_that_never_stands_fails_within_the_limit():
         (replace(READY, protocol=2), "uses version 2 of the wire protocol: expected 1"),
     ],
 )
-def test_a_worker_that_cannot_stand_fails_with_the_reason(says, reason):
+def test_a_worker_that_cannot_start_fails_with_the_reason(report, reason):
     bench, lane, _ = starting()
-    bench.receive(says)
+    bench.receive(report)
     assert (lane.state, lane.worker.reason, lane.missing) == (State.FAILED, reason, None)
 
 
 @pytest.mark.parametrize(
-    ("says", "reason"),
+    ("report", "reason"),
     [
         (Error("ImportError: no libuv", None), "ImportError: no libuv"),
         (end("killed by SIGSEGV"), "killed by SIGSEGV"),
     ],
 )
-def test_an_engine_whose_worker_cannot_stand_is_broken_until_one_does(says, reason):
+def test_an_engine_whose_worker_cannot_start_is_broken_until_one_does(report, reason):
     bench = Bench(links=HandLinks(), engines=[PICKY])
     (lane,) = bench.lab.lanes
     bench.lab.switch(lane, True)
-    bench.receive(says)
-    told = f"broken msgspec: {reason}; try pip install --force-reinstall msgspec"
-    assert (lane.state, lane.worker.reason, lane.missing) == (State.FAILED, told, told)
+    bench.receive(report)
+    text = f"broken msgspec: {reason}; try pip install --force-reinstall msgspec"
+    assert (lane.state, lane.worker.reason, lane.missing) == (State.FAILED, text, text)
     bench.receive(end("exited with status 1"))
-    assert bench.texts() == [f"failed: {told}"]
+    assert bench.texts() == [f"failed: {text}"]
     bench.lab.switch(lane, True)
     bench.links.last.start(bench.now)
     bench.pass_()
@@ -237,7 +237,7 @@ def test_a_fresh_worker_holds_the_same_target_and_every_figure_of_it_is_its_own(
     assert lane.status.tracing == traced
 
 
-def test_a_lane_that_is_on_its_way_out_or_off_is_not_started_by_tracing():
+def test_a_lane_that_is_stopping_or_off_is_not_started_by_tracing():
     bench, lane, _ = running_lane()
     bench.lab.switch(lane, False)
     bench.lab.set_trace(True)
@@ -250,14 +250,14 @@ def test_a_lane_that_is_on_its_way_out_or_off_is_not_started_by_tracing():
 # Off.
 
 
-@pytest.mark.parametrize("stands", [True, False], ids=["stalled", "starting"])
-def test_a_lane_that_is_switched_off_is_told_once_killed_in_the_end_and_then_off(stands):
-    bench, lane, link = running_lane() if stands else starting()
+@pytest.mark.parametrize("ready", [True, False], ids=["stalled", "starting"])
+def test_a_lane_that_is_switched_off_gets_one_stop_is_killed_in_the_end_and_then_off(ready):
+    bench, lane, link = running_lane() if ready else starting()
     bench.pass_(2)
-    assert lane.state is (State.STALLED if stands else State.STARTING)
+    assert lane.state is (State.STALLED if ready else State.STARTING)
     for _ in range(2):
         bench.lab.switch(lane, False)
-    link.start()  # nothing that it says matters any more
+    link.start()  # its reports are ignored now
     bench.pass_(STOP_LIMIT - 0.1)
     assert (lane.state, lane.on, link.names().count("stop"), link.killed) == (State.STOPPING, False, 1, False)
     assert link.names()[-1] == "stop"
@@ -305,7 +305,7 @@ def test_a_killed_worker_is_a_failed_lane_with_a_gap_that_can_be_switched_on_aga
 # Stalls.
 
 
-def test_a_silent_worker_is_stalled_with_for_how_long_and_recovers():
+def test_a_silent_worker_is_stalled_with_its_seconds_and_recovers():
     bench, lane, link = running_lane()
     bench.pass_(0.9)
     assert (lane.state, lane.worker.stalled_for(bench.now)) == (State.RUNNING, 0)
@@ -333,7 +333,7 @@ def test_a_slow_rate_is_no_stall():
 # Targets, walls and bursts.
 
 
-def test_a_limit_is_told_with_its_wall_and_the_lane_goes_on():
+def test_a_limit_is_logged_with_its_wall_and_the_lane_goes_on():
     bench, lane, link = running_lane()
     bench.lab.set_target(lane, 50_000)
     bench.receive(
@@ -367,14 +367,14 @@ def test_a_report_that_crossed_with_a_newer_target_is_not_taken_for_it():
 
 
 @pytest.mark.parametrize(
-    "says", [BurstDone(300, 0.1, 0.1, 1.0, 0.2), Error("a burst needs a worker without tasks", "burst")]
+    "report", [BurstDone(300, 0.1, 0.1, 1.0, 0.2), Error("a burst needs a worker without tasks", "burst")]
 )
-def test_a_burst_leaves_no_target_behind(says):
+def test_a_burst_leaves_no_target_behind(report):
     bench, lane, link = running_lane()
     lane.worker.run_burst(Burst(300, 1, 0, None))
     assert (link.names()[-1], lane.target) == ("burst", 300)
-    bench.receive(tick(0.5), says)
-    assert (lane.target, lane.worker.stats.burst is None) == (0, isinstance(says, Error))
+    bench.receive(tick(0.5), report)
+    assert (lane.target, lane.worker.stats.burst is None) == (0, isinstance(report, Error))
     bench.lab.switch(lane, False)
     bench.lab.switch(lane, True)
     bench.receive(end())
@@ -395,7 +395,7 @@ def test_the_baseline_is_taken_just_before_the_first_task_with_all_settings_appl
     bench.receive(*applied("workload", "refill", "trace", "gc", "rate"), tick(0.1))
     assert (lane.status.idle_rss, link.names()[-1]) == (15_000_000, "target")
     link.rss = 16_000_000
-    bench.lab.set_target(lane, 2_000)  # before any tick has told of a task
+    bench.lab.set_target(lane, 2_000)  # before any tick reports a task
     assert lane.status.idle_rss == 15_000_000
 
 
@@ -404,7 +404,7 @@ def test_memory_is_judged_by_the_one_tick_that_comes_after_it_was_read():
     bench.lab.set_target(lane, 2_000)
     link.rss = 10_000_000 + 2_000 * 1_000
     bench.pass_()
-    # Grown meanwhile: the look lies before the first of these ticks, not between them.
+    # The reading was taken before the first of these ticks, not between them.
     link.report(tick(1.0, 1_000), tick(1.1, 1_000))
     link.rss = 10_000_000 + 1_000 * 1_000
     bench.pass_(0.2)
@@ -412,7 +412,7 @@ def test_memory_is_judged_by_the_one_tick_that_comes_after_it_was_read():
         bench.receive(tick(time, 1_000))
     assert lane.sample.rss_per_task == 1_000
     link.rss = 10_000_000 + 2_000 * 1_000
-    bench.pass_(0.3)  # twice as many stand, but no tick has said so yet
+    bench.pass_(0.3)  # twice as many are live, but no tick reports them yet
     assert lane.sample.rss_per_task == 1_000
     link.report(tick(1.6, 2_000))
     bench.pass_(0.3)
@@ -432,16 +432,16 @@ def test_a_new_workload_and_nothing_else_forgets_the_cost_of_the_old_one():
     assert not lane.status.clean
 
 
-def test_a_sample_has_the_median_of_the_durations_heard_last_while_there_are_tasks_and_then_what_stays():
+def test_a_sample_has_the_median_of_the_last_durations_while_there_are_tasks_and_then_the_memory_retained():
     stats = WorkerStats(0.0, 10.0)
     stats.add_reading(Reading(5_000, 0.0, 3))
-    heard = [
+    ticks = [
         (Tick(0.1, 9, 9, 0, 0, 0), None),
         (Tick(0.2, 9, 6, 3, 0, 0, durations=(5.0, 0.123456, 0.1)), 0.123),
         (Tick(0.3, 9, 6, 3, 0, 0), 0.123),
         (Tick(0.4, 9, 0, 9, 0, 0, durations=(5.0,)), None),
     ]
-    for each, duration in heard:
+    for each, duration in ticks:
         assert stats.add_tick(each, each.time, True) is None
         sample = stats.sample(each.time, 0, 0.0)
         assert (sample.duration, sample.retained) == (duration, None if each.live else 5_000)
@@ -461,12 +461,12 @@ def test_samples_keep_to_the_rate_however_often_the_lab_steps_or_the_worker_tick
     assert len(lane.series) - len(times) <= 1
     assert (lane.live, lane.status.peak_live) == (20, 19_999)
     before = len(lane.series)
-    link.rss = 0  # it cannot be looked at
+    link.rss = 0  # it cannot be read
     bench.pass_(5)
     assert len(lane.series) == before
 
 
-# What a worker should not say.
+# Invalid reports.
 
 
 def test_an_impossible_tick_and_a_second_ready_are_logged_once_and_ignored():
@@ -483,7 +483,7 @@ def test_an_impossible_tick_and_a_second_ready_are_logged_once_and_ignored():
     assert lane.sample.created_per_second == pytest.approx(10 / 0.3)
 
 
-def test_the_first_line_of_garbage_is_told_and_a_hundred_more_end_the_worker():
+def test_the_first_line_of_garbage_is_logged_and_a_hundred_more_end_the_worker():
     bench, lane, link = running_lane()
     bench.receive(*(Garbage(f"not a line of the wire: {index}") for index in range(MOST_GARBAGE)))
     assert lane.state is State.RUNNING
@@ -494,7 +494,7 @@ def test_the_first_line_of_garbage_is_told_and_a_hundred_more_end_the_worker():
     assert len(bench.texts("error")) == 1
 
 
-def test_a_worker_that_says_too_much_does_not_fill_the_event_log():
+def test_a_worker_that_reports_too_much_does_not_fill_the_event_log():
     bench, _, _ = running_lane()
     for _ in range(100):
         bench.receive(*(Error("x" * 5_000, None, "y" * 20_000) for _ in range(100)), Flood("too much"))
@@ -508,7 +508,7 @@ def test_a_worker_that_says_too_much_does_not_fill_the_event_log():
     assert bench.texts("error")[-1] == "at last"
 
 
-def test_what_a_worker_says_becomes_events_of_which_noise_is_told_once():
+def test_errors_and_standard_error_become_events_of_which_the_latter_only_once():
     bench, lane, _ = running_lane()
     bench.receive(Error("a task failed: ValueError: 7", None, "Traceback\n  boom\nValueError: 7\n"))
     bench.receive(Noise("\x1b[2J\x07hello\nworld\n"), Noise("again"), Noise("\n \n"))
@@ -519,7 +519,7 @@ def test_what_a_worker_says_becomes_events_of_which_noise_is_told_once():
     ]
 
 
-def test_trim_is_asked_of_who_can_and_answered_by_an_event():
+def test_trim_is_sent_to_workers_that_can_and_logged():
     bench, lane, link = running_lane()
     bench.lab.trim(lane)
     assert link.names()[-1] == "trim"

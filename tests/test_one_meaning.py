@@ -1,4 +1,4 @@
-"""One figure, one meaning: each has one name, and is the same wherever the same snapshots are looked at."""
+"""One figure, one meaning: each has one name, and is the same wherever the same snapshots are read."""
 
 import asyncio
 import json
@@ -35,19 +35,19 @@ RAW = {
     "lane", "time", "traced", "virtual", "tick_time", "gc", "measured_live", "cpu_seconds",
     "switches", "others", "duration",
 }  # fmt: skip
-"""Columns of a recording that are no figures, but what figures are made of."""
+"""Columns of a recording that are not figures, but what figures are computed from."""
 
 KEYS = {
     "engine", "host", "runtime", "flags", "state", "reason", "limited_by", "traced", "gc", "tasks",
     "plus_minus", "marks",
 }  # fmt: skip
-"""What ``run --json`` says of a lane besides figures."""
+"""Keys of a lane in ``run --json`` other than figures."""
 
 
 def test_figures_are_listed_once_each_with_their_meaning():
-    told = json.loads(CliRunner().invoke(main, ["figures", "--json"]).stdout)
-    assert [each["name"] for each in told] == [figure.name for figure in FIGURES] == list(BY_NAME)
-    for each in told:
+    listed_figures = json.loads(CliRunner().invoke(main, ["figures", "--json"]).stdout)
+    assert [each["name"] for each in listed_figures] == [figure.name for figure in FIGURES] == list(BY_NAME)
+    for each in listed_figures:
         assert each["meaning"].endswith(".")
         assert each["unit"]
     listed = CliRunner().invoke(main, ["figures"]).stdout.splitlines()

@@ -46,7 +46,7 @@ def server():
 
 
 def get(url):
-    # No proxy of the environment's, whatever it says.
+    # Ignore proxies of the environment.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=PATIENCE) as answer:
         return answer.read()
@@ -91,7 +91,7 @@ async def test_many_pages_are_served_at_the_same_time(server):
     assert 0.5 <= time.monotonic() - began < PATIENCE  # one after another they would take 200 s
 
 
-def test_how_it_ended_is_told_with_its_last_words_and_closing_leaves_none(monkeypatch):
+def test_its_end_is_reported_with_its_last_line_and_closing_leaves_no_process(monkeypatch):
     with contextlib.closing(PageServer()) as server:
         assert server.ended() is None
     assert not alive(server.pid)

@@ -12,11 +12,11 @@ from tests.lab_driver import running_lane, tick
 
 
 def drawn(ticks, seconds, metric="created_per_second"):
-    """The rates that a lane draws, at 10 Hz, of a worker whose ticks are told as soon as their time has come.
+    """Return the rates that a lane draws at 10 Hz, of a worker whose ticks arrive at their time.
 
     Args:
         ticks: seconds, tasks created by then, and the seconds that a target met just then has taken.
-        seconds: how long to look.
+        seconds: how long.
         metric: which rates.
     """
     bench, lane, link = running_lane()
@@ -56,7 +56,7 @@ def test_a_silence_is_filled_back_and_the_rates_add_up_to_what_was_created():
     def so_far(time):
         return created(time, 1, 100_000, 20_000)
 
-    # From the third second to the sixth, in mid-growth, the worker says nothing.
+    # From the third second to the sixth, while tasks grow, the worker is silent.
     times = [index / 10 for index in range(100) if not 30 < index < 60]
     found = drawn([(time, so_far(time)) for time in times], 9.5)
     assert sum(value for value in found if not math.isnan(value)) / 10 == pytest.approx(100_000, rel=0.001)

@@ -134,7 +134,7 @@ async def opened(s) -> ExperimentRuns:
 
 async def over(s, name):
     await s.until(lambda: s.app.runs.running is None, f"{name} ends")
-    s.app.screen.update_content()
+    s.app.screen.update_now()
     await s.settle()
 
 
@@ -192,7 +192,7 @@ async def test_a_quick_run_and_a_full_one_fill_the_table_and_the_charts(own_file
         for cell, outcome in runs.shown("small").outcomes.items():
             for run in outcome.runs:
                 run.trail = [(second / 4, (20 << 20) + cell.size * 4_000 * second) for second in range(9)]
-        s.app.screen.update_content()
+        s.app.screen.update_now()
         await s.sees("in 12 s")
         looks_golden(s.lines(), GOLDEN / "experiments-120x40.txt")
 

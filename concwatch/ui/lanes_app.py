@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 from textual.binding import Binding
@@ -43,14 +43,6 @@ PICTURE = "picture"
 
 REPLACED = ("Screenshot", "Keys", "Maximize", "Minimize")
 """Entries of Textual's palette that our own commands replace."""
-
-
-@runtime_checkable
-class Updatable(Protocol):
-    """A screen that updates itself from time to time."""
-
-    def update_now(self) -> None:
-        """Update everything on the screen now."""
 
 
 class LanesApp(InputQueue):
@@ -196,7 +188,7 @@ class LanesApp(InputQueue):
     def update_now(self) -> None:
         """Update every screen now."""
         for screen in self.screen_stack:
-            if isinstance(screen, Updatable):
+            if isinstance(screen, BaseScreen):
                 screen.update_now()
 
     def offer_download(self, path: Path) -> None:

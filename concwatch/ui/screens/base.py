@@ -30,6 +30,9 @@ class BaseScreen(Screen[Result]):
     KEYS: ClassVar[Sequence[Row]] = ()
     """The screen's keys, for the bar, the help and the palette."""
 
+    def update_now(self) -> None:
+        """Update everything on the screen now; for a picture."""
+
     def on_resize(self, event: Resize, /) -> None:
         """Ignore an outdated size; the current one is reported too."""
         if event.size != self.app.size:

@@ -97,13 +97,9 @@ class ExperimentsScreen(DismissOnceScreen[None]):
         self.watch_pane(self.pane)
         for problem in self._runs.broken:
             self.notify(problem, title="invalid experiment", severity="error", markup=False)
-        self.app.theme_changed_signal.subscribe(self, lambda _: self.update_content())
-        self.set_interval(FRAME, self.update_content)
-        self.call_after_refresh(self.update_content)
-
-    def update_now(self) -> None:
-        """Update everything now; for a screenshot."""
-        self.update_content()
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.update_now())
+        self.set_interval(FRAME, self.update_now)
+        self.call_after_refresh(self.update_now)
 
     @property
     def _selected_name(self) -> str:
@@ -113,7 +109,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
     def _experiment(self) -> Experiment:
         return self._runs.experiments[self._selected_name]
 
-    def update_content(self) -> None:
+    def update_now(self) -> None:
         """Update every widget with the state of the runs."""
         if is_exiting(self.app):
             return
@@ -182,7 +178,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
 
     def on_resize(self, _: Resize) -> None:
         """Update the widgets at the new size."""
-        self.call_after_refresh(self.update_content)
+        self.call_after_refresh(self.update_now)
 
     @on(ExperimentList.Picked)
     def _select(self, event: ExperimentList.Picked) -> None:
@@ -192,7 +188,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
         """Select experiment ``index`` (0-based)."""
         if index != self.selected:
             self.selected, self.table = index, 0
-            self.update_content()
+            self.update_now()
 
     def action_select_next(self, by: int) -> None:
         """Select the next (1) or previous (-1) experiment."""
@@ -205,7 +201,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
     def action_show_table(self, number: int) -> None:
         """Show table ``number`` (0-based)."""
         self.table = number
-        self.update_content()
+        self.update_now()
 
     def action_run(self) -> None:
         """Run the selected experiment; if one is running already, select that one."""
@@ -213,22 +209,22 @@ class ExperimentsScreen(DismissOnceScreen[None]):
             self.action_select(self._names.index(self._runs.running))
         else:
             self._runs.start(self._selected_name)
-            self.update_content()
+            self.update_now()
 
     def action_stop(self) -> None:
         """Stop the run and keep what has been measured."""
         self._runs.stop()
-        self.update_content()
+        self.update_now()
 
     def action_quick(self) -> None:
         """Switch between quick and full run for the next start."""
         self._runs.quick = not self._runs.quick
-        self.update_content()
+        self.update_now()
 
     def action_stop_lanes(self) -> None:
         """Switch every lane of the monitor off."""
         self._lab.stop_all()
-        self.update_content()
+        self.update_now()
 
     def action_scroll_table(self, pages: int) -> None:
         """Scroll the table by a page."""
@@ -237,7 +233,7 @@ class ExperimentsScreen(DismissOnceScreen[None]):
     def action_next_pane(self) -> None:
         """Show the next of table and charts where there is room for only one."""
         self.pane = (self.pane + 1) % len(PANES)
-        self.call_after_refresh(self.update_content)
+        self.call_after_refresh(self.update_now)
 
     def action_details(self) -> None:
         """Show source and method of the selected experiment."""

@@ -191,7 +191,7 @@ class LanesScreen(PrestyledScreen[None]):
         self.show_snapshot()
 
     def update_now(self) -> None:
-        """Update everything now, including charts that were drawn a moment ago; for a screenshot."""
+        """Update everything now, including charts that were drawn a moment ago; for a picture."""
         if not is_exiting(self.app):
             self._grid.redraw()
             self.show_snapshot()

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from textual.geometry import Size
-from textual.screen import Screen
 from textual.widget import Widget
 
 from concwatch.lab.snapshot import Snapshot
@@ -159,7 +158,8 @@ class WatchCommands(GroupCommands):
         from concwatch.ui.screens.text_dialog import TextDialog, tail  # not needed for the first frame
 
         path = self._output
-        self._show(TextDialog("output of the program", str(path or ""), lambda: tail(path), at_end=True))
+        dialog = TextDialog("output of the program", str(path or ""), lambda: tail(path), at_end=True)
+        self._group_view.app.push_screen(dialog)
 
     def show_allocations(self) -> None:
         """Show the lines that hold traced memory, and how much it has grown since the last time."""
@@ -175,9 +175,7 @@ class WatchCommands(GroupCommands):
                 return "nothing is traced: press t to start tracing"
             return traced_text((lane.name, lane.lines) for lane in traced) or "taking a snapshot …"
 
-        self._show(TextDialog("lines that hold traced memory", "grown: since they were last shown", text))
-
-    def _show(self, dialog: Screen[None]) -> None:
+        dialog = TextDialog("lines that hold traced memory", "grown: since they were last shown", text)
         self._group_view.app.push_screen(dialog)
 
 

@@ -201,7 +201,7 @@ def runners():
 @pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_runs_at_its_smallest_sizes(name, runners):
     runner = runners[name]
-    assert runner.over
+    assert runner.finished
     assert not runner.partial
     missing = set()
     for figure in runner.figures():

@@ -88,7 +88,7 @@ def run(what, links=None, **how):
     """Run to the end, and give the runner."""
     runner = prepare(what, links or FakeWorkers(), **how)
     fast(runner.run())
-    assert runner.over
+    assert runner.finished
     return runner
 
 
@@ -196,7 +196,7 @@ def test_a_lab_that_cannot_be_made_skips_its_cell_and_one_that_breaks_down_ends_
     monkeypatch.setattr(Lab, "step", lambda lab, now=None: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         fast(runner.run())
-    assert runner.over
+    assert runner.finished
 
 
 class Failing(FakeLink):
@@ -254,7 +254,7 @@ def test_cancelled_it_keeps_what_was_measured_and_is_partial():
         return seen
 
     share, left = fast(stopped())
-    assert runner.over
+    assert runner.finished
     assert runner.partial
     assert [figure.state.value for figure in runner.figures()] == ["done", "waiting", "waiting"]
     assert [len(figure.runs) for figure in runner.figures()] == [2, 1, 0]

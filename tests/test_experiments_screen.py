@@ -234,7 +234,7 @@ async def test_quitting_ends_what_runs(own_files):
         await s.sees("asyncio 10, run 1 of 1", within=s.query("RunBar"))
         await s.press("ctrl+c")
     assert runs.running is None
-    assert runs.shown("long").over
+    assert runs.shown("long").finished
     assert all(lane.idle for lane in runs.lanes)
 
 

@@ -90,7 +90,7 @@ class ExperimentProgress:
     def _print_cells_done(self) -> None:
         outcomes = self._runner.outcomes
         for number, (cell, outcome) in enumerate(outcomes.items(), 1):
-            if cell in self._printed or outcome.state.open:
+            if cell in self._printed or outcome.state.unfinished:
                 continue
             self._printed.add(cell)
             took = format_seconds(sum(run.seconds for run in outcome.runs))

@@ -43,13 +43,13 @@ class ResultTable(Struct, frozen=True):
     rows: tuple[ResultRow, ...]
 
 
-class Name(Struct, frozen=True):
+class ExperimentName(Struct, frozen=True):
     """The experiment's name."""
 
     name: str
 
 
-class Ran(Struct, frozen=True):
+class RunRuntime(Struct, frozen=True):
     """The runtime of one run, with its flags."""
 
     runtime: str = ""
@@ -57,19 +57,19 @@ class Ran(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class RanCell(Cell):
+class CellWithRuns(Cell):
     """A cell with its runs."""
 
-    runs: tuple[Ran, ...] = field(default=(), compare=False)
+    runs: tuple[RunRuntime, ...] = field(default=(), compare=False)
 
 
 class ExperimentFile(Struct, frozen=True):
     """The part of the file that is compared."""
 
-    experiment: Name
+    experiment: ExperimentName
     machine: dict[str, Any]
     tables: tuple[ResultTable, ...]
-    cells: tuple[RanCell, ...]
+    cells: tuple[CellWithRuns, ...]
     concwatch: str = ""
     begun: str = ""
     partial: bool = False
@@ -127,6 +127,6 @@ def _subject(table: ResultTable, row: ResultRow, cell: Cell) -> Subject:
 
 
 def _why(row: ResultRow) -> str:
-    if row.state.open:
+    if row.state.unfinished:
         return "not run"
     return flat(f"{row.state.value}: {row.reason}" if row.reason else row.state.value)

@@ -18,7 +18,7 @@ RULE = (
 
 HEADER = ("A", "spread", "B", "spread", "difference", "ratio")
 
-SHORTEST_LABEL = 12
+MIN_LABEL_WIDTH = 12
 """Columns that a label keeps, however wide the figures are."""
 
 
@@ -58,7 +58,7 @@ def _grid(sections: Mapping[str, Sequence[FigureRow]]) -> Iterable[Piece]:
     table = [[*titles, ""], *([*each, row.verdict] for each, row in zip(cells, rows, strict=True))]
     title, *lines = aligned(table, left=[len(titles)])
     longest = max(map(len, (*sections, *(row.label for row in rows))))
-    width = max(SHORTEST_LABEL, min(longest, WIDTH - 2 - max(map(len, lines))))
+    width = max(MIN_LABEL_WIDTH, min(longest, WIDTH - 2 - max(map(len, lines))))
     left = iter(lines)
     for name, group in sections.items():
         if len(name) > width:

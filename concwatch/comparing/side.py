@@ -8,7 +8,7 @@ from concwatch.measure.measured import Measured
 from concwatch.measure.units import RATE, Unit
 from concwatch.units import format_bytes, format_figure
 
-ALIKE = 0.05
+TOLERANCE = 0.05
 """Relative difference up to which two numeric conditions, such as the length, are taken as equal."""
 
 
@@ -66,7 +66,7 @@ class Fact:
         """Return whether the other side's fact differs enough to mention."""
         if self.size is None or other.size is None:
             return self.text != other.text
-        return abs(self.size - other.size) > ALIKE * max(abs(self.size), abs(other.size))
+        return abs(self.size - other.size) > TOLERANCE * max(abs(self.size), abs(other.size))
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from concwatch.worker.workloads import parse
 MILLION = 1_000_000
 REPEATS = 3
 
-LARGEST_SIZE = 1_000_000_000
-MOST = 100
+MAX_SIZE = 1_000_000_000
+MAX_ITEMS = 100
 """Most tables of an experiment, series of a table, and sizes of a series."""
 
-Size = Annotated[int, Meta(ge=1, le=LARGEST_SIZE)]
+Size = Annotated[int, Meta(ge=1, le=MAX_SIZE)]
 Seconds = Annotated[float, Meta(ge=0, le=3_600)]
 Figure = Annotated[float, Meta(gt=0, le=1e300)]
 Variable = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z")]
@@ -52,11 +52,11 @@ class Reading(str):
 
 def sizes_problem(sizes: Sequence[int]) -> str | None:
     """Return what is wrong with a list of sizes, or None if it is valid."""
-    if len(sizes) > MOST:
-        return f"{len(sizes):,} sizes: expected {MOST} at most"
+    if len(sizes) > MAX_ITEMS:
+        return f"{len(sizes):,} sizes: expected {MAX_ITEMS} at most"
     for size in sizes:
-        if not 1 <= size <= LARGEST_SIZE:
-            return f"{size}: expected sizes from 1 to {LARGEST_SIZE:,}"
+        if not 1 <= size <= MAX_SIZE:
+            return f"{size}: expected sizes from 1 to {MAX_SIZE:,}"
     for before, after in pairwise(sizes):
         if after <= before:
             return f"{after} after {before}: expected ascending sizes"
@@ -149,7 +149,7 @@ class Table(CellOptions, frozen=True, kw_only=True):
     """The figure to read."""
     unit: str
     """The unit of the published figures, one of `SCALES`."""
-    series: Annotated[tuple[Series, ...], Meta(min_length=1, max_length=MOST)]
+    series: Annotated[tuple[Series, ...], Meta(min_length=1, max_length=MAX_ITEMS)]
     note: str = ""
     """A caution about its figures."""
     counted: str = "tasks"
@@ -210,7 +210,7 @@ class Experiment(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A description in a sentence or two."""
     method: str
     """How concwatch measures it, and where the published method misleads."""
-    table: Annotated[tuple[Table, ...], Meta(min_length=1, max_length=MOST)]
+    table: Annotated[tuple[Table, ...], Meta(min_length=1, max_length=MAX_ITEMS)]
     source: Source | None = None
 
 

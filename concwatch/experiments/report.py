@@ -124,7 +124,7 @@ def progress_note(runner: Runner) -> str:
     """Return how much of a partial result was measured; empty if it is complete."""
     if not runner.partial:
         return ""
-    tried = sum(not outcome.state.open for outcome in runner.outcomes.values())
+    tried = sum(not outcome.state.unfinished for outcome in runner.outcomes.values())
     return f"partial: stopped after {tried} of {len(runner.outcomes)} cells"
 
 

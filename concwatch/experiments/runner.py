@@ -35,7 +35,7 @@ class CellState(Enum):
     """The engine is unknown; only the published figure is shown."""
 
     @property
-    def open(self) -> bool:
+    def unfinished(self) -> bool:
         """Whether its runs are not finished."""
         return self in (CellState.WAITING, CellState.RUNNING)
 
@@ -104,7 +104,7 @@ class Runner:
         self.lab: Lab | None = None
         """The lab of the current run."""
         self.current: Cell | None = None
-        self.over = False
+        self.finished = False
         """Whether it has finished or was cancelled."""
         self._began: float | None = None
         self._ended: float | None = None
@@ -113,7 +113,7 @@ class Runner:
     @property
     def partial(self) -> bool:
         """Whether some cells are not finished."""
-        return any(outcome.state.open for outcome in self.outcomes.values())
+        return any(outcome.state.unfinished for outcome in self.outcomes.values())
 
     def repeats(self, cell: Cell) -> int:
         """Return the number of runs of a cell."""
@@ -134,7 +134,7 @@ class Runner:
             for outcome in self.outcomes.values():
                 if outcome.state is CellState.RUNNING:
                     outcome.state = CellState.WAITING
-            self.current, self.over = None, True
+            self.current, self.finished = None, True
             self._ended = asyncio.get_running_loop().time()
 
     async def _run_cell(self, cell: Cell, outcome: CellOutcome) -> None:
@@ -200,7 +200,7 @@ class Runner:
         pace = took / expected
         left = 0.0
         for cell, outcome in self.outcomes.items():
-            if outcome.state.open:
+            if outcome.state.unfinished:
                 left += cell.expected_seconds() * max(0, self.repeats(cell) - len(outcome.runs))
         left *= pace
         if self.current is not None:  # part of the current run is over
@@ -211,7 +211,7 @@ class Runner:
     @property
     def share(self) -> float:
         """The finished share of the forecast time: 0 to 1."""
-        if self.over and not self.partial:
+        if self.finished and not self.partial:
             return 1.0
         left = self.seconds_left
         return self.seconds / (self.seconds + left) if self.seconds + left > 0 else 0.0

@@ -10,7 +10,7 @@ from concwatch.measure.units import RATE, SCALES
 from concwatch.text import flat
 from concwatch.units import format_count, format_figure
 
-NAMED = 4
+MAX_LISTED = 4
 """The most series that a sentence lists one by one."""
 
 
@@ -43,7 +43,7 @@ def _compared(table: Table, found: Sequence[TableFigure]) -> str:
         return ""
     size = table.compare.size if table.compare.size in common else max(common)
     this, that = these[size], those[size]
-    at, doubt = f"at {_count(table, size)}", _doubt(this, that)
+    at, doubt = f"at {_count(table, size)}", _caveat(this, that)
     ratio = _over(this.here, that.here)
     if ratio is None:
         takes = [f"{_name(each)} {_verb(table, each)} {_value(table, each)}" for each in (this, that)]
@@ -60,12 +60,12 @@ def _against_published(table: Table, found: Sequence[TableFigure]) -> str:
         return ""
     names = dict.fromkeys(_name(figure) for figure, _ in ratios)
     parts = [f"{name} {_range(ratio for figure, ratio in ratios if _name(figure) == name)}" for name in names]
-    detail = f" ({', '.join(parts)})" if 2 <= len(parts) <= NAMED else ""
+    detail = f" ({', '.join(parts)})" if 2 <= len(parts) <= MAX_LISTED else ""
     which = "the published figures"
     if len(ratios) == 1:
         which = f"the published figure for {_count(table, ratios[0][0].entry.size)}"
     ends = [edge(ratios, key=lambda each: each[1])[0] for edge in (min, max)]
-    return f"here {_range(ratio for _, ratio in ratios)} {which}{detail}{_doubt(*ends)}"
+    return f"here {_range(ratio for _, ratio in ratios)} {which}{detail}{_caveat(*ends)}"
 
 
 def _among_themselves(table: Table, found: Sequence[TableFigure]) -> str:
@@ -73,21 +73,21 @@ def _among_themselves(table: Table, found: Sequence[TableFigure]) -> str:
     counts = Counter(figure.entry.size for figure in found)
     size = max(counts, key=lambda each: (counts[each], each))
     if counts[size] < 2:
-        return _of_few(table, found)
+        return _by_series(table, found)
     own = [figure for figure in found if figure.entry.size == size]
     least, *_, most = sorted(own, key=lambda figure: figure.here or 0.0)
     ratio = _over(most.here, least.here)
     more = "" if ratio is None else f", {_times(ratio)} that"
     return (
         f"at {_count(table, size)} {_name(least)} {_verb(table, least)} least ({_value(table, least)}) "
-        f"and {_name(most)} most ({_value(table, most)}{more}){_doubt(least, most)}"
+        f"and {_name(most)} most ({_value(table, most)}{more}){_caveat(least, most)}"
     )
 
 
-def _of_few(table: Table, found: Sequence[TableFigure]) -> str:
+def _by_series(table: Table, found: Sequence[TableFigure]) -> str:
     """Return the first and the last figure of each series, if no two share a size."""
     parts = []
-    for name in list(dict.fromkeys(map(_name, found)))[:NAMED]:
+    for name in list(dict.fromkeys(map(_name, found)))[:MAX_LISTED]:
         own = [figure for figure in found if _name(figure) == name]
         ends = own if len(own) < 2 else [own[0], own[-1]]
         values = ", ".join(f"{_value(table, each)} at {_count(table, each.entry.size)}" for each in ends)
@@ -95,7 +95,7 @@ def _of_few(table: Table, found: Sequence[TableFigure]) -> str:
     return "; ".join(parts)
 
 
-def _doubt(*figures: TableFigure) -> str:
+def _caveat(*figures: TableFigure) -> str:
     """Return why a conclusion from ``figures`` is uncertain: a single run, or runs that lie far apart."""
     if any(len(figure.runs) == 1 for figure in figures):
         return ", by a single run"

@@ -7,7 +7,7 @@ from concwatch.experiments.runner import CellState, Runner
 from concwatch.layout import WIDTH, Piece, aligned, cut, without_unknown, wrapped
 from concwatch.units import format_seconds
 
-LONGEST_NAME = 28
+MAX_NAME_WIDTH = 28
 """Columns of a series' name; longer ones are cut."""
 
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -43,7 +43,7 @@ def _grid(sheet: Sheet, runner: Runner) -> Iterable[Piece]:
     sparks = _sparks(sheet, runner)
     rows = [
         # A reason takes the columns of the figure and of all to its right.
-        (row.size, cut(row.engine, LONGEST_NAME), row.published)
+        (row.size, cut(row.engine, MAX_NAME_WIDTH), row.published)
         + (("", "", "") if row.reason else (row.here, row.ratio, row.spread))
         for row in sheet.rows
     ]

@@ -34,7 +34,7 @@ def _status(row: SheetRow, runner: Runner) -> tuple[str, str]:
         repeats = runner.repeats(figure.entry.cell)
         return f"▸ {min(len(figure.runs) + 1, repeats)} of {repeats}", "bold $accent"
     if row.reason:
-        return (row.reason if runner.over else "", "$dim")
+        return (row.reason if runner.finished else "", "$dim")
     spread = "one run" if row.spread == UNKNOWN and figure.state is CellState.DONE else row.spread
     doubt = ", ".join(row.remarks)
     return (f"{spread}  {doubt}" if doubt else spread, "$warning" if doubt else "$dim")

@@ -1,7 +1,7 @@
 """Charts for slides: one chart as SVG, with the conditions of its measurement below."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from msgspec import Struct
@@ -70,89 +70,126 @@ def draw_slide(slide: Slide, size: tuple[int, int] = SIZE, scale: float = 1.0) -
         size: width and height in pixels.
         scale: the factor by which text and lines are larger than normal.
     """
-    plot, (width, height) = slide.plot, size
-    unit = min(width / SIZE[0], height / SIZE[1]) * scale
-    background, foreground, dim, grid = COLORS[slide.dark]
-    font, margin = 20 * unit, 48 * unit
+    drawing, (width, height) = _Drawing(slide, size, scale), size
+    parts = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="{FAMILY}">',
+        f'<rect width="{width}" height="{height}" fill="{COLORS[slide.dark][0]}"/>',
+        *drawing.title(),
+        *drawing.axes(),
+        *drawing.bands(),
+        *drawing.lines(),
+        *drawing.names(),
+        *drawing.conditions(),
+        "</svg>\n",
+    )
+    return "\n".join(parts)
 
-    def text(x: float, y: float, words: str, color: str, *, size: float = font, more: str = "") -> str:
-        attributes = f'x="{x:.1f}" y="{y:.1f}" fill="{color}" font-size="{size:.1f}"'
+
+class _Drawing:
+    """The geometry of a slide, and the SVG elements of its parts."""
+
+    def __init__(self, slide: Slide, size: tuple[int, int], scale: float) -> None:
+        self.plot, (width, self.height) = slide.plot, size
+        self.unit = unit = min(width / SIZE[0], self.height / SIZE[1]) * scale
+        _, self.foreground, self.dim, self.grid = COLORS[slide.dark]
+        self.font, self.margin = 20 * unit, 48 * unit
+        per_row = int((width - 2 * self.margin) / (self.font * LETTER))
+        self.foot = _wrapped(slide.conditions, max(10, per_row))
+        longest = max((len(line.name) for line in self.plot.lines), default=0)
+        self.left = self.margin + 110 * unit
+        self.right = width - self.margin - (longest + 1) * self.font * LETTER
+        self.top, self.bottom = 150 * unit, self.height - self.margin - (len(self.foot) + 2) * self.font * 1.4
+        self.columns = max(2, int(self.right - self.left))
+        self.drawn = decimate_lines(self.plot, self.columns)
+        self.axis = y_scale(self.plot, self.drawn, ROWS)
+        edges = [points for each in self.drawn for points in (each.points, *each.band)]
+        shown = [self.axis.row(value) for points in edges for _, value in points if math.isfinite(value)]
+        self.high = max([1.0, *shown, *(tick.position for tick in self.axis.ticks)]) + 0.2
+
+    def title(self) -> Iterator[str]:
+        """Yield the title, and the name and value of each line."""
+        x, y = self.margin, self.margin + 24 * self.unit
+        yield self._text(x, y, self.plot.title, self.foreground, 34 * self.unit, ' font-weight="bold"')
+        for line in self.plot.lines:
+            value = NO_VALUE if line.mark else value_text(line, self.plot.kind, self.plot.end)
+            words = line.name if value == NO_VALUE else f"{line.name} {value}"
+            yield self._text(x, self.margin + 64 * self.unit, words, line.color, self.font * 1.1)
+            x += (len(words) + 3) * self.font * 1.1 * LETTER
+
+    def axes(self) -> Iterator[str]:
+        left, right, font, width = self.left, self.right, self.font, f"{self.unit:.1f}"
+        for tick in self.axis.ticks:
+            y = self._y(tick.position)
+            yield f'<path d="M{left:.1f} {y:.1f}H{right:.1f}" stroke="{self.grid}" stroke-width="{width}"/>'
+            end = ' text-anchor="end"'
+            yield self._text(left - 14 * self.unit, y + font * 0.35, tick.label, self.dim, more=end)
+        cells = max(2, int((right - left) / (LABEL * self.unit) * 8))
+        for tick in self.plot.x_ticks(self.plot.end, self.plot.length, cells):
+            x = left + (tick.position + 0.5) / cells * (right - left)
+            middle = ' text-anchor="middle"'
+            yield self._text(x, self.bottom + font * 1.6, tick.label, self.dim, more=middle)
+
+    def bands(self) -> Iterator[str]:
+        for each in self.drawn:
+            if each.band:
+                low, high = map(self._points, each.band)
+                joined = zip(map(_path, low), (_path(over[::-1]) for over in high), strict=False)
+                yield _area("".join(f"{under}L{over[1:]}Z" for under, over in joined), each.line.color)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines with their marks, and the area below a single line."""
+        single = len(self.drawn) == 1 and not self.drawn[0].line.mark and not self.drawn[0].band
+        for each in self.drawn:
+            line, parts = each.line, self._points(each.points)
+            if single:
+                under = (f"{_path(part)}V{self.bottom:.1f}H{part[0][0]:.1f}Z" for part in parts)
+                yield _area("".join(under), line.color)
+            yield (
+                f'<path d="{"".join(map(_path, parts))}" fill="none" stroke="{line.color}" '
+                f'stroke-width="{4 * self.unit:.1f}" stroke-linejoin="round" stroke-linecap="round"/>'
+            )
+            if line.mark:
+                circle = f'r="{7 * self.unit:.1f}" fill="{line.color}"'
+                yield from (
+                    f'<circle cx="{x:.1f}" cy="{y:.1f}" {circle}/>' for part in parts for x, y in part
+                )
+
+    def names(self) -> Iterator[str]:
+        ends = [
+            (self._y(self.axis.row(each.points[-1][1])), each.line)
+            for each in self.drawn
+            if each.points and math.isfinite(each.points[-1][1]) and each.points[-1][0] >= self.columns - 3
+        ]
+        for y, line in _apart(ends, self.font * 1.2):
+            yield self._text(self.right + self.font * 0.5, y + self.font * 0.35, line.name, line.color)
+
+    def conditions(self) -> Iterator[str]:
+        for number, row in enumerate(reversed(self.foot)):
+            y = self.height - self.margin * 0.6 - number * self.font * 1.4
+            yield self._text(self.margin, y, row, self.dim)
+
+    def _text(self, x: float, y: float, words: str, color: str, size: float = 0.0, more: str = "") -> str:
+        attributes = f'x="{x:.1f}" y="{y:.1f}" fill="{color}" font-size="{size or self.font:.1f}"'
         return f"<text {attributes}{more}>{escape(words)}</text>"
 
-    foot = _wrapped(slide.conditions, max(10, int((width - 2 * margin) / (font * LETTER))))
-    longest = max((len(line.name) for line in plot.lines), default=0)
-    left, right = margin + 110 * unit, width - margin - (longest + 1) * font * LETTER
-    top, bottom = 150 * unit, height - margin - (len(foot) + 2) * font * 1.4
-    columns = max(2, int(right - left))
-    drawn = decimate_lines(plot, columns)
-    axis = y_scale(plot, drawn, ROWS)
-    edges = [points for each in drawn for points in (each.points, *each.band)]
-    shown = [axis.row(value) for points in edges for _, value in points if math.isfinite(value)]
-    high = max([1.0, *shown, *(tick.position for tick in axis.ticks)]) + 0.2
+    def _y(self, row: float) -> float:
+        return self.bottom - row / self.high * (self.bottom - self.top)
 
-    def y_of(row: float) -> float:
-        return bottom - row / high * (bottom - top)
-
-    def placed(points: Sequence[decimation.Point]) -> list[list[Point]]:
+    def _points(self, points: Sequence[decimation.Point]) -> list[list[Point]]:
+        """Return the pixels of points, split at gaps."""
+        width = self.right - self.left
         return [
             [
-                (left + (max(column, 0) + 0.5) / columns * (right - left), y_of(axis.row(value)))
+                (self.left + (max(column, 0) + 0.5) / self.columns * width, self._y(self.axis.row(value)))
                 for column, value in part
             ]
             for part in split_at_gaps(points)
         ]
 
-    def area(path: str, color: str) -> str:
-        return f'<path d="{path}" fill="{color}" fill-opacity="0.2"/>'
 
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="{FAMILY}">',
-        f'<rect width="{width}" height="{height}" fill="{background}"/>',
-        text(margin, margin + 24 * unit, plot.title, foreground, size=34 * unit, more=' font-weight="bold"'),
-    ]
-    x = margin
-    for line in plot.lines:
-        value = NO_VALUE if line.mark else value_text(line, plot.kind, plot.end)
-        words = line.name if value == NO_VALUE else f"{line.name} {value}"
-        parts.append(text(x, margin + 64 * unit, words, line.color, size=font * 1.1))
-        x += (len(words) + 3) * font * 1.1 * LETTER
-    for tick in axis.ticks:
-        y = y_of(tick.position)
-        parts.append(f'<path d="M{left:.1f} {y:.1f}H{right:.1f}" stroke="{grid}" stroke-width="{unit:.1f}"/>')
-        parts.append(text(left - 14 * unit, y + font * 0.35, tick.label, dim, more=' text-anchor="end"'))
-    cells = max(2, int((right - left) / (LABEL * unit) * 8))
-    for tick in plot.x_ticks(plot.end, plot.length, cells):
-        x = left + (tick.position + 0.5) / cells * (right - left)
-        parts.append(text(x, bottom + font * 1.6, tick.label, dim, more=' text-anchor="middle"'))
-    for each in drawn:
-        if each.band:
-            low, high_edge = map(placed, each.band)
-            joined = zip(map(_path, low), (_path(over[::-1]) for over in high_edge), strict=False)
-            parts.append(area("".join(f"{under}L{over[1:]}Z" for under, over in joined), each.line.color))
-    lone = len(drawn) == 1 and not drawn[0].line.mark and not drawn[0].band
-    for each in drawn:
-        line, lines = each.line, placed(each.points)
-        if lone:
-            under = (f"{_path(one)}V{bottom:.1f}H{one[0][0]:.1f}Z" for one in lines)
-            parts.append(area("".join(under), line.color))
-        parts.append(
-            f'<path d="{"".join(map(_path, lines))}" fill="none" stroke="{line.color}" '
-            f'stroke-width="{4 * unit:.1f}" stroke-linejoin="round" stroke-linecap="round"/>'
-        )
-        if line.mark:
-            circle = f'r="{7 * unit:.1f}" fill="{line.color}"'
-            parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" {circle}/>' for one in lines for x, y in one]
-    ends = [
-        (y_of(axis.row(each.points[-1][1])), each.line)
-        for each in drawn
-        if each.points and math.isfinite(each.points[-1][1]) and each.points[-1][0] >= columns - 3
-    ]
-    for y, line in _apart(ends, font * 1.2):
-        parts.append(text(right + font * 0.5, y + font * 0.35, line.name, line.color))
-    for number, row in enumerate(reversed(foot)):
-        parts.append(text(margin, height - margin * 0.6 - number * font * 1.4, row, dim))
-    return "\n".join([*parts, "</svg>\n"])
+def _area(path: str, color: str) -> str:
+    return f'<path d="{path}" fill="{color}" fill-opacity="0.2"/>'
 
 
 def _path(points: Sequence[Point]) -> str:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.processes import assert_ended
+
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 MISSING = None if CHROMIUM and DRIVER else "needs a browser: apt-get install chromium chromium-driver"
 
@@ -183,7 +185,7 @@ class Browser:
                 process.kill()
         self.driver.kill()
         self.driver.wait(PATIENCE)
-        psutil.wait_procs(found, timeout=PATIENCE)
+        assert_ended(found)
         self._log.close()
 
     close = kill

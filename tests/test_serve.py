@@ -409,7 +409,7 @@ def links(pid, numbers=None):
 
 @pytest.mark.real
 @pytest.mark.timeout(240)
-async def test_several_pages_are_sessions_of_their_own_and_options_are_handed_on():
+async def test_several_pages_are_sessions_of_their_own_with_the_servers_options_until_it_ends():
     with Served("--rate", "20", "--tasks", "asyncio=7") as served:
         async with page_of(served) as first:
             await soon(lambda: b"7 live" in first[0], "7 tasks are live")
@@ -426,16 +426,24 @@ async def test_several_pages_are_sessions_of_their_own_and_options_are_handed_on
             (kept,) = until(lambda: len(served.screens()) == 1 and served.screens(), "one session is left")
             assert_ended([process for process in processes if process not in (kept, *kept.children())])
             assert len(served.workers()) == 1
-        assert_ended(processes)
-        assert served.process.poll() is None
+            served.process.send_signal(signal.SIGINT)
+            await soon(lambda: served.process.poll() is not None, "the server has ended")
+            assert served.process.returncode == 130
+            assert_ended(processes)
+        _, errors = served.process.communicate(timeout=PATIENCE)
+        assert errors == ""
 
 
 @pytest.mark.real
 @pytest.mark.timeout(240)
-async def test_lanes_of_a_page_run_on_other_hosts():
+async def test_lanes_of_a_page_run_on_other_hosts_and_end_with_a_killed_server():
     with Served("--tasks", "asyncio=7", "--", "--host", "env HOST=web1") as served:
         async with page_of(served) as (seen, _):
             await soon(lambda: b"7 live" in seen and b"HOST=web1" in seen, "7 tasks are live there")
+            processes = served.tree.children(recursive=True)
+            assert len(processes) == 3  # the screen, the bridge and its worker
+            served.process.kill()
+            assert_ended(processes)
 
 
 NAPS = "import asyncio\nasync def nap():\n    await asyncio.sleep(600)\nasyncio.run(nap())"
@@ -464,21 +472,6 @@ def test_a_command_behind_serve_is_one_with_a_screen_and_has_its_own_options():
     assert '"run" after "--": expected only options of the screen' in refused(
         "serve", "--", "--rate", 5, "run"
     )
-
-
-@pytest.mark.real
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGKILL", -9)])
-async def test_the_servers_end_is_the_end_of_all(name, status):
-    with Served("--tasks", "asyncio=7") as served:
-        async with page_of(served):
-            processes = await everything(served, 1)
-            served.process.send_signal(getattr(signal, name))
-            await soon(lambda: served.process.poll() is not None, "the server has ended")
-            assert served.process.returncode == status
-            assert_ended(processes)
-        _, told = served.process.communicate(timeout=PATIENCE)
-        assert told == ""
 
 
 HERE = {socket.gethostname(), f"{socket.gethostname()}.local", socket.getfqdn()}

@@ -97,7 +97,7 @@ def of(name, workload="sleep:10", walls=WALLS):
         ),
         (
             1_000_000, of("asyncio"), GIB, 100 * MIB, "memory", 605_000,
-            "needs about 1.53 GiB with 100 MiB for the other lanes, memory leaves workers 1 GiB",
+            "needs about 1.53 GiB with 100 MiB for the other lanes, workers may use 1 GiB of memory",
         ),
         (
             30_000, of("threads"), 16 * GIB, 0, BUDGET, 21_800,
@@ -295,7 +295,7 @@ def test_memory_that_others_use_is_not_available_to_workers():
     bench.pass_(1.5)
     found = capacity.forecast(lane, 5_000_000)
     assert found.wall == "cgroup memory"
-    assert "cgroup memory leaves workers 410 MiB" in found.why()  # one GiB, less 5 % of twelve
+    assert "workers may use 410 MiB of cgroup memory" in found.why()  # one GiB, less 5 % of twelve
 
 
 def three_lanes(machine):
@@ -415,7 +415,7 @@ async def test_workers_and_page_servers_are_ended_before_anything_else_when_memo
         ),
         (
             ["asyncio"], 20_000_000, False, 16 * GIB,
-            "asyncio: 20,000,000 tasks: needs about 28.2 GiB, memory leaves workers 11.4 GiB: "
+            "asyncio: 20,000,000 tasks: needs about 28.2 GiB, workers may use 11.4 GiB of memory: "
             "expected at most 7,830,000, or --force to let growth stop at the limit",
         ),
     ],

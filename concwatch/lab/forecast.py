@@ -155,7 +155,7 @@ class Forecast(Struct, frozen=True):
             return f"this machine can hold {format_count(self.fitting)} {what}, limited by {self.wall}"
         others = f" with {format_bytes(self.others)} for the other lanes" if self.others else ""
         room = format_bytes(self.room)
-        there = f"the {BUDGET} is {room}" if self.wall == BUDGET else f"{self.wall} leaves workers {room}"
+        there = f"the {BUDGET} is {room}" if self.wall == BUDGET else f"workers may use {room} of {self.wall}"
         return f"needs about {format_bytes(self.need)}{others}, {there}"
 
 
